@@ -34,8 +34,8 @@ ImportanceOf = Callable[[Sequence[PageRecord]], Sequence[float]]
 RevisedBy = Callable[[PageRecord], PageRecord | None]
 """Returns the record that replaces another one, or None to leave the page unchanged."""
 SiteOrder = Literal["name", "pages", "due", "failed", "changed"]
-"""Order of a list of sites: by name, most known URLs first, first due first (active sites before all), most failed URLs
-first, latest change first.
+"""Order of a list of sites. In the order of the words: by name, most known URLs first, earliest due time first (after
+the active sites), most failed URLs first, latest change first.
 """
 
 
@@ -59,10 +59,10 @@ class LeaseBatch(msgspec.Struct, frozen=True):
     """Answer to a `Refill`: leases from each queue and, if recrawl URLs were requested, the next order of each recrawl
     lane.
 
-    `overtaken`: a URL that was leased before has become immediate. When it is released, the next refill of immediate
-    URLs returns it. This is reported once, in the answer to a refill that requests immediate URLs. `withheld`: number
-    of leases that the store gave but that the worker ended or released before the site received them. An empty answer
-    means that the store has no more URLs only if `withheld` is 0.
+    `overtaken`: a URL that is leased already has become immediate. After its release, the next refill of immediate URLs
+    returns it. This is reported once, in the answer to a refill that requests immediate URLs. `withheld`: number of
+    leases that the worker ended or released before the site received them. An empty answer means that the store has no
+    more URLs only if `withheld` is 0.
     """
 
     site: str
@@ -90,8 +90,8 @@ class ParkRequest(msgspec.Struct, frozen=True, gc=False):
 
 
 class RegradeResult(msgspec.Struct, frozen=True, gc=False):
-    """Result of a `regrade`: number of examined never-crawled URLs, number that changed lanes, and whether all are up
-    to date.
+    """Result of a `regrade`: how many never-crawled URLs were examined, how many of them changed lanes, and whether all
+    are up to date.
     """
 
     seen: int
@@ -100,8 +100,8 @@ class RegradeResult(msgspec.Struct, frozen=True, gc=False):
 
 
 class ReassignResult(msgspec.Struct, frozen=True, gc=False):
-    """Result of a `reassign`: number of pages put under another policy, and the keys of those that were skipped
-    because they are leased.
+    """Result of a `reassign`: number of pages put under another policy, and the keys of the pages skipped because they
+    are leased.
     """
 
     put: int = 0
@@ -109,7 +109,9 @@ class ReassignResult(msgspec.Struct, frozen=True, gc=False):
 
 
 class BucketCensus(msgspec.Struct, frozen=True, gc=False):
-    """The crawled pages of one bucket now: their number, and the sum of their `last_crawled` (gives the mean age)."""
+    """The crawled pages of one bucket now: their number, and the sum of their `last_crawled`, from which the mean age
+    follows.
+    """
 
     pages: int
     sum_last_crawled: float
@@ -134,8 +136,8 @@ class Statistics(msgspec.Struct, frozen=True, gc=False):
 class Claim(msgspec.Struct, frozen=True, gc=False):
     """The owner of a name, the deadline, and the owner's note.
 
-    `owner` "": the name has no owner, and no process may claim it before `until`. `lost_by`: the previous owner, if its
-    claim expired and this call took the name over.
+    If `owner` is "", the name has no owner, and no process may claim it before `until`. `lost_by` is the previous
+    owner, if its claim expired and this call took the name over.
     """
 
     name: str

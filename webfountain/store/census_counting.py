@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["MILLISECONDS", "CensusEntry", "count_arrivals", "count_outcome", "last_crawled_ms", "period_of", "rows_of"]
 
 MILLISECONDS = 1000
-"""Unit of stored sums of times: integers have the same sum in any order and never drift."""
+"""Stored sums of times are whole milliseconds: integers have the same sum in any order and never drift."""
 
 CensusEntry = dict[tuple[int, int | None], list[float]]
 """(period, bucket) -> fetches, changes, seconds, links, births, milliseconds watched."""
@@ -32,7 +32,7 @@ def period_of(at: float, period_s: float) -> int:
 
 
 def last_crawled_ms(record: PageRecord) -> int:
-    """Return the record's term in its bucket's sum of `last_crawled`, in whole milliseconds."""
+    """Return what the record adds to its bucket's sum of `last_crawled`, in whole milliseconds."""
     return round((record.last_crawled or 0.0) * MILLISECONDS)
 
 

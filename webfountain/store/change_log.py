@@ -1,8 +1,8 @@
 """The rules of the change log that all stores share: which settled fetches get an entry, and how a cursor is encoded.
 
-A page is *held* while it is crawled and not a duplicate of another page: its consumers then have its copy. An entry
-reports that a page became held, that its held copy changed, or that it is no longer held. The entry is computed when a
-step is committed, from the records before and after. This module stores nothing.
+A page is *held* while it is crawled and is not a duplicate of another page. While it is held, consumers have its copy.
+An entry reports that a page became held, that its held copy changed, or that it is no longer held. The entry is
+computed when a step is committed, from the records before and after. This module stores nothing.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ KEPT: Final[frozenset[ChangeVerdict]] = COPIED | {"returned"}
 BEGIN_ANEW: Final = "read the whole list first: each line of `webfountain texts --jsonl` has a cursor to continue with"
 _ONE: Final = re.compile(r"[0-9a-f]{8}-[0-9]{1,18}(?:-[0-9a-f]{8})?")
 _MANY: Final = re.compile(r"[0-9a-f]{8}\.[A-Za-z0-9_-]{2,}")
-"""Format of the cursor of a log that several shards write (`store/shared/scripts.py`)."""
+"""Format of a cursor into a log that several shards write (`store/shared/scripts.py`)."""
 
 
 def is_held(record: PageRecord) -> bool:
@@ -58,7 +58,9 @@ def check_settled(outcomes: Iterable[Outcome]) -> None:
 
 
 def entry_of(before: PageRecord, outcome: Outcome, *, site: str, key: bytes, at: float, sequence: int) -> Change | None:
-    """Return the entry of a settled fetch of a page whose record was `before`, or None if consumers need none."""
+    """Return the entry for a settled fetch, or None if consumers need none. `before` is the page's record before the
+    fetch.
+    """
     record = outcome.record
     verdict = _verdict(before, record, outcome)
     if verdict is None:
@@ -85,15 +87,15 @@ def parting(record: PageRecord, verdict: ChangeVerdict, *, site: str, key: bytes
 
 
 def without_text(entry: Change) -> Change:
-    """Return an entry without its content, because its page was forgotten: only the fact of the change stays."""
+    """Return an entry reduced to the fact that there was a change, because its page was forgotten."""
     return Change(entry.sequence, entry.at, entry.site, entry.key, entry.url, entry.verdict)
 
 
 def cursor_at(log: str, sequence: int, at: float | None) -> str:
     """Return the cursor after an entry. `log` names the log, so that the cursor of another log is refused.
 
-    The cursor contains a hash of the entry's time `at`. So if a log lost entries and used their numbers again, a
-    cursor that points to a lost entry is refused. `at` is None if the entry is no longer kept.
+    The cursor contains a hash of the entry's time `at`. So a cursor that points to a lost entry is refused, even if the
+    log has used the entry's number again. `at` is None if the entry is no longer kept.
     """
     name = f"{log}-{sequence}"
     return name if at is None else f"{name}-{_hash_of(at)}"

@@ -1,5 +1,4 @@
-"""The encoding of page and site records as bytes. Numbers can also be encoded so that their bytes sort as the numbers
-do.
+"""The encoding of page and site records as bytes, and of numbers as bytes that sort in the same order.
 
 All stores that keep bytes use it. Page records are msgpack arrays. A new field is added at the end with a default, so
 that old records can still be read. This module does not know keys, queues or files.
@@ -66,7 +65,7 @@ def first_record(link: Link, at: float) -> PageRecord:
     return PageRecord(
         url=link.url,
         policy=link.policy,
-        importance=link.importance + 0.0,  # + 0.0 makes -0.0 to 0.0, so both have the same place in every queue
+        importance=link.importance + 0.0,  # + 0.0 turns -0.0 into 0.0, so both have the same place in every queue
         first_seen=at,
         depth=link.depth,
         request=link.request,
@@ -79,7 +78,9 @@ def first_record(link: Link, at: float) -> PageRecord:
 
 
 def taken_over(record: PageRecord, link: Link, *, at: float) -> PageRecord:
-    """Return the record of a known page under the policy of a link, as of `at`. What is known about the page stays."""
+    """Return the record of a known page after a link has put it under its policy at the time `at`. What is known about
+    the page stays.
+    """
     provenance = Provenance.decode(link.provenance).because("conflict", at=at)
     return msgspec.structs.replace(
         record,
@@ -93,7 +94,7 @@ def taken_over(record: PageRecord, link: Link, *, at: float) -> PageRecord:
 
 
 def evicted(record: PageRecord) -> PageRecord:
-    """Return the record of a page that was removed from the collection: only the data of its link stay."""
+    """Return the record of a page that was removed from the collection: it keeps only what its link gave."""
     return PageRecord(
         url=record.url,
         policy=record.policy,
@@ -110,7 +111,7 @@ def evicted(record: PageRecord) -> PageRecord:
 
 
 def to_sortable(number: float) -> bytes:
-    """Return eight bytes that sort as the number does, from -inf to inf (-0.0 just before 0.0; NaN has no order).
+    """Return eight bytes that sort like the number, from -inf to inf (-0.0 just before 0.0; NaN has no order).
 
     Big-endian IEEE 754 doubles sort as unsigned integers after two changes: the sign bit of positive ones is set, and
     negative ones are inverted.

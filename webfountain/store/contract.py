@@ -70,9 +70,9 @@ __all__ = [
 ]
 
 PLAN: Final = "plan"
-"""Name of the published value that contains the present plan."""
+"""Name of the published value that contains the current plan."""
 COLLECTION: Final = "collection"
-"""Name of the published value that contains the present policy file (`policy.files.CollectionInForce`)."""
+"""Name of the published value that contains the current policy file (`policy.files.CollectionInForce`)."""
 WORDS: Final = "words"
 """Name of the published value that contains the word counts (`core.topics.WordCounts`)."""
 SKETCH_KEY: Final = "sketch-key"
@@ -91,15 +91,15 @@ class UrlQueues(Protocol):
 
         A link has no effect and counts as known if its URL was known before (even from earlier in the batch) or was
         forgotten (`forget`). `repeated` contains the positions of these links in the batch. A site that is not active
-        becomes due `at`. In a second call all of them are known.
+        becomes due `at`. A second call finds all of them known.
         """
         ...
 
     def immediate(self, links: Sequence[Link], *, at: float) -> int:
-        """Put URLs on the immediate lanes of their sites, in order; return how many were put there.
+        """Put URLs on the immediate lanes of their sites, in the given order; return how many were added.
 
-        Unknown URLs are discovered first. A site that is not active becomes due `AT_ONCE`. URLs that are already in
-        the lane are skipped, so a second call puts none. A leased URL enters the lane when its lease is released
+        Unknown URLs are discovered first. A site that is not active becomes due `AT_ONCE`. URLs that are already in the
+        lane are skipped, so a second call adds none. A leased URL enters the lane when its lease is released
         (`LeaseBatch.overtaken`), unless it is settled before.
         """
         ...
@@ -108,9 +108,9 @@ class UrlQueues(Protocol):
         """Lease URLs of active sites; return None for a site whose site lease is lost.
 
         The leases end with the site lease. In the recrawl queue, ADVANCED goes first. The bucket lanes follow, ordered
-        by how long their pages are overdue (horizon - order). RETRY gets at most one place in RETRY_SHARE while other
-        lanes have due URLs. A second call leases other URLs. Raises ValueError if a horizon does not have one time for
-        each lane.
+        by how long their pages are overdue (horizon - order). While other lanes have due URLs, at most one URL in
+        RETRY_SHARE comes from RETRY. A second call leases other URLs. Raises ValueError if a horizon does not have one
+        time for each lane.
         """
         ...
 
@@ -128,7 +128,7 @@ class UrlQueues(Protocol):
         The same step stores `learned` with the site (`SiteRecord.learned`) and the `parts` beside it. A part has a
         number from 0 to 2^63 - 1 (`SiteList.part`); an empty part deletes the stored one. `Statistics.fenced` counts
         the `learned` and `parts` whose site lease is lost. An outcome has no effect and counts as lost if its lease is
-        unknown, settled, released, or lost with the site lease. So a second call counts all its outcomes as lost.
+        unknown, settled, released, or ended with the site lease. So a second call counts all its outcomes as lost.
 
         Raises
         ------
@@ -144,8 +144,8 @@ class UrlQueues(Protocol):
     def advance(self, site: str, keys: Sequence[bytes], *, due: float, at: float) -> int:
         """Make crawled pages due at `due` (lane ADVANCED); return how many moved.
 
-        Pages stay if they are leased, immediate, or already due sooner in that lane. A site that is not active becomes
-        due at that time too. A second call moves none.
+        Pages stay where they are if they are leased, immediate, or already due sooner in that lane. A site that is not
+        active becomes due at that time too. A second call moves none.
         """
         ...
 
@@ -153,27 +153,27 @@ class UrlQueues(Protocol):
         """Put known pages under other policies.
 
         `revised` returns a record with another policy, trust, depth, importance, source and provenance, or None to
-        leave the page unchanged. A never-crawled page moves to the lane of its importance and keeps its number of
-        arrival. Leased pages stay unchanged; the result lists them. A second call finds all pages up to date.
+        leave the page unchanged. A never-crawled page moves to the lane of its importance and keeps its arrival number.
+        Leased pages stay unchanged; the result lists them. A second call finds all pages up to date.
         """
         ...
 
     def regrade(self, lease: SiteLease, importance: ImportanceOf, *, epoch: int, n: int) -> RegradeResult | None:
         """Apply a ranking to the next `n` never-crawled URLs of a site: move those whose class changed.
 
-        Each URL keeps its number of arrival. Publishing a ranking does not move any entry. Instead, the owner of a
-        site calls this when the site is activated or refilled, until the result is `done`. The site then has the
-        ranking's epoch, and further calls cost nothing. The store keeps the progress with the site, across leases.
-        Leased and immediate URLs are not moved. `importance` returns the importances for a list of records, in order.
-        Returns None if the site lease is lost.
+        Each URL keeps its arrival number. Publishing a ranking does not move any entry. Instead, whenever a site is
+        activated or refilled, its owner calls this method, until the result is `done`. The site then has the ranking's
+        epoch, and further calls cost nothing. The store keeps the progress with the site, across leases. Leased and
+        immediate URLs are not moved. `importance` returns the importances for a list of records, in order. Returns None
+        if the site lease is lost.
         """
         ...
 
     def reweigh(self, lease: SiteLease, keys: Sequence[bytes], importance: ImportanceOf) -> int | None:
         """Move those never-crawled URLs among `keys` whose class changed; return how many moved.
 
-        This applies importances that changed between two rankings. Each key may occur only once. Leased and immediate
-        URLs are not moved. Returns None if the site lease is lost. See `regrade`.
+        Use it when importances change between two rankings. Each key may occur only once. Leased and immediate URLs are
+        not moved. Returns None if the site lease is lost. See `regrade`.
         """
         ...
 
@@ -191,7 +191,7 @@ class SiteList(Protocol):
         ...
 
     def enlist(self, sites: Sequence[str], *, owner: str, until: float, at: float) -> list[SiteLease]:
-        """Lease those of these sites that have no owner or an expired lease, due or not; see `activate`.
+        """Lease the named sites that have no owner or an expired lease, whether they are due or not; see `activate`.
 
         Unknown sites have no URLs and are skipped.
         """
@@ -204,10 +204,10 @@ class SiteList(Protocol):
     def park(self, parked: Sequence[ParkRequest], *, at: float) -> int:
         """Take sites off the active list; return how many were on it under the given lease.
 
-        A site comes back at `due`, or at an earlier time in three cases. First, if a new URL was discovered while the
-        site was active, and since then every never-crawled refill was complete: at the time of the discovery. Second,
-        if immediate URLs arrived, and since then every immediate refill was complete: `AT_ONCE`. Third, if URL leases
-        are still open: these return to their places, and the site is due `at`.
+        A site is due again at `due`, or earlier in three cases. First, if a new URL was discovered while the site was
+        active, and every never-crawled refill since then was complete, the site is due at the time of the discovery.
+        Second, if immediate URLs arrived, and every immediate refill since then was complete, it is due `AT_ONCE`.
+        Third, if URL leases are still open, the URLs return to their places and the site is due `at`.
         """
         ...
 
@@ -216,8 +216,9 @@ class SiteList(Protocol):
         ...
 
     def urgent(self, owner: str) -> list[SiteLease]:
-        """Return the owner's active sites, by name, that have immediate URLs waiting for a lease or overtaken in its
-        hand."""
+        """Return, by name, the owner's active sites with immediate URLs: waiting for a lease, or overtaken in its
+        hand.
+        """
         ...
 
     def get(self, site: str) -> SiteRecord | None:
@@ -233,7 +234,7 @@ class SiteList(Protocol):
         ...
 
     def ranked(self, order: SiteOrder, cursor: str, n: int) -> list[tuple[str, SiteRecord]]:
-        """Return up to `n` sites in an order after a cursor, each with the cursor after it; see `site_orders`."""
+        """Return up to `n` sites that follow a cursor in an order, each with the cursor after it; see `site_orders`."""
         ...
 
 
@@ -249,7 +250,9 @@ class PageRecords(Protocol):
         ...
 
     def records(self, *, site: str | None = None, state: State | None = None) -> Iterator[tuple[str, PageRecord]]:
-        """Yield (site, record) of every known URL, site by site. The records may be of different moments."""
+        """Yield (site, record) of every known URL, site by site. The records may have been read at different
+        moments.
+        """
         ...
 
     def keyed(self, *, site: str | None = None, state: State | None = None) -> Iterator[tuple[str, bytes, PageRecord]]:
@@ -274,15 +277,16 @@ class PageRecords(Protocol):
     def forget(self, site: str, key: bytes | None = None, *, at: float) -> int:
         """Remove a page, or a whole site if no key is given, permanently: links to it are refused from then on.
 
-        Returns the number of removed records. Leases on them are lost. An unknown page or site is only barred: links
-        to it are refused.
+        Returns the number of removed records. Leases on them are lost. For an unknown page or site, the only effect is
+        that links to it are refused.
         """
         ...
 
     def evict(self, lease: SiteLease, keys: Sequence[bytes], *, at: float) -> int | None:
-        """Remove pages from the collection: delete copy, validators and history, as if they had never been crawled.
+        """Remove pages from the collection: delete copy, validators and history, as if the pages had never been
+        crawled.
 
-        The pages stay known, in the never-crawled lane of their importance. Leased and never-crawled pages stay
+        The pages stay known, in the never-crawled lanes of their importance. Leased and never-crawled pages stay
         unchanged. Returns the number of evicted pages, or None if the site lease is lost. A second call evicts none.
         """
         ...
@@ -332,15 +336,15 @@ class Changes(Protocol):
     """
 
     def after(self, cursor: str | None, n: int) -> list[tuple[str, Change]]:
-        """Return up to `n` entries after a cursor (None: from the oldest kept), in order, each with the cursor after
-        it.
+        """Return up to `n` entries after a cursor, in order, each with the cursor after it. None: from the oldest kept
+        entry.
 
         Raises
         ------
         InputError
             if the text is not a cursor of this log.
         CursorLost
-            if entries after it are no longer kept.
+            if entries after the cursor are no longer kept.
         """
         ...
 
@@ -349,12 +353,13 @@ class Changes(Protocol):
         ...
 
     def since(self, at: float) -> str:
-        """Return the cursor before the first entry at or after a time. Raises CursorLost if that entry may have been
-        dropped."""
+        """Return the cursor before the first entry whose time is not before `at`. Raises CursorLost if that entry may
+        have been dropped.
+        """
         ...
 
     def trim(self, *, before: float, most: int) -> int:
-        """Drop the entries before a time, and of the rest all but the newest `most`; return how many were dropped."""
+        """Drop the entries before a time, then all but the newest `most` of the rest; return how many were dropped."""
         ...
 
 
@@ -366,11 +371,11 @@ class Board(Protocol):
         ...
 
     def put_value(self, name: str, value: bytes) -> None:
-        """Publish a value, which replaces the last one."""
+        """Publish a value in place of the last one."""
         ...
 
     def settle_value(self, name: str, value: bytes) -> bytes:
-        """Publish a value if there is none yet; return the present value. All processes get the same value."""
+        """Publish a value if there is none yet; return the current value. All processes get the same value."""
         ...
 
 
@@ -421,15 +426,16 @@ class FrontierStore(Protocol):
         ...
 
     def feed(self, key: str | None = None, form: FeedForm = "list") -> Feed | None:
-        """Return the feed under a key of the server, by default the feed of notes to the crawl; None without a
-        server."""
+        """Return the feed under a key of the server; without a key, the feed of notes to the crawl. None: there is no
+        server.
+        """
         ...
 
     def rows(self) -> Iterator[Row]:
         """Yield the content of the store at one moment, in the order of `transfer_rows.Row`.
 
         Rows are read as they are needed, with bounded memory, even during a crawl. State of a process (leases, counts
-        of lost steps) is left out: a leased URL is in its place, an active site is due.
+        of lost steps) is left out: a leased URL appears in its place, an active site as due.
         """
         ...
 

@@ -1,6 +1,6 @@
 """The lanes of a site's queues: the place of a page in them, and the choice of the due URLs that a lease takes.
 
-A URL is in one lane of one queue, or it is leased and will return to its place there.
+A URL is in one lane of one queue, or it is leased. When its lease is released, it returns to its place.
 
 - *Immediate* has one lane, first come first served. A site is due `AT_ONCE` if it has immediate URLs that its ant has
   not received.
@@ -11,7 +11,8 @@ A URL is in one lane of one queue, or it is leased and will return to its place 
   failed.
 
 A store does not record which URLs are due. The caller passes a *horizon*, one time per lane. A URL is due if its order
-(in the never-crawled queue its `first_seen`) is not after the time of its lane. So a change of plan rewrites no queue.
+(in the never-crawled queue its `first_seen`) is not after the time of its lane. So a new plan changes the horizon, and
+no queue is rewritten.
 """
 
 from __future__ import annotations
@@ -49,17 +50,18 @@ RETRY: Final = 257
 LANES: Final = 258
 """Number of lanes of the recrawl queue."""
 IMMEDIATE: Final = 258
-"""Number by which `recrawl_place` names the immediate lane."""
+"""Number that `recrawl_place` returns for the immediate lane."""
 RETRY_SHARE: Final = 10
-"""Limit of retries: while other lanes are due, at most max(1, n // RETRY_SHARE) of the n URLs of a recrawl lease come
-from RETRY.
+"""Limit of retries: while other lanes have due URLs, at most max(1, n // RETRY_SHARE) of the n URLs of a recrawl lease
+come from RETRY.
 """
 AT_ONCE: Final = 0.0
 """Due time of a site with new immediate URLs: before all others."""
 
 
 def class_of(importance: float) -> int:
-    """Return the never-crawled lane of an importance: 0 from 2^12 up, two more for each halving, 63 below 2^-19.
+    """Return the never-crawled lane of an importance: 0 from 2^12 up, two lanes further for each halving, 63 below
+    2^-19.
 
     The range suits scores with mean one: one page in a thousand is above 2^12. It also suits trust that was divided
     three times.
@@ -76,7 +78,7 @@ def class_of(importance: float) -> int:
 def recrawl_place(record: PageRecord) -> tuple[int, float]:
     """Return the place of a page that was fetched at least once: its recrawl lane, or IMMEDIATE, and its order in it.
 
-    The order is `last_crawled` in the lane of a bucket, `due` in the other lanes, and the number of arrival among
+    The order is `last_crawled` in the lane of a bucket, `due` in the other lanes, and the arrival number among
     immediate URLs. The lowest order goes first.
     """
     if record.immediate is not None:
@@ -89,7 +91,7 @@ def recrawl_place(record: PageRecord) -> tuple[int, float]:
 
 
 class Candidate(NamedTuple):
-    """A due URL: its lane, its order within the lane, its number of arrival (0 in the recrawl queue), its key."""
+    """A due URL: its lane, its order within the lane, its arrival number (0 in the recrawl queue), its key."""
 
     lane: int
     order: float
@@ -98,11 +100,12 @@ class Candidate(NamedTuple):
 
 
 def choose(due: Iterable[Candidate], n: int, horizon: Sequence[float]) -> list[Candidate]:
-    """Return at most `n` of the due URLs: ADVANCED by order, then the other lanes by overdue time, then some of RETRY.
+    """Return at most `n` of the due URLs: first ADVANCED, by order; then the other lanes, the longest overdue first;
+    then some of RETRY.
 
-    While other lanes are due, RETRY gets at most max(1, n // RETRY_SHARE) places, and none in a lease of one URL. So
-    dead pages wait for live pages, never the other way round. URLs that are overdue for equally long are ordered by
-    lane, then by arrival. If the horizon is infinite, the never-crawled queue therefore gives its most important class
+    While other lanes have due URLs, RETRY gets at most max(1, n // RETRY_SHARE) places, and none in a lease of one URL.
+    So dead pages wait for live pages, never the other way round. URLs that have been overdue for the same time are
+    ordered by lane, then by arrival. So with an infinite horizon the never-crawled queue gives its most important class
     first.
     """
     live: list[tuple[bool, float, int, int, float, bytes, Candidate]] = []

@@ -39,7 +39,9 @@ def folder_of(url: str) -> Path | None:
 
 
 def require_readable(url: str) -> None:
-    """Raise InputError for a URL of a store that another process cannot read: of no kind, or in memory."""
+    """Raise InputError if another process cannot read the store at a URL: the store is in memory, or the URL names no
+    kind.
+    """
     if folder_of(url) is None and not is_shared(url):
         raise InputError(
             f"--store {url!r}: nothing to read (use rocksdb:///absolute/folder or rocksdb://relative/folder)"
@@ -49,8 +51,8 @@ def require_readable(url: str) -> None:
 def is_held(folder: Path) -> bool:
     """Return whether another process has the store in a folder open for writing, or runs its server.
 
-    This does not open the store. A process that has the store open itself must not call it, because closing the lock
-    file would release its own POSIX lock.
+    This does not open the store. A process that has the store open must not call it: closing the lock file would
+    release that process's own POSIX lock.
     """
     return _is_locked(folder / "db" / "LOCK", fcntl.lockf) or _is_locked(folder / "valkey" / "lock", fcntl.flock)
 

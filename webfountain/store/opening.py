@@ -43,11 +43,11 @@ def open_store(
     """Open a store, or create it if it does not exist.
 
     `period_s` is the length of a census period. `fastest_s` is the mean change interval of bucket 0, the unit of the
-    bucket byte. If it is None, the store's own value is used; for a new store `fastest_s` is then period_s / 96. If
-    the store is opened for writing with other values, its census rows and plan are deleted. If the unit differs, its
-    bucket bytes are also computed again. `read_only` gives an up-to-date view in the store's own units, even while
-    another process writes. `fresh` deletes the content of the store. `at` is the present time: later times in the
-    store, written by a run whose clock was ahead, are reduced to it, with a warning in the log. `parameters` are
+    bucket byte. A value of None means the store's own value, and period_s / 96 as `fastest_s` of a new store. If an
+    existing store is opened for writing with other values, its census rows and plan are deleted. If the unit differs,
+    its bucket bytes are also computed again. `read_only` gives an up-to-date view in the store's own units, even while
+    another process writes. `fresh` deletes the content of the store. `at` is the current time: later times in the
+    store, written by a run whose clock was ahead, are replaced by it, with a warning in the log. `parameters` are
     further arguments of the server's client.
 
     Raises
@@ -57,8 +57,7 @@ def open_store(
         contains a store of the other kind.
     StoreHeld, StoreVersion, StoreBound, StoreError
         if another process uses the folder, or the store has another version, belongs to another collection, or cannot
-        be
-        written.
+        be written.
     """
     if url == "memory:":
         if period_s is None:
@@ -90,7 +89,7 @@ def open_store(
 
 
 def _refuse_second(url: str) -> None:
-    """Raise InputError if the folder contains a store of the other kind: two frontiers would crawl the same pages
+    """Raise InputError if the folder contains a store of the other kind. With two frontiers, all pages would be crawled
     twice.
     """
     folder = folder_of(url)
@@ -130,7 +129,7 @@ def load_store(url: str, rows: Iterator[Row]) -> None:
     Raises
     ------
     InputError
-        if there already is a store at the URL, or the URL names a kind that cannot be loaded (``memory:``).
+        if there already is a store at the URL, or the URL names a kind of store that cannot be loaded (``memory:``).
     StoreHeld, StoreError
         if the folder or the server cannot be used.
     """
@@ -188,7 +187,7 @@ def recount(url: str) -> None:
 
 
 def left_by_scrapy_redis(url: str, *, requests: str, dupefilter: str) -> ScrapyRedisKeys:
-    """Return the data of a scrapy-redis spider under these keys of a server, as a context manager."""
+    """Return a context manager for the data of a scrapy-redis spider under these keys of a server."""
     from webfountain.store.shared.scrapy_redis import ScrapyRedisKeys  # noqa: PLC0415
 
     return ScrapyRedisKeys(url, requests=requests, dupefilter=dupefilter)

@@ -2,7 +2,7 @@
 
 Place in the walk: the opening of a store for writing. There are two rules: a change of the unit of the bucket bytes
 (`cycle.fastest`), and a correction of times after a run whose clock was ahead. The pass is the same for every kind of
-store. Each step of it is written together with its position, so that after a kill the next opening continues there and
+store. Each step of the pass is written together with its position. So after a kill the next opening continues there and
 changes nothing twice.
 """
 
@@ -37,7 +37,7 @@ PAGES_AT_ONCE: Final = 500
 _SITES_AT_ONCE: Final = 100
 
 TOLERANCE_S: Final = 60.0
-"""Difference of the clocks of two runs that is ignored, s."""
+"""A difference between the clocks of two runs is ignored up to this, s."""
 
 
 class Revision(Protocol):
@@ -45,20 +45,20 @@ class Revision(Protocol):
 
     @property
     def values(self) -> tuple[str, ...]:
-        """Names of the published values that become meaningless."""
+        """Names of the published values that the revision makes meaningless."""
         ...
 
     @property
     def moves_sites(self) -> bool:
-        """Return whether it changes sites, too; then their parts are deleted."""
+        """Return whether the revision also changes sites; then the parts of the sites are deleted."""
         ...
 
     def site(self, site: SiteRecord) -> SiteRecord:
-        """Return the new record of a site: its times, its state and what was learned about it may differ."""
+        """Return the new record of a site. The times, the state and what was learned about it may differ."""
         ...
 
     def page(self, state: SiteState, record: PageRecord) -> PageRecord:
-        """Return the new record of a page, in the same state. `state` is that of its site."""
+        """Return the new record of a page; the page stays in its state. `state` is the state of its site."""
         ...
 
 
@@ -67,8 +67,9 @@ class Revisable(Protocol):
 
     @property
     def place(self) -> tuple[str, bytes]:
-        """The site that a killed pass had reached, and the key of its last page that was processed; ("", b"") at the
-        start."""
+        """The site that a killed pass had reached, and the key of the last page that it processed there; ("", b"") at
+        the start.
+        """
         ...
 
     def get(self, site: str) -> SiteRecord | None:
@@ -113,10 +114,10 @@ def _revise_pages(store: Revisable, revision: Revision, site: SiteRecord, after:
 
 
 class UnitConversion:
-    """The `Revision` that gives each page its byte in another unit.
+    """The `Revision` that gives each page its bucket byte in another unit.
 
-    The history and the mean change interval of the site decide, as after a fetch. A page without a history keeps the
-    interval of its old byte.
+    The new byte follows from the page's history and the mean change interval of the site, as after a fetch. A page
+    without a history keeps the interval of its old byte.
 
     Parameters
     ----------
@@ -157,7 +158,9 @@ def seconds_ahead(latest: float | None, at: float) -> float:
 
 
 class ClockCorrection(msgspec.Struct, frozen=True):
-    """The `Revision` that replaces past times after `at` by `at`, and moves due times after it `ahead` s earlier."""
+    """The `Revision` after a run whose clock was ahead: it replaces past times later than `at` by `at`, and moves due
+    times later than `at` by `ahead` s to an earlier time.
+    """
 
     at: float
     ahead: float
@@ -167,8 +170,8 @@ class ClockCorrection(msgspec.Struct, frozen=True):
     def site(self, site: SiteRecord) -> SiteRecord:
         """Return the record of a site with its delays shortened.
 
-        What was learned about it is deleted: the store cannot decode the times in it, and its reader would wait for
-        them.
+        What was learned about the site is deleted: it contains times that the store cannot decode, and that its reader
+        would wait for.
         """
         state = site.state
         return msgspec.structs.replace(

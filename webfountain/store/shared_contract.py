@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 __all__ = ["Claims", "Feed", "FeedEntry", "FeedForm", "Feeds", "Lives", "NoLives", "has_ants"]
 
 FeedForm = Literal["list", "set", "zset"]
-"""Data type of a feed, as in scrapy-redis: a list is emptied from its left, a set in any order, a sorted set from the
-highest score.
+"""Data type of a feed, as in scrapy-redis. Entries are taken from the left of a list, from a set in any order, and from
+a sorted set by the highest score first.
 """
 
 
@@ -34,32 +34,34 @@ class Claims(Protocol):
     - ``repository/…``
     - ``unit/…``: a process that has just opened the store with its time period and unit
 
-    A claim lasts until its time; if the owner claims again, it is extended. Each name is one atomic step.
+    A claim lasts until its time; its owner extends it by claiming again. Each name is claimed in one atomic step.
     """
 
     def claim(
         self, names: Sequence[str], *, owner: str, until: float, at: float, notes: Mapping[str, bytes] | None = None
     ) -> list[Claim]:
-        """Claim each name that is free, whose claim has expired at `at`, or that the owner already has; return the
-        present owner of each, in order.
+        """Claim each name that is free, that has an expired claim at the time `at`, or that the owner already has.
+        Return the claim that each name now has, in order.
 
         `notes` are stored with the names that are taken. One round trip. A second call extends the claims.
         """
         ...
 
     def drop(self, names: Mapping[str, float], *, owner: str, at: float) -> None:
-        """Give up names: any process may claim each of them from its time on. Names of other owners stay. One round
-        trip.
+        """Give up names. Any process may claim each name from the time given for it. Names of other owners stay. One
+        round trip.
         """
         ...
 
     def holders(self, names: Sequence[str], *, at: float) -> list[Claim | None]:
-        """Return the claim on each name at the time `at`, in order; None for one without an owner. One round trip."""
+        """Return the claim on each name at the time `at`, in order; None for a name without an owner. One round
+        trip.
+        """
         ...
 
     def claims(self, kind: str) -> list[Claim]:
-        """Return all claims of a kind that were not dropped, including expired ones. It does not work for addresses
-        and guests.
+        """Return all claims of a kind that were not dropped, including expired ones. The kinds ``address`` and
+        ``guest`` cannot be listed.
         """
         ...
 
@@ -76,8 +78,8 @@ class Claims(Protocol):
         ...
 
     def end_within(self, seconds: float) -> None:
-        """Announce that this process is ending: from now on, no step waits longer than this for a server that does not
-        answer.
+        """Announce that this process is ending: from now on, no step waits longer than `seconds` for a server that does
+        not answer.
         """
         ...
 
@@ -97,8 +99,8 @@ class Feed(Protocol):
         ...
 
     def take(self, n: int, *, until: float, at: float) -> list[FeedEntry]:
-        """Return up to `n` entries. An entry for which `done` is not called before `until` is given to the next caller
-        after that time.
+        """Return up to `n` entries. If `done` is not called for an entry before `until`, a later caller gets that
+        entry.
         """
         ...
 
@@ -115,7 +117,7 @@ class Feeds(Protocol):
     """The source of feeds of a store."""
 
     def feed(self, key: str | None = None, form: FeedForm = "list") -> Feed | None:
-        """Return the feed under a key of the store's server, by default the feed of notes to the crawl.
+        """Return the feed under a key of the store's server; without a key, the feed of notes to the crawl.
 
         Returns None if the store has no server; then notes are in its folder.
         """
@@ -126,7 +128,7 @@ class Lives(Protocol):
     """The detector of set-backs: the server of a store may lose its latest steps while a process uses it."""
 
     def take_set_back(self) -> SetBack | None:
-        """Return the set-back that happened since the last call, or None. Any step may detect one."""
+        """Return the set-back that was detected since the last call, or None. Any step may detect one."""
         ...
 
     def before_loss(self, call: Callable[[], object]) -> None:
@@ -136,13 +138,13 @@ class Lives(Protocol):
 
 
 class NoLives:
-    """The `Lives` of a store without a server: it detects nothing."""
+    """The `Lives` of a store without a server, where no set-back can happen."""
 
     def take_set_back(self) -> None:
         """Return None: there is no set-back."""
 
     def before_loss(self, call: Callable[[], object]) -> None:
-        """Do nothing: the call would never be made."""
+        """Do nothing, because no loss can happen."""
 
 
 def has_ants(claims: Claims | None, *, at: float) -> bool:

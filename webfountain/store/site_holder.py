@@ -16,7 +16,7 @@ __all__ = ["SiteHolder"]
 
 @dataclass(slots=True)
 class SiteHolder:
-    """The owner, with token and deadline, and the arrivals that its refills have not covered."""
+    """The owner of a site, with token and deadline, and the arrivals that the owner's refills have not covered."""
 
     owner: str
     token: int
@@ -33,7 +33,9 @@ class SiteHolder:
         self.fresh = min(self.fresh, at)
 
     def note_refill(self, refill: Refill, *, immediate: int, never_crawled: int) -> bool:
-        """Record how many URLs a refill got; return whether a leased URL became immediate, which is reported once."""
+        """Record how many URLs a refill got. Return whether a leased URL has become immediate; this is reported
+        once.
+        """
         self.hurried = self.hurried and immediate >= refill.immediate
         overtaken = self.overtaken and refill.immediate > 0
         self.overtaken = self.overtaken and not overtaken
@@ -41,6 +43,7 @@ class SiteHolder:
         return overtaken
 
     def due_again(self, due: float, *, returned: float) -> float:
-        """Return when the site is due if it is parked until `due`; `returned`: since when URLs wait that were leased
-        (inf: none were)."""
+        """Return when the site is due again if it is parked until `due`. `returned` is the time at which leased URLs
+        returned to the queues (inf: there were none).
+        """
         return AT_ONCE if self.hurried else min(due, self.fresh, returned)

@@ -1,9 +1,9 @@
-"""The orders in which a store lists its sites: their ranks and cursors, the same in every store.
+"""The orders in which a store lists its sites, with their ranks and cursors. They are the same in every store.
 
-A rank has eight bytes that sort as the order does; sites with equal rank are in order of name. A cursor is the rank
-and the name of a site ("" before the first). A list continues at the right place even if sites change their rank: such
-a site may be in two parts or in none. A part costs time proportional to its sites. A text that is not a cursor raises
-InputError, and so does an order that a store of an older version lacks.
+A rank has eight bytes, which sort in the same order as the sites; sites with equal rank are in order of name. A cursor
+is the rank and the name of a site ("" before the first). A list is read in parts. It continues at the right place even
+if sites change their rank; a site that does may be in two parts or in none. A part costs time proportional to its
+sites. A text that is not a cursor raises InputError. So does an order that is missing in a store of an older version.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ _time = struct.Struct(">d")
 
 
 def most_first(number: float) -> bytes:
-    """Return the rank of a number from 0 to 2^53; the greatest number is first."""
+    """Return the rank of a number from 0 to 2^53; the largest number comes first."""
     return (_MOST - int(min(number, _MOST))).to_bytes(8, "big")
 
 
 def rank_of_due(due: float) -> bytes:
-    """Return the rank of a due time; the earliest is first."""
+    """Return the rank of a due time; the earliest comes first."""
     return _time.pack(max(due, 0.0) + 0.0)
 
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["read_rows", "write_rows"]
 
 _GROUP: Final = 20_000
-"""Number of rows per write, which are in memory at a time."""
+"""Number of rows per write; so many are in memory at a time."""
 _FIELDS: Final = msgspec.structs.fields(PageRecord)
 _Line: Any = msgspec.defstruct(
     "_Line",
@@ -187,7 +187,7 @@ def _read_parquet(file: Path) -> Iterator[Row | End]:
             for batch in source.iter_batches(_GROUP):
                 if not {"row", "site", "key", "arrival", "json", "url"} <= set(batch.schema.names):
                     raise InputError(f"{file}: is not an exported store")
-                # A field that a later version added has its default in an older file.
+                # An older file lacks the fields that later versions added; they get their defaults.
                 columns = {name: batch.column(name).to_pylist() for name in batch.schema.names if name in schema.names}
                 missing = {each.name: [each.default] * len(batch) for each in _FIELDS if each.name not in columns}
                 records = zip(*[(columns | missing)[name] for name in _NAMES], strict=True)
@@ -233,7 +233,7 @@ def read_rows(file: Path) -> Iterator[Row]:
     Raises
     ------
     InputError
-        if there is no such file, it has another format, or it was cut short; the message names the place.
+        if there is no such file, or it has another format or was cut short; the message names the place.
     """
     if not file.is_file():
         raise InputError(f"{file}: is no file" if file.exists() else f"{file}: there is no such file")
@@ -255,7 +255,7 @@ def read_rows(file: Path) -> Iterator[Row]:
 
 
 def _without_traceback(rows: Iterator[Row | End], file: Path) -> Iterator[Row | End]:
-    """Report any error in the content of a file in one line, because a library may raise many kinds."""
+    """Report any error in the content of a file in one line, whatever kind of exception a library raises for it."""
     number = 0
     try:
         for row in rows:

@@ -1,7 +1,8 @@
 """The rows of a whole frontier: the form in which a store moves to another store of any kind or format.
 
-`FrontierStore.rows` yields the content of a store, and `load_store` creates a new store from it. The rows are made of
-the contract's terms, not of the bytes of a particular store. So they also carry a store to a new format. They contain:
+`FrontierStore.rows` yields the content of a store, and `load_store` creates a new store from it. The rows are defined
+in the terms of the contract, not by the bytes of a particular store. So they also carry a store to a new format. They
+contain:
 
 - URLs with histories, importances, trust and order of arrival
 - sites with what was learned about them
@@ -11,9 +12,9 @@ the contract's terms, not of the bytes of a particular store. So they also carry
 
 State of a process (leases, counts of lost steps) is left out: a leased URL is in its place, an active site is due.
 
-Rows of a file may come from anywhere, so ``webfountain import`` checks them (`checked`): on the whole file before the
-first write, and again during the writes. It checks what the stores rely on: the order, that each page occurs once, that
-URLs can be crawled, that numbers are in range. It does not check what the rows mean.
+Rows of a file may come from anywhere, so ``webfountain import`` checks them (`checked`). It checks the whole file
+before the first write, and again during the writes. The check covers what the stores rely on: the order is right, each
+page occurs once, URLs can be crawled, numbers are in range. It does not cover what the rows mean.
 """
 
 from __future__ import annotations
@@ -65,8 +66,9 @@ _LAST_BUCKET: Final = 255
 class Head(msgspec.Struct, frozen=True, tag="store", tag_field="row"):
     """The description of a store.
 
-    `log` is the name of its change log, of which `dropped` entries are no longer kept. `latest` is the time of its
-    latest step in whole seconds, 0 if there was none: an opening compares it with its clock.
+    `log` is the name of its change log; `dropped` is the number of entries that the log no longer keeps. `latest` is
+    the time of its latest step in whole seconds, 0 if there was none. When a store is opened, this time is compared
+    with the clock.
     """
 
     collection: str
@@ -101,9 +103,10 @@ class ForgottenKey(msgspec.Struct, frozen=True, tag="barred", tag_field="row"):
 
 
 class Site(msgspec.Struct, frozen=True, tag="site", tag_field="row"):
-    """A site; its pages follow. `regrading`: the epoch of a partly applied ranking, and the class and arrival of the
-    last updated URL. `changed`: time of its last change. A file of an older version has none; then the change log's
-    entries give it."""
+    """A site; the rows of its pages follow. `regrading`: the epoch of a partly applied ranking, with the class and
+    arrival of the last updated URL. `changed`: the time of the site's last change. If a file of an older version lacks
+    it, the entries of the change log give it.
+    """
 
     site: str
     first_seen: float
@@ -124,7 +127,7 @@ class Part(msgspec.Struct, frozen=True, tag="part", tag_field="row"):
 
 
 class Page(msgspec.Struct, frozen=True, gc=False):
-    """A page of the previous site. `arrival`: its number of arrival, if it is in the never-crawled queue."""
+    """A page of the previous site. `arrival`: its arrival number, if it is in the never-crawled queue."""
 
     site: str
     key: bytes
@@ -139,7 +142,7 @@ class ChangeEntry(msgspec.Struct, frozen=True, tag="change", tag_field="row"):
 
 
 class End(msgspec.Struct, frozen=True, tag="end", tag_field="row"):
-    """The confirmation that the file is complete: the numbers of sites, pages and entries of the change log."""
+    """The confirmation that the file is complete, with the numbers of sites, pages and entries of the change log."""
 
     sites: int
     pages: int
@@ -194,12 +197,12 @@ _ORDER: Final[dict[type, int]] = {
 
 
 def checked(rows: Iterable[Row], file: Path) -> Iterator[Row]:
-    """Yield the rows while they can make a store.
+    """Yield the rows as long as they are valid.
 
     Raises
     ------
     InputError
-        at the first row that cannot; the message names file, row and value.
+        at the first invalid row; the message names file, row and value.
     """
     check = _Check()
     for number, row in enumerate(rows, 1):
@@ -215,7 +218,7 @@ class _Wrong(Exception):
 
 
 class _Check:
-    """The state of a check: the names of all sites so far, and the keys and URLs of the last site's pages."""
+    """The state of a check: the names of all sites so far, and the keys and URLs of the pages of the last site."""
 
     def __init__(self) -> None:
         self._stage = -1

@@ -1,4 +1,4 @@
-"""The counts of the embedded store in the form of the contract, with the counting of census rows."""
+"""The counts of the embedded store in the form of the contract, and the counting of census rows."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class EmbeddedCensus:
         self._steps.counts.count(counted)
 
     def count_outcomes(self, settled: Iterable[tuple[PageRecord, Outcome]], at: float) -> None:
-        """Count settled fetches, each with the record before it."""
+        """Count settled fetches. Each comes with the page's record before the fetch."""
         counted: CensusEntry = {}
         period = period_of(at, self.period_s)
         for before, outcome in settled:

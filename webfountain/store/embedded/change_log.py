@@ -1,7 +1,8 @@
-"""The change log of the embedded store: numbered entries, each written in the step that it reports.
+"""The change log of the embedded store: numbered entries. Each is written in the same step as the change that it
+reports.
 
-Numbers are consecutive from the first kept entry to the last. Both ends are stored with the counts. A reader gets them
-from the disk, because it is usually another process.
+Numbers are consecutive from the first kept entry to the last. The first and the last number are stored with the counts.
+A reader gets them from the disk, because it is usually another process.
 """
 
 from __future__ import annotations

@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 __all__ = ["Counts", "counted_rows", "log_bounds", "site_row"]
 
 _COUNTED_KEPT: Final = 1024
-"""Largest number of census rows in memory; one period has at most 257 rows."""
+"""How many census rows are kept in memory, at most; one period has at most 257 rows."""
 _PERIODS_BEFORE_1970: Final = 1 << 62
 
 _TOTAL_BYTES: Final = 16
-"""Size of a bucket's sum of crawl times in ms. Eight bytes would overflow at five million times the present time."""
+"""Size of a bucket's sum of crawl times in ms. Eight bytes would overflow at five million times the current time."""
 _counted_key = struct.Struct(">QH")
 _file = struct.Struct(">QQ")
 _INDEX: Final = {state: index for index, state in enumerate(STATES)}
@@ -65,7 +65,7 @@ class Counts:
         self._clean()
 
     def present(self) -> Counts:
-        """Return these counts or, for a store opened for reading, those that the writing process last wrote."""
+        """Return these counts. In a store opened for reading, first read what the writing process last wrote."""
         if not self._disk.read_only:
             return self
         self._disk.refresh()
@@ -95,16 +95,16 @@ class Counts:
         self._count(row, record, -1)
 
     def add_sites(self, many: int) -> None:
-        """Count new sites, or with a negative number removed ones."""
+        """Count new sites; a negative number counts removed sites."""
         self.sites += many
 
     def next_arrival(self) -> int:
-        """Return the next number of arrival."""
+        """Return the next arrival number."""
         self.arrivals += 1
         return self.arrivals
 
     def skip_arrivals(self, many: int) -> int:
-        """Reserve `many` numbers of arrival at once; return the first."""
+        """Reserve `many` arrival numbers at once; return the first."""
         self.arrivals += many
         return self.arrivals - many + 1
 
@@ -190,7 +190,7 @@ class Counts:
 
 
 def _bucket_of(value: bytes) -> list[int]:
-    """Decode a bucket's pages and its sum of times in ms. The sum has eight bytes if an older version wrote it."""
+    """Decode a bucket's pages and its sum of times in ms. A sum that an older version wrote has eight bytes."""
     return [place_of(value[:8]), int.from_bytes(value[8:], "big", signed=True)]
 
 
@@ -218,7 +218,9 @@ def counted_rows(
 
 
 def log_bounds(disk: Disk) -> tuple[int, int]:
-    """Return the ends of the change log on disk: the number of dropped entries, and the number of the newest entry."""
+    """Return the bounds of the change log on disk: the number of dropped entries, and the number of the newest
+    entry.
+    """
     value = disk.get(COUNTS)
     if value is None:
         return 0, 0

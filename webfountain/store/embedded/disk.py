@@ -57,19 +57,19 @@ MEBIBYTE: Final = 1 << 20
 MEMTABLE_BYTES: Final = 64 * MEBIBYTE
 BLOCK_BYTES: Final = 4096
 CACHE_BYTES: Final = 32 * MEBIBYTE
-"""Size of the block cache. It is small, because it takes hours to fill and the system's page cache keeps what it
-drops; blocks are not compressed. Index and filter blocks are outside of the cache: inside it they would evict each
-other, and reads would cost three times as much.
+"""Size of the block cache. It is small, because it takes hours to fill, and because the system's page cache keeps the
+blocks that it drops; blocks are not compressed. Index and filter blocks are not in this cache: there they would evict
+each other, and reads would cost three times as much.
 """
 BLOOM_BITS: Final = 10
 MEMTABLE_BLOOM: Final = 0.02
 """Share of a memtable for its Bloom filter: two bytes per entry of 100 bytes."""
 LOG_BYTES: Final = 4 * MEBIBYTE
-"""Largest number of overwritten bytes in the log; if half of the live bytes in the tables is more, that counts."""
+"""Limit of the overwritten bytes in the log. The limit is half of the live bytes in the tables, if that is more."""
 MOST_TABLES: Final = 8
-"""Number of overlapping tables that starts a merge."""
+"""A merge starts at this number of overlapping tables."""
 FEWEST_TABLES: Final = 3
-"""While the tables contain at least this many full logs of overwritten bytes, this number of tables starts a merge."""
+"""If the tables contain more overwritten bytes than this many full logs, a merge starts at this number of tables."""
 
 
 class Disk:
@@ -97,8 +97,8 @@ class Disk:
         return self._secondary is not None
 
     def refresh(self) -> None:
-        """Read what the writing process has written since. If there is nothing new, it costs a listing of the folder.
-        It has no effect on a database opened for writing.
+        """Read what the writing process has written since the last call. If there is nothing new, this costs a listing
+        of the folder. It has no effect on a database opened for writing.
         """
         if self._secondary is None:
             return
@@ -112,7 +112,7 @@ class Disk:
         self._taken_in = written
 
     def _written(self) -> set[tuple[str, int]]:
-        """Return names and sizes of the writer's logs and manifests, which grow with every step.
+        """Return the names and sizes of the writer's logs and manifests, which change with every step.
 
         Call it before `refresh` reads, so that the next call notices later writes. Returns an empty set if the folder
         cannot be listed.
@@ -144,8 +144,8 @@ class Disk:
     def scan(self, start: bytes, end: bytes) -> Iterator[tuple[bytes, bytes]]:
         """Yield keys and values from `start` to `end` (excluded), as of the beginning of the scan.
 
-        The end also keeps the scan from reading deleted entries after it. An iterator stops at a damaged block as if
-        it had reached the end, so its status is checked.
+        Because the scan has an end, it reads no deleted entries after it. An iterator stops at a damaged block as if it
+        had reached the end, so its status is checked.
         """
         with self._entries(start, end) as found:
             while found.valid():
@@ -175,7 +175,7 @@ class Disk:
             found.status()
         except Exception as error:
             raise self._unreadable(error) from None
-        del options  # RocksDB only has a pointer to the bound, so the options must live until here
+        del options  # RocksDB only has a pointer to the bound, so the options must exist until here
 
     def write(self, batch: WriteBatch) -> None:
         """Write the whole batch or nothing.
@@ -183,7 +183,8 @@ class Disk:
         Raises
         ------
         StoreError
-            if the store was opened for reading, or the disk is full or gone: repair it and open the store again.
+            if the store was opened for reading, or the disk is full or gone. Then repair the disk and open the store
+            again.
         """
         if self.read_only:
             raise StoreError(f"{self.folder}: the store was opened for reading only")
@@ -202,16 +203,16 @@ class Disk:
                 self._bound_size()
 
     def expect_new(self, size_bytes: int) -> None:
-        """Announce that `size_bytes` bytes of the next batch overwrite nothing; new URLs do not leave garbage."""
+        """Announce that `size_bytes` bytes of the next batch overwrite nothing, because they belong to new URLs."""
         self._new = size_bytes
 
     def _bound_size(self) -> None:
         """Flush the log and merge the tables if too much of their content was overwritten.
 
         Without this, a small store whose pages are recrawled would grow to 64 MB of log and eight tables of the same
-        pages before a merge: 100 MB for 6. With three tables and a log of at most half of the live data, it takes at
-        most four times the live data. A store to which only new URLs are added has no garbage and is merged no more
-        often than its growth requires.
+        pages before a merge: 100 MB for 6 MB of live data. With three tables and a log of at most half of the live
+        data, the store takes at most four times its live data. A store to which only new URLs are added has no garbage
+        and is merged no more often than its growth requires.
         """
         overlapping = self._number("num-files-at-level0")
         if overlapping < self._overlapping:
@@ -300,9 +301,10 @@ def open_reading(folder: Path) -> Disk:
         chosen = options()
         chosen.create_if_missing(False)
         chosen.set_max_open_files(-1)
-        # Otherwise each refresh would start sixteen threads to open new tables: 0.8 of the 1.0 ms of a poll.
+        # Otherwise each refresh would start sixteen threads to open new tables. That took 0.8 of the 1.0 ms of a poll.
         chosen.set_max_file_opening_threads(1)
-        # A view loads far more entries than it reads: 0.4 ms less for a step of 200 pages.
+        # A view loads far more entries than it reads. Without the filter, loading a step of 200 pages takes 0.4 ms
+        # less.
         chosen.set_memtable_prefix_bloom_ratio(0.0)
         chosen.set_memtable_whole_key_filtering(False)
         db = _database(_writable(folder / "db", private), chosen, AccessType.secondary(str(private.path)))
@@ -333,8 +335,8 @@ def _writable(database: Path, private: Scratch) -> Path:
 
 @contextmanager
 def _private_files() -> Iterator[None]:
-    """Make files that are created in the block private to the user. The mask applies to the process, so to other
-    threads too.
+    """Make files that are created in the block private to the user. The mask applies to the whole process, so it
+    affects other threads too.
     """
     before = os.umask(0o077)
     try:
@@ -363,7 +365,7 @@ def _database(database: Path, options: Options, access: AccessType) -> Rdict:
 
 
 def options() -> Options:
-    """Return the options of a store's database, with a cache of their own."""
+    """Return the options of a store's database, with a new block cache."""
     table = BlockBasedOptions()
     # Its reads take no lock: 6 % more mixed links per CPU second than with an LRU cache of the same size.
     table.set_block_cache(Cache.new_hyper_clock_cache(CACHE_BYTES, BLOCK_BYTES))
@@ -396,7 +398,8 @@ def options() -> Options:
 def _is_held(folder: Path, error: Exception) -> bool:
     """Return whether a database could not be opened because it is already open, in this process or another.
 
-    RocksDB's message may contain any path, so the lock itself is tested, except if this process holds it.
+    RocksDB's message may contain any path, so it proves nothing: the lock itself is tested, unless this process holds
+    it.
     """
     line = _first_line(error)
     if line.startswith("IO error: lock hold by current process"):
@@ -405,7 +408,7 @@ def _is_held(folder: Path, error: Exception) -> bool:
 
 
 def _held(folder: Path) -> str:
-    """Return the error message, which names the process that has the store open. It is taken from the file ``holder``.
+    """Return the error message. It names the process that has the store open, as the file ``holder`` says.
 
     The time in the message is the modification time of that file.
     """

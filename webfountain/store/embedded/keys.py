@@ -2,8 +2,8 @@
 
 A key starts with one letter for its family. Keys of pages continue with eight bytes of the site. So a site's pages are
 adjacent, and a batch of one page's links reads few blocks. The record of a never-crawled page is part of its queue
-entry, and its page key only points to the entry. So the records are in the order in which they are leased, and the
-page keys, among which every link is searched, stay small. Any change here needs a new `FORMAT`.
+entry, and its page key only points to the entry. So the records are stored in the order in which they are leased. The
+page keys, in which every link is looked up, stay small. Any change here needs a new `FORMAT`.
 """
 
 from __future__ import annotations
@@ -114,10 +114,11 @@ _encode = msgspec.msgpack.Encoder().encode
 class Meta(msgspec.Struct, frozen=True, array_like=True):
     """The description of a store, stored in the store itself.
 
-    `generation` counts its openings, so that no lease token is ever given twice. `log` names its change log. During a
-    conversion of bucket bytes, `unit` is the old unit; during a correction of times, `correction` contains its `at`
-    and `ahead`. `come_to` is the position of that pass: a site, a zero byte, a page key. `is_ranked` is True if the
-    index of sites exists. A version that does not maintain the index drops this field when it opens the store.
+    `generation` counts how often the store was opened, so that no lease token is ever given twice. `log` names its
+    change log. During a conversion of bucket bytes, `unit` is the old unit. During a correction of times, `correction`
+    contains the `at` and `ahead` of the correction. `come_to` is the position of either pass: a site, a zero byte, a
+    page key. `is_ranked` is True if the index of sites exists. A version that does not maintain the index drops this
+    field when it opens the store.
     """
 
     format: int
@@ -135,7 +136,7 @@ class Meta(msgspec.Struct, frozen=True, array_like=True):
 class NeverEntry(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """The queue entry of a never-crawled page, which contains its record.
 
-    `shared` is the length of the site's name at the start of the URL; `rest` omits it.
+    If the URL starts with the site's name, `shared` is the length of that name, and `rest` is the URL without it.
     """
 
     key: bytes
@@ -157,7 +158,7 @@ _waiting = msgspec.msgpack.Decoder(NeverEntry)
 
 
 def site_id(site: str) -> bytes:
-    """Return eight bytes for a site. Two of 10^6 sites have the same bytes with a probability of 3e-8."""
+    """Return eight bytes for a site. Among 10^6 sites, the probability that two have the same bytes is 3e-8."""
     return xxhash.xxh3_64_digest(site.encode())
 
 
@@ -173,7 +174,7 @@ def unpack_time(value: bytes) -> float:
 
 
 def number(value: int) -> bytes:
-    """Return eight bytes that sort as the number, which must not be negative."""
+    """Return eight bytes that sort like the number, which must not be negative."""
     return _word.pack(value)
 
 
@@ -184,17 +185,17 @@ def place_of(text: bytes) -> int:
 
 
 def arrival_of(entry: bytes) -> int:
-    """Return the number of arrival in the key of a never-crawled queue entry."""
+    """Return the arrival number in the key of a never-crawled queue entry."""
     return place_of(entry)
 
 
 def never_suffix(lane: int, arrival: int) -> bytes:
-    """Return a position in a site's never-crawled queue as bytes: lane, then number of arrival."""
+    """Return a position in a site's never-crawled queue as bytes: lane, then arrival number."""
     return _turn.pack(lane, arrival)
 
 
 def pointer(suffix: bytes) -> bytes:
-    """Return the value of the page key of a never-crawled page, which points to its queue entry."""
+    """Return the value for the page key of a never-crawled page. It points to the page's queue entry."""
     return _POINTER + suffix
 
 
@@ -214,8 +215,8 @@ def pack_links(
     """Return the key-value pairs of new pages: page keys with pointers, and queue entries, both in the order of the
     links.
 
-    `links` is by page key. `arrival` is the number of the first link. The loop is a single pass, because most of the
-    cost of a link is here.
+    `links` is by page key. `arrival` is the number of the first link. There is only one loop, because most of the cost
+    of a link is here.
     """
     pointers: list[tuple[bytes, bytes]] = []
     entries: list[tuple[bytes, bytes]] = []

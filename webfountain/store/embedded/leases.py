@@ -25,14 +25,15 @@ if TYPE_CHECKING:
 __all__ = ["HeldLease", "LeasedSite", "Leases"]
 
 _GENERATION_BITS: Final = 40
-"""Number of bits for the number within one opening: 10^12 leases."""
+"""Number of bits for the lease numbers of one opening, enough for 10^12 leases."""
 
 
 @dataclass(slots=True)
 class HeldLease:
     """An open URL lease.
 
-    `place.record` is the present record, `handed` the one that came with the lease; a copy can move meanwhile.
+    `place.record` is the current record; `handed` is the record that came with the lease. They differ if the page's
+    copy has moved meanwhile.
     """
 
     id: LeaseId
@@ -48,7 +49,7 @@ class LeasedSite(SiteHolder):
     out: set[int] = field(default_factory=set)
     """Numbers of the URL leases under this site lease."""
     immediate_out: int = 0
-    """Number of those from the immediate lane."""
+    """Number of these URL leases that came from the immediate lane."""
 
 
 class Leases:
@@ -62,7 +63,7 @@ class Leases:
         self.settle_lost = 0
         """Number of outcomes whose URL lease was lost."""
         self.immediate_out = 0
-        """Number of URL leases from immediate lanes."""
+        """Number of open URL leases that came from immediate lanes."""
         self._given = generation << _GENERATION_BITS
         self._held: dict[int, HeldLease] = {}
 
@@ -70,7 +71,7 @@ class Leases:
         return len(self._held)
 
     def under(self, lease: SiteLease) -> LeasedSite | None:
-        """Return the active site of a site lease, or None if the lease is lost; a lost one is counted."""
+        """Return the active site of a site lease. If the lease is lost, count that and return None."""
         active = self.active.get(lease.site)
         if active is None or active.token != lease.token:
             self.fenced += 1
@@ -139,8 +140,8 @@ class Leases:
                     held.place.record = record
 
     def overtake(self, place: PagePlace) -> None:
-        """Move a leased page that became immediate: `place` is its new entry, which becomes visible when the lease is
-        released.
+        """Move a leased page that became immediate. Its new entry is that of `place`; it becomes visible when the lease
+        is released.
         """
         active = self.active[place.site]
         for lease in self.of_page(place.site, place.key):

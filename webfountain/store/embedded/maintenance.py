@@ -1,7 +1,7 @@
 """Passes over a whole embedded store: conversion to other units, correction of times, counting again.
 
-No other process may write the store meanwhile. After a kill, the next opening continues a revision; counting starts
-again.
+No other process may write the store meanwhile. After a kill, the next opening continues a conversion or correction, but
+counting starts again from the beginning.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def recover(disk: Disk) -> None:
 
 
 def in_units_and_time(disk: Disk, meta: Meta, *, period_s: float, fastest_s: float, at: float | None) -> Meta:
-    """Return the description of a store in these units and without times after `at`; convert the store if needed.
+    """Convert the store to these units and correct times after `at`, if needed. Return its description after that.
 
     Census rows and the plan depend on the units and become meaningless, so they are deleted. A pass that was killed is
     completed first.
@@ -105,7 +105,7 @@ def in_units_and_time(disk: Disk, meta: Meta, *, period_s: float, fastest_s: flo
 
 
 def _carried_out(disk: Disk, meta: Meta) -> Meta:
-    """Return the description of a store after completing the pass that it contains, if any."""
+    """Complete the pass that the description of a store names, if any. Return the description after that."""
     batch = WriteBatch(raw_mode=True)
     if meta.unit is not None:
         logger.info("converting buckets: bucket 0 is now %g s, was %g s", meta.fastest_s, meta.unit)
@@ -136,7 +136,7 @@ def _revise(disk: Disk, meta: Meta, revision: Revision) -> None:
 
 
 class RevisedDisk:
-    """`Revisable` on a disk. Steps are collected and written together, with the position of the pass."""
+    """`Revisable` on a disk. Steps are collected, then written together with the position of the pass."""
 
     def __init__(self, disk: Disk, meta: Meta) -> None:
         self._disk = disk
@@ -146,7 +146,7 @@ class RevisedDisk:
 
     @property
     def place(self) -> tuple[str, bytes]:
-        """The position of a killed pass. Before there is one, it is the first key of all pages."""
+        """The position of a killed pass. At the start it is ("", b""), before all pages."""
         if self._meta.come_to.startswith(PAGE):
             return "", b""
         site, _, key = self._meta.come_to.partition(b"\0")

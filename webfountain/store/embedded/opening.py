@@ -67,7 +67,7 @@ def open_embedded(
     if not (folder / "db" / "CURRENT").exists() and is_damaged(folder):
         raise damaged(folder, "db/CURRENT is missing")
     if not read_only and not (folder / "db").is_dir():
-        remove_card(folder)  # the card of a store that somebody deleted by hand
+        remove_card(folder)  # the card may belong to a store that somebody deleted by hand
     disk = open_reading(folder) if read_only else open_writing(folder)
     try:
         if fresh:
@@ -86,10 +86,10 @@ def open_embedded(
 
 
 def _begun(disk: Disk, meta: Meta) -> Meta:
-    """Count one more opening. If entries are missing at the end of the change log, give the log another name."""
+    """Count this opening. If entries are missing at the end of the change log, give the log another name."""
     _, last = log_bounds(disk)
     with closing(LogEnd(disk.folder)) as end:
-        # A new store may be in the folder of an older one, and find that one's number here.
+        # The folder may have contained an older store, whose number is still in the file.
         missing = end.last - last if meta.generation else 0
         is_unsure = missing > 0 or (meta.generation > 0 and end.is_damaged)
         log = secrets.token_hex(4) if is_unsure else meta.log
@@ -119,8 +119,8 @@ def _empty(disk: Disk) -> None:
 
 
 def _agreed(disk: Disk, collection: str | None, period_s: float | None, fastest_s: float | None) -> Meta:
-    """Return the description of the store after comparing it with what the caller expects; for a new store, return a
-    new description.
+    """Return the description of the store, after comparing it with what the caller expects. A new store gets a new
+    description.
     """
     value = disk.get(META)
     if value is None:
@@ -169,7 +169,7 @@ def _way_on(written: object) -> str:
 
 
 def _with_ranks(disk: Disk, meta: Meta) -> Meta:
-    """Return the description of a store that has an index of its sites; create the index if there is none.
+    """Create the index of sites if the store has none. Return the description after that.
 
     One scan of the sites and of the change log.
     """

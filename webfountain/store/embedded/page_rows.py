@@ -60,7 +60,7 @@ class PageRows:
         return list(zip(keys, self._disk.get_many(keys), strict=True))
 
     def place(self, site: str, key: bytes) -> PagePlace | None:
-        """Return one page, or None when there is none."""
+        """Return one page, or None if the page is unknown."""
         return self.places(site, [key])[0]
 
     def places(self, site: str, keys: Sequence[bytes]) -> list[PagePlace | None]:
@@ -73,8 +73,8 @@ class PageRows:
         return self._resolved(site, sid, list(zip(keys, values, strict=True)))
 
     def listed(self, site: str | None, state: State | None) -> Iterator[PagePlace]:
-        """Yield every page, or those of a site or in a state. The pages of a site are consecutive; a few hundred are
-        read at once.
+        """Yield all pages, or only those of one site or in one state. The pages of a site are consecutive; a few
+        hundred are read at once.
         """
         prefix = PAGE if site is None else PAGE + site_id(site)
         group: list[tuple[bytes, bytes | None]] = []
@@ -87,7 +87,7 @@ class PageRows:
         yield from self._group(sid, group, state)
 
     def part_of(self, site: str, cursor: bytes, n: int) -> tuple[list[PagePlace], bytes]:
-        """Return up to `n` pages of a site after a key, and the key of the last entry that was read, b"" at the end."""
+        """Return up to `n` pages of a site after a key, and the key of the last entry read (b"" at the end)."""
         sid = site_id(site)
         prefix = PAGE + sid
         begin = prefix + cursor + b"\0" if cursor else prefix
@@ -104,8 +104,8 @@ class PageRows:
         return [waiting_record(site, entry, value)[1] for entry, value in items]
 
     def put_new(self, batch: WriteBatch, fresh: Mapping[bytes, Link], *, arrival: int, at: float) -> list[bytes]:
-        """Write new pages, by page key, with their queue entries; return the entries. `arrival` is the number of
-        arrival of the first.
+        """Write new pages, given by page key, with their queue entries; return the entries. `arrival` is the arrival
+        number of the first page.
 
         The keys are written in order, because a memtable starts to search at the position of the last write.
         """
@@ -119,8 +119,8 @@ class PageRows:
     def put(
         self, batch: WriteBatch, site: str, key: bytes, record: PageRecord, *, arrival: int, before: bytes | None = None
     ) -> bytes:
-        """Write the record of a page with its queue entry, in place of the entry `before`; return the entry. `arrival`
-        is its number of arrival, if it is never-crawled.
+        """Write the record of a page with its queue entry, which replaces the entry `before`; return the new entry.
+        `arrival` is the page's arrival number, if it is never-crawled.
         """
         sid = site_id(site)
         if record.state == "never-crawled":
@@ -157,7 +157,9 @@ class PageRows:
                 yield place
 
     def _resolved(self, site: str, sid: bytes, found: list[tuple[bytes, bytes | None]]) -> list[PagePlace | None]:
-        """Return the pages for the values of page keys: a value is the record, or a pointer to the queue entry."""
+        """Return the pages for the values of page keys. Each value is the record itself or a pointer to the queue
+        entry.
+        """
         suffixes = [pointer_suffix(value) for _, value in found]
         entries = [NEVER + sid + suffix for suffix in suffixes if suffix is not None]
         waiting = iter(zip(entries, self._disk.get_many(entries) if entries else [], strict=True))

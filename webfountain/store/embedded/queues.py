@@ -1,4 +1,6 @@
-"""The URL queues of the embedded store. A URL lease hides its queue entry in memory; settling it moves the entry."""
+"""The URL queues of the embedded store. A URL lease hides the queue entry in memory; settling the lease moves the
+entry.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,7 @@ class Arrivals:
     ) -> tuple[dict[bytes, tuple[Link, bytes]], list[int]]:
         """Add the links that are new to the batch. One multi-get, two puts per new URL.
 
-        Return the new links by page key, as (link, queue entry), and the positions of the others.
+        Return the new links, as page key -> (link, queue entry), and the positions of the other links.
         """
         sids = {site: site_id(site) for site in {link.site for link in links}}
         rows = {site: self._steps.sites.row(site) for site in sids}
@@ -110,7 +112,7 @@ class Arrivals:
             active.note_new(at)
 
     def _call_site(self, batch: WriteBatch, site: str) -> None:
-        """Make the site of an immediate URL due at once, or if it is active, mark it for its ant."""
+        """Make the site of an immediate URL due at once. If the site is active, mark it for its ant instead."""
         active = self._steps.leases.active.get(site)
         if active is None:
             self._steps.sites.due_sooner(batch, site, self._steps.site_row(site), AT_ONCE)
@@ -157,7 +159,7 @@ class EmbeddedQueues:
         learned: Sequence[tuple[SiteLease, bytes]] = (),
         parts: Sequence[tuple[SiteLease, int, bytes]] = (),
     ) -> SettleResult:
-        """End leases with the outcomes of their fetches. It reads nothing; one delete and two puts per page."""
+        """End leases with the outcomes of their fetches. No reads; one delete and two puts per page."""
         check_settled(outcomes)
         kept = [(lease.site, state) for lease, state in learned if self._steps.leases.under(lease) is not None]
         pieces = [(lease.site, of, part) for lease, of, part in parts if self._steps.leases.under(lease) is not None]
@@ -260,7 +262,7 @@ class EmbeddedQueues:
         return LeaseBatch(site, urgent, never, recrawl, lanes, overtaken)
 
     def _hold(self, site: str, active: LeasedSite, waiting: Sequence[Entry]) -> list[Lease]:
-        """Lease queue entries. The records of pages that were fetched before are read together."""
+        """Lease queue entries. The records of pages that were fetched before are read in one call."""
         tried = [one.key for one in waiting if one.record is None]
         records = {place.key: place.record for place in self._steps.pages.places(site, tried) if place is not None}
         return [
@@ -269,7 +271,7 @@ class EmbeddedQueues:
         ]
 
     def _settle_all(self, batch: WriteBatch, outcomes: Sequence[Outcome], at: float) -> list[LeaseId]:
-        """Add the first outcome of every open lease, with its log entry, to the batch; return these leases."""
+        """Add to the batch, for every open lease, its first outcome with the log entry. Return these leases."""
         ended: dict[int, LeaseId] = {}
         settled: list[tuple[PageRecord, Outcome]] = []
         for outcome in outcomes:
@@ -308,5 +310,5 @@ def _is_later(record: PageRecord, due: float) -> bool:
 
 
 def _turn_of(place: PagePlace) -> int:
-    """Return the number of arrival of a never-crawled page, or 0 for another page."""
+    """Return the arrival number of a never-crawled page, or 0 for another page."""
     return arrival_of(place.entry) if place.record.state == "never-crawled" else 0

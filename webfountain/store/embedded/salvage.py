@@ -1,10 +1,10 @@
 """Rescue a damaged store: read its readable content as rows, and make a new store from them.
 
 Place in the walk: ``check --repair`` for an embedded store with damaged files. RocksDB ends a scan at the first block
-that it cannot read, and its own repair drops the whole table. Here a scan continues after the block, so one flipped
-bit costs some hundred entries. Page records, queue entries and sites are read separately and joined again. Entries
-that only point to lost data are left out. The damaged files are kept beside the store. Nothing is fetched here. Lost
-pages are found again from the seeds, from the copies, and by new fetches of known pages (`report.wholeness`).
+that it cannot read, and its own repair drops the whole table. Here a scan continues after the block, so one flipped bit
+costs some hundred entries. Page records, queue entries and sites are read separately, then joined. Entries that only
+point to lost data are left out. The damaged files are kept beside the store. Nothing is fetched here. Lost pages are
+found again from the seeds, from the copies, and by new fetches of known pages (`report.wholeness`).
 """
 
 from __future__ import annotations
@@ -40,8 +40,9 @@ if TYPE_CHECKING:
 __all__ = ["salvage", "trouble_of"]
 
 _KEY_BYTES: Final = 17
-"""Length of a page key: family, site, page. After a damaged block, the next readable key is searched among numbers of
-this length."""
+"""Length of a page key: family, site, page. After a damaged block, keys are treated as numbers of this length, to
+search for the next readable one.
+"""
 _TIME_BYTES: Final = 8
 _change = msgspec.msgpack.Decoder(Change)
 
@@ -49,9 +50,9 @@ _change = msgspec.msgpack.Decoder(Change)
 def salvage(folder: Path, card: Meta | None) -> transfer_rows.End:
     """Make a new store from the readable content of a folder; return the numbers of sites, pages and log entries.
 
-    `card` is the copy of the store's description, for a store whose own description cannot be read. A kill may
-    interrupt this call at two points: either the damaged store is unchanged, or it has been moved aside and the new
-    store is complete; then the next call puts the new store in its place.
+    `card` is the copy of the store's description. It is used if the store's own description cannot be read. After a
+    kill there are two cases. Either the damaged store is unchanged; or it has been moved aside and the new store is
+    complete, and the next call puts the new store in its place.
 
     Raises
     ------
@@ -85,7 +86,7 @@ def salvage(folder: Path, card: Meta | None) -> transfer_rows.End:
 def trouble_of(folder: Path) -> str | None:
     """Return why the store in a folder cannot be opened for writing, or None if it can. The store is not changed.
 
-    Opening a view for reading would not show that: if a table is missing, the view silently shows an older state.
+    Opening a view for reading would not show damage: if a table is missing, the view silently shows an older state.
     """
     options = layout.options()
     options.create_if_missing(False)
@@ -168,8 +169,9 @@ def _readable(db: Rdict, start: bytes, end: bytes) -> Iterator[tuple[bytes, byte
 
 
 def _behind(db: Rdict, at: bytes, end: bytes) -> bytes | None:
-    """Return a readable key shortly after an unreadable block, or None; found by doubling the distance, then
-    bisection."""
+    """Return a readable key shortly after an unreadable block, or None. It is found by doubling the distance, then by
+    bisection.
+    """
     begin = int.from_bytes(at[:_KEY_BYTES].ljust(_KEY_BYTES, b"\x00"), "big")
     last = int.from_bytes(end[:_KEY_BYTES].ljust(_KEY_BYTES, b"\x00"), "big")
     far = 1
@@ -222,7 +224,7 @@ def _meta(db: Rdict, folder: Path, card: Meta | None) -> Meta:
 def _rows(db: Rdict, meta: Meta) -> Iterator[Row]:
     entries = _last_run(db)
     first = entries[0] if entries else 1
-    # Entries may be missing. A new name of the log makes consumers read the whole list once.
+    # Entries may be missing, so the log gets a new name; then consumers read the whole list once.
     fastest_s = meta.unit or meta.fastest_s
     latest = next((keys.unpack_time(value) for _, value in _family(db, keys.CLOCK) if len(value) == _TIME_BYTES), 0.0)
     yield transfer_rows.Head(
@@ -297,8 +299,8 @@ def _tried(db: Rdict, sid: bytes) -> Iterator[tuple[bytes, PageRecord]]:
 
 
 def _asked_again(record: PageRecord) -> PageRecord:
-    """Return a record that makes the page due, and makes the crawl read the next answer in any case, because the
-    page's links may be lost.
+    """Return a record that makes the page due, and makes the crawl search the next answer for links in any case,
+    because the page's links may be lost.
 
     Otherwise an answer with the same bytes would not be searched for links.
     """

@@ -1,12 +1,12 @@
-"""The files beside the database of an embedded store, which reveal at the next opening that a part of it was lost.
+"""The files beside the database of an embedded store. At the next opening they show whether a part of it was lost.
 
-- ``log-end`` contains the number of the change log's newest entry. RocksDB writes a step to its log. The end of that
-  log may be lost with a machine or a disk, or if an old copy of the folder is restored. Then entries are missing that
-  consumers have already read, and their numbers would be used again. If the number shows that, the change log gets
-  another name.
+- ``log-end`` contains the number of the change log's newest entry. RocksDB writes each step to its own log. The end of
+  that log may be lost: by a failure of the machine or disk, or because an old copy of the folder was restored. Then
+  entries are missing that consumers have already read, and their numbers would be used again. If the number in the file
+  shows such a loss, the change log gets another name.
 - ``store-card`` is a second copy of the store's description. A folder whose database lost its main file or its own
-  description looks as if it contained no store. The card shows that there was one, so that no new store is created
-  where a repair is possible.
+  description looks as if it contained no store. The card shows that there was a store. So no new store is created where
+  the old one can be repaired.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["LOG_END", "LogEnd", "NoLogEnd", "damaged", "is_damaged", "keep_card"
 LOG_END = "log-end"
 _BYTES = 8
 _MOST = 1 << 48
-"""A number larger than that of any entry."""
+"""This number is larger than the number of any entry."""
 
 CARD = "store-card"
 
@@ -52,7 +52,7 @@ class LogEnd(NoLogEnd):
         kept = os.pread(self._file, _BYTES + 1, 0)
         self._noted = int.from_bytes(kept[:_BYTES], "big")
         self.is_damaged = len(kept) not in (0, _BYTES) or self._noted >= _MOST
-        """True if the file contains no number that a log can have reached."""
+        """True if the file does not contain a number that a log could reach."""
         if self.is_damaged:
             self._noted = -1
 
@@ -65,7 +65,7 @@ class LogEnd(NoLogEnd):
         """Store the number of the newest entry. One system call if it has changed."""
         if last != self._noted:
             self._noted = last
-            with suppress(OSError):  # a full or missing disk was reported by the step before
+            with suppress(OSError):  # the step before has reported a full or missing disk
                 os.pwrite(self._file, last.to_bytes(_BYTES, "big"), 0)
                 if self.is_damaged:
                     os.ftruncate(self._file, _BYTES)
@@ -102,7 +102,9 @@ def remove_card(folder: Path) -> None:
 
 
 def is_damaged(folder: Path) -> bool:
-    """Return whether a folder without a store description contains, or contained, a store: tables, a log, or a card."""
+    """Return whether a folder without a store description contains or once contained a store, to judge by tables, a log
+    or a card.
+    """
     database = folder / "db"
     if not database.is_dir():
         return (folder / "salvage" / "whole").exists()

@@ -1,8 +1,8 @@
-"""The queues of one site on disk. They are read from the front to find what a lease takes.
+"""The queues of one site on disk. A lease reads them from the front to find due URLs.
 
 Leased entries stay on disk and are only hidden, so they are available again after a crash. Settled entries leave
-deleted keys at the beginning of their lane. A *front* is a key before which there are no entries, so deleted keys are
-scanned once and not for every lease. Fronts are kept for active sites. A front may be too early, but never too late.
+deleted keys at the beginning of their lane. A *front* is a key before which a lane has no entries. So deleted keys are
+scanned once, not for every lease. Fronts are kept for active sites. A front may be too early, but never too late.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ Item = tuple[bytes, bytes]
 
 
 class Entry(NamedTuple):
-    """A queue entry that may be leased: its key, the page's key, and the record if the entry contains it
-    (never-crawled pages).
+    """A queue entry that may be leased: its key, the page's key, and the page's record if the entry contains it (for
+    never-crawled pages).
     """
 
     entry: bytes
@@ -80,14 +80,14 @@ class SiteQueues:
         return [offered[one.key] for one in choose(due, n, horizon)]
 
     def recrawl(self, n: int, horizon: Sequence[float]) -> tuple[list[Entry], list[tuple[int, float]]]:
-        """Return up to `n` due entries of the recrawl lanes, chosen by `choose`, and the next order of each lane after
-        them.
+        """Return up to `n` due entries of the recrawl lanes, chosen by `choose`. Also return the next order of each
+        lane, after these entries.
         """
         check_horizon(horizon, LANES)
         entries: dict[Candidate, bytes] = {}
         for lane in self._recrawl.lanes(LANES):
-            # One more than can be chosen is read, or up to the first that is not due; so one entry is left over if
-            # there is any.
+            # Read up to the first entry that is not due, at most one entry more than can be chosen. So one entry is
+            # left over, if there is any.
             for entry, _ in self._recrawl.first(lane, n + 1, until=to_sortable(horizon[lane] + 0.0)):
                 entries[Candidate(lane, _order(entry), 0, entry[_KEY_AT:])] = entry
         chosen = choose([one for one in entries if one.order <= horizon[one.lane]], n, horizon)
@@ -111,7 +111,7 @@ class SiteQueues:
 class _Lanes:
     """The lanes of one queue of a site. A key is `prefix`, the lane in `width` bytes, the order within the lane.
 
-    A lane is *read* when a scan has reached it; from then on its front is stored. Lanes are read in order.
+    A lane counts as *read* once a scan has reached it; from then on its front is stored. Lanes are read in order.
     """
 
     __slots__ = ("_disk", "_fronts", "_hidden", "_prefix", "_unread", "_width")
@@ -143,7 +143,8 @@ class _Lanes:
         return sorted(lane for lane in self._fronts if lane < below)
 
     def first(self, lane: int, n: int, *, until: bytes | None = None) -> list[Item]:
-        """Return up to `n` entries of a lane that are not hidden; of those after the order `until`, only the first.
+        """Return up to `n` entries of a lane that are not hidden. Of the entries after the order `until`, return only
+        the first.
 
         A lane that is empty is removed from the list. One short scan.
         """

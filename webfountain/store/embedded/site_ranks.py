@@ -1,7 +1,7 @@
 """The index of the embedded store's sites by pages, failed pages and last change.
 
-Each site has one entry per order, and one that names these entries. The entries change in the same step as the site,
-so they always agree on disk. Memory is bounded: the values of `KEPT` sites.
+Each site has one entry per order, and one more entry that says what these entries are. The entries change in the same
+step as the site, so on disk they always agree with it. Memory is bounded: the values of `KEPT` sites.
 """
 
 from __future__ import annotations
@@ -61,11 +61,11 @@ class SiteRanks:
         self._latest: dict[str, float] = {}
 
     def note(self, site: str, at: float) -> None:
-        """Record a change of a site, which an entry of the change log reports."""
+        """Record a change of a site that an entry of the change log reports."""
         self._changed[site] = max(self._changed.get(site, at), at)
 
     def set_back(self, site: str, at: float) -> None:
-        """Make the last change of a site no later than a time, after a run whose clock was ahead."""
+        """After a run whose clock was ahead, limit the time of a site's last change to `at`."""
         values = self._values(site)
         if values is not None and values.changed > at:
             self._latest[site] = at
@@ -75,7 +75,7 @@ class SiteRanks:
         return 0.0 if value is None else _values.unpack(value)[2]
 
     def stage(self, batch: WriteBatch, touched: Mapping[str, list[float]]) -> None:
-        """Add the entries of sites that changed to a step. `touched` are the rows of sites, with their counts."""
+        """Add the entries of changed sites to a step. `touched` contains the rows of these sites, with their counts."""
         for site in touched.keys() | self._changed.keys() | self._latest.keys():
             before = self._values(site)
             row = touched.get(site)
@@ -125,7 +125,9 @@ class SiteRanks:
     # ------------------------------------------------------------------ reading
 
     def places(self, order: SiteOrder, rank: bytes, name: str, n: int) -> list[tuple[bytes, str]]:
-        """Return rank and name of the next `n` sites after a position. One scan of as many entries; by due time two."""
+        """Return rank and name of the next `n` sites after a position. One scan of `n` entries; two for the order by
+        due time.
+        """
         found = self._by_due(rank, name) if order == "due" else self._by_rank(RANK + _LETTERS[order], rank, name)
         return list(islice(found, n))
 

@@ -1,4 +1,5 @@
-"""The sites of the embedded store: a row for each, with its notes, the inactive sites by due time, the active list.
+"""The sites of the embedded store: the row and the notes of each site, the inactive sites by due time, and the active
+list.
 
 A site is either under DUE or under ACTIVE. After a crash, the next opening finds the sites that are still under
 ACTIVE, and makes them due again, in one scan. The memory is bounded: `_ROWS_KEPT` rows, and objects only for active
@@ -67,7 +68,7 @@ class DueSites:
         self.load()
 
     def load(self) -> None:
-        """Forget the front that is in memory."""
+        """Forget the front, which is only in memory."""
         self._front = DUE
 
     def put(self, batch: WriteBatch, site: str, due: float) -> None:
@@ -96,13 +97,13 @@ class DueSites:
 
 
 class SiteNotes:
-    """Reads these data from the disk, and adds writes of them to a batch. Nothing is cached."""
+    """Reads the notes about sites from the disk, and adds writes of notes to a batch. Nothing is cached."""
 
     def __init__(self, disk: Disk) -> None:
         self._disk = disk
 
     def put_state(self, batch: WriteBatch, site: str, state: SiteState) -> None:
-        """Store the state of a site that its next ant needs."""
+        """Store the state of a site, for its next ant."""
         batch.put(STATE + site_id(site), encode_state(state))
 
     def put_learned(self, batch: WriteBatch, site: str, learned: bytes) -> None:
@@ -127,7 +128,7 @@ class SiteNotes:
         return ((place_of(key), part) for key, part in self._disk.scan(prefix, after(prefix)))
 
     def regraded(self, site: str, epoch: int) -> bytes:
-        """Return the suffix of the last queue entry that a ranking was applied to, or b"" for none."""
+        """Return the suffix of the last queue entry to which a ranking was applied, or b"" if there is none."""
         kept = self._disk.get(REGRADE + site_id(site))
         return kept[8:] if kept is not None and place_of(kept[:8]) == epoch else b""
 
@@ -140,7 +141,7 @@ class SiteNotes:
         batch.delete(REGRADE + site_id(site))
 
     def drop(self, batch: WriteBatch, site: str) -> None:
-        """Delete all these data of a site."""
+        """Delete all notes about a site."""
         sid = site_id(site)
         for family in (STATE, LEARNED, REGRADE):
             batch.delete(family + sid)
@@ -148,7 +149,7 @@ class SiteNotes:
 
 
 class SiteRows:
-    """The rows, the active list, and the due times of the other sites (`due`).
+    """The rows of all sites, the active list, and the due times of the other sites (`due`).
 
     `stage` adds the changes of a step to its batch, `load` drops them.
     """
@@ -217,7 +218,7 @@ class SiteRows:
             self._set_due(batch, site, row, due)
 
     def revise(self, batch: WriteBatch, row: SiteRow, record: SiteRecord) -> None:
-        """Give a site that is not active the times, the state and the learned data of a record; delete its parts."""
+        """Copy the times, the state and the learned data of a record to an inactive site; delete the site's parts."""
         site, sid = record.site, site_id(record.site)
         self.notes.put_state(batch, site, record.state)
         batch.delete(LEARNED + sid)
@@ -230,7 +231,7 @@ class SiteRows:
         self.due_sooner(batch, site, row, record.due)
 
     def wake(self, batch: WriteBatch, site: str, row: SiteRow, at: float, owner: str) -> None:
-        """Put a site on the active list, even if another owner has it there."""
+        """Put a site on the active list, even if it is there under another owner."""
         batch.delete(due_key(row[_DUE], site))
         batch.put(ACTIVE + site.encode(), owner.encode())
         row[_DUE] = min(row[_DUE], at)

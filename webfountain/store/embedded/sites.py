@@ -40,7 +40,7 @@ class EmbeddedSites:
         return self._take([site for _, site in available][:n], owner, until, at)
 
     def enlist(self, sites: Sequence[str], *, owner: str, until: float, at: float) -> list[SiteLease]:
-        """Give an owner those of these sites that have none. Two writes and three gets per site."""
+        """Give an owner those of the named sites that have no owner. Two writes and three gets per site."""
         active = self._steps.leases.active
         known = [site for site in dict.fromkeys(sites) if self._steps.sites.row(site)]
         return self._take([s for s in known if s not in active or active[s].until <= at], owner, until, at)
@@ -107,7 +107,7 @@ class EmbeddedSites:
         return self._steps.sites.after(name, n)
 
     def ranked(self, order: SiteOrder, cursor: str, n: int) -> list[tuple[str, SiteRecord]]:
-        """Return sites in an order. One scan of as many entries, and two multi-gets per site."""
+        """Return sites in an order. One scan of `n` entries, and two multi-gets per site."""
         self._steps.sites.refresh()
         rank, name = place_of(cursor)
         if order == "name":

@@ -1,4 +1,5 @@
-"""Atomic steps on an embedded store: the writes of a step and the changed counts are on disk together, or not at all.
+"""Atomic steps on an embedded store: the writes of a step and the changed counts reach the disk together, or not at
+all.
 
 The parts of the store (`queues`, `sites`, `pages`, `board`) take their steps here.
 """
@@ -28,9 +29,9 @@ __all__ = ["Steps"]
 class Steps:
     """The tables of an open store, with one write batch per step. After a failed write, rows and counts are read again.
 
-    A change of a page in a queue adds all that follows from it to the batch: the row of the record, its queue entry,
-    the counts of its site and of the store. The fronts of active sites move before the batch is written. If the write
-    fails, the fronts are too early, which does no harm. `generation` is the number of this opening.
+    A change of a page also changes its record, its queue entry, and the counts of its site and of the store. All of
+    these go into the batch. The fronts of active sites move before the batch is written. If the write fails, the fronts
+    are too early, which does no harm. `generation` is the number of this opening.
     """
 
     def __init__(self, disk: Disk, *, generation: int, log_end: NoLogEnd) -> None:
@@ -72,8 +73,8 @@ class Steps:
         return [place for place in places if place is not None and not self.is_leased(place)]
 
     def replace(self, batch: WriteBatch, place: PagePlace, record: PageRecord, *, arrival: int = 0) -> PagePlace:
-        """Give a page another record, and count it; return its new place. `arrival` is its number of arrival, if it is
-        never-crawled.
+        """Give a page another record, and update the counts; return its new place. `arrival` is the page's arrival
+        number, if it is never-crawled.
         """
         row = self.site_row(place.site)
         self.counts.remove(row, place.record)
@@ -82,7 +83,7 @@ class Steps:
         return self.move(batch, place, record, arrival=arrival)
 
     def move(self, batch: WriteBatch, place: PagePlace, record: PageRecord, *, arrival: int = 0) -> PagePlace:
-        """Give a page another record that counts in the same way; return its new place."""
+        """Give a page another record that changes no counts; return its new place."""
         entry = self.pages.put(batch, place.site, place.key, record, arrival=arrival, before=place.entry)
         if (active := self.leases.active.get(place.site)) is not None:
             active.queues.note(entry)

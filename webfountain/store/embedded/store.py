@@ -3,8 +3,7 @@
 Leases exist only in memory: a URL lease hides its queue entry, and `settle` deletes the entry. So after a crash no
 lease has to be undone. There are no round trips; the docstrings of the parts give the reads and writes of each method.
 One thread executes steps; another thread may read statistics, sites, pages and the census at the same time. A store
-that is opened for reading answers every query from an up-to-date view, and refuses every step. It has no information
-about leases.
+that is opened for reading answers every query from an up-to-date view, and refuses every step. It knows no leases.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ class EmbeddedBoard:
         self._steps = steps
 
     def value(self, name: str) -> bytes | None:
-        """Return the present value of a name. One get."""
+        """Return the current value of a name. One get."""
         self._steps.disk.refresh()
         return self._steps.disk.get(VALUE + name.encode())
 
@@ -84,7 +83,7 @@ class EmbeddedStore:
 
     def __init__(self, disk: Disk, meta: Meta, log_end: NoLogEnd) -> None:
         self.claims = None  # for one process only
-        self.lives = NoLives()  # its disk is read once, when it is opened
+        self.lives = NoLives()  # a loss of its disk is noticed when the store is opened
         self._log_end = log_end
         self._steps = steps = Steps(disk, generation=meta.generation, log_end=log_end)
         self.census = EmbeddedCensus(steps, period_s=meta.period_s, fastest_s=meta.fastest_s)
@@ -95,10 +94,12 @@ class EmbeddedStore:
         self.board = EmbeddedBoard(steps)
 
     def feed(self, key: str | None = None, form: FeedForm = "list") -> None:
-        """Return None: there is no server."""
+        """Return None, because there is no server."""
 
     def rows(self) -> Iterator[Row]:
-        """Yield the content of the store. One scan; a store opened for reading yields its view as of the beginning."""
+        """Yield the content of the store. One scan. A store opened for reading yields its content as of the beginning
+        of the scan.
+        """
         self._steps.sites.refresh()
         return disk_rows(self._steps.disk)
 

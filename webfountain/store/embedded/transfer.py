@@ -152,7 +152,9 @@ def load_folder(folder: Path, rows: Iterator[Row]) -> None:
 
 
 class _StoreLoader:
-    """Fills a store with rows, in batches. If the pages of a site are in several batches, each batch counts its own."""
+    """Fills a store with rows, in batches. If the pages of a site are in several batches, each batch counts its own
+    pages.
+    """
 
     def __init__(self, disk: Disk, dropped: int) -> None:
         self._disk = disk
@@ -160,7 +162,7 @@ class _StoreLoader:
         self._pages = PageRows(disk)
         self._counts = Counts(disk)
         self._counts.changes = self._counts.dropped = dropped
-        self._is_dated = False  # sites contain the times of their last changes, which only newer versions export
+        self._is_dated = False  # site rows contain the times of last changes (only newer versions export them)
         self._row: SiteRow = []
 
     def take(self, rows: Sequence[Row]) -> None:

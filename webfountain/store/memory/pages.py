@@ -59,7 +59,7 @@ class MemoryPages:
         return [] if home is None else [home.pages[key] for key in home.never_crawled()[:n]]
 
     def forget(self, site: str, key: bytes | None = None, *, at: float) -> int:
-        """Remove a page, or a site, for good."""
+        """Remove a page or a site permanently."""
         home = self._sites.get(site)
         known = home.pages if home is not None else {}
         keys = sorted(known) if key is None else [key for key in [key] if key in known]
@@ -75,7 +75,7 @@ class MemoryPages:
         return len(keys)
 
     def evict(self, lease: SiteLease, keys: Sequence[bytes], *, at: float) -> int | None:
-        """Take pages out of the collection."""
+        """Remove pages from the collection."""
         home = self._sites.held(lease)
         return None if home is None else sum(self._evict_one(home, key, at) for key in keys)
 

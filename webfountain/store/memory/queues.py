@@ -189,7 +189,7 @@ class MemoryQueues:
             return False
         home, record = self._sites[outcome.lease.site], outcome.record
         before = home.pages[held.key]
-        if record.copy == held.record.copy:  # the fetch did not change the copy, so a new location of it stays
+        if record.copy == held.record.copy:  # the fetch did not change the copy, so its new location stays
             record = msgspec.structs.replace(record, copy=before.copy)
         self._census.count_outcome(before, outcome, at)
         self._changes.note_outcome(before, outcome, site=home.name, key=held.key, at=at)

@@ -44,7 +44,7 @@ class MemorySite:
         self.parts: dict[int, bytes] = {}
         self.epoch = 0
         self.regrading: tuple[int, tuple[int, int]] | None = None
-        """Epoch of the ranking that is partly applied, with class and arrival of the last URL that was processed."""
+        """Epoch of the partly applied ranking, with class and arrival of the last URL processed."""
         self.holder: SiteHolder | None = None
         self.pages: dict[bytes, PageRecord] = {}
         self.arrival: dict[bytes, int] = {}
@@ -55,12 +55,12 @@ class MemorySite:
     # ------------------------------------------------------------------ pages
 
     def add(self, key: bytes, record: PageRecord, arrival: int) -> None:
-        """Add a page, with its number of arrival."""
+        """Add a page, with its arrival number."""
         self.pages[key], self.arrival[key] = record, arrival
         self._enqueue(key)
 
     def replace(self, key: bytes, record: PageRecord) -> None:
-        """Give a page another record and, unless it is leased, its new place."""
+        """Give a page another record, and unless it is leased, move it to its new place."""
         if key in self._leased:
             self.pages[key] = record
             return
@@ -147,7 +147,9 @@ class MemorySite:
         return held if held is not None and held.id == lease else None
 
     def end(self, lease: Lease, record: PageRecord | None = None) -> None:
-        """End a lease. The page returns to the queue place that its record, or the given new record, defines."""
+        """End a lease. The page returns to the place in the queues that its record defines; `record` replaces it, if
+        given.
+        """
         del self.leases[lease.id.number]
         self._leased.discard(lease.key)
         if record is not None:

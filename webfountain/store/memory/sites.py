@@ -28,7 +28,7 @@ class MemorySites:
         self.fenced = 0
         """Number of steps whose site lease was lost."""
         self.latest = 0.0
-        """Time of the latest step that had one, 0.0 before it."""
+        """Time of the latest step that had a time; 0.0 before the first."""
         self.barred_sites: set[str] = set()
         self.barred_pages: set[tuple[str, bytes]] = set()
         self._sites: dict[str, MemorySite] = {}
@@ -43,7 +43,7 @@ class MemorySites:
         return len(self._sites)
 
     def get(self, site: str) -> MemorySite | None:
-        """Return a site, or None when it is unknown."""
+        """Return a site, or None if it is unknown."""
         return self._sites.get(site)
 
     def __getitem__(self, site: str) -> MemorySite:
@@ -72,7 +72,7 @@ class MemorySites:
         return site in self.barred_sites or (site, key) in self.barred_pages
 
     def held(self, lease: SiteLease) -> MemorySite | None:
-        """Return the site of a site lease, or None if the lease is lost; a lost one is counted."""
+        """Return the site of a site lease. If the lease is lost, count that and return None."""
         site = self._sites.get(lease.site)
         if site is None or site.holder is None or site.holder.token != lease.token:
             self.fenced += 1
@@ -90,12 +90,12 @@ class MemorySites:
         return self._numbers
 
     def next_arrival(self) -> int:
-        """Return the next number of arrival."""
+        """Return the next arrival number."""
         self._arrivals += 1
         return self._arrivals
 
     def skip_arrivals(self, last: int) -> None:
-        """Make the next number of arrival greater than `last`."""
+        """Make the next arrival number greater than `last`."""
         self._arrivals = max(self._arrivals, last)
 
 
@@ -111,7 +111,7 @@ class MemorySiteList:
         return [self._take(self._sites[name], owner, until, at) for when, name in due[:n] if when <= at]
 
     def enlist(self, sites: Sequence[str], *, owner: str, until: float, at: float) -> list[SiteLease]:
-        """Give an owner those of these sites that are free."""
+        """Give an owner those of the named sites that are free."""
         known = [home for name in sites if (home := self._sites.get(name)) is not None]
         free = [home for home in known if home.holder is None or home.available() <= at]
         return [self._take(home, owner, until, at) for home in free]

@@ -1,6 +1,6 @@
 """The reference store, simple enough to be correct: plain dicts and sorted lists. It ends with the process.
 
-It is the executable specification that the other stores are compared with, and the store of tests and simulations. A
+It is the executable specification, with which the other stores are compared, and the store for tests and simulations. A
 lease is fast for up to some hundred thousand URLs per site. Nothing is kept on disk.
 """
 
@@ -35,7 +35,7 @@ class MemoryBoard:
         self._values: dict[str, bytes] = {}
 
     def value(self, name: str) -> bytes | None:
-        """Return the value in force under a name."""
+        """Return the current value of a name."""
         return self._values.get(name)
 
     def put_value(self, name: str, value: bytes) -> None:
@@ -78,7 +78,7 @@ class MemoryStore:
         self.board = MemoryBoard()
 
     def feed(self, key: str | None = None, form: FeedForm = "list") -> None:
-        """Return None: there is no server."""
+        """Return None, because there is no server."""
 
     def rows(self) -> Iterator[Row]:
         """Yield the content of the store."""
@@ -106,7 +106,7 @@ class MemoryStore:
         store._table.latest = head.latest
         for row in rows:
             store._add(row)
-        if not any(home.changed for home in store._table):  # of an older version
+        if not any(home.changed for home in store._table):  # the rows are from an older version
             for change in store.changes:
                 store.changes.date(change)
         return store

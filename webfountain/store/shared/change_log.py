@@ -150,7 +150,7 @@ def encode_entry(entry: Change | None) -> bytes | bool:
 
 
 class ShardedChangeLog:
-    """Reads, trims and erases the change log. The log's name in cursors is the name of the store's present life."""
+    """Reads, trims and erases the change log. The log's name in cursors is the name of the store's current life."""
 
     def __init__(self, shards: Shards, lives: ServerLives) -> None:
         self._shards = shards

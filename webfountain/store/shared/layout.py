@@ -111,7 +111,7 @@ class SharedMeta(msgspec.Struct, frozen=True):
     id: str = ""
     """Name of the store, which never changes: a store that is made anew on an emptied server has another one."""
     change: str = ""
-    """Name of the present revision; "" for none."""
+    """Name of the current revision; "" for none."""
     unit: float = 0.0
     """During a conversion: the unit of the bucket bytes that are not yet converted, s."""
     correction: tuple[float, float] | None = None

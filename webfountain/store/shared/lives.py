@@ -16,11 +16,11 @@ on to the other processes. Each process repairs what it knows:
 - what it discovered, forgot, moved or published since then is repeated, from a log of bounded size in memory;
 - pages that it settled since then are in their earlier state, so whoever leases them fetches them again.
 
-In the lost time, a process may have taken sites that the present state shows as free. It sends requests until it
+In the lost time, a process may have taken sites that the current state shows as free. It sends requests until it
 detects the loss, at the latest until its term ends. So sites that are taken soon after a loss, or after the server was
 replaced, are marked (`records.LOST_LIFE`), and the ant that takes one waits until then. Each shard notices by itself
 that it has another server (`lua/parts/era.lua`), so the mark does not need a process that was there before. Sites that
-were given up in the present era are not marked, because a process stops all requests before it gives up sites
+were given up in the current era are not marked, because a process stops all requests before it gives up sites
 (`before_loss`). They stay marked if that process itself had to wait for another one.
 
 A process without a memory of the lost time has nothing to repair: it reads an earlier, consistent state.
@@ -121,7 +121,7 @@ class ServerLives:
             return found
 
     def current(self) -> str:
-        """Return the name of the store's present life, also in a process that takes no steps. One round trip."""
+        """Return the name of the store's current life, also in a process that takes no steps. One round trip."""
         with self._lock:
             self._describe()
             return str(self._described["log"])
@@ -284,7 +284,7 @@ class ServerLives:
         return str(self._described["log"])
 
     def _is_past(self) -> bool:
-        """Return whether the description names a life that ended: the store went back to before the present name."""
+        """Return whether the description names a life that ended: the store went back to before the current name."""
         return self._described["log"] in self._past
 
     def _lost(self, shards: GuardedShards) -> dict[int, int]:

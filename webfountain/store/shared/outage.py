@@ -39,7 +39,7 @@ LAST_S: Final = 0.3
 
 
 class Outage:
-    """The present outage of one server, if there is one. Any thread may call its methods.
+    """The current outage of one server, if there is one. Any thread may call its methods.
 
     `shown` is the server's address without a password.
     """
@@ -85,7 +85,7 @@ class EndLimit:
 
     Parameters
     ----------
-    pools : returns the present connections of the process
+    pools : returns the current connections of the process
     """
 
     def __init__(self, pools: Callable[[], Iterable[ConnectionPool]]) -> None:
@@ -96,7 +96,7 @@ class EndLimit:
         """The time, in monotonic seconds."""
 
     def set(self, seconds: float) -> None:
-        """Let no call wait longer than this many seconds from now. A time later than the present one has no effect."""
+        """Let no call wait longer than this many seconds from now. A time later than the current one has no effect."""
         with self._lock:
             if self._now() + seconds >= self.at:
                 return

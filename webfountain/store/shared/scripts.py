@@ -159,7 +159,7 @@ class Shards:
         return list(self.run("server", {shard: [] for shard in range(self.count)}).values())
 
     def keep_era(self) -> None:
-        """Let the present server follow the last one without an era of its own (`lua/parts/era.lua`). One round trip.
+        """Let the current server follow the last one without an era of its own (`lua/parts/era.lua`). One round trip.
 
         Call it where no process can still use what an earlier server lost.
         """

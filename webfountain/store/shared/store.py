@@ -53,7 +53,7 @@ class SharedBoard:
         self._key = key
 
     def value(self, name: str) -> bytes | None:
-        """Return the present value of a name. One round trip."""
+        """Return the current value of a name. One round trip."""
         found: bytes | None = self._connection.ask(self._key, "HGET", self._key, name)
         return found
 

@@ -107,7 +107,7 @@ def _counted(shards: Shards) -> Iterator[Row]:
 
 def _sites(connection: ServerConnection, shards: Shards, shard: int) -> Iterator[Row]:
     come_to: list[Any] = [b"", False, 0, -math.inf, b""]
-    begun = b""  # the row of the present site, which each step that moves a page of the site changes
+    begun = b""  # the row of the current site, which each step that moves a page of the site changes
     while True:
         found = shards.run("rows", {shard: [*come_to, _AT_ONCE]})[shard]
         for name, raw, state, learned, numbers, *pages in found:
