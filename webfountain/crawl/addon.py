@@ -43,8 +43,8 @@ _BESIDE_THE_CRAWL: Final = {
     "webfountain.crawl.metrics_server.MetricsServer": 0,
 }
 _CONCURRENT_REQUESTS: Final = 256
-"""Concurrency if a collection file sets the pace and the project sets none. Scrapy's default of 16 suits a site or
-two."""
+"""Concurrency if a collection file sets the pace and the project sets no concurrency. Scrapy's default of 16 is enough
+for one or two sites only."""
 _WITHOUT_EFFECT: Final = (
     "JOBDIR",
     "SCHEDULER_PRIORITY_QUEUE",
@@ -62,8 +62,8 @@ class FountainAddon:
         """Install the scheduler, downloader, middlewares, extension and, if the project has none, the download
         handler.
 
-        Commands that only inspect pages (`scrapy shell`, `fetch`, `parse`) get none of them and work as without the
-        add-on.
+        For commands that only inspect pages (`scrapy shell`, `fetch`, `parse`) nothing is installed: they work as they
+        do without the add-on.
         """
         if engine.is_inspecting():
             return
@@ -95,15 +95,15 @@ class FountainAddon:
 
 
 def _impose(settings: BaseSettings, name: str, value: Any) -> None:
-    """Set a setting, whatever has set it before: settings.py, a spider's custom_settings, the command line."""
+    """Set a setting, even if settings.py, a spider's custom_settings or the command line has set it."""
     settings.set(name, value, priority=max(settings.getpriority(name) or 0, SETTINGS_PRIORITIES["project"]))
 
 
 def _with_ours(own: dict[Any, int | None]) -> dict[Any, int | None]:
     """Return the project's downloader middlewares together with those of the add-on.
 
-    Scrapy's middleware for robots.txt serves requests that do not come from the scheduler. It keeps the place that the
-    project gave it.
+    Scrapy's middleware for robots.txt serves requests that do not come from the scheduler. It stays at the place where
+    the project put it.
     """
     robots = [key for key in own if load_object(key) is RobotsTxtMiddleware]
     order = own[robots[-1]] if robots else _ROBOTS_ORDER

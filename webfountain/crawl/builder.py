@@ -59,7 +59,7 @@ logger = logging.getLogger(__name__)
 class FrontierSetup(NamedTuple):
     """A frontier ready to run. `seeds` loads the seeds of a collection, in the worker thread.
 
-    `endless`: known URLs are requested again, so the crawl does not end when each was requested once.
+    `endless`: True if known URLs are requested again, so the crawl does not end when each URL was requested once.
     """
 
     frontier: Frontier
@@ -73,9 +73,10 @@ class FrontierSetup(NamedTuple):
 def store_url(config: FountainConfig, settings: BaseSettings, spider: str, arguments: Mapping[str, str]) -> str:
     """Return the URL of the store for another project's spider.
 
-    Requests name methods of their spider, and a spider with other arguments is another crawl. So each has its own
-    store, unless the setting names one for all. Arguments that begin with an underscore do not count (scrapyd's _job).
-    A project with scrapy-redis's settings has its store on that server.
+    Stored requests name methods of their spider, and a spider with other arguments is another crawl. So each spider and
+    each set of arguments has its own store, unless the setting names one store for all. Arguments that begin with an
+    underscore do not count (scrapyd's _job). A project with the settings of scrapy-redis has its store on the server
+    that they name.
     """
     if config.store != DEFAULT_STORE:
         return config.store
@@ -136,7 +137,7 @@ def _load_seeds(frontier: Frontier, store: FrontierStore, clock: Clock | ServerC
 
 
 def _clock_of(store: FrontierStore, machine: Clock, config: FountainConfig) -> Clock | ServerClock:
-    """Return the clock that all ants of a store use. If no server has a clock, it is the machine's."""
+    """Return the clock that all ants of a store use: the server's clock, or the machine's if there is no server."""
     if store.claims is None or store.claims.time() is None:
         return machine
     clock = ServerClock(machine, partial(_time_of, store.claims), heartbeat_s=config.heartbeat_seconds)
@@ -196,8 +197,7 @@ def _importance(collection: Collection, folder: Path, owner: str, at: float) -> 
 
 
 def _duplicate_index(store: FrontierStore, place: Path, root: Path) -> DuplicateIndex:
-    """Return the index of duplicates. It is stored next to the copies that it covers; so are the indices of other
-    ants."""
+    """Return the index of duplicates. Each ant stores its index next to the copies that the index covers."""
     from webfountain.duplicates.index import DuplicateIndex, sketch_key  # noqa: PLC0415  only where they are detected
 
     return DuplicateIndex(place / "duplicates", beside=None if place == root else root, key=sketch_key(store.board))

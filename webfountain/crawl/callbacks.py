@@ -1,10 +1,10 @@
 """Names of callbacks: a stored request contains the name of the spider's method that is called with its answer.
 
-Place in the walk: called by `requests`, which stores the name and reads it again. The same callbacks have names as
-with Scrapy's JOBDIR: methods of the spider, under any attribute. This includes private methods, methods of
-`callback_for`, and methods that were set on the instance. A `functools.partial` of such a method has a name too. All
-other callbacks have no name: a lambda, a function of a module, a method of another object. Looking up a name evaluates
-no property and calls nothing, because a store may contain any name.
+Place in the walk: called by `requests`, which stores the name and reads it again. A callback can be stored by name in
+the same cases as with Scrapy's JOBDIR: it is a method of the spider, under any attribute. This includes private
+methods, methods of `callback_for`, and methods that were set on the instance. A `functools.partial` of such a method
+has a name too. All other callbacks have no name: a lambda, a function of a module, a method of another object. Looking
+up a name evaluates no property and calls nothing, because a store may contain any name.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ __all__ = ["CallbackMissing", "Callbacks", "UnnamedCallback"]
 
 
 class UnnamedCallback(Exception):
-    """A callback without a name. The text says which."""
+    """Error for a callback without a name. The text says which callback it is."""
 
 
 class CallbackMissing(ValueError):
-    """A name that the spider does not have, or no longer has."""
+    """Error for a name that the spider does not have, or no longer has."""
 
 
 class Callbacks:
@@ -38,7 +38,7 @@ class Callbacks:
         self._names: dict[Any, str] = {}
 
     def name(self, callback: Callable[..., Any] | None) -> Any:
-        """Return the name by which `callback` finds this callback: plain data, usually a text.
+        """Return the name by which `self.callback` finds this callback again. It is plain data, usually a text.
 
         Raises
         ------

@@ -1,17 +1,17 @@
 """The download handler for http and https: it connects Scrapy to `Fetcher` and the connection pool.
 
-There are two paths. Our own fetches (pages, robots.txt, sitemaps) take the cheapest path: without header objects,
-without guessing a response class, and with the content coding already decoded. Requests of other projects' spiders
-take the path of Scrapy's own streaming handlers, over our connections. `BaseStreamingDownloadHandler` implements its
-signals, size limits, data loss, StopDownload, response class and log lines. On this path too, endless headers are cut,
-private addresses are refused, and the request goes to the address for which politeness counted it. Requests with a
-proxy or a DOWNLOADER_CLIENTCONTEXTFACTORY go to Scrapy's default handler.
+There are two paths. Our own fetches (pages, robots.txt, sitemaps) take the cheapest path: no header objects are made,
+no response class is guessed, and the content coding is already decoded. Requests of other projects' spiders take the
+path of Scrapy's own streaming handlers, over our connections. `BaseStreamingDownloadHandler` sends the signals, applies
+size limits and StopDownload, handles data loss, chooses the response class and writes the log lines. On this path too,
+endless headers are cut, private addresses are refused, and the request goes to the address under which politeness
+counted it. Requests with a proxy or a DOWNLOADER_CLIENTCONTEXTFACTORY go to Scrapy's default handler.
 
 As in Scrapy, TLS certificates are not verified unless the collection (`network.verify_tls`) or
 DOWNLOAD_VERIFY_CERTIFICATES requires it. A page behind an expired certificate is still a page, and a crawl sends no
 secrets. Private addresses are refused unless the collection (`network.allow_private`) allows them. This is checked
-after DNS and for every redirect. Without a collection file, WEBFOUNTAIN_ALLOW_PRIVATE decides. It is on by default: an
-existing project means the hosts that it names.
+after DNS and for every redirect. Without a collection file, WEBFOUNTAIN_ALLOW_PRIVATE decides. It is on by default,
+because an existing project names its hosts on purpose.
 """
 
 from __future__ import annotations
@@ -161,8 +161,8 @@ class FountainDownloadHandler(BaseStreamingDownloadHandler["StreamedAnswer"]):
             running.cancel()
 
     async def _send(self, request: Request, answer: StreamedAnswer) -> None:
-        """Send the request to the address for which politeness counted it, or to those that the reactor's resolver
-        finds.
+        """Send the request to the address under which politeness counted it. Without such an address, use the addresses
+        that the reactor's resolver finds.
         """
         parts = urlparse_cached(request)
         if parts.scheme not in ("http", "https"):
@@ -190,8 +190,8 @@ class FountainDownloadHandler(BaseStreamingDownloadHandler["StreamedAnswer"]):
             answer.exchange.settle(bad.word)
 
     def _may_be_private(self) -> bool:
-        """Return whether a request without a flight may go to a private address: media files, robots.txt of Scrapy's
-        own middleware.
+        """Return whether a request without a flight may go to a private address. Such requests are for media files, or
+        come from Scrapy's own middleware for robots.txt.
         """
         terms = Session.of(self.crawler).terms
         return self._allow_private if terms is None else bool(terms.allow_private)
@@ -239,7 +239,7 @@ def _turn(flight: Flight, endpoint: Endpoint) -> float:
 
 
 def _wire(request: Request, parts: Any, authority: str) -> bytes:
-    """Return the request as it is sent: as the project made it, with our framing."""
+    """Return the bytes that are sent for a request: the headers and body that the project set, with our framing."""
     target = (
         (parts.path or "/") + (f";{parts.params}" if parts.params else "") + (f"?{parts.query}" if parts.query else "")
     )

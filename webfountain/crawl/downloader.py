@@ -112,7 +112,8 @@ class FountainDownloader(Downloader):
         return await self._until_aborted(super()._download(slot, request), request, flight)
 
     async def _download_for_project(self, flight: Flight, request: Request) -> Response:
-        """Do what Scrapy does in a slot that has room and no delay: the collection's politeness ensures both."""
+        """Do what Scrapy does in a slot that has room and no delay. The collection's politeness has already ensured
+        both."""
         request.meta[self.DOWNLOAD_SLOT] = self.get_slot_key(request)
         about = {"request": request, "spider": self.crawler.spider}
         self.signals.send_catch_log(signal=signals.request_reached_downloader, **about)
@@ -126,7 +127,7 @@ class FountainDownloader(Downloader):
     async def _until_aborted(
         self, download: Coroutine[Any, Any, Response], request: Request, flight: Flight
     ) -> Response:
-        """Return the result of a download. Raise a download error if it may not start, or is cut."""
+        """Return the result of a download. Raise a download error if the download may not start, or is cut."""
         if flight.terms.may_send is not None and not flight.terms.may_send():
             download.close()
             raise download_error("lapsed", request.url)

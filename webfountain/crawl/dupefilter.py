@@ -2,9 +2,9 @@
 
 Place in the walk: in add-on mode, before the frontier. With Scrapy's default filter the store decides, across runs.
 Requests seen recently in this run are dropped here, so that the engine reports them as usual (signal `request_dropped`,
-stat `dupefilter/filtered`). If only the store knew a request, the scheduler reports the same a moment later. A
-project's own DUPEFILTER_CLASS decides alone: each request that it passes is a request of its own, whatever the store
-knows.
+stat `dupefilter/filtered`). If only the store knows a request, the scheduler reports it in the same way a moment later.
+A project's own DUPEFILTER_CLASS decides alone: each request that passes it counts as a new request, even if the store
+knows an equal one.
 """
 
 from __future__ import annotations
@@ -31,8 +31,7 @@ def _unknown(_: Request) -> bool:
 
 
 class Duplicates:
-    """The duplicate filter of one run. `size` is the number of web requests that it remembers; it remembers all
-    others.
+    """The duplicate filter of one run. It remembers the last `size` web requests, and all requests of other kinds.
 
     Settings read: DUPEFILTER_CLASS, DUPEFILTER_DEBUG.
     """
@@ -63,9 +62,9 @@ class Duplicates:
             await maybe_deferred_to_future(closing)
 
     def holds(self, request: Request, *, web: bool) -> bool:
-        """Return whether to drop a request because it came before. Otherwise remember it.
+        """Return whether to drop a request because an equal one came before. If none came, remember the request.
 
-        `web`: the store knows requests of this kind, so they may be forgotten here.
+        `web`: True if the store also remembers requests of this kind, so the filter may forget them.
         """
         if request.dont_filter or not (self._knows(request, web=web) or self.earlier(request)):
             return False
@@ -73,7 +72,7 @@ class Duplicates:
         return True
 
     def log(self, request: Request) -> None:
-        """Count and log a request as one that the filter dropped, because the store knew it."""
+        """Count and log a request that the store knew as if the filter had dropped it."""
         assert self._crawler.spider is not None
         self._filter.log(request, self._crawler.spider)
 

@@ -1,9 +1,9 @@
 """The only module that uses private parts of Scrapy's engine.
 
-Scrapy does not tell a scheduler that a request is done (issue 7978). Nor can a scheduler tell the engine that a
-request has become due: the engine polls it when a download ends, or after five seconds. Both are needed here:
-politeness depends on times, and a lease is settled when the engine is done with it, whatever the result. Also, a
-component cannot refuse to start without causing tracebacks. `tests/crawl/test_engine.py` and `test_spider.py` fail if
+Scrapy does not tell a scheduler that a request is done (issue 7978). Nor can a scheduler tell the engine that a request
+has become due: the engine polls the scheduler when a download ends, or after five seconds. Both are needed here:
+politeness depends on times, and a lease is settled when the engine is done with its request, whatever the result. Also,
+a component cannot refuse to start without causing tracebacks. `tests/crawl/test_engine.py` and `test_spider.py` fail if
 a release of Scrapy moves these parts. Place in the walk: under the scheduler.
 """
 
@@ -62,7 +62,7 @@ logger = logging.getLogger(__name__)
 
 _INSPECTING: Final = frozenset(f"scrapy.commands.{name}" for name in ("shell", "fetch", "parse", "check", "bench"))
 _PLAIN: Final = frozenset((CoreStats, FeedExporter, CloseSpider))
-"""Extensions whose receivers of signals are plain functions that return nothing to wait for."""
+"""Extensions whose signal receivers are plain functions: they return nothing that must be awaited."""
 
 
 class _InProgress(set[Any]):
@@ -108,7 +108,8 @@ def refuse(crawler: Crawler, error: WebfountainError, *, crawl: asyncio.Task[Any
     """
     logger.critical("%s", error)
     if crawler._engine is not None:
-        # The crawl is not open yet, so nothing needs closing; its parts would complain that they were never opened.
+        # The crawl is not open yet, so nothing needs closing; if it were closed, its parts would complain that they
+        # were never opened.
         crawler.engine.spider = None
     if crawl is not None:
         # Scrapy leaves the exception to asyncio, which logs exceptions that nobody retrieves.
@@ -118,7 +119,7 @@ def refuse(crawler: Crawler, error: WebfountainError, *, crawl: asyncio.Task[Any
 
 
 class _ReportedFailure(logging.Filter):
-    """A failure that Twisted does not log if nothing handles its Deferred, because it is already logged."""
+    """Filter that keeps Twisted from logging a failure that nothing handled, because it is already logged."""
 
     def __init__(self, error: WebfountainError) -> None:
         super().__init__()
@@ -145,8 +146,8 @@ def connect_ends(crawler: Crawler, ended: Callable[[Request], None]) -> None:
 
 
 def spider_arguments(crawler: Crawler) -> dict[str, str]:
-    """Return the arguments of the spider of a crawl that is being set up. Scrapy keeps them only in a local variable
-    of its call."""
+    """Return the spider arguments of a crawl that is being set up. Scrapy keeps them only in a local variable of
+    `Crawler.crawl` or `crawl_async`."""
     frame = sys._getframe()
     while frame is not None:
         if frame.f_code.co_name in ("crawl", "crawl_async") and frame.f_locals.get("self") is crawler:
@@ -169,12 +170,12 @@ def is_inspecting() -> bool:
 
 
 def flush_feeds(crawler: Crawler) -> None:
-    """Pass the items that are in feeds so far to the operating system.
+    """Pass to the operating system all items that were written to feeds so far.
 
     Raises
     ------
     WebfountainError
-        if a feed cannot be written: items that are in no feed must not count as done.
+        if a feed cannot be written. Then the caller must not count the items as done.
     """
     exporter = crawler.get_extension(FeedExporter)
     if exporter is not None:
@@ -198,9 +199,9 @@ def scrape_for(crawler: Crawler, current: ContextVar[Any] | None, of: Callable[[
     """While the spider works on a request's response or failure, set `current` to `of(request)`, if that is not None.
 
     What callbacks yield is processed as usual, `CONCURRENT_ITEMS` at a time. Tasks are made only for items, and only
-    where there are pipelines. Scrapy makes a hundred tasks for every response, which takes 0.45 ms per page. What has
-    no part in a crawl takes no time either: the chain of spider middlewares where there are none, and a task for each
-    receiver of an item's signal.
+    where there are pipelines. Scrapy makes a hundred tasks for every response, which takes 0.45 ms per page. Time is
+    also saved where a crawl has no spider middlewares, whose chain is skipped, and where the receivers of an item's
+    signal are plain functions, which need no task each.
     """
     scraper = crawler.engine.scraper
     if type(scraper) is not Scraper:
@@ -258,7 +259,7 @@ class _ScraperSignals(SignalManager):
 
 
 async def _scrape_at_once(scrape: Callable[[Any, Request], Awaitable[Any]], response: Any, request: Request) -> Any:
-    """Return what a callback returned, for no spider middleware sees it."""
+    """Return what a callback returned, without passing it through spider middlewares, because there are none."""
     return await scrape(response, request)
 
 
@@ -292,8 +293,8 @@ async def _process_output(
 async def _process_one(scraper: Scraper, exporter: FeedExporter | None, output: Any, response: Any) -> None:
     """Process one output. An error in it does not stop the others.
 
-    An item passes to the feed's file at once. A pipeline may have put it into a database of its own, and would drop it
-    when its page is fetched again after a kill.
+    Each item is written to the feed's file at once. Otherwise a kill could lose it: a pipeline that has already put the
+    item into a database of its own may drop it when its page is fetched again.
     """
     try:
         await scraper._process_spidermw_output_async(output, response)
@@ -319,10 +320,10 @@ def is_closing(crawler: Crawler) -> bool:
 
 
 def at_second_signal(call: Callable[[], None]) -> None:
-    """Call `call` at a second signal, before Scrapy ends at once. This must be repeated while the crawl ends:
+    """Call `call` at a second signal, before Scrapy ends at once. Repeat this while the crawl ends.
 
-    Scrapy installs its handler of a second signal at the first signal. That handler stops the loop, but calls for
-    which threads wait would still block the process.
+    Scrapy installs its handler of a second signal at the first signal, and so replaces ours. Scrapy's handler stops the
+    loop, but threads that wait for a call would still block the process.
     """
     if threading.current_thread() is not threading.main_thread():
         return
@@ -356,7 +357,7 @@ def close(crawler: Crawler, reason: str) -> None:
 def fail(crawler: Crawler) -> None:
     """Close a crawl that cannot continue, as `close` does, and make `scrapy crawl` end with status 1.
 
-    Scrapy returns that status for crawls that never had a spider. So the spider is removed here, once all parts are
+    Scrapy ends with that status if a crawl never had a spider. So the spider is removed here, once all parts are
     stopped.
     """
 

@@ -1,8 +1,8 @@
 """The data of a fetch while Scrapy's engine works on it, called a flight.
 
 A flight is linked to the request, but not through `request.meta`. Meta belongs to the project, whose callbacks copy it
-into items, write it as JSON and pass it on. Only the request that the scheduler handed out has a flight, no copy of
-that request.
+into items, write it as JSON and pass it on. Only the request that the scheduler handed out has a flight; copies of that
+request have none.
 
 A request that is not plain data exists only in memory (`requests`) and would be lost with the process. So the flight
 that yielded such a request is settled after it: `wait` counts these requests, and `end` returns the flights that need
@@ -33,7 +33,7 @@ CURRENT: Final[ContextVar[Flight | None]] = ContextVar("CURRENT", default=None)
 """The flight whose response or failure the spider is processing."""
 _FLIGHTS: Final[WeakKeyDictionary[Request, Flight]] = WeakKeyDictionary()
 _REPLACED: Final[WeakKeyDictionary[Request, Flight]] = WeakKeyDictionary()
-"""The flight of a replaced request, by the request that a downloader middleware put in its place."""
+"""Request that a downloader middleware put in the place of another -> flight of the replaced request."""
 
 
 class FlightListener(Protocol):
@@ -43,10 +43,11 @@ class FlightListener(Protocol):
         """Process the end of a flight's download. A second call for the same flight has no effect."""
 
     def leave_queue(self, flight: Flight) -> None:
-        """Record that its request left the downloader's queue and is being sent. A second call has no effect."""
+        """Record that the flight's request left the downloader's queue and is being sent. A second call has no
+        effect."""
 
     def count_apart(self, flight: Flight) -> None:
-        """Record that its request is paced by a slot that does not belong to its site."""
+        """Record that the flight's request is paced by a slot that does not belong to its site."""
 
     def now(self) -> float:
         """Return the frontier's time, UTC seconds."""
@@ -115,13 +116,13 @@ class Flight:
         self.once = False
         """True if its request must not be made again, even if it is known."""
         self.page: bytes | None = None
-        """The key under which its items are remembered, if that is switched on: the fingerprint of its request."""
+        """The fingerprint of its request: the key under which its items are remembered, if that is switched on."""
         self.replaced = False
         """True if a middleware put another request in its place."""
         self.revisit: float | None = None
         """Seconds after which its request may be made again, from its meta."""
         self.queued = False
-        """True while its request waits in the downloader's slot; its site hands out no other meanwhile."""
+        """True while its request waits in the downloader's slot. Meanwhile its site hands out no other request."""
         self.lost_items = False
         """True if one of its items could not be delivered because the target of a pipeline was unreachable."""
         self.ended = False
@@ -139,7 +140,8 @@ class Flight:
     def wait(self) -> None:
         """Count one more request of this flight that exists only in memory.
 
-        It does nothing once the flight is settled: a task that a callback left behind may yield for ever.
+        It does nothing once the flight is settled, because a task that a callback left behind may yield requests for
+        ever.
         """
         self._waits_for += 1
 
@@ -152,8 +154,8 @@ class Flight:
         return self._settleable()
 
     def wait_no_longer(self) -> Iterator[Flight]:
-        """Stop waiting for one of its requests, because that need not be made. Return the flights that may be settled
-        now.
+        """Stop waiting for one of its requests, because this request need not be made. Return the flights that may be
+        settled now.
         """
         self._waits_for -= 1
         return self._settleable()
@@ -186,13 +188,14 @@ def arrive(request: Request) -> Flight | None:
 
 
 def replaced(flight: Flight, by: Request) -> None:
-    """Record that a middleware put another request in the place of a flight's, as for a redirect or a retry."""
+    """Record that a middleware replaced the request of a flight by another one, for example for a redirect or a
+    retry."""
     flight.replaced = True
     _REPLACED[by] = flight
 
 
 def origin_of(request: Request) -> Flight | None:
-    """Return the flight whose callback yielded a request that is scheduled now; None for start requests."""
+    """Return the flight whose callback yielded the request that is being scheduled; None for start requests."""
     return _REPLACED.pop(request, None) or CURRENT.get()
 
 

@@ -42,8 +42,8 @@ class ItemDigests:
         self._now: dict[bytes, set[bytes]] = {}
 
     def is_known(self, page: bytes, digest: bytes) -> bool:
-        """Return whether a page yielded an item with this digest when it was last made. The item counts as yielded
-        now.
+        """Return whether a page yielded an item with this digest when it was last made. Also record that it yielded the
+        item now.
         """
         self._now.setdefault(page, set()).add(digest)
         found = self._database.execute("SELECT digests FROM items WHERE page = ?", (page,)).fetchone()
@@ -53,7 +53,8 @@ class ItemDigests:
         return any(held[at : at + DIGEST_BYTES] == digest for at in range(0, len(held), DIGEST_BYTES))
 
     def write(self, pages: Iterable[bytes]) -> None:
-        """Save what these pages yielded now, after their items are in the feeds. Raises StoreError."""
+        """Save the digests of what these pages yielded now. Call it when their items are in the feeds. Raises
+        StoreError."""
         rows = [(page, b"".join(sorted(self._now.pop(page)))) for page in pages if page in self._now]
         if not rows:
             return

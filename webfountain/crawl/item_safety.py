@@ -2,13 +2,13 @@
 
 Place in the walk: between a callback and the settling of its page. If a pipeline fails because its target is
 unreachable, it gets the same item again until the target answers. Earlier pipelines are not run a second time.
-Meanwhile the page is not settled. Waiting items delay new requests, as in Scrapy's scraper. The wait ends when the
-crawl stops or after `PATIENCE_S`. Then the item fails as usual, and its page goes back to its queue and is requested
-again. So no item is lost, but an item may be delivered twice, as after a kill. Any other error of a pipeline, and
-`DropItem`, is the project's decision, and the page is settled.
+Meanwhile the page is not settled. Waiting items delay new requests, as slow items do in Scrapy's scraper.
+The wait ends when the crawl stops or after `PATIENCE_S`. Then the item fails as usual, and its page goes back to its
+queue and is requested again. So no item is lost, but an item may be delivered twice, as after a kill. Any other error
+of a pipeline, and `DropItem`, is the project's decision, and the page is settled.
 
-The class of an error shows whether a target is unreachable (`is_away`): Python's own classes, and by name those of
-clients that have no common base class.
+The class of an error shows whether a target is unreachable (`is_away`). Python's own classes are compared directly. The
+classes of client libraries have no common base class, so they are compared by name.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ _AWAY: Final = frozenset(
     }
 )
 _FILES: Final = frozenset({"sqlite3"})
-"""Databases in a file, whose operational errors do not end by themselves."""
+"""Modules of databases in a file. Their operational errors do not pass with time."""
 
 
 def is_away(error: BaseException) -> bool:
@@ -85,8 +85,8 @@ def is_away(error: BaseException) -> bool:
 
 
 class ItemSafety:
-    """Holds the items of one crawl; used in the loop thread. `flight_of` returns the flight that produced an item, or
-    None.
+    """Holder of the items of one crawl; used in the loop thread. `flight_of` returns the flight that produced an item,
+    or None.
     """
 
     def __init__(self, crawler: Crawler, flight_of: Callable[[Any], Flight | None]) -> None:

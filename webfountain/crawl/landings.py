@@ -60,8 +60,8 @@ class Landings:
         self._stir = stir
         self._on_landed = on_landed
         self._waiting: dict[LeaseId, Flight] = {}
-        """Flights by lease whose page the engine is done with, but not with all of its requests that exist only in
-        memory.
+        """Lease -> flight, for pages that the engine is done with while some of their requests, which exist only in
+        memory, are not done.
         """
         self._pages: dict[LeaseId, bytes] = {}
         self._is_cut = False
@@ -95,7 +95,8 @@ class Landings:
         self._set_timer()
 
     def leave_queue(self, flight: Flight) -> None:
-        """Open the site of a request that left the downloader's queue; its next fetch waits for the slot's delay."""
+        """Open the site of a request that left the downloader's queue. The site's next fetch waits for the slot's
+        delay."""
         if flight.queued and not flight.landed and self._session.pace is not None:
             flight.queued = False
             delay = self._session.pace.delay_of(self._crawler.engine.downloader, flight.fetch.url)
@@ -176,7 +177,8 @@ class Landings:
             self._finish(flight)
 
     def settle_stuck(self) -> bool:
-        """Settle pages that wait in vain, when nothing else is left to do. Return whether there were any.
+        """Settle pages that wait in vain. Call it when nothing else is left to do. Return whether there were such
+        pages.
 
         They wait for requests that the store refused, because the owner removed their site.
         """
@@ -187,7 +189,7 @@ class Landings:
         return bool(stuck)
 
     def goes_back(self, flight: Flight) -> bool:
-        """Return whether a flight was cut before its answer came; then its request goes back to its queue."""
+        """Return whether a flight was cut before its answer came. If so, its request goes back to its queue."""
         if flight.fetched is not None and flight.fetched.error == "lapsed":
             return True
         return self._is_cut and not flight.landed
@@ -197,7 +199,7 @@ class Landings:
         return FetchResult(flight.fetch, self.now(), 0.0, error=error)
 
     def take_pages(self, ended: Iterable[LeaseEnd]) -> list[bytes]:
-        """Return the keys under which the items of acknowledged pages are remembered, each once."""
+        """Return the keys under which the items of acknowledged pages are remembered. Each key is returned once."""
         found = (self._pages.pop(each.lease.id, None) for each in ended)
         return [page for page in found if page is not None]
 

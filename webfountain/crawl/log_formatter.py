@@ -1,12 +1,12 @@
-"""Formatters of the log: what a line of a crawl looks like.
+"""Formatters of a crawl's log lines.
 
 A crawl of millions of pages counts ordinary events and does not log them. Scrapy formats a line for every answer and
 every item, even if the log level drops it (0.03 ms a page). `webfountain.settings` sets `FountainLogFormatter` as
 LOG_FORMATTER. With LOG_LEVEL=DEBUG the lines are logged.
 
 `JsonFormatter` writes one object per line, for journals and collectors that read fields. An object has `time` (UTC,
-ISO 8601), `level`, `logger`, `event`, `message`, and `error` with the traceback where there is one. An event is counted
-under the same name (`metrics.STATS`). Other lines have room and module of who wrote them. The setting
+ISO 8601), `level`, `logger`, `event`, `message`, and `error` with the traceback if there is one. An event has the same
+name as its count (`metrics.STATS`). In other lines, `event` is the room and module that wrote the line. The setting
 WEBFOUNTAIN_LOG_FORMAT=json, or ``crawl --log-format json``, turns it on.
 """
 
@@ -93,7 +93,7 @@ class JsonLog:
 
 
 def _event(record: logging.LogRecord) -> str:
-    """Return the name of what happened: a name of `metrics.STATS`, or room and module of the line."""
+    """Return the name of the event: a name of `metrics.STATS`, or the room and module that wrote the line."""
     named = getattr(record, EVENT, None)
     if isinstance(named, str):
         return named

@@ -1,15 +1,17 @@
-"""Requests that wait in memory, because they are not plain data or need no site.
+"""Requests that wait in memory, because they are not plain data or have no site.
 
-`DirectRequests` have schemes other than http and https (data:, file:): they have no site and need no politeness.
+`DirectRequests` holds requests with schemes other than http and https (data:, file:): they have no site and need no
+politeness.
 
-`MemoryRequests` are not plain data: they stay in this process, each with a placeholder in the store. Place in the walk:
-called by `requests.RequestStore`, which packs all other requests. The placeholder has the place of such a request in
-its site's queue. It also records that the request was made, so that a spider that has finished does not make it again.
-The page that yielded it is settled after it (`flight`). So after a stop or a kill, that page is requested again and
-yields the request again. There are three cases:
+`MemoryRequests` holds requests that are not plain data: they stay in this process, and each has a placeholder in the
+store. Place in the walk: called by `requests.RequestStore`, which packs all other requests. The placeholder stands in
+the queue of the request's site. It also records that the request was made, so that a spider that has finished does not
+make it again. The page that yielded it is settled after it (`flight`). So after a stop or a kill, that page is
+requested again and yields the request again. There are three cases:
 
 - the placeholder is still in the queue: the request is made when the placeholder is leased;
-- the placeholder was leased before: its lease is kept (an orphan) until the request is yielded, then goes back;
+- the placeholder was leased before the request is yielded again: its lease is kept (an orphan) until then, and goes
+  back to the queue;
 - the request was made before: the store knows it, and the page need not wait for it.
 
 Orphans whose requests are not yielded again are settled when nothing else is left to do. A request with `dont_filter`
@@ -36,14 +38,14 @@ __all__ = ["DirectRequests", "MemoryRequest", "MemoryRequests", "is_placeholder"
 _IN_MEMORY: Final = b"\xc1in memory"
 """First byte of the stored form of a request that is not plain data. No msgpack value begins with 0xc1."""
 _RULED: Final = {False: b" ", True: b"!"}
-"""Next byte: whether the request's meta contains `dont_obey_robotstxt`."""
+"""Next byte: it shows whether the request's meta contains `dont_obey_robotstxt`."""
 _KEY_BYTES: Final = 20
 _UNIQUE: Final = b"1"
-"""Byte after the key of a request that only the run that yielded it can make."""
+"""Byte after the key of a request that no later run can make."""
 
 
 class DirectRequests:
-    """A queue in memory, counted as Scrapy counts its own."""
+    """A queue in memory, counted as Scrapy counts its own queues in memory."""
 
     def __init__(self, stats: StatsCollector) -> None:
         self._stats = stats
@@ -68,8 +70,8 @@ class DirectRequests:
 
 
 class MemoryRequest(NamedTuple):
-    """A request whose placeholder was leased, with the flight that waits for its end: that of the page that yielded
-    it."""
+    """A request whose placeholder was leased, and the flight that waits for its end: the flight of the page that
+    yielded the request."""
 
     request: Request
     parent: Flight | None
@@ -86,7 +88,7 @@ def placeholder_ignores_robots(data: bytes) -> bool:
 
 
 class MemoryRequests:
-    """The requests in memory of one run of one spider. `again`: each may be taken more than once."""
+    """The requests in memory of one run of one spider. `again`: whether each may be taken more than once."""
 
     def __init__(self, *, again: bool) -> None:
         self._again = again
@@ -122,8 +124,8 @@ class MemoryRequests:
         return MemoryRequest(taken.request.copy(), taken.parent)
 
     def keep_orphan(self, fetch: Fetch, place: bytes) -> bool:
-        """Keep a lease whose request is not here until it is `put`. Return False if only an earlier run could yield
-        it.
+        """Keep a lease until its request is `put`, because the request is not in memory. Return False if only an
+        earlier run could yield it.
         """
         if len(place) > len(_IN_MEMORY) + 1 + _KEY_BYTES:
             return False
@@ -131,11 +133,12 @@ class MemoryRequests:
         return True
 
     def adopt(self, place: bytes) -> Fetch | None:
-        """Return the orphaned lease of a request that was just put; the lease must go back to its queue."""
+        """Return the orphaned lease of a request that was just put, None if there is none. The lease must go back to
+        its queue."""
         return self._orphans.pop(place, None)
 
     def take_orphans(self) -> list[Fetch]:
-        """Return all leases whose requests were not yielded again. They are no longer kept."""
+        """Return all leases whose requests were not yielded again, and keep them no longer."""
         orphans, self._orphans = list(self._orphans.values()), {}
         return orphans
 

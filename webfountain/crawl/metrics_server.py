@@ -1,8 +1,8 @@
 """The server of /metrics and /healthz of a crawl, if the setting WEBFOUNTAIN_METRICS names a loopback address.
 
-A separate thread answers from the last live snapshot, so that a blocked loop is visible. /healthz returns 503 once the
-loop has made no snapshot for STALE_S, and 200 even if the crawl is idle for an hour. `webfountain serve` offers the
-same figures without a port of the crawl's own.
+A separate thread answers from the last live snapshot, so that a blocked loop is visible. /healthz returns 503 if the
+loop has made no snapshot for STALE_S. An idle crawl still makes snapshots, so it returns 200. `webfountain serve`
+offers the same figures without a port of the crawl's own.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class MetricsServer:
 
     @property
     def port(self) -> int:
-        """The port that it listens on."""
+        """The port on which the server listens."""
         return int(self._server.server_address[1])
 
     def spider_closed(self) -> None:

@@ -1,13 +1,13 @@
-"""The downloader middlewares: one lands each fetch exactly once, one ends requests that the ant refused.
+"""The downloader middlewares: one lands each fetch exactly once, and one ends requests that the ant refused.
 
 The landing middleware is the innermost of the chain. So it sees the answer before Scrapy's retry and redirect
 middlewares turn it into another request. A 503 slows the site down even if it is retried, and a redirect counts as an
 answer. A request that never reached the download handler, because another middleware refused or answered it, lands
 when the engine is done with it. The fetcher handles conditional headers, and the spider has verdicts made.
 
-The refusing middleware has the place of Scrapy's middleware for robots.txt, before those that do work for the request.
-Only the add-on installs it. Its error for a host without an address passes through Scrapy's retry middleware as usual.
-Next to it is Scrapy's own middleware for robots.txt, for requests that did not come from the ant.
+The refusing middleware stands where Scrapy's middleware for robots.txt stands, before the middlewares that do work for
+the request. Only the add-on installs it. Its error for a host without an address passes through Scrapy's retry
+middleware as usual. Next to it is Scrapy's own middleware for robots.txt, for requests that did not come from the ant.
 """
 
 from __future__ import annotations
@@ -74,7 +74,8 @@ class RefusingMiddleware:
         return cls(crawler)
 
     def process_request(self, request: Request) -> None:
-        """Raise IgnoreRequest for a request that the ant refused, CannotResolveHostError if the host has no address."""
+        """Raise IgnoreRequest for a request that the ant refused, or CannotResolveHostError if its host has no
+        address."""
         flight = flight_of(request)
         if flight is None or flight.refusal is None:
             return
@@ -108,10 +109,10 @@ class BesideMiddleware(RobotsTxtMiddleware):
             await super().process_request(request)
 
     async def robot_parser(self, request: Request) -> RobotParser | None:
-        """Return the parser of a robots.txt, for one request after the other.
+        """Return the parser of a robots.txt. Requests for the same file get it one after another.
 
-        If several requests wait for the same robots.txt, Scrapy 2.19 gives its rules to the first one only. Files are
-        often requested many at once; pages seldom are.
+        If several requests wait for the same robots.txt, Scrapy 2.19 gives its rules to the first one only. This
+        matters here: many files are often requested at once, pages seldom are.
         """
         netloc = urlparse_cached(request).netloc
         async with self._turns[netloc]:

@@ -1,7 +1,7 @@
 """Drop items that are neither new nor changed.
 
-WEBFOUNTAIN_ITEMS = "changed" turns it on. Place in the walk: before the project's own pipelines. The items that a
-request yielded when it was last made are remembered as a set of digests, by the request's fingerprint. An item in this
+WEBFOUNTAIN_ITEMS = "changed" turns it on. Place in the walk: before the project's own pipelines. For each request (by
+its fingerprint), the items that it yielded when it was last made are remembered as a set of digests. An item in this
 set is dropped (logged at DEBUG, counted in addon/items_unchanged). WEBFOUNTAIN_ITEM_FIELDS_IGNORED names fields that
 change with each visit, such as the time of scraping. The digests (`item_digests`) are stored in the store's folder.
 """
@@ -31,7 +31,7 @@ __all__ = ["NewItemsPipeline"]
 
 
 class NewItemsPipeline:
-    """A pipeline that drops known items. Settings read: WEBFOUNTAIN_ITEMS, WEBFOUNTAIN_ITEM_FIELDS_IGNORED."""
+    """The pipeline that drops known items. Settings read: WEBFOUNTAIN_ITEMS, WEBFOUNTAIN_ITEM_FIELDS_IGNORED."""
 
     def __init__(self, session: Session, ignored: Iterable[str], metrics: Metrics) -> None:
         self._session = session

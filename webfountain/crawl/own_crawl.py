@@ -1,8 +1,8 @@
 """The crawl of a collection: every fetch comes from the frontier.
 
 Place in the walk: called by the scheduler if the fountain spider runs. `project_crawl` is its counterpart. Beside the
-crawl it checks for an edited policy file and, once, for seeds without a page; the scheduler's tick calls `poll`, which
-returns at once, and the worker thread does the work.
+crawl it checks for an edited policy file and, once, for seeds without a page. The scheduler's tick calls `poll`, which
+returns at once; the worker thread does the work.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ POLICY_POLL_S: Final = 2.0
 
 
 def no_output(_: object) -> None:
-    """Do nothing. It is the callback of robots.txt and sitemaps, and the errback of our fetches, which were processed
-    when they landed.
+    """Do nothing. This is the callback of robots.txt and sitemaps, and the errback of our fetches: all of these were
+    processed when they landed.
     """
 
 
@@ -66,7 +66,7 @@ def own_request(fetch: Fetch, landings: Landings, callback: Callable[..., Any] =
 
 
 class PolicyPoller:
-    """Adopts an edited policy file. `load_seeds` loads its seeds, in the worker thread."""
+    """Checker that adopts an edited policy file. `load_seeds` loads its seeds, in the worker thread."""
 
     def __init__(
         self, collection: Collection, frontier: Frontier, worker: Worker, load_seeds: Callable[[Collection], None]
@@ -110,7 +110,8 @@ class PolicyPoller:
 
 
 class FirstPeriod:
-    """Logs once, at the end of a crawl's first period, which seeds have brought no page: a crawl may run for months.
+    """Report of the seeds that have brought no page, logged once at the end of a crawl's first period. The crawl's end
+    may be months away.
 
     `read` calls a function with the store in the worker thread; `ends_at` is UTC seconds. The summary at the end of
     each crawl also reports it (`report.troubles`).
@@ -168,7 +169,7 @@ class OwnCrawl:
         )
 
     async def open(self) -> None:
-        """Open nothing more."""
+        """Do nothing: there is nothing else to open."""
 
     def begin(self) -> None:
         """Load the seeds, before anything else in the worker thread."""
@@ -216,7 +217,7 @@ class OwnCrawl:
         self._first_period.close()
 
     async def close(self, reason: str) -> None:
-        """Close nothing more."""
+        """Do nothing: there is nothing else to close."""
         del reason
 
     def _load_seeds(self, collection: Collection) -> None:

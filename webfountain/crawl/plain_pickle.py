@@ -1,9 +1,9 @@
 """Read pickles as data: entries of scrapy-redis's queue are read without running any code in them.
 
 A pickle is a program, and an ordinary unpickler calls what it names. This reader accepts only the names of a few
-containers and times of the standard library, whose construction has no side effect. It refuses all other names. So a
-request that contains an object of a project cannot be read, and the error names the object. The size is limited: a few
-bytes that refer to themselves cannot expand to more than a million values.
+containers and time classes of the standard library. To construct them has no side effect. It refuses all other names.
+So a request that contains an object of a project cannot be read, and the error names the object. The size is limited: a
+few bytes that refer to themselves cannot expand to more than a million values.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _ALLOWED: Final[dict[tuple[str, str], Any]] = {
 
 
 class PickleRefused(InputError):
-    """A pickle that is more than data. The text says which name it contains."""
+    """Error for a pickle that is more than data. The text says which name it contains."""
 
 
 class _DataUnpickler(pickle.Unpickler):
@@ -52,12 +52,13 @@ class _DataUnpickler(pickle.Unpickler):
 
 
 def read_pickle(data: bytes) -> Any:
-    """Return the value of a pickle of plain data. No import and no call is made for it.
+    """Return the value of a pickle of plain data. Nothing that the pickle names is imported or called, except the
+    accepted classes.
 
     Raises
     ------
     PickleRefused
-        for a pickle that names anything else or is too large, and for data that is not a pickle.
+        if the pickle names anything else or is too large, or if the data is not a pickle.
     """
     if len(data) > MAX_BYTES:
         raise PickleRefused(f"it is {len(data):,} bytes long (at most {MAX_BYTES:,})")

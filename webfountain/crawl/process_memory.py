@@ -14,14 +14,14 @@ GC_ALLOCATIONS: Final = 50_000
 per page, a fifth of the whole cost. A page leaves no cycles behind, so memory does not depend on the collector.
 """
 ARENAS: Final = 2
-"""Number of glibc's heaps. By default glibc makes up to eight per core, for different threads. Memory that is free in
-one heap is not used by the others.
+"""Number of glibc's heaps. By default glibc makes up to eight per core, for different threads. Free memory in one heap
+cannot be used by the others.
 """
 MAPPED_BYTES: Final = 384 * 1024
-"""Size above which blocks, mostly bodies, are mapped. A mapped block goes back to the system when it is freed. glibc
-starts at 128 kB, but raises the size up to 32 MB whenever a larger block is freed. Then such blocks leave holes in its
-heaps. Every tree of lexbor starts with two blocks of 324 kB, whatever the page. Mapping, touching and returning them
-takes 25 µs per page.
+"""Size above which blocks (mostly bodies) are mapped. A mapped block goes back to the system when it is freed. glibc
+starts with a limit of 128 kB, but raises it, up to 32 MB, whenever a larger block is freed. From then on such blocks
+come from the heaps and leave holes there. Every tree of lexbor starts with two blocks of 324 kB, whatever the page.
+Mapping, touching and returning them takes 25 µs per page.
 """
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8
 

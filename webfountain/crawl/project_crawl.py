@@ -109,7 +109,7 @@ class ProjectCrawl:
         await self._worker.call(self._open_extras)
 
     def begin(self) -> None:
-        """Put failed requests first, if that is requested, before anything else in the worker thread."""
+        """Put failed requests at the front, if the settings request it. This is the worker thread's first work."""
         if self._session.config.retry_failed:
             made = self._frontier.worker.on_store(partial(make_failed_again, now=self._frontier.now))
             self._session.metrics.inc("addon/made_again", made)
@@ -117,7 +117,7 @@ class ProjectCrawl:
     def request_of(self, fetch: Fetch) -> Request | None:
         """Return the request of a fetch; None if it cannot be made.
 
-        If the downloader's slot has a delay, its site hands out no other fetch while this one waits there.
+        If the downloader's slot has a delay, the site hands out no other fetch while this one waits in the slot.
         """
         request = self._requests.request_of(fetch) if fetch.kind == "page" else own_request(fetch, self._landings)
         pace, downloader = self._session.pace, self._crawler.engine.downloader

@@ -38,9 +38,10 @@ __all__ = ["ProjectPace", "SlotDelay", "user_agent_of"]
 logger = logging.getLogger(__name__)
 
 MAX_DELAY_S: Final = 300.0
-"""Longest delay, s, by Crawl-delay or the delay factor that is obeyed, unless the project's own delay is longer."""
+"""Longest delay, in seconds, that is obeyed when Crawl-delay or the delay factor sets it. A longer delay of the
+project's own is also obeyed."""
 MAX_REPORTS: Final = 1000
-"""Largest number of log lines about such delays."""
+"""Maximum number of log lines about such delays."""
 _SETTINGS: Final[Mapping[HoldRule, str]] = {
     "Crawl-delay": "WEBFOUNTAIN_CRAWL_DELAY=False ignores it",
     "Retry-After": "WEBFOUNTAIN_RETRY_AFTER=False ignores it",
@@ -52,7 +53,8 @@ _SETTINGS: Final[Mapping[HoldRule, str]] = {
 def user_agent_of(settings: BaseSettings) -> str:
     """Return the name that is sent with a request for robots.txt: USER_AGENT in the form that a header allows.
 
-    If a project has none (None, for a download handler that imitates a browser), it is Scrapy's.
+    If a project has no USER_AGENT (it is None for a download handler that imitates a browser), Scrapy's default is
+    used.
     """
     given = " ".join(str(settings.get("USER_AGENT") or "").split())
     return given.encode("utf-8", "replace").decode("latin-1") or str(USER_AGENT)
@@ -133,7 +135,7 @@ class ProjectPace:
         )
 
     def delay_of(self, downloader: Downloader, url: str) -> SlotDelay:
-        """Return the present delay of the slot for a URL's host. AutoThrottle may change it."""
+        """Return the current delay of the slot for a URL's host. AutoThrottle may change it."""
         host = urlsplit(url).hostname or ""
         slot = downloader.slots.get(host)
         if slot is not None:
@@ -144,7 +146,7 @@ class ProjectPace:
     def is_apart(self, request: Request) -> bool:
         """Return whether a request chose another slot than its host's.
 
-        If so, from then on the host's requests no longer wait outside the slot for the delay of another request.
+        If so, from then on requests to this host no longer wait, outside the slot, for the delay of another request.
         """
         host, chosen = urlsplit(request.url).hostname or "", request.meta.get(Downloader.DOWNLOAD_SLOT)
         if chosen is None or chosen == host:
@@ -153,7 +155,8 @@ class ProjectPace:
         return True
 
     def waits_in_queue(self, downloader: Downloader, request: Request) -> bool:
-        """Return whether a request may have to wait in its slot; then its site hands out no other meanwhile."""
+        """Return whether a request may have to wait in its slot. While it waits, its site hands out no other
+        request."""
         is_mixed = self.is_apart(request) or (urlsplit(request.url).hostname or "") in self._mixed
         return not is_mixed and self.delay_of(downloader, request.url).seconds > 0
 

@@ -1,4 +1,4 @@
-"""Requests of another project's spider in the frontier: stored, restored from its leases, dropped if already known.
+"""Requests of another project's spider: store them in the frontier, restore them from its leases, drop known ones.
 
 Place in the walk: between the engine and the frontier (`ProjectRequests`). A request that cannot be restored keeps its
 place in the queue, or is settled. After each batch, requests that the store already knew are handled (`KnownRequests`).
@@ -50,7 +50,7 @@ logger = logging.getLogger(__name__)
 
 
 class KnownRequests:
-    """Looks up known requests in the worker thread. Used by the loop thread."""
+    """Lookup of known requests, done in the worker thread. The loop thread uses it."""
 
     def __init__(
         self,
@@ -76,11 +76,12 @@ class KnownRequests:
         self._counted_puts = 0
 
     def is_busy(self) -> bool:
-        """Return whether known requests are being looked up, or were put first and are not counted by a batch yet."""
+        """Return whether known requests are being looked up, or were put at the front and not yet counted by a
+        batch."""
         return bool(self._tasks) or bool(self._unseen_puts)
 
     def count(self) -> None:
-        """Record that the batch now sent to the worker counts everything that was put first so far."""
+        """Record that the batch that is being sent to the worker counts everything that was put at the front so far."""
         self._counted_puts = self._unseen_puts
 
     def absorb(self) -> None:
@@ -105,7 +106,8 @@ class KnownRequests:
         task.add_done_callback(self._tasks.discard)
 
     def _revisited(self, link: Link) -> tuple[Link, float] | None:
-        """Return a known request that may be made again, with the latest time of its last fetch; drop it otherwise."""
+        """Return a known request if it may be made again, with the time before which its last fetch must lie. Drop it
+        otherwise."""
         revisit = revisit_of(self._requests.peek(link))
         if revisit is None or revisit == NEVER:
             self._drop(link)
@@ -171,7 +173,7 @@ class ProjectRequests:
         if self._session.pace is not None:
             self._session.pace.is_apart(request)  # before anything is sent to its host
         if origin is not None and self._landings.goes_back(origin):
-            return False  # its request is made again, and so are the requests of its end: a retry, an errback's request
+            return False  # its request is made again, and so are the requests that its end yields
         if self._duplicates.holds(request, web=url is not None):
             return False
         if url is None:
@@ -221,10 +223,10 @@ class ProjectRequests:
         return taken.request
 
     def settle_orphans(self) -> bool:
-        """Settle placeholders of requests that were not yielded again, when nothing else is left to do. Return whether
-        there were any.
+        """Settle placeholders of requests that were not yielded again. Call it when nothing else is left to do. Return
+        whether there were any.
 
-         Withheld requests may still yield these orphans.
+        Withheld requests, once they can be made, may still yield these orphans.
         """
         orphans = [] if self._missing else self._stored.memory.take_orphans()
         for fetch in orphans:
@@ -238,7 +240,7 @@ class ProjectRequests:
         return self._stored.put(request, url, unique=unique, parent=origin)
 
     def _withhold(self, fetch: Fetch, refusal: LeaseEnd | None, why: ClassMissing) -> None:
-        """Leave a request in the queue that only another version of the project can restore."""
+        """Leave in the queue a request that only another version of the project can restore."""
         assert fetch.lease is not None
         if refusal is None:
             self._frontier.sites.flights.unasked(fetch)

@@ -14,7 +14,7 @@ __all__ = ["ProjectRobots"]
 
 
 class ProjectRobots:
-    """Counts fetched robots.txt files, and keeps them in `bodies`, by host and port."""
+    """Counter of the fetched robots.txt files. It keeps them in `bodies`, by host and port."""
 
     def __init__(self, stats: StatsCollector, bodies: dict[str, bytes]) -> None:
         self._stats = stats

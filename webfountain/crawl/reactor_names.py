@@ -1,7 +1,7 @@
 """Resolve host names with the reactor's resolver, as Scrapy does.
 
-This is the class of DNS_RESOLVER (the default knows only IPv4, waits for DNS_TIMEOUT and caches), or the resolver that
-the project put in its place. Our own crawls use the system's resolver (`download.resolver`).
+The reactor's resolver is of the class that DNS_RESOLVER names, unless the project installed another. The default class
+knows only IPv4, waits at most DNS_TIMEOUT and caches. Our own crawls use the system's resolver (`download.resolver`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ __all__ = ["reactor_addresses"]
 
 
 class _Addresses:
-    """Twisted's IResolutionReceiver: it collects the addresses from the reactor's resolver until that is complete."""
+    """Twisted's IResolutionReceiver: it collects addresses from the reactor's resolver until the resolver has sent all
+    of them."""
 
     def __init__(self) -> None:
         self.found: list[str] = []
@@ -41,7 +42,8 @@ class _Addresses:
 
 
 async def reactor_addresses(host: str) -> tuple[str, ...]:
-    """Return the addresses of a host name by the reactor's resolver, IPv4 first; none if it has none."""
+    """Return the addresses that the reactor's resolver finds for a host name, IPv4 first; an empty tuple if there are
+    none."""
     if is_address(host):
         return (host,)
     if not is_reactor_installed():

@@ -1,7 +1,7 @@
-"""Record a crawl: its history in the store, its live snapshots beside it.
+"""Record a crawl: its history in the store, its live snapshots beside the store.
 
-Other processes read both (`webfountain.history`), so they need no connection to the crawl. It changes nothing in the
-crawl.
+Other processes read both (`webfountain.history`), so they need no connection to the crawl. Recording changes nothing in
+the crawl.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _T = TypeVar("_T")
 
 
 class Recording:
-    """Records one crawl."""
+    """The recording of one crawl."""
 
     def __init__(self, session: Session) -> None:
         self._session = session

@@ -1,9 +1,9 @@
 """End requests of another project that the ant refuses, or that must not be made again.
 
-Place in the walk: between the frontier's batch and the worker that settles it, in add-on mode. robots.txt, or a
-private or missing address, ends a leased request before it is handed out. Here it is taken out of the batch and passed
-through the engine, where a middleware ends it as Scrapy's own would. When the engine is done with it, it is settled.
-So after a crash the errback is called again, and no request is lost.
+Place in the walk: between the frontier's batch and the worker that settles it, in add-on mode. A leased request may end
+before it is handed out, because of robots.txt or a private or missing address. This module takes such a request out of
+the batch and passes it through the engine, where a middleware ends it as Scrapy's own would. When the engine is done
+with the request, it is settled. So after a crash the errback is called again, and no request is lost.
 """
 
 from __future__ import annotations
@@ -27,14 +27,15 @@ if TYPE_CHECKING:
 __all__ = ["MOST", "Refusals", "is_one_off"]
 
 MOST: Final = 1000
-"""Maximum number of refused requests in or before the engine. Above it, the worker gets no batch that could add more.
+"""Maximum number of refused requests that are in the engine or wait for it. When it is reached, the worker gets no
+batch that could add more.
 """
 
 
 def is_one_off(request: Request) -> bool:
-    """Return whether a request is made only as often as it is yielded, even under WEBFOUNTAIN_RECRAWL.
+    """Return whether a request is made only once each time it is yielded, even under WEBFOUNTAIN_RECRAWL.
 
-    A request with `dont_filter` is unique: whatever yielded it (a callback, a retry) yields the next one too. A start
+    A request with `dont_filter` is unique: the callback or retry that yielded it will also yield the next one. A start
     request is different: nothing yields it again.
     """
     is_start = request.meta.get("is_start_request") and not request.meta.get("retry_times")
@@ -42,7 +43,7 @@ def is_one_off(request: Request) -> bool:
 
 
 class Refusals:
-    """Filters the batches between a frontier and its worker. Used by the loop thread. `now` returns UTC seconds."""
+    """Filter of the batches between a frontier and its worker. The loop thread uses it. `now` returns UTC seconds."""
 
     def __init__(self, frontier: Frontier, now: Callable[[], float]) -> None:
         self._frontier = frontier
@@ -53,7 +54,8 @@ class Refusals:
         self._due: dict[LeaseId, float] = {}
 
     def take_work(self) -> Batch | None:
-        """Return the frontier's next batch without its refused requests, but with those whose errback was called."""
+        """Return the frontier's next batch, without newly refused requests, but with earlier ones whose errback was
+        called."""
         batch = self._frontier.work.take() if self.unreported() <= MOST else None
         if batch is not None:
             self._refused += [each for each in batch.ended if not each.asked]
@@ -65,7 +67,7 @@ class Refusals:
         return batch
 
     def make_again_at(self, lease: Lease, due: float) -> None:
-        """Return when the request of a lease that is now acknowledged will be made again; inf: never."""
+        """Record the time `due` at which the request of a lease, acknowledged now, will be made again; inf: never."""
         self._due[lease.id] = due
 
     def _last(self, acknowledged: LeaseEnd) -> LeaseEnd:
@@ -77,7 +79,8 @@ class Refusals:
         return msgspec.structs.replace(acknowledged, outcome=last)
 
     def next_refused(self) -> LeaseEnd | None:
-        """Return a refused request that the engine must end now. The caller must call `ended` later."""
+        """Return a refused request that the engine must end now; None if there is none. The caller must call `ended`
+        later."""
         if not self._refused:
             return None
         self._in_engine += 1

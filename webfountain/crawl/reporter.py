@@ -1,8 +1,8 @@
 """The extension that reports on a crawl: stats while it runs, a live display, the report at its end.
 
-It reads the session's metrics and the frontier's snapshots, and changes nothing. Without the display, a log line shows
-the progress once a minute and at the end, unless Scrapy's LogStats does so. Settings read: WEBFOUNTAIN_REPORT (a file
-for the JSON of DESIGN.md section 7 "Outcomes"), WEBFOUNTAIN_PROGRESS (a display on standard error).
+It reads the session's metrics and the frontier's snapshots, and changes nothing. If the display is off and Scrapy's
+LogStats does not log the progress, a log line shows it once a minute and at the end. Settings read: WEBFOUNTAIN_REPORT
+(a file for the JSON of DESIGN.md section 7 "Outcomes"), WEBFOUNTAIN_PROGRESS (a display on standard error).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ EVERY_S: Final = 0.5
 _LOG_STATS: Final = "scrapy.extensions.logstats.LogStats"
 FIRST_LINE_S: Final = 10.0
 LINE_EVERY_S: Final = 60.0
-"""Seconds between log lines without a display, after the first line."""
+"""Seconds between two log lines, if the display is off."""
 FRESHNESS_EVERY: Final = 4
 """Number of display updates between two estimates of the freshness. An estimate reads the store's census."""
 _COUNTS: Final = {
@@ -61,7 +61,7 @@ _COUNTS: Final = {
 
 
 def report_of(session: Session, *, seconds: float, startup_seconds: float, reason: str) -> dict[str, Any]:
-    """Return the report of a crawl that ended (DESIGN.md section 7 names its fields).
+    """Return the report of an ended crawl (DESIGN.md section 7 names its fields).
 
     `startup_seconds` is the wall time from the start of the crawl to its first request. `startup_cpu_seconds` is the
     CPU time of the process until then, imports included.
@@ -94,8 +94,8 @@ def report_of(session: Session, *, seconds: float, startup_seconds: float, reaso
 def peak_rss_bytes() -> int:
     """Return the peak resident memory of this process, bytes.
 
-    `ru_maxrss` is used only if there is no other source. On Linux it includes the memory of the parent process at the
-    fork, so a crawl would report the memory of its scrapyd.
+    `ru_maxrss` is used only if there is no other source. On Linux `ru_maxrss` includes the memory of the parent process
+    at the fork, so a crawl would report the memory of its scrapyd.
     """
     try:
         with open("/proc/self/status", encoding="ascii") as lines:
@@ -121,8 +121,8 @@ class Reporter:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Build the reporter. Raises InputError for a WEBFOUNTAIN setting that is unknown or out of range, or without
-        asyncio.
+        """Build the reporter. Raises InputError for a WEBFOUNTAIN setting that is unknown or out of range, or if Scrapy
+        runs without asyncio.
         """
         try:
             engine.need_asyncio()

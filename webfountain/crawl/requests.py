@@ -1,4 +1,4 @@
-"""The requests of another project: stored as plain data until their turn, or kept in memory.
+"""The requests of another project: they are stored as plain data until their turn, or kept in memory.
 
 Place in the walk: in add-on mode, where requests enter the frontier and where the engine gets them back. The result of
 `Request.to_dict` becomes msgpack; callbacks have names (`callbacks`). A request that contains anything else (a lambda
@@ -52,11 +52,11 @@ _MIDDLE: Final = -3.25
 
 
 class LostInMemory(Exception):
-    """A request that was in the memory of another process."""
+    """Error for a request that was in the memory of another process."""
 
 
 class Packer:
-    """Writes and reads the requests of one spider."""
+    """Converter between the requests of one spider and msgpack."""
 
     def __init__(self, spider: Spider) -> None:
         self._spider = spider
@@ -104,7 +104,7 @@ class Packer:
 
 
 class RequestStore:
-    """The requests of one run of one spider. `again`: each may be taken more than once."""
+    """The requests of one run of one spider. `again`: whether each may be taken more than once."""
 
     def __init__(self, crawler: Crawler, spider: Spider, metrics: Metrics, *, again: bool) -> None:
         self._crawler = crawler
@@ -123,7 +123,7 @@ class RequestStore:
         """
         fingerprint = self._crawler.request_fingerprinter.fingerprint(request)
         if unique:
-            # As long as all fingerprints are: a shared store keeps those of a site side by side.
+            # It is as long as every other fingerprint: a shared store keeps the fingerprints of a site side by side.
             fingerprint = hashlib.sha1(fingerprint + os.urandom(8), usedforsecurity=False).digest()
         stats = self._crawler.stats
         try:
@@ -147,7 +147,7 @@ class RequestStore:
         Raises
         ------
         LostInMemory
-            if it was in the memory of another process; the page that yielded it is requested again.
+            if it was in the memory of another process. The page that yielded it is requested again.
         ClassMissing, ValueError, TypeError, KeyError
             see `Packer.unpack`.
         """
@@ -207,8 +207,8 @@ def ignores_robots(data: bytes) -> bool:
 
 
 def crawlable(request: Request) -> str | None:
-    """Return the canonical URL under which a request is scheduled; None for data:, file: and anything else that is not
-    a web page.
+    """Return the canonical URL under which a request is scheduled; None for a URL that is not of the web (data:, file:
+    and others).
     """
     try:
         return canonical(request.url)
@@ -238,8 +238,8 @@ def importance_of(priority: int) -> float:
     """Convert a priority to an importance. The store has two lanes for each factor of two of importance
     (`store.contract.class_of`).
 
-    Priorities from -20 to 20 have a lane each. Larger ones share lanes, two for each factor of two, up to 640.
-    Requests of one lane go out in the order in which they came.
+    Each priority from -20 to 20 has a lane of its own. Beyond that, up to 640 (and down to -640), there are two lanes
+    for each factor of two. Requests of one lane go out in the order in which they came.
     """
     size = abs(priority)
     step = size if size <= _EXACT else _EXACT + min(math.ceil(2 * math.log2(size / _EXACT)), _BEYOND)

@@ -2,11 +2,11 @@
 
 Place in the walk: between the frontier and Scrapy's downloader. It makes no decisions. The engine's calls never access
 store or disk: one worker thread runs the frontier's batches, and a timer wakes the engine when a site becomes due
-(`WakeTimer`); by itself an idle engine calls its scheduler only every five seconds. There are two kinds of crawls. The
-fountain spider crawls a collection (`own_crawl`). With any other spider only the requests that it yields enter the
+(`WakeTimer`); without it, an idle engine calls its scheduler only every five seconds. There are two kinds of crawls.
+The fountain spider crawls a collection (`own_crawl`). With any other spider only the requests that it yields enter the
 frontier (`project_crawl`).
 
-Settings read: WEBFOUNTAIN_* (`webfountain.config`), and in add-on mode those that `session` names.
+Settings read: WEBFOUNTAIN_* (`webfountain.config`), and in add-on mode the settings that `session` names.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class FountainScheduler:
         """Build the scheduler. Return Scrapy's own for commands that only inspect pages (`scrapy shell`, `fetch`,
         `parse`).
 
-        They must not crawl what waits in the spider's frontier.
+        Such commands must not crawl what waits in the spider's frontier.
         """
         session = Session.of(crawler)
         return Scheduler.from_crawler(crawler) if session.inspecting else cls(crawler, session)
@@ -210,8 +210,8 @@ class FountainScheduler:
             self._worker.shut()
 
     def _is_left(self, error: WebfountainError) -> bool:
-        """Return whether an error at the end does not count as a failure: the crawl was ending anyway, and its server
-        did not answer in time.
+        """Return whether an error at the end is no failure, because the crawl was ending anyway and only its server did
+        not answer in time.
         """
         if not (isinstance(error, StoreAway) and self.frontier.progress.stopped):
             return False
@@ -229,8 +229,8 @@ class FountainScheduler:
         return self._session.built is None or bool(self._direct) or self._crawl.has_pending()
 
     def next_request(self) -> Request | None:
-        """Return the next request. If nothing may be requested now, return None and set the timer for the time when it
-        may.
+        """Return the next request. If nothing may be requested now, return None and set the timer for the next time at
+        which something may.
         """
         if self._direct:
             return self._direct.take()
@@ -302,7 +302,8 @@ class FountainScheduler:
 
 
 def _source_of(response: Any) -> Flight | None:
-    """Return the flight that yielded an item: the one being processed, else the flight of its response."""
+    """Return the flight that yielded an item: the flight that the spider is processing, else the flight of the item's
+    response."""
     request = getattr(response, "request", None)
     return CURRENT.get() or (flight_of(request) if isinstance(request, Request) else None)
 

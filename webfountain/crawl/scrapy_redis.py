@@ -1,10 +1,10 @@
-"""Take over a spider's requests from scrapy-redis: its queue becomes ours, and its duplicate filter still counts.
+"""Take over a spider's requests from scrapy-redis: its queue becomes ours, and its duplicate filter stays in force.
 
 Place in the walk: before the first crawl with the add-on. Each pickled request in the queue is read as plain data
 (`plain_pickle`), packed as the add-on packs requests, and added to the store. Then it is removed from scrapy-redis's
 queue. A request cannot be rebuilt from scrapy-redis's fingerprint, so the fingerprints are kept unchanged. When a
 spider yields a request with one of these fingerprints, it counts as known. An entry that cannot be read as data stays
-in the queue, and is counted with its reason.
+in the queue and is counted by reason.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class LeftoverKeys(Protocol):
 
 
 class TakeoverResult(NamedTuple):
-    """Numbers of entries that were taken over, and that were left in the queue, by reason."""
+    """The number of entries that were taken over, and the numbers left in the queue, by reason."""
 
     requests: int
     known: int
@@ -88,7 +88,8 @@ class SeenFingerprints:
         return len(self._digests) // _BYTES
 
     def holds(self, request: Request) -> bool:
-        """Return whether scrapy-redis had seen a request, by either form of fingerprint that its versions wrote."""
+        """Return whether scrapy-redis had seen a request. Its versions wrote two forms of fingerprint; both are
+        tried."""
         return bool(self._digests) and any(self._has(digest) for digest in _digests_of(request))
 
     def _has(self, digest: bytes) -> bool:

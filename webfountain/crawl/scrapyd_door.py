@@ -1,8 +1,8 @@
 """Start scrapyd with protection: it runs any code that it receives, so it does not start without credentials.
 
-deploy/scrapyd.conf names `application` in this module. There are three more protections. A request that a page of
-another origin made a browser send is refused. No answer allows another origin to read it. Jobs do not inherit the
-password. No other module imports `scrapyd`, so other crawls do not need it.
+deploy/scrapyd.conf names `application` in this module. There are three more protections. A request is refused if a page
+of another origin made a browser send it. No answer may be read by another origin. Jobs do not inherit the password. No
+other module imports `scrapyd`, so other crawls do not need it.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def application(config: Any) -> Any:
 
 
 class _Request(server.Request):
-    """A request that is refused if it came from a page of another origin."""
+    """A request to scrapyd; it is refused if it came from a page of another origin."""
 
     def process(self) -> None:
         origin = self.getHeader("origin")

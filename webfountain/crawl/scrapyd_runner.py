@@ -2,8 +2,8 @@
 
 deploy/scrapyd.conf names it as `runner`. scrapyd starts it to list a project's spiders, and for each job. A project
 named in the section [settings] gets the settings module given there. Any other project gets the module in its egg,
-whatever SCRAPY_SETTINGS_MODULE is in scrapyd's own environment. Without this runner, scrapyd lists the spiders of that
-one module for every project, or requires an egg from a project that needs none.
+whatever SCRAPY_SETTINGS_MODULE is in scrapyd's own environment. Without this runner, scrapyd would list the spiders of
+SCRAPY_SETTINGS_MODULE for every project, or require an egg from a project that needs none.
 """
 
 from __future__ import annotations

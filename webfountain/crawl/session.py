@@ -1,16 +1,16 @@
 """The session: objects shared by the parts of one crawl, built once for its crawler.
 
 It holds the configuration, the counts and the open frontier. Scrapy builds scheduler, middlewares, extension and
-spider, each with only the crawler. `Session.of` returns the same session to all of them. The scheduler opens it in the
-worker thread before the crawl begins. A project without a collection file gets a collection made from its own settings,
-so that it only needs to install the add-on:
+spider, and passes only the crawler to each. `Session.of` returns the same session to all of them. The scheduler opens
+it in the worker thread before the crawl begins. A project without a collection file gets a collection made from its own
+settings, so that it only needs to install the add-on:
 
-- USER_AGENT and DOWNLOAD_TIMEOUT are used unchanged. ROBOTSTXT_OBEY is too, but the ant fetches robots.txt. Its
-  groups are looked up by ROBOTSTXT_USER_AGENT, else by the whole USER_AGENT, as Scrapy does;
-- the pace is the project's own, kept by Scrapy's downloader slots (`project_pace`);
+- USER_AGENT and DOWNLOAD_TIMEOUT are used unchanged. ROBOTSTXT_OBEY is obeyed, but the ant fetches robots.txt. The
+  file's groups are looked up as in Scrapy, by ROBOTSTXT_USER_AGENT or else by the whole USER_AGENT;
+- the pace is the project's own, and Scrapy's downloader slots keep it (`project_pace`);
 - the store is `.webfountain/SPIDER` below the working folder, unless WEBFOUNTAIN_STORE names one. A spider with
   arguments has one store for each set of them, `.webfountain/SPIDER-HASH` (`store_url`);
-- private addresses are allowed (WEBFOUNTAIN_ALLOW_PRIVATE), because its spiders name the hosts that they mean.
+- private addresses are allowed (WEBFOUNTAIN_ALLOW_PRIVATE), because the spiders name their hosts on purpose.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _SESSIONS: Final[WeakKeyDictionary[Crawler, Session]] = WeakKeyDictionary()
 
 
 class WorkerCall(Protocol):
-    """A function that calls another function in the worker thread, after its present work."""
+    """A function that calls another function in the worker thread, after the thread's current work."""
 
     def __call__(self, function: Callable[[], _T], /) -> Awaitable[_T]: ...
 

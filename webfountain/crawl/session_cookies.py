@@ -1,10 +1,11 @@
 """The cookies of a project's sessions, stored with its store, so that a log-in survives a stop and a kill.
 
 They are off by default, as with JOBDIR; WEBFOUNTAIN_COOKIES switches them on. Place in the walk: the jars of Scrapy's
-CookiesMiddleware are read before the first request. They are written before the pages whose answers changed them are
-settled, so the session of a settled page is never lost. Cookies are secrets: they are in one file `cookies` in the
-store's folder, which only its owner can read, and it is replaced as a whole. No command prints, exports or imports the
-file. Values that are not plain data (a jar's key that is an object of the project) are left out.
+CookiesMiddleware are read before the first request. When answers have changed them, they are written before the pages
+of these answers are settled. So the session of a settled page is never lost. Cookies are secrets: they are in one file,
+`cookies`, in the store's folder. Only its owner can read the file, and it is always replaced as a whole. No command
+prints, exports or imports the file. Values that are not plain data (a jar's key that is an object of the project) are
+left out.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The fountain spider: crawl a collection without a line of code, with one item per new, changed or gone page.
+"""The fountain spider: it crawls a collection without a line of code and yields one item per new, changed or gone page.
 
 Place in the walk: where a landed fetch becomes a verdict. The frontier orders the fetches, so there are no start
 requests, and the spider makes no requests. Links go to the frontier with the verdict, not through Scrapy. Feeds and

@@ -1,9 +1,9 @@
 """Start URLs that other programs push to a list in Redis, with the settings of scrapy-redis.
 
-It serves a spider with a `redis_key`: scrapy-redis's RedisSpider and RedisCrawlSpider, or any other spider with this
-attribute. Entries are taken while the crawl runs, not only when it is idle. The spider's own `make_request_from_data`,
-if any, makes requests from them. They are put at the front of the queues of their sites. An entry is done when its
-requests are in the store. If a worker dies before that, another worker takes the entry.
+The list serves every spider with the attribute `redis_key`, such as scrapy-redis's RedisSpider and RedisCrawlSpider.
+Entries are taken while the crawl runs, not only when it is idle. If the spider has a `make_request_from_data`, it makes
+the requests from them. The requests are put at the front of their sites' queues. An entry is done when its requests are
+in the store. If a worker dies before that, another worker takes the entry.
 
 Settings read: REDIS_URL, or REDIS_HOST, REDIS_PORT and REDIS_DB; REDIS_PARAMS; REDIS_ENCODING; REDIS_START_URLS_KEY,
 REDIS_START_URLS_AS_SET, REDIS_START_URLS_AS_ZSET; MAX_IDLE_TIME_BEFORE_CLOSE, after which an idle spider closes [0:
@@ -53,7 +53,7 @@ TAKEN_S: Final = 60.0
 """Seconds after which another worker may take an entry that was taken but is not done."""
 SHORTEST_S: Final = 0.2
 LONGEST_S: Final = 2.0
-"""Longest time between two reads of the list, s. The time grows while the list is empty."""
+"""Longest time between two reads of the list, s. The interval grows up to it while the list is empty."""
 _NOT_OURS: Final = frozenset({"redis_cls", "encoding", "decode_responses", "retry_on_timeout", "url"})
 """Keys of REDIS_PARAMS that concern scrapy-redis's own client."""
 
@@ -90,8 +90,8 @@ class StartUrls:
 
     @classmethod
     def of(cls, crawler: Crawler, spider: Spider, store: Feeds) -> StartUrls | None:
-        """Return the list of a spider that has one, on the server of its store; None for other spiders. The list keeps
-        the spider open.
+        """Return the spider's list on the server of its store, or None if the spider has no list. A list keeps the idle
+        spider open.
         """
         settings = crawler.settings
         key = getattr(spider, "redis_key", None)
@@ -167,8 +167,8 @@ def _nothing(*_: Any) -> list[bytes]:
 
 
 class StartUrlPoller:
-    """Takes start URLs from a list. `link_of` returns the link for the store, or None for a request that it does not
-    take.
+    """Poller that takes start URLs from a list. `link_of` returns a request's link for the store, or None if the store
+    does not get the request.
     """
 
     def __init__(

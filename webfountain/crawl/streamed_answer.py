@@ -61,7 +61,7 @@ class StreamedAnswer:
         self._news.set()
 
     def end(self) -> bytes:
-        """Return nothing: the pieces are read as they arrive."""
+        """Return no bytes: the pieces are read as they arrive."""
         return b""
 
     def wake(self, running: asyncio.Task[None]) -> None:
@@ -70,7 +70,7 @@ class StreamedAnswer:
         self._news.set()
 
     async def begun(self) -> None:
-        """Wait until the response headers have arrived. If they will not arrive, raise the reason."""
+        """Wait until the response headers have arrived. If the exchange ends without them, raise its error."""
         while self.exchange.sink is None:
             await self._news.wait()
             self._news.clear()

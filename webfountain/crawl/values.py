@@ -53,7 +53,7 @@ _FACTORIES: Final[dict[str, Callable[[], Any]]] = {
     kind.__name__: kind for kind in (list, dict, set, int, float, str, tuple, OrderedDict, Counter)
 }
 _MARKED: Final = ("int", "surrogates", "zoned", "folded")
-"""Kinds of values that have their own form in msgpack in most cases."""
+"""Kinds of values that usually have a msgpack form of their own; `_NAMED` is only for the exceptions."""
 _NETWORK: Final = (
     ipaddress.IPv4Address,
     ipaddress.IPv6Address,
@@ -65,11 +65,11 @@ _NETWORK: Final = (
 
 
 class UnstorableValue(Exception):
-    """A value that cannot be stored as data. The text says which."""
+    """Error for a value that cannot be stored as data. The text says which value it is."""
 
 
 class ClassMissing(ValueError):
-    """A stored instance whose class this process does not have, or may not make."""
+    """Error for a stored instance whose class this process does not have or may not use."""
 
 
 class ProjectClasses:
@@ -95,7 +95,8 @@ class ProjectClasses:
         return found
 
     def instance(self, kind: str, path: str, content: Any) -> Any:
-        """Return an instance, made without its ``__init__``. Its class must still be of the same kind."""
+        """Return an instance, made without a call of ``__init__``. Its class must still be of the kind that was
+        stored."""
         cls = self.class_at(path)
         if kind != kind_of(cls):
             raise ClassMissing(f"{path_of(cls)} is not a {kind} any more")
@@ -176,7 +177,7 @@ class Values:
         Raises
         ------
         ClassMissing
-            if a class that it needs is not, or no longer, here. ValueError, TypeError or KeyError for data that
+            if this process does not have a class that the value needs. ValueError, TypeError or KeyError for data that
             `pack` has not written.
         """
         return msgspec.msgpack.decode(data, ext_hook=self._extended)
@@ -192,8 +193,8 @@ class Values:
 
 
 def read_keys(data: bytes, name: str) -> dict[str, Any]:
-    """Return the dict stored under `name` in a packed dict. Instances of other classes become None; no class is looked
-    up.
+    """Return the dict stored under `name` in a packed dict. Instances of a project's classes become None, because no
+    class is looked up.
 
     Raises ValueError, TypeError or KeyError for data that `pack` has not written.
     """
@@ -207,7 +208,7 @@ def read_keys(data: bytes, name: str) -> dict[str, Any]:
 
 
 def _flat(value: Any) -> Any:
-    """Return `value`, with parts that msgpack does not know marked as extensions."""
+    """Return `value`; the parts that msgpack does not know are marked as extensions."""
     kind = type(value)
     direct = _DIRECT.get(kind)
     if direct is not None:
@@ -323,7 +324,8 @@ def _unpaired(content: Any) -> Any:
 
 
 def _path(kind: type[PurePath], text: str) -> PurePath:
-    """Return a path. It can be opened if it belongs to this kind of system: version 1.0.0 wrote all paths this way."""
+    """Return a `Path`, which can be opened, for a path of this system's kind, else a pure path. Version 1.0.0 wrote
+    every path in this form."""
     return Path(text) if issubclass(type(Path()), kind) else kind(text)
 
 
@@ -353,7 +355,7 @@ _KINDS: Final[dict[str, tuple[type, Callable[[Any], Any], Callable[[Any], Any]]]
     "uuid": (uuid.UUID, str, uuid.UUID),
     "posix-path": (PurePosixPath, str, lambda text: _path(PurePosixPath, text)),
     "windows-path": (PureWindowsPath, str, lambda text: _path(PureWindowsPath, text)),
-    # If a type has two names, the later one is written, and both are read.
+    # If a type has two names, the later one is written; both can be read.
     "path": (type(Path()), str, Path),
     "pure-posix-path": (PurePosixPath, str, PurePosixPath),
     "pure-windows-path": (PureWindowsPath, str, PureWindowsPath),

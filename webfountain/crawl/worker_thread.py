@@ -1,8 +1,8 @@
 """Carry batches of work between the frontier and its single worker thread.
 
-It runs beside the walk. Store, repository and seeds are used only in that thread, in order. The loop thread
-applies the results. A failure of store or disk ends the loop and is reported once. Work that was not settled comes
-back at the next start.
+It runs beside the walk. Store, repository and seeds are used only in that thread, one call at a time. The loop thread
+applies the results. A failure of store or disk ends the loop and is reported once. Work that was not settled comes back
+at the next start.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ MOMENT_S: Final = 0.01
 
 
 class Worker:
-    """Runs `first` once, then the batches that `take` returns, until `end`.
+    """Runner of `first`, once, and then of the batches that `take` returns, until `end` is called.
 
     Three functions are called in the loop thread. `before_batch` is called before each batch and at least every
     `POLL_S`, however long a batch takes (minutes if the store is unreachable). `absorbed` is called after each batch.
@@ -65,7 +65,7 @@ class Worker:
         self._planning: asyncio.Task[None] | None = None
 
     async def call(self, function: Callable[[], _T]) -> _T:
-        """Run `function` in the worker thread, after its present work."""
+        """Run `function` in the worker thread, after the thread's current work."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, function)
 
     def start(
@@ -114,7 +114,7 @@ class Worker:
         await self._run_batches(frontier, take)
 
     async def _poll(self) -> None:
-        """Call `before_batch` also during a long batch, so that the end of the crawl is noticed."""
+        """Call `before_batch` even while a long batch runs, so that the end of the crawl is noticed."""
         while True:
             await asyncio.sleep(POLL_S)
             self._before_batch()
