@@ -2,28 +2,29 @@
 
 Life of a fetch
 ---------------
-The frontier issues a `Fetch` when politeness allows it, with an address. Politeness counts the fetch for that address.
-`fetcher` checks that the crawl may connect to it (or, for a file on another host, to the addresses that `resolver`
-finds). It writes the request and makes an `Exchange`. `connection_pool` runs the exchange over a kept connection, or
-opens one. `http_reader` splits the received bytes into head and body. When the head is complete the fetcher decides
-whether the body is wanted, and `content_coding` decodes it. The exchange ends with the body, or with an error word
-(`bad_response`). Both become a `FetchResult`.
+When politeness allows it, the frontier issues a `Fetch` with an address, under which politeness counts the fetch.
+`fetcher` checks that the crawl may connect to this address (or, for a file on another host, to the addresses that
+`resolver` finds). It writes the request and makes an `Exchange`. `connection_pool` runs the exchange over a kept
+connection, or opens one. `http_reader` splits the received bytes into head and body. When the head is complete the
+fetcher decides whether the body is wanted, and `content_coding` decodes it. The exchange ends with the body, or with an
+error word (`bad_response`). Both become a `FetchResult`.
 
 Life of a connection
 --------------------
-It belongs to one endpoint: address, port, host name, plain or TLS.
+A connection belongs to one endpoint: address, port, host name, plain or TLS.
 
 1. *Counted.* A connection needs a file, and RLIMIT_NOFILE limits the files of a process. So the connection is counted
    before its file is opened. If no file is free, the longest idle connection is closed and the exchange waits for its
    file; the time limit does not run during this wait.
-2. *Opened*, within the time limit of the exchange. If the first address does not answer, the host's others are tried
-   one after the other. The request is sent to another address only when the frontier allows it for that address.
-3. *Busy* with one exchange. One timer checks all exchanges: `timeout` for the whole, `min_bytes_per_second` within. A
-   body that is too large, an endless head or a false coding ends the exchange and the connection at once. While the
-   bodies in memory fill `body_budget`, the connections do not read, and their time limits do not run.
+2. *Opened*, within the time limit of the exchange. If the first address does not answer, the host's other addresses are
+   tried one after another. The request is sent to another address only when the frontier allows it for that address.
+3. *Busy* with one exchange. One timer checks all exchanges: `timeout` limits the whole exchange, `min_bytes_per_second`
+   each window of its body. A body that is too large, an endless head or a false coding ends the exchange and the
+   connection at once. While the bodies in memory fill `body_budget`, the connections do not read, and their time limits
+   do not run.
 4. *Kept* for half a minute, if the response ended as its framing says and the peer did not send "close", and as long as
-   no other connection needs the file. Bytes that were not requested end it. If the peer closes the connection just when
-   the next request is sent, that request is sent once more over a new connection.
+   no other connection needs the file. A kept connection is closed if it receives bytes that were not requested. If the
+   peer closes the connection just when the next request is sent, that request is sent once more over a new connection.
 5. *Closed*, always at once. Nothing that was not requested is read.
 
 Nothing here uses Scrapy, a store, or a clock other than the monotonic one. The callers decide on politeness, redirects

@@ -1,4 +1,4 @@
-"""The reason why a response could not be read: one of a few words."""
+"""The exception for a response that could not be read. Its reason is one of a few words."""
 
 from __future__ import annotations
 

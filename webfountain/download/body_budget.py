@@ -1,21 +1,22 @@
 """The memory budget for the bodies of one crawl: bodies that are being received, and complete ones not yet examined.
 
-`connection` reports its requests and received bytes. The user of a body calls `release` after examining it, which
-frees its bytes in the budget. Without the budget a hundred sites with pages of 7.5 MB take 750 MB before the first
-page is parsed.
+`connection` reports to it each request and the received bytes. The user of a body examines it and then calls `release`,
+which frees its bytes in the budget. Without the budget a hundred sites with pages of 7.5 MB take 750 MB before the
+first page is parsed.
 
 **The rule.** All connections read while less than `OPEN_SHARE` of the budget is used. Above it, every connection that
 waits for a response or receives one stops reading, so TCP makes the servers stop too. (40 kB of gzip in one packet may
-be a body of 10 MB: once read, it cannot be stopped.) When bodies are released, as many connections resume as there is
-room for. Those that have part of their body come first, in the order in which they began. The others follow, in the
-order of their requests. New requests go to the end of this queue.
+be a body of 10 MB: once read, it cannot be stopped.) When bodies are released, as many connections resume as have room
+in the budget. Those that have part of their body come first, in the order in which they began. The others follow, in
+the order of their requests. New requests go to the end of this queue.
 
 **No deadlock.** Either some connection reads, or there is a complete body that its owner will release. If neither is
 true, the body that began first continues even above the budget. It ends normally or by its time limits, and then the
-next one continues. So only a body that is larger than the rest of the budget exceeds it.
+next one continues. So the budget is exceeded only by a body that is larger than the free part of the budget.
 
-**Time.** The clock of a paused exchange stops, because the time limit and the minimum rate judge the server, which
-could not send. An exchange waits at most as long as the exchanges before it take, each of which has its own limits.
+**Time.** The clock of a paused exchange stops: the time limit and the minimum rate judge the server, but a server
+cannot send while we do not read. Each exchange has its own limits, and an exchange waits at most as long as the
+exchanges before it take.
 """
 
 from __future__ import annotations
@@ -46,8 +47,8 @@ class IncomingBody(Protocol):
 
 
 class BudgetStatistics(NamedTuple):
-    """A snapshot: bytes used now and at most so far, running exchanges, paused exchanges, complete bodies, and number
-    of pauses.
+    """A snapshot: bytes used now, the most bytes used so far, running exchanges, paused exchanges, complete bodies, and
+    number of pauses.
     """
 
     held: int
@@ -111,7 +112,7 @@ class BodyBudget:
         return HeldBody(self)
 
     def statistics(self) -> BudgetStatistics:
-        """Return the present state."""
+        """Return the current state."""
         under_way = len(self._asked) + len(self._coming)
         return BudgetStatistics(self._held, self._peak, under_way, self._paused, self._landed, self._pauses)
 
@@ -152,7 +153,7 @@ class BodyBudget:
         self._peak = max(self._peak, self._held)
 
     def _leave(self, body: HeldBody) -> None:
-        """Remove the entry of a body whose exchange ended. Its connection may be used again."""
+        """Remove the entry of a body whose exchange ended. Its connection may be reused for another exchange."""
         assert body.incoming is not None
         if body.paused:
             self._resume(body)
@@ -173,7 +174,8 @@ class BodyBudget:
         self._go_on()
 
     def _go_on(self) -> None:
-        """Resume the exchanges for which there is room, and always the first one if nothing else can end."""
+        """Resume the exchanges that have room in the budget. If nothing else can end, resume the first one in any
+        case."""
         if not self._paused:
             return
         running = self._running()

@@ -1,4 +1,4 @@
-"""A connection to one endpoint, with the exchange on it: one request and its response.
+"""A connection to one endpoint, and the exchange that it carries: one request and its response.
 
 It passes bytes between a socket and `http_reader`. A connection carries one exchange at a time. When an exchange ends
 cleanly, the connection returns to its owner, the pool, for reuse. Otherwise it is closed at once.
@@ -55,7 +55,7 @@ class Sink(Protocol):
 
     @property
     def full(self) -> bool:
-        """Return whether no more bytes are wanted; then the exchange ends successfully."""
+        """Return whether no more bytes are wanted. If so, the exchange ends successfully."""
 
     def take(self, data: bytes) -> None:
         """Take the next bytes. Raises BadResponse if they cannot be used."""
@@ -65,12 +65,13 @@ class Sink(Protocol):
 
 
 class Exchange:
-    """One request and its response. `done` is resolved once; after that read `error`, or `reader` and `body`.
+    """One request and its response. `done` is resolved once. After that, read `error`; if it is None, read `reader` and
+    `body`.
 
     `begin` is called when the head of the response is complete. It returns the sink for the body, or raises
-    BadResponse to cut the response there. `may_send` is called right before the request is written; if it returns
-    False, the exchange ends as "lapsed". `held` is the body's entry in the budget of bodies. Its owner releases it
-    after a successful exchange.
+    BadResponse to cut the response after the head. `may_send` is called right before the request is written; if it
+    returns False, the exchange ends as "lapsed". `held` is the body's entry in the budget of bodies. After a successful
+    exchange the owner of `held` releases it.
     """
 
     __slots__ = (
@@ -216,7 +217,7 @@ class Connection(asyncio.Protocol):
         self.transport = cast("asyncio.Transport", transport)
 
     def send(self, data: bytes, exchange: Exchange) -> None:
-        """Start an exchange on it."""
+        """Start an exchange on the connection."""
         assert self.transport is not None
         self.exchange = exchange
         exchange.connection = self
@@ -273,22 +274,22 @@ class Connection(asyncio.Protocol):
             self.transport.abort()
 
     def tls(self) -> ssl.SSLObject | None:
-        """Return what TLS knows about the peer, None for plain text."""
+        """Return what TLS knows about the peer; None for a connection without TLS."""
         return None if self.transport is None else self.transport.get_extra_info("ssl_object")
 
     def usable(self) -> bool:
-        """Return whether the connection is still open, as far as is known here."""
+        """Return whether the connection is still open, as far as this process knows."""
         return self.transport is not None and not self.transport.is_closing()
 
 
 def check_certificates(context: ssl.SSLContext) -> None:
-    """Make a TLS client context require a valid certificate that names the host, as in browsers.
+    """Make a TLS client context require a valid certificate that names the host, as browsers do.
 
     Without that, anyone on the network path can change a page. With it, the crawl loses pages behind an expired
     certificate, or behind a server that omits an intermediate certificate (which a browser finds elsewhere).
 
-    The authorities are those of the system, or those that SSL_CERT_FILE and SSL_CERT_DIR name; where there are none,
-    as in small containers, certifi's.
+    The certificate authorities are the system's, or those that SSL_CERT_FILE and SSL_CERT_DIR name. If the system has
+    none, as in small containers, certifi's are used.
     """
     context.check_hostname = True
     context.verify_mode = ssl.CERT_REQUIRED
@@ -296,7 +297,7 @@ def check_certificates(context: ssl.SSLContext) -> None:
     if paths.cafile is not None or paths.capath is not None:
         context.load_default_certs()
         return
-    import certifi  # noqa: PLC0415  where the system has authorities nobody needs it
+    import certifi  # noqa: PLC0415  needed only if the system has no authorities
 
     logger.warning("The system has no certificate authorities; certifi's are used")
     context.load_verify_locations(certifi.where())

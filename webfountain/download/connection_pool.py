@@ -1,9 +1,10 @@
 """A connection pool: it runs exchanges over kept connections to the same endpoint, or opens new ones.
 
 The pool does not resolve names and does not know politeness. It connects to the given addresses, with the site's name
-in SNI, and waits for permission before it uses any address but the first. One timer checks all exchanges. After a clean
-exchange a connection is kept (`IdleConnections`), for the next exchange with the same endpoint; when a limit is
-exceeded, the longest idle connection of that kind is closed. The limit of files has its own module.
+in SNI, and waits for permission before it uses an address other than the first. One timer checks all exchanges. After a
+clean exchange a connection is kept (`IdleConnections`), for the next exchange with the same endpoint. When there are
+too many idle connections of a kind, the longest idle one of that kind is closed. The limit of open files has its own
+module (`file_limit`).
 """
 
 from __future__ import annotations
@@ -36,23 +37,22 @@ _OWN_NETWORK: Final = frozenset({errno.ENETUNREACH, errno.ENETDOWN, errno.EADDRN
 
 IDLE_S: Final = 30.0
 """Time for which an idle connection is kept, s. Politeness separates the requests to a site by seconds. Most servers
-keep a connection for longer (nginx: 75 s by default); the others close it themselves.
+keep a connection for longer (nginx: 75 s by default); the other servers close it themselves.
 """
 MAX_IDLE: Final = 4096
-"""Largest number of idle connections, 2 kB each: enough for some thousand sites that are fetched in turn."""
+"""Maximum number of idle connections, 2 kB each: enough for some thousand sites that are fetched in turn."""
 MAX_IDLE_TLS: Final = 512
-"""Largest number of TLS connections among them; each takes 0.3 MB, because asyncio reads it through a buffer of 256
-kB.
+"""Maximum number of idle TLS connections. Each takes 0.3 MB, because asyncio reads it through a buffer of 256 kB.
 """
 MAX_IDLE_AT: Final = 32
-"""Largest number of idle connections to one address. A server with many sites accepts few connections, and other
-clients need them too.
+"""Maximum number of idle connections to one address. A server with many sites accepts only a limited number of
+connections, and other clients need them too.
 """
 
 
 class PoolStatistics(NamedTuple):
-    """A snapshot: connections that are open or being opened, kept ones among them, running exchanges, and exchanges
-    that wait for a file.
+    """A snapshot of four numbers: connections that are open or being opened, how many of them are kept idle, running
+    exchanges, and exchanges that wait for a file.
     """
 
     open: int
@@ -65,7 +65,7 @@ class ConnectionPool:
     """All connections of a downloader.
 
     `tls` makes the context of all TLS connections when the first one is opened. `spare` returns how many more
-    connections may be opened now. Exchanges beyond that wait.
+    connections may be opened now. Further exchanges wait.
     """
 
     def __init__(self, tls: Callable[[], ssl.SSLContext], *, spare: Callable[[], int] | None = None) -> None:
@@ -310,9 +310,10 @@ def _word_of(error: OSError) -> ErrorWord:
 
 
 class IdleConnections:
-    """Connections without an exchange, which may be used again.
+    """The idle connections, which may be used again.
 
-    Invariant: each connection is in `_by_endpoint` and in every order that it belongs to, the longest idle first.
+    Invariant: each connection is in `_by_endpoint` and in each of its `_orders`, which begin with the longest idle
+    connection.
     """
 
     def __init__(self) -> None:
@@ -365,7 +366,7 @@ class IdleConnections:
             next(iter(self._all)).abort()
 
     def close_old(self, now: float) -> None:
-        """Close the connections that at `now` have been idle for too long."""
+        """Close the connections that have been idle for too long at `now` (monotonic seconds)."""
         while self._all and (oldest := next(iter(self._all))).idle_since < now - IDLE_S:
             oldest.abort()
 

@@ -1,9 +1,9 @@
 """Decode a response's content coding while the body is received, within a limit that stops decompression bombs.
 
-`Fetcher` uses it. A coded body is decoded completely, or refused with an error word. gzip with several members and
-zstd with several frames are read to the last one. A stream that ends inside one is "cut". How the bytes are split into
-packets makes no difference. Each step takes at most `_STEP` bytes from the decompressor, so this limit bounds the
-memory, whatever the server sends. The work is proportional to the bytes in and out.
+`Fetcher` uses it. A coded body is decoded completely, or refused with an error word. A gzip stream is read to its last
+member, a zstd stream to its last frame. A stream that ends inside a member or frame is "cut". How the bytes are split
+into packets makes no difference. Each step takes at most `_STEP` bytes from the decompressor, so this limit bounds the
+memory, whatever the server sends. The work is proportional to the number of input and output bytes.
 """
 
 from __future__ import annotations
@@ -31,27 +31,29 @@ up to 20, generated tables up to 100.
 """
 BOMB_BYTES: Final = 1_048_576
 _BLOCK: Final = BOMB_BYTES // BOMB_RATIO
-"""Number of input bytes between two checks of the ratio. The checks are at the same places however the body is split
-into packets, so the same body always gets the same result.
+"""Number of input bytes between two checks of the ratio. The places of the checks do not depend on how the body is
+split into packets, so the same body always gets the same result.
 """
 MAX_MEMBERS: Final = 10_000
-"""Number of members of a gzip stream, or frames of a zstd stream, whose size does not matter. A stream with more of
-them must have `_MEMBER_BYTES` of output per member on average. An empty member has 9 to 20 bytes and costs up to 20
-µs. Programs that write many members (bgzip, pzstd) put 64 kB into each.
+"""A stream may have up to this number of gzip members or zstd frames of any size. A stream with more of them must have
+`_MEMBER_BYTES` of output per member on average. An empty member has 9 to 20 bytes and costs up to 20 µs. Programs that
+write many members (bgzip, pzstd) put 64 kB into each.
 """
 _MEMBER_BYTES: Final = 1_024
 _MAX_CODINGS: Final = 3
 _STEP: Final = 262_144
 _FIRST_PIECE: Final = 512
-"""Number of input bytes that a later member gets first; the number doubles while it needs more. A decompressor copies
-the input after its end, so giving the whole packet to each of many members would take quadratic time.
+"""Number of input bytes that each member after the first gets at its start. The number doubles while the member needs
+more. A decompressor copies the input that follows its member's end, so giving the whole rest of a packet to each of
+many members would take quadratic time.
 """
 _ZEROS = re.compile(rb"\0*")
 
 _BROKEN: Final[tuple[type[Exception], ...]] = (isal_zlib.error, brotli.error)  # type: ignore[assignment]
 
 _PLAIN: Final = frozenset({"", "identity", "none", "null", "binary", "8bit", "7bit"})
-"""Words that servers send for an uncoded body; some are charsets. A body with any other coding cannot be read."""
+"""Words that servers send for an uncoded body. Names of charsets, which some servers send, count as such
+words too. A body with any other unknown coding cannot be read."""
 
 
 class Coder(Protocol):
@@ -69,7 +71,7 @@ class Coder(Protocol):
 class _Members:
     """What gzip, deflate and zstd have in common: successive members, each with its own decompressor.
 
-    Invariant: `_member` is None between two members only; there `_begin` decides what the next byte means.
+    Invariant: `_member` is None only between two members, where `_begin` decides what the next byte means.
     """
 
     __slots__ = ("_count", "_given", "_member")
@@ -101,7 +103,7 @@ class _Members:
         return self._member is None
 
     def _begin(self, data: bytes, at: int) -> int:
-        """Make a `_member` for the bytes from `at`, or skip them. Return where to continue."""
+        """Make a `_member` for the bytes from `at`, or skip them. Return the index at which to continue."""
         raise NotImplementedError
 
     def _waiting(self, out: bytes) -> bytes | None:
@@ -139,8 +141,8 @@ class _Deflate(_Members):
 
 
 class _Gzip(_Deflate):
-    """gzip: members, with zeros between and after them (tape blocks), then any bytes. Those last bytes are ignored, as
-    in browsers.
+    """gzip: members, which zeros may follow (tape blocks), and then any bytes. These last bytes are ignored, as in
+    browsers.
     """
 
     __slots__ = ("_padding",)
@@ -161,7 +163,8 @@ class _Gzip(_Deflate):
 
 
 class _Zstd(_Members):
-    """zstd: frames, including skippable ones. Anything else after a frame is an error (RFC 8878 section 3)."""
+    """zstd: frames, including skippable ones. Bytes after a frame that are not a frame are an error (RFC 8878 section
+    3)."""
 
     __slots__ = ("_zstd",)
 
@@ -192,7 +195,8 @@ class _Zstd(_Members):
 
 
 class _Brotli:
-    """brotli: one stream. Its decompressor gives no output if bytes follow the end, so such bytes are an error."""
+    """brotli: one stream. The decompressor gives no output if bytes follow the stream's end, so such bytes are an
+    error."""
 
     __slots__ = ("_object", "_started")
 
@@ -257,7 +261,7 @@ class Body:
         return [_CODERS[name]() for name in names if name in _CODERS]  # identity, and words without a meaning
 
     def take(self, data: bytes) -> None:
-        """Add undecoded bytes. Raises BadResponse: too-large, bomb, bad-response."""
+        """Add undecoded bytes. Raises BadResponse with the word too-large, bomb or bad-response."""
         if not self._coders:
             self.taken += len(data)
             self._add(data)
@@ -272,7 +276,8 @@ class Body:
             raise BadResponse("bad-response") from error
 
     def end(self) -> bytes:
-        """Return the whole body. Raises BadResponse: "cut" if the end of a coded stream is missing, "bomb"."""
+        """Return the whole body. Raises BadResponse with the word "cut" if the end of a coded stream is missing, or
+        "bomb"."""
         if not self.full and not all(made.ended() for made in self._coders):
             raise BadResponse("cut")
         if not self.full and self.size > BOMB_BYTES and self.size > BOMB_RATIO * self.taken:

@@ -1,4 +1,4 @@
-"""`Fetcher`, the entrance of this package: the ant chooses URL and address, `connection` uses the sockets.
+"""`Fetcher`, the entrance of this package. The ant has chosen URL and address before; `connection` uses the sockets.
 
 Errors of servers are returned as a word in `FetchResult.error` and never raised as an exception.
 """
@@ -37,7 +37,7 @@ _public = functools.lru_cache(maxsize=65_536)(is_public_address)
 
 
 class Authority(NamedTuple):
-    """Scheme, host and port of a URL, as needed for a connection."""
+    """The parts of a URL that a connection needs: scheme, host and port."""
 
     host: str
     port: int
@@ -59,7 +59,8 @@ def authority_of(site: str) -> Authority:
 
 
 def allowed(addresses: Iterable[str], *, allow_private: bool) -> list[str]:
-    """Return the addresses to which a crawl may connect, in order: all of them, or only the public ones.
+    """Return the addresses to which a crawl may connect, in order: all of them if `allow_private`, else only the public
+    ones.
 
     Raises
     ------
@@ -88,9 +89,10 @@ class Terms(NamedTuple):
     head: str
     """`headers` as they are sent."""
     detour: Callable[[Fetch, str], float]
-    """Returns the seconds that a fetch must wait before it may use another address of its host; 0.0 when it may."""
+    """Returns the seconds that a fetch must wait before it may use another address of its host; 0.0 if it need not
+    wait."""
     may_send: Callable[[], bool] | None = None
-    """Called right before a request is sent. None: requests are always allowed."""
+    """Called right before a request is sent; returns whether it may be sent. None: every request may be sent."""
 
 
 def terms_of(
@@ -120,7 +122,8 @@ def terms_of(
 
 
 class Fetcher:
-    """Fetches pages over one pool of connections. `resolve` finds the addresses of a host if the fetch names none."""
+    """Fetcher of pages over one pool of connections. `resolve` finds the addresses of a host if the fetch names
+    none."""
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
-"""A limit of open files: each connection is counted before it is opened, so the process never runs out of files.
+"""The limit of open files. Each connection is counted before it is opened, so the process never runs out of files.
 
 If no file is free, a connection waits for its turn. All other users of files (the store, WARC files, sockets of the
-resolver) open them without asking and have a reserve.
+resolver) open them without a count; a reserve is kept for them.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ if TYPE_CHECKING:
 __all__ = ["FileLimit", "spare_files"]
 
 COUNT_S: Final = 1.0
-"""Time between two counts of the process's open files, while more than half of the allowed ones are open, s."""
+"""Time between two counts of the process's open files, s. The files are counted only while more than half of the
+allowed ones are open."""
 
 
 class FileLimit:
-    """Counts the files of connections. `spare` returns how many more may be opened now.
+    """Counter of the files of connections. `spare` returns how many more may be opened now.
 
     Invariant: `open` counts the connections whose file is open or about to be.
     """
@@ -53,7 +54,7 @@ class FileLimit:
         return self._waiting[-1]
 
     def withdraw(self, turn: asyncio.Future[None]) -> None:
-        """Give up the turn that `reserve` returned, or the file that it received meanwhile."""
+        """Give up a wait that `reserve` returned, or the file if the wait has ended meanwhile."""
         if turn.cancelled():
             self._waiting.remove(turn)
         else:
@@ -71,7 +72,8 @@ class FileLimit:
         self._most, self._counted_at = self.open - 1, time.monotonic()
 
     def recount(self) -> None:
-        """Count the open files again, if there may be fewer now, and admit the connections for which a file is free."""
+        """Count the open files again if there may be fewer now. Then admit the waiting connections for which a file is
+        free."""
         if self._waiting or 2 * self.open > self._most:
             self._count()
             self._admit()
@@ -81,7 +83,7 @@ class FileLimit:
         self._admit(len(self._waiting))
 
     def _admit(self, most: int = 0) -> None:
-        """Admit the connections for which a file is free, or `most` of them even if none is."""
+        """Admit the waiting connections for which a file is free, but at least `most` of them."""
         while self._waiting and (self.open < self._most or most > 0):
             self.open += 1
             most -= 1
@@ -91,7 +93,7 @@ class FileLimit:
         now = time.monotonic()
         if now - self._counted_at >= COUNT_S:
             self._counted_at = now
-            # One connection is always allowed, or nothing would ever be fetched; the system may still refuse it.
+            # One connection is always allowed; otherwise nothing would ever be fetched. The system may still refuse it.
             self._most = max(1, self.open + self._spare())
 
 

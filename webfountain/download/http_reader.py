@@ -25,9 +25,9 @@ MAX_CHUNK_LINE: Final = 4_096
 _STATUS_LINE = re.compile(r"HTTP/1\.\d[ \t]+([1-9]\d\d)(?:[ \t]|$)", re.ASCII)
 _HEAD_END = re.compile(rb"\r?\n\r?\n")
 _HEADER = re.compile(r"^([A-Za-z0-9!#$%&'*+.^_`|~-]++)[ \t]*+:[ \t]*+([^\n\r\0]*+)$", re.MULTILINE)
-"""Pattern of a header line: a name and a value. A line with a CR or NUL inside does not match: when written again, its
-value would look like further lines. The pattern never backtracks (`*+`), so a head full of blanks costs no more than
-any other.
+"""Pattern of a header line: a name and a value. A line with a CR or NUL inside does not match, because its value, when
+written to a file or sent on, would look like further lines. The pattern never backtracks (`*+`), so a head full of
+blanks costs no more than any other head.
 """
 _FOLD = re.compile(r"\n[ \t]++")
 _LENGTH = re.compile(r"\d{1,18}", re.ASCII)
@@ -74,7 +74,7 @@ class ResponseReader:
         self.complete = False
         self.keep_alive = False
         self.rest = False
-        """True if bytes followed the end of the response; then the connection cannot be used again."""
+        """True if bytes followed the end of the response. If so, the connection cannot be used again."""
         self._head_only = head_only
         self._buffer = b""
         self._chunked = False
@@ -98,9 +98,7 @@ class ResponseReader:
         return self._read_chunks(data) if self._chunked else self._read_plain(data)
 
     def eof(self) -> None:
-        """Record that the peer closed the connection. Raises BadResponse("cut") unless the end of the connection ends
-        this response.
-        """
+        """Record that the peer closed the connection. Raises BadResponse("cut") if the response is incomplete then."""
         if self.complete:
             return
         if self.status is None or self._chunked or self._left is not None:
@@ -151,7 +149,7 @@ class ResponseReader:
         self.headers = []
 
     def _parse_head(self, head: bytes) -> int:
-        """Fill `headers` and return the status. Lines that are not valid headers are skipped, as in browsers."""
+        """Set `headers` and return the status. Lines that are not valid headers are skipped, as in browsers."""
         first, _, rest = head.decode("latin-1").replace("\r\n", "\n").partition("\n")
         if rest.count("\n") > MAX_HEAD_LINES - 2:
             raise BadResponse("headers-too-large")
@@ -285,6 +283,7 @@ def _words(value: str) -> list[str]:
 
 
 def _length(lengths: set[str]) -> int | None:
-    """Return the length on which all headers agree, or None if there is none, several, or one that is not a number."""
+    """Return the length on which all headers agree. Return None if there is no length, if there are several, or if it
+    is not a number."""
     said = next(iter(lengths)) if len(lengths) == 1 else ""
     return int(said) if _LENGTH.fullmatch(said) else None

@@ -28,7 +28,7 @@ _KEPT: Final = 50_000
 
 
 class Resolver:
-    """A cache of addresses. `lookup` returns the addresses of a host name, or none; the default is the system's
+    """A cache of addresses. `lookup` returns the addresses of a host name, if it has any; the default is the system's
     resolver.
     """
 
@@ -51,7 +51,7 @@ class Resolver:
             task.add_done_callback(self._tasks.discard)
 
     async def resolve(self, host: str) -> tuple[str, ...]:
-        """Return the addresses of a host, best first, or none."""
+        """Return the addresses of a host, the best first; an empty tuple if there are none."""
         addresses = (host,) if is_address(host) else self._kept(host)
         if not addresses:
             addresses = tuple(await self._lookup(host))

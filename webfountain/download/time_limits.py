@@ -1,6 +1,7 @@
-"""Time limits of an exchange: a deadline for the whole, and a minimum number of bytes in every window of a body.
+"""Time limits of an exchange: a deadline for the whole exchange, and a minimum number of bytes in every window of its
+body.
 
-Times are monotonic seconds. One timer of the pool checks all exchanges, instead of several timers for each.
+Times are monotonic seconds. One timer of the pool checks all exchanges, so an exchange needs no timer of its own.
 """
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ class TimeLimits(NamedTuple):
 
     @property
     def window(self) -> float:
-        """Return the length in seconds of the windows over which the rate is measured: a body may pause for a while,
-        but not for ever.
+        """Return the length, in seconds, of the windows over which the rate is measured. Because of the windows a body
+        may pause for a while, but not for ever.
         """
         return min(10.0, self.timeout / 3)
 
 
 class ExchangeTime:
-    """The clock of one exchange. It runs from `start`, and does not run from `pause` to `resume`."""
+    """The clock of one exchange. It runs from `start`, except between `pause` and `resume`."""
 
     __slots__ = ("_left_s", "_limits", "_paused_at", "_window_end", "_window_taken", "deadline", "started")
 
