@@ -5,11 +5,11 @@ Life of a body
 A body comes from a server (`download`) or from the repository, with a Content-Type that may be wrong (`media_type`).
 Its encoding is decided as browsers decide it (`charset`). `html_safety` checks an HTML page for markup that would keep
 a parser busy for minutes. Then the page is parsed: first its `links` are taken, then its title and visible text
-(`html_text`). Other XML is read as a stream of character data (`xml_text`). `document` chooses the reader by type; it
-is the entrance of this package. A body with unusual markup goes to the `sandbox`, where the same functions run in a
-process that can be killed. A `sitemap` or feed gives URLs and times, a robots.txt gives rules (`robots`). `language`
-detects the language of a text.
+(`html_text`). Other XML is read as a stream of character data (`xml_text`). `document`, the entrance of this package,
+chooses the reader by type. A body with unusual markup goes to the `sandbox`, where the same functions run in a process
+that can be killed. A `sitemap` or feed gives URLs and times, a robots.txt gives rules (`robots`). `language` detects
+the language of a text.
 
-No function here opens a file, uses the network, reads a clock or logs, and no body makes one raise an error. The
+No function here opens a file, uses the network, reads a clock or logs, and no body makes a function raise an error. The
 examiner (`frontier.pages`) decides what a page means for the crawl.
 """

@@ -4,7 +4,8 @@ The order is that of browsers: byte order mark, Content-Type, declaration in the
 WHATWG Encoding Standard ("latin1" means windows-1252, "hex" means nothing), so a body can never select a Python codec
 that is not a charset. An unknown label is ignored. Decoding never fails.
 
-Source: Encoding Standard (labels: section 4.2; a declared UTF-16 is UTF-8: HTML Standard, section 13.2.3.2).
+Source: Encoding Standard for the labels (section 4.2). HTML Standard for a declared UTF-16, which means UTF-8 (section
+13.2.3.2).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ __all__ = ["decode", "encoding_of", "python_codec", "xml_encoding_of"]
 
 _MARKS: Final = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
 _PRESCAN_BYTES: Final = 4096
-"""Browsers search 1024 bytes, and parse again if they find a declaration later."""
+"""Number of bytes that are searched for a declaration. Browsers search 1024, but parse again if they find one later."""
 _META: Final = re.compile(rb"<meta\b[^<>]*?charset\s*=\s*[\"']?\s*([^\s\"'/<>;]+)", re.IGNORECASE)
 _DECLARATION: Final = re.compile(rb"\A\s*<\?xml\s[^<>]{0,200}?encoding\s*=\s*[\"']\s*([^\"'<>\s]+)", re.IGNORECASE)
 # Encodings for which browsers decode more than Python's codec.
@@ -37,7 +38,8 @@ _CODECS: Final = {
     "x-mac-cyrillic": "mac-cyrillic",
     "x-user-defined": "windows-1252",
 }
-# Browsers show nothing for these encodings, so that scripts cannot hide in them. The crawler only reads text.
+# Browsers show nothing for these encodings, so that scripts cannot hide in them. The crawler runs no scripts, so it
+# reads them.
 _READ_ALL_THE_SAME: Final = {
     "csiso2022kr": "iso2022_kr",
     "hz-gb-2312": "hz",
@@ -70,8 +72,8 @@ def encoding_of(body: bytes, charset: str | None) -> tuple[str, int]:
 
 
 def xml_encoding_of(body: bytes, charset: str | None) -> tuple[str, int]:
-    """Do the same as `encoding_of` for XML that is not a page and whose meta elements do not count. The first bytes of
-    the body are enough.
+    """Do the same as `encoding_of` for XML that is not a page: its meta elements do not count. The first bytes of the
+    body are enough.
     """
     if charset is None and body.startswith((b"<\0?\0", b"\0<\0?")):
         return (

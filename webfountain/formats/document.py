@@ -1,8 +1,8 @@
 """Read a fetched body: its title, visible text and links, according to its type.
 
-Only this module knows which reader belongs to which type: HTML (here), other XML (`xml_text`); everything else is
-plain text. It has no side effects, but a body can make it expensive. So `PlainReader.read_at_once` reads only bodies
-that are certainly cheap. The `sandbox` reads all others.
+Only this module knows which reader belongs to which type: HTML is read here, other XML by `xml_text`; everything else
+is plain text. Reading has no side effects, but a hostile body can make it expensive. So `PlainReader.read_at_once`
+reads only bodies that are certainly cheap. The `sandbox` reads all others.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ ReadError = Literal["parse-time", "parse-memory", "parse-crash"]
 """The reason why a body has no document: reading it took too much time or memory, or the reader crashed."""
 _MAX_XML_BYTES: Final = 8_192
 _SHIFTING: Final = frozenset({"utf-16-le", "utf-16-be", "iso2022_jp", "iso2022_kr", "hz"})
-"""Encodings in which a byte equal to ``<`` may mean something else, or ``<`` may be another byte."""
+"""Encodings in which a byte equal to ``<`` may mean another character, or ``<`` may be another byte."""
 
 
 class Document(msgspec.Struct, frozen=True, array_like=True):
@@ -57,7 +57,7 @@ class Document(msgspec.Struct, frozen=True, array_like=True):
     links: list[str] = []
     error: ReadError | None = None
     canonical: str | None = None
-    """URL that the page names as its canonical form, if it is not its own."""
+    """URL that the page names as its canonical form, if it differs from the page's own URL."""
     language: str | None = None
     """Language that the page declares, such as ``de-AT``."""
     anchors: list[str] = []
@@ -67,7 +67,7 @@ class Document(msgspec.Struct, frozen=True, array_like=True):
     units: list[Unit] | None = None
     """The lines of the page with their places; None unless requested."""
     metadata: PageMetadata | None = None
-    """What the page says of itself; None unless requested."""
+    """What the page says about itself; None unless requested."""
 
     @property
     def lines(self) -> list[str]:
@@ -76,17 +76,17 @@ class Document(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def shown(self) -> list[str]:
-        """The same lines in the format of diffs."""
+        """The lines of the page in the format of diffs."""
         return self.lines if self.units is None else [unit.shown or unit.line for unit in self.units]
 
 
 class DocumentReader(Protocol):
-    """Reads bodies, in this process or in another one."""
+    """Reader of bodies, in this process or in another one."""
 
     def read(
         self, body: bytes, kind: ContentType, links: LinkSource | None = None, rules: ReadingRules = WHOLE_PAGE
     ) -> Document:
-        """Return the document of a body by the rules of its policy; it includes the links if `links` is given."""
+        """Return the document of a body, read by the rules of its policy. It includes the links if `links` is given."""
         ...
 
     def read_at_once(
@@ -97,7 +97,7 @@ class DocumentReader(Protocol):
 
 
 class PlainReader:
-    """Reads every body in this process; for trusted bodies only."""
+    """Reader of every body in this process, for trusted bodies only."""
 
     __slots__ = ("_extractor",)
 
@@ -139,7 +139,7 @@ class PlainReader:
         if rules.main:
             blocks = main_blocks(blocks_of(tree))
             text = capped(plain_text_of(blocks))
-            # Without selectors the lines are those of the text, so the page is cut once.
+            # Without selectors the lines that are compared are the lines of the text, so the page is cut only once.
             is_whole = not (rules.select or rules.ignore or rules.always)
             units = units_of_blocks(blocks, rules) if rules.units and is_whole else None
         else:
@@ -162,7 +162,7 @@ class PlainReader:
 def _extracted(body: bytes, kind: ContentType, links: LinkSource | None, rules: ReadingRules) -> Document:
     """Return the document that a project's own extractor reads."""
     answer = extractor_named(rules.extractors[kind.kind])(body, kind)
-    found = msgspec.convert(msgspec.structs.asdict(answer), ExtractedText)  # its types are the project's promise only
+    found = msgspec.convert(msgspec.structs.asdict(answer), ExtractedText)  # the project may break its promise of types
     joined = [] if links is None else [join(links.url, link) for link in found.links[:MAX_LINKS]]
     text = capped(found.text)
     units = units_of_text(text) if rules.units else None

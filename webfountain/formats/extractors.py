@@ -1,14 +1,14 @@
 """The extractor of each media type: the function that reads title, text and links of a body.
 
-Place in the walk: in the reader, in a child process if the function is a project's own. HTML, other XML and plain text
-have built-in extractors (`document`). A policy file names further ones by media type (`content.extractors`)::
+Place in the walk: in the reader, and in a child process if the function is a project's own. HTML, other XML and plain
+text have built-in extractors (`document`). A policy file names further ones by media type (`content.extractors`)::
 
     [content.extractors]
     "application/pdf" = "my_project.pdf:extract"
 
 The function gets the body and its Content-Type and returns an `ExtractedText`. It runs in a child process within
 limits of time and memory, like every body that may be hostile, so the module must be importable there (installed, or
-in PYTHONPATH). What it raises costs its page only.
+in PYTHONPATH). An exception in it makes only its page unreadable.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ __all__ = ["ExtractedText", "Extractor", "extractor_named"]
 
 
 class ExtractedText(msgspec.Struct, frozen=True):
-    """What an extractor finds in a body: its title, its text with a line a block, and the URLs that it links.
+    """What an extractor finds in a body: its title, its text (one line per block), and the URLs that it links to.
 
-    URLs may be relative to the page's.
+    The URLs may be relative to the URL of the page.
     """
 
     title: str | None = None
@@ -37,7 +37,7 @@ class ExtractedText(msgspec.Struct, frozen=True):
 
 
 class Extractor(Protocol):
-    """Reads the bodies of a media type, without side effects."""
+    """A function that reads the bodies of a media type, without side effects."""
 
     def __call__(self, body: bytes, kind: ContentType) -> ExtractedText:
         """Return what is in a body. Any exception makes the page unreadable."""
@@ -51,7 +51,7 @@ def extractor_named(name: str) -> Extractor:
     Raises
     ------
     ImportError
-        if there is none of this name, or it cannot be called.
+        if there is no function of this name, or what has this name is not callable.
     """
     module, _, function = name.partition(":")
     found = getattr(importlib.import_module(module), function, None)

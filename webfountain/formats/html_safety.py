@@ -1,11 +1,11 @@
 """Protect the HTML parser from markup that takes minutes or gigabytes.
 
 The work of a standard HTML parser is more than linear: Each paragraph reopens the formatting elements that were not
-closed (20 kB of ``<b 1><b 2>…<p>x<p>x`` make a gigabyte). Each tag searches the open elements. Each attribute is
-compared with the attributes before it. `is_ordinary_markup` checks in linear time that all three are bounded. Bodies
-that fail the check are parsed in a process that can be killed (`webfountain.sandbox`). `tame` prepares them: elements
-deeper than `MAX_DEPTH` are flattened, as in browsers (Blink: 512), and attributes after the first `MAX_TAG_BYTES` of a
-tag are dropped, so that unusual pages keep their text.
+closed (20 kB of ``<b 1><b 2>…<p>x<p>x`` make a gigabyte). For each tag the parser searches the open elements. Each
+attribute is compared with the attributes before it. `is_ordinary_markup` checks in linear time that all three are
+bounded. Bodies that fail the check are parsed in a process that can be killed (`webfountain.sandbox`). `tame` prepares
+them: elements deeper than `MAX_DEPTH` are flattened, as in browsers (Blink: 512), and attributes after the first
+`MAX_TAG_BYTES` of a tag are dropped, so that unusual pages keep their text.
 
 Both functions work on bytes in which ``<`` always means ``<``: UTF-8, and every encoding except UTF-16 and stateful
 ones.
@@ -24,18 +24,19 @@ __all__ = ["MAX_DEPTH", "MAX_ORDINARY_BYTES", "MAX_TAG_BYTES", "is_ordinary_mark
 MAX_ORDINARY_BYTES: Final = 65_536
 """Largest body that may be parsed in the calling thread."""
 _MOST_TAGS: Final = 2_000
-"""Each tag may search all open elements: 10 ms for 2,000 tags."""
+"""Maximum number of tags. For each tag the parser may search all open elements: 10 ms for 2,000 tags."""
 _MOST_REOPENED: Final = 30_000
-"""Largest product of the number of tags and the number of formatting elements with attributes. This is about the
-number of elements that the parser creates, at 0.5 µs each. Of elements without attributes, at most three of each of
-the thirteen kinds are reopened (the standard's Noah's Ark clause).
+"""Maximum product of the number of tags and the number of formatting elements with attributes. The product is about the
+number of elements that the parser creates, at 0.5 µs each. Elements without attributes hardly matter: at most three of
+each of the thirteen kinds are reopened (the standard's Noah's Ark clause).
 """
 _FEW_TAGS: Final = 300
 """With so few tags, the product is always below `_MOST_REOPENED`."""
 _SHORT_TAG_BYTES: Final = 2_048
-"""Attributes of a tag are compared in pairs: 64 kB of tags of this size take 20 ms."""
+"""Maximum size of a tag in a larger body. The attributes of a tag are compared in pairs: 64 kB of tags of this size
+take 20 ms."""
 _HARMLESS_TAG_BYTES: Final = 12_288
-"""One tag of this size takes 20 ms."""
+"""Maximum size of a body that need not be searched for long tags. One tag of this size takes 20 ms."""
 _FORMATTING: Final = re.compile(
     rb"<[bcefinstuBCEFINSTU](?:(?<=[bB])[iI][gG]|[oO](?:[dD][eE]|[nN][tT]|[bB][rR])|[mM](?:[aA][lL][lL])?"
     rb"|[tT](?:[rR][iI][kK][eE]|[rR][oO][nN][gG])?)?[\s/][^>]*+"
@@ -60,10 +61,10 @@ _TAG: Final = re.compile(rb"<(/?)(?!(?:%s)[\s/>])[A-Za-z][^<>]*>?" % _FLAT, re.I
 
 
 def is_ordinary_markup(body: bytes) -> bool:
-    """Return whether parsing a body takes at most about 20 ms and 20 MB, whatever it contains.
+    """Return whether parsing a body certainly takes at most about 20 ms and 20 MB.
 
-    True is always correct; most bodies for which it returns False are harmless. The check takes about 12 µs for a page
-    of 20 kB.
+    True is always correct. False is only a suspicion: most such bodies are harmless. The check takes about 12 µs for a
+    page of 20 kB.
     """
     if len(body) > MAX_ORDINARY_BYTES:
         return False
@@ -76,16 +77,16 @@ def is_ordinary_markup(body: bytes) -> bool:
     if tags * len(formatting) <= _MOST_REOPENED:
         return True
     # The parser keeps at most three equal elements open. Tags count as equal if they are equal up to the first ">",
-    # unless that is quoted.
+    # unless that ">" is quoted.
     return tags * 3 * len(set(formatting)) <= _MOST_REOPENED and _GREATER_IN_QUOTES.search(body) is None
 
 
 def _has_short_tags(body: bytes) -> bool:
     """Return whether every tag is shorter than `_SHORT_TAG_BYTES`.
 
-    ``">`` ends a tag in every parser state except inside a value that an apostrophe opened, unless the character
-    before the quote allows it to open a value. Pages with attributes contain it often, so a few searches are enough. A
-    long stretch without it is examined tag by tag.
+    ``">`` ends a tag in every parser state but two: inside a value that an apostrophe opened, and where the character
+    before the quote allows the quote to open a value. Pages with attributes contain it often, so a few searches are
+    enough. A long stretch without it is examined tag by tag.
     """
     if b"'" in body and _GREATER_IN_APOSTROPHES.search(body) is not None:
         return False
@@ -105,7 +106,7 @@ def _has_short_tags(body: bytes) -> bool:
 
 
 def _has_only_short_tags(body: bytes, at: int, last: int) -> bool:
-    """Do the same for one stretch, using the distance between any two ``>`` outside of values."""
+    """Do the same as `_has_short_tags` for one stretch, by the distance between any two ``>`` outside of values."""
     if _GREATER_IN_QUOTES.search(body, at, last) is not None:
         return False
     while at + _SHORT_TAG_BYTES < last:

@@ -1,7 +1,7 @@
-"""The visible text of a page, from which changes are judged.
+"""Extract the visible text of a page, from which changes are judged.
 
 A fetched body is parsed once: `tree_of` returns the tree, the frontier takes the links from it, then `visible_text`
-takes the text. `core` computes shingles and verdicts from the text.
+takes the text. Package `core` computes shingles and verdicts from the text.
 
 The text of an HTML page consists of the text nodes of its body, joined with blanks, without script, style, noscript
 and template. Letters and white space stay as they are; `core.shingles` lower-cases and splits them.
@@ -17,7 +17,8 @@ from webfountain.formats.html_safety import tame
 __all__ = ["MAX_TEXT_BYTES", "capped", "title_of", "tree_of", "utf8", "visible_text"]
 
 MAX_TEXT_BYTES = 1_000_000
-"""Longest text of a page in UTF-8; the rest is cut (Edwards 2001, section 2: "up to 1 MB of text of each page")."""
+"""Maximum size of a page's text in UTF-8, bytes. The rest is cut (Edwards 2001, section 2: "up to 1 MB of text of each
+page")."""
 
 _INVISIBLE = ["script", "style", "noscript", "template"]
 
@@ -27,7 +28,7 @@ def tree_of(body: bytes, charset: str | None) -> LexborHTMLParser:
 
     Parameters
     ----------
-    charset : from the Content-Type header, or None: then the byte order mark, the meta declaration or UTF-8 decides
+    charset : from the Content-Type header; if it is None, the byte order mark, the meta declaration or UTF-8 decides
     """
     return LexborHTMLParser(tame(utf8(body, *encoding_of(body, charset))))
 

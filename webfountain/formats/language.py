@@ -1,9 +1,9 @@
-"""Detect a page's language from its letters, its most frequent words and its declaration.
+"""Detect a page's language from its letters, from frequent words, and from its declaration.
 
-The detector is small on purpose: it decides only whether a page is in one of the languages that a collection wants. A
-script that only one language uses decides at once. Stop words distinguish the other languages. The declared language
-(``lang``) counts only if the text is too short, because templates often declare the language of their author. It needs
-no model and no download. It detects 29 languages and returns None for all others.
+The detector is small on purpose: it decides only whether a page is in one of the languages that a collection wants. If
+the text is in a script that only one language uses, that decides. Stop words distinguish the other languages. The
+declared language (``lang``) counts only if the text is too short: many pages declare the language of the author of
+their template. It needs no model and no download. It detects 29 languages and returns None for all others.
 """
 
 # ruff: noqa: RUF001  (letters of other scripts are what this is about)
@@ -57,11 +57,11 @@ _SAMPLE: Final = 8_000
 _WORD: Final = re.compile(r"[^\W\d_]+")
 _FEWEST_WORDS: Final = 12
 _LEAST_SHARE: Final = 0.12
-"""Smallest share of a language's stop words among the words of a text; real prose has .3 to .5."""
+"""Minimum share of a language's stop words among the words of a text; real prose has 0.3 to 0.5."""
 _MARGIN: Final = 1.15
-"""Factor by which the stop words of a language must outnumber those of the second language."""
+"""Factor by which the stop words of the best language must outnumber those of the second-best."""
 _OWN_SCRIPT: Final = 0.2
-"""Smallest share of the letters that must belong to a script."""
+"""Minimum share of the letters that must belong to a script."""
 
 
 def language_of(text: str, declared: str | None = None) -> str | None:

@@ -1,12 +1,13 @@
 """Extract the links of a parsed page: canonical URLs in document order, each once.
 
-Take the links before the text, because taking the text removes elements from the tree. Links come from a, area, frame,
-iframe, link rel next and canonical, and meta refresh; `<base>` is respected. The judge decides whether a link belongs
-to the collection.
+Take the links before the text, because taking the text removes elements from the tree. Links come from the elements a,
+area, frame and iframe, from link elements with rel next or canonical, and from meta refresh; `<base>` is respected. The
+judge decides whether a link belongs to the collection.
 
-For speed, `urls.join` is not called for each link. A plain path is joined by hand, with the same result as ada-url's
-for the characters of `_PLAIN` (a test compares them). The page's folder, its site and other origins are made canonical
-once and cached, and so is every other link that does not depend on the page. Link texts are extracted only on request.
+For speed, `urls.join` is not called for each link. A plain path is joined by hand. For the characters of `_PLAIN` the
+result is the same as that of ada-url (a test compares them). The canonical forms of the page's folder, its site and
+other origins are computed once and cached, and so is every other link that does not depend on the page. Link texts are
+extracted only on request.
 """
 
 from __future__ import annotations
@@ -27,20 +28,21 @@ if TYPE_CHECKING:
 __all__ = ["MAX_ANCHOR", "MAX_LINKS", "LinkExtractor", "LinkSource", "PageLinks", "forbids_following"]
 
 MAX_LINKS: Final = 5000
-"""Largest number of links of one page; the rest are ignored. Only link farms have more."""
+"""Maximum number of links of one page; the rest are ignored. Only link farms have more."""
 
 MAX_ANCHOR: Final = 256
-"""Longest text of a link, in characters."""
+"""Maximum length of a link's text, characters."""
 _MAX_ANCHORS: Final = 100_000
-"""Number of characters of link texts that are read per page; nested elements would be read again and again."""
+"""Maximum number of characters of link texts that are read per page. Without a limit, the text in nested elements would
+be read again and again."""
 
 _SELECTOR: Final = "a,area,frame,iframe,link,meta,base"
 _JOIN_MEMO: Final = 16_384
 _FIXED: Final = ("/", "http://", "https://", "mailto:", "javascript:", "tel:")
-"""Beginnings of an href that has the same meaning on every page of a site."""
+"""Beginnings of hrefs that mean the same on every page of a site."""
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_~-][A-Za-z0-9_~./-]*(?:\?[A-Za-z0-9_~./=&-]*)?")
 _ORIGIN: Final = re.compile(r"https?://[A-Za-z0-9.-]+(?::[0-9]+)?")
-"""Scheme, host and port alone, so that a path can be appended to its canonical form."""
+"""Pattern of scheme, host and port alone. A path can be appended to the canonical form of such a text."""
 _REFRESH: Final = re.compile(r"\s*[0-9.]*\s*[;,]?\s*(?:url\s*=\s*)?(['\"]?)(.*)", re.IGNORECASE | re.DOTALL)
 _FOLLOWED_RELATIONS: Final = frozenset({"next", "canonical"})
 _FORBIDDING: Final = frozenset({"nofollow", "none"})
@@ -48,10 +50,10 @@ _VALUED_DIRECTIVES: Final = frozenset({"unavailable_after", "max-snippet", "max-
 
 
 class LinkSource(msgspec.Struct, frozen=True, array_like=True):
-    """What to extract links from: a page by its canonical `url`.
+    """The page from which links are extracted, and what is requested. `url` is canonical.
 
-    `robots_header` is the X-Robots-Tag of the response, or None. `anchors` requests the text of each link, `nofollow`
-    the links that are not to be followed.
+    `robots_header` is the X-Robots-Tag of the response, or None. `anchors` requests the text of each link, and
+    `nofollow` requests the links that must not be followed.
     """
 
     url: str
@@ -63,7 +65,7 @@ class LinkSource(msgspec.Struct, frozen=True, array_like=True):
 class PageLinks(NamedTuple):
     """Links of a page, and the URL that it names as its canonical form (``rel=canonical``), if any.
 
-    `anchors` are the texts of the links and `nofollow` the links that are not to be followed; both are empty unless
+    `anchors` are the texts of the links, and `nofollow` are the links that must not be followed. Both are empty unless
     requested.
     """
 
@@ -74,8 +76,8 @@ class PageLinks(NamedTuple):
 
 
 class _RawLinks(NamedTuple):
-    """Links as written in the page: those to follow, the first ``<base href>``, the canonical link, those not to be
-    followed.
+    """Links as written in the page: the links to follow, the first ``<base href>``, the canonical link, and the links
+    that must not be followed.
     """
 
     hrefs: list[str]
@@ -85,9 +87,10 @@ class _RawLinks(NamedTuple):
 
 
 class LinkExtractor:
-    """Extracts links from parsed pages. Its only state is a cache of joined links, so any thread may use it.
+    """Extractor of the links of parsed pages. Its only state is a cache of joined links, so any thread may use it.
 
-    `nofollow` makes it honour rel=nofollow and the robots directives nofollow and none, for all robots or for `robot`.
+    If `nofollow` is set, it honours rel=nofollow and the robots directives nofollow and none, whether they are for all
+    robots or for `robot`.
     """
 
     __slots__ = ("_join", "_origin", "nofollow", "robot")
@@ -99,7 +102,7 @@ class LinkExtractor:
         self._origin = functools.lru_cache(_JOIN_MEMO)(_canonical_origin)
 
     def extract(self, tree: LexborHTMLParser, page: LinkSource) -> PageLinks:
-        """Return the canonical URLs that a page links to, without its own, at most `MAX_LINKS`."""
+        """Return the canonical URLs that a page links to, except its own, at most `MAX_LINKS`."""
         url, robots_header = page.url, page.robots_header
         is_barred = bool(self.nofollow and robots_header and forbids_following(robots_header, self.robot))
         if is_barred and not page.nofollow:
@@ -118,7 +121,7 @@ class LinkExtractor:
         return PageLinks(links, None if canonical == url else canonical, texts, barred[: MAX_LINKS - len(links)])
 
     def _anchors(self, nodes: Iterable[LexborNode], links: list[str], base: str) -> list[str]:
-        """Return the different texts of each link, joined, with collapsed white space."""
+        """Return one text per link: all different texts of the link, joined, with collapsed white space."""
         texts = dict.fromkeys(links, "")
         left = _MAX_ANCHORS
         for node in nodes:
@@ -136,8 +139,8 @@ class LinkExtractor:
         return list(texts.values())
 
     def _take(self, nodes: Iterable[LexborNode], *, is_barred: bool) -> _RawLinks:
-        """Return the links of the elements as written. `is_barred` is True if the response header forbids following
-        any of them.
+        """Return the links of the elements as written. `is_barred`: whether the response header forbids following all
+        links.
         """
         found: list[str] = []
         taken_back: list[str] = []
@@ -173,7 +176,7 @@ class LinkExtractor:
         return name in ("robots", self.robot) and forbids_following(attrs.get("content") or "", self.robot)
 
     def _resolve(self, hrefs: Iterable[str], base: str) -> dict[str, None]:
-        """Return the canonical targets as keys, in order."""
+        """Return the canonical targets as the keys of a dict, in document order."""
         root, folder = site_of(base) + "/", base.partition("?")[0].rpartition("/")[0] + "/"
         join_memo, origin_memo, is_plain = self._join, self._origin, _PLAIN.fullmatch
         found: dict[str, None] = {}
@@ -201,7 +204,7 @@ class LinkExtractor:
 
 
 def _canonical_origin(origin: str) -> str | None:
-    """Return ``http://host/`` in canonical form, or None if a parser must see the whole URL."""
+    """Return the canonical form of an origin, ``http://host/``, or None if the whole URL must be parsed."""
     return join(origin, "/") if _ORIGIN.fullmatch(origin) else None
 
 
@@ -237,7 +240,7 @@ def _refresh_target(content: str) -> str | None:
 def forbids_following(directives: str, robot: str) -> bool:
     """Return whether an X-Robots-Tag or robots meta says nofollow or none to all robots or to `robot` (lower case).
 
-    ``otherbot: nofollow, noindex`` applies to that robot alone: a name applies to all directives up to the next name.
+    ``otherbot: nofollow, noindex`` applies to otherbot alone: a name applies to all directives up to the next name.
     """
     mine = True
     for part in directives.lower().split(","):

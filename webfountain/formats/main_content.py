@@ -1,15 +1,15 @@
-"""Select the main content of a page: its blocks without navigation, banners, teasers and footers.
+"""Select the main content of a page: the blocks that are not navigation, banners, teasers or footers.
 
 Place in the walk: after `page_blocks`, before the text is written. A block is omitted when
 
-1. a region around it is boilerplate by its element, role, class or id (``nav``, ``cookie-consent``), unless that region
-   contains most of the page's text;
+1. the element, role, class or id of a region around it shows that the region is boilerplate (``nav``,
+   ``cookie-consent``), unless that region contains most of the page's text;
 2. the page marks its main part (``main``, ``role=main``) and the block is outside of it;
-3. it is one of several blocks in a row that consist of links;
+3. it is one of several consecutive blocks that consist of links;
 4. it is a heading, and all blocks below it were omitted.
 
-The rules follow readers' views in browsers (Readability, jusText's link density, resiliparse); the figures are in
-docs/measurements/main-content.md.
+The rules follow the reader view of browsers (Readability), the link density of jusText, and resiliparse. The figures
+are in docs/measurements/main-content.md.
 """
 
 from __future__ import annotations
@@ -54,26 +54,27 @@ _BOILERPLATE_NAMES: Final = re.compile(
     r"|edit-?section|edit-?page|header-?bar|masthead|top-?bar|search\w*|site-?sub|sr-only|visually-?hidden"
     r"|screen-reader\w*|noprint|print-only|cart|basket|(?:site|page)-?header|globalnav|hatnote|disclaimer"
 )
-"""Words in classes and ids that mark boilerplate. Each is compared with the blank-separated names, whole and at their
-ends (before or after ``-``, ``_``).
+"""Pattern of the words in classes and ids that mark boilerplate. A class or id is split at blanks into names; a word
+must be the whole name, or its beginning or end, separated by ``-`` or ``_``.
 """
 _MAIN_NAMES: Final = re.compile(r"content|main|article|post|body|text|story|entry")
 _SECTIONS: Final = frozenset({"article", "main", "section"})
 _MOST: Final = 0.5
-"""A region with a larger share of the page's text is not boilerplate, whatever its name."""
+"""A region with a larger share of the page's text than this is not boilerplate, whatever its name."""
 _LEAST_MAIN: Final = 0.25
-"""Smallest share of the text that a marked main part must contain; a smaller one is ignored."""
+"""Minimum share of the page's text that a marked main part must contain. A mark on a smaller part is ignored."""
 _LINK_SHARE: Final = 0.66
 _ANY_LEVEL: Final = 7
 _SENTENCE: Final = re.compile(r"[.!?\u3002\uff01\uff1f][\"')\]]?(?:\s|$)")
 _HIDDEN: Final = re.compile(r"display:\s*none|visibility:\s*hidden", re.IGNORECASE)
 _WORD_PARTS: Final = re.compile(r"[^\s_]+")
 _LONGEST_REMEMBERED: Final = 200
-"""Longest attributes whose traits are remembered: a template writes the same tags on each page."""
+"""Maximum length of attributes whose traits are remembered. Remembering helps, because a template writes the same tags
+on each page."""
 
 
 class _Trait(IntFlag):
-    """What an element says of the blocks in it."""
+    """What an element says about the blocks in it."""
 
     BOILERPLATE = 1
     HEADER = 2
@@ -100,7 +101,8 @@ def main_blocks(blocks: Sequence[Block]) -> list[Block]:
 
 
 class _Regions:
-    """The regions around the blocks of a page: inherited traits, and the characters of text in each."""
+    """The regions around the blocks of a page, with the inherited traits and the number of text characters of each
+    region."""
 
     def __init__(self, blocks: Sequence[Block]) -> None:
         found: dict[int, Region] = {}
@@ -115,7 +117,7 @@ class _Regions:
                 region = region.parent
         self._in_order = [found[number] for number in sorted(found)]
         self.traits: dict[int, int] = {}
-        """Traits of each region, with those of the regions around it."""
+        """Traits of each region, including the traits of the regions around it."""
         self._own: dict[int, int] = {}
         hidden = 0
         for region in self._in_order:
@@ -136,7 +138,8 @@ class _Regions:
         self.total = self._sizes[self._in_order[0].number] if self._in_order else 0
 
     def boilerplate(self, total: int) -> tuple[set[int], set[int]]:
-        """Return the numbers of the regions whose blocks are boilerplate, and of those whose headings are too."""
+        """Return two sets of region numbers: the regions whose blocks are boilerplate, and those of them whose headings
+        are boilerplate too."""
         blocks: set[int] = set()
         headings: set[int] = set()
         for region in self._in_order:
@@ -155,7 +158,7 @@ class _Regions:
 
 
 def traits_of(tag: str, attributes: str) -> int:
-    """Return the properties of an element's content, as bits of `_Trait`."""
+    """Return what an element says about its content, as bits of `_Trait`."""
     if len(attributes) > _LONGEST_REMEMBERED:
         return _traits_of(tag, attributes)
     return _remembered_traits(tag, attributes)
@@ -203,8 +206,8 @@ def _within_main(blocks: list[Block], regions: _Regions, total: int) -> list[Blo
 
 
 def _without_link_lists(blocks: list[Block]) -> list[Block]:
-    """Return the blocks without lists of links: two or more blocks in a row that are mostly links and contain no
-    sentences.
+    """Return the blocks without lists of links. A list of links is two or more consecutive blocks that are mostly links
+    and contain no sentences.
     """
     found: list[Block] = []
     row: list[Block] = []

@@ -29,7 +29,7 @@ _LINE_START: Final = re.compile(r"^(?:(?=[-+=#>|~])|(\d+)(?=[.)](?:\s|$)))")
 _FENCE: Final = re.compile(r"`{3,}")
 _MARKS: Final = {"strong": "**", "em": "*"}
 _INDENT: Final = "    "
-"""Indentation of content inside a list item: enough for ``10. ``, and not too much for ``- ``."""
+"""Indentation of content inside a list item: deep enough after ``10. ``, and not too deep after ``- ``."""
 _QUOTE: Final = "> "
 _DEEPEST: Final = 12
 
@@ -37,8 +37,8 @@ _DEEPEST: Final = 12
 def markdown_of(blocks: Sequence[Block], base: str) -> str:
     """Return blocks as Markdown (CommonMark with pipe tables). Relative links are resolved against the URL `base`.
 
-    It takes time linear in the size of the blocks, because lists and quotations deeper than `_DEEPEST` are written at
-    that depth.
+    The time is linear in the size of the blocks, because lists and quotations deeper than `_DEEPEST` are written as if
+    they were at that depth.
     """
     parts: list[str] = []
     around = _Around()
@@ -52,16 +52,17 @@ def markdown_of(blocks: Sequence[Block], base: str) -> str:
 
 
 class _Around(NamedTuple):
-    """What a block may continue: the number of list items that are open, and the quotations around their list."""
+    """What the next block may continue: the number of open list items, and the number of quotations around their
+    list."""
 
     items: int = 0
     quotes: int = 0
 
 
 def _prefixes(block: Block, around: _Around) -> tuple[str, str, _Around]:
-    """Return the prefix of a block's first line, that of the other lines, and what the next block may continue.
+    """Return the prefix of a block's first line, the prefix of its other lines, and what the next block may continue.
 
-    Only what an open item contains is indented: indented text outside of a list would be code.
+    Only the content of an open list item is indented, because indented text outside of a list would be code.
     """
     quotes, is_item = min(block.quotes, _DEEPEST), block.kind == "item"
     if quotes < around.quotes or (is_item and quotes > around.quotes) or not around.items:
@@ -77,13 +78,13 @@ def _prefixed(text: str, prefix: str, hanging: str) -> str:
 
 
 def plain_text_of(blocks: Sequence[Block]) -> str:
-    """Return the words of blocks: one line per block, table row and line of code."""
+    """Return the words of blocks, with one line for each block, table row and line of code."""
     return "\n".join(text for block in blocks if (text := block.text))
 
 
 def shown_lines(block: Block, form: PageFormat, base: str) -> list[str]:
-    """Return the lines of a block in a format, for diffs: as many as its text has. Code keeps its lines, without a
-    fence; a block of which a format makes more or fewer lines is shown as text.
+    """Return the lines of a block in a format, for diffs. Their number is the number of lines of its text. Code keeps
+    its lines, without a fence. If the format would give a block more or fewer lines, the block's text is returned.
     """
     lines = [line for line in block.text.split("\n") if line and not line.isspace()]
     if form == "text" or block.kind == "code":
@@ -122,7 +123,7 @@ def _fenced(code: str, language: str) -> str:
 
 
 def _table(rows: Sequence[Sequence[str]], base: str) -> str:
-    """Return a pipe table. The first row is as wide as the widest; a shorter row below it needs no empty cells."""
+    """Return a pipe table. Empty cells make the first row as wide as the widest; a shorter row below it needs none."""
     width = max(map(len, rows))
     header = [*rows[0], *[""] * (width - len(rows[0]))]
     return "\n".join([_row(header, base), "|" + " --- |" * width, *(_row(row, base) for row in rows[1:])])
@@ -134,7 +135,7 @@ def _row(cells: Sequence[str], base: str) -> str:
 
 
 def _inline(pieces: Sequence[Inline], base: str) -> str:
-    """Return inline pieces as Markdown; neighbours with the same mark and target are merged."""
+    """Return inline pieces as Markdown. Adjacent pieces with the same mark and target are merged."""
     written: list[str] = []
     for (mark, target), same in groupby(pieces, key=itemgetter(1, 2)):
         if mark in ("image", "break"):
@@ -179,7 +180,7 @@ def _escaped(text: str) -> str:
 
 
 def _absolute(href: str, base: str) -> str | None:
-    """Return a link's target as an absolute URL with its fragment, or None if it is not a web page."""
+    """Return a link's target as an absolute URL with its fragment, or None if the target is not a web page."""
     target = join(base, href)
     fragment = href.partition("#")[2]
     return f"{target}#{fragment}" if target is not None and fragment else target

@@ -2,9 +2,9 @@
 
 Place in the walk: after the links are taken. `main_content` selects among the blocks, `markdown` writes them.
 
-A tree in Python costs an object per node, three times the parser's own time. So the parser writes its tree as HTML
-again, which is now well formed, and one expression cuts it at the tags that begin or end a block. The words of all
-pieces are taken at once. Marks inside a block are read only when somebody needs them.
+To walk the tree in Python costs an object per node, which takes three times the parser's own time. So the parser writes
+its tree as HTML again. This HTML is well formed, and one regular expression cuts it at the tags that begin or end a
+block. The words of all pieces are extracted at once. Marks inside a block are read only when they are needed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _CONTAINERS: Final = (
     "|a(?:ddress|rticle|side)|b(?:lockquote|ody)|c(?:aption|enter)|f(?:ieldset|igcaption|igure|ooter|orm)|legend|main"
     "|menu|nav|s(?:earch|ection|ummary)"
 )
-"""Elements that begin and end a block, by their first letters, because that is faster."""
+"""Pattern of the elements that begin and end a block. It is grouped by first letters, because that is faster."""
 _ATTRIBUTES: Final = r'[^>"]*+(?:"[^"]*+"[^>"]*+)*+'
 _TAG: Final = rf"<(/?)({_CONTAINERS})(?![^\s/>])({_ATTRIBUTES})>"
 _RAW: Final = (
@@ -41,8 +41,8 @@ _RAW: Final = (
     rf"|<(xmp|noembed|noframes)(?![^\s/>]){_ATTRIBUTES}>((?:[^<]++|<(?!/\2>))*+)</\2>"
     rf"|<(plaintext)(?![^\s/>]){_ATTRIBUTES}>(.*)</plaintext>"
 )
-"""Comments, elements without readable text (scripts, embedded media, form controls), and the other elements whose text
-the parser writes as it is: there a ``<`` begins no tag.
+"""Pattern of comments, of elements without readable text (scripts, embedded media, form controls), and of the other
+elements whose text the parser writes without escapes. In such a text a ``<`` begins no tag.
 """
 _HIDDEN_INLINE: Final = (
     r"(?i)<(?!(?:area|base|basefont|bgsound|br|col|embed|frame|hr|img|input|keygen|link|meta|param|source|track|wbr)[\s/])"
@@ -75,10 +75,10 @@ _BLANKS: Final = (
     f"{_ASCII_BLANKS}\x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f"
     "\u205f\u3000"
 )
-"""What `str.isspace` takes for white space, besides the blank."""
+"""The characters that `str.isspace` takes for white space, except the blank."""
 MAX_BLOCKS: Final = 50_000
 _LONGEST_LINK: Final = 1000
-"""Longest tag of a link that is repeated in each of the blocks that the link is around."""
+"""If a link is around several blocks, its tag is repeated in each of them. A longer tag than this is not repeated."""
 
 
 class Inline(NamedTuple):
@@ -92,8 +92,8 @@ class Inline(NamedTuple):
 class Region(msgspec.Struct, frozen=True, gc=False):
     """An element around blocks: its tag, its attributes as the parser wrote them, and the region around it.
 
-    Elements that say nothing about their content (a ``p`` or ``div`` without attributes) are not regions. Numbers
-    rise in document order.
+    Elements that say nothing about their content (a ``p`` or ``div`` without attributes) are not regions. The numbers
+    of regions rise in document order.
     """
 
     tag: str
@@ -104,8 +104,9 @@ class Region(msgspec.Struct, frozen=True, gc=False):
 
 class Block(msgspec.Struct, frozen=True, gc=False):
     """A block and its words. `level` is the level of a heading, `depth` the nesting of lists, `quotes` the nesting of
-    quotations. `rows` are the cells of a table, each the HTML in it, and `said` the attributes of its rows and cells;
-    `html` is what other blocks contain. In `text` a row of a table is a line, and so is each line of code.
+    quotations. `rows` are the rows of a table: lists of cells, each as the HTML in it. `said` are the attributes of the
+    table's rows and cells. `html` is the content of any other block. In `text` each row of a table and each line of
+    code is a line.
     """
 
     kind: Kind
@@ -135,7 +136,7 @@ class Block(msgspec.Struct, frozen=True, gc=False):
 
 
 def blocks_of(tree: LexborHTMLParser) -> list[Block]:
-    """Return the blocks of a page in document order, at most `MAX_BLOCKS`. The tree stays as it is."""
+    """Return the blocks of a page in document order, at most `MAX_BLOCKS`. The tree is not changed."""
     body = tree.body
     return [] if body is None else blocks_of_html(body.html or "")
 
@@ -149,13 +150,15 @@ def blocks_of_html(html: str) -> list[Block]:
 
 
 def _raw_text(found: re.Match[str]) -> str:
-    """Return the text of an element that is written as it is, with escapes; "" for what is skipped."""
+    """Return, with escapes, the text of an element that the parser writes without them; "" for an element that is
+    skipped."""
     text = found[3] if found[2] == "xmp" else found[5] if found[4] else None
     return "" if text is None else f"<pre>{escape(text, quote=False)}</pre>"
 
 
 def _unless_container(found: re.Match[str]) -> str:
-    """Return "" for a hidden element inside a block. Hidden containers are regions, which `main_content` decides."""
+    """Return "" for a hidden element inside a block. Hidden containers are regions, about which `main_content`
+    decides."""
     return found[0] if _compiled(_TAG).search(found[0]) else ""
 
 
@@ -165,7 +168,7 @@ class _Cutter:
     def __init__(self, pieces: list[str]) -> None:
         self.blocks: list[Block] = []
         self._texts, self._ends, self._tags, self._attributes = (pieces[i::4] for i in range(4))
-        # The first text stands before all tags, so a tag's own text is the next one.
+        # The first text stands before all tags, so the text after a tag is the next one in the list.
         self._words = _words_of_all(self._texts)
         self._region = Region("", "", None, 0)
         self._regions: list[Region] = []
@@ -230,7 +233,7 @@ class _Cutter:
             self._level = 0
 
     def _add(self, at: int) -> None:
-        """Keep a run of text as a block if it has any words, or a picture with a text."""
+        """Keep a run of text as a block if it has any words, or a picture with an alternative text."""
         html, text = self._texts[at], self._words[at]
         if self._link or "<a" in html:
             html = self._with_links_closed(html)
@@ -243,7 +246,8 @@ class _Cutter:
         self._marker = ""
 
     def _with_links_closed(self, html: str) -> str:
-        """Return a run of text in which each link is closed: a link may be around several blocks."""
+        """Return a run of text in which each link is closed. Without this a link could be open, because it may be
+        around several blocks."""
         begun = self._link
         last, closed = html.rfind("<a "), html.rfind("</a>")
         if last > closed:
@@ -274,7 +278,8 @@ class _Cutter:
         return end
 
     def _language(self, html: str) -> str:
-        """Return the language of code by the classes of its elements, the code element's first."""
+        """Return the language of code from the classes of its elements; the class of the ``code`` element comes
+        first."""
         begin = re.match(rf"\s*<code({_ATTRIBUTES})>", html)
         around: Region | None = self._region
         said = [begin[1]] if begin else []
@@ -288,8 +293,8 @@ class _Cutter:
     def _end_of_data(self, at: int) -> int:
         """Return the position of a table's end tag if the table contains data, else 0.
 
-        A table of data has a row of two or more cells, no table inside, and no blocks in its cells unless it has a
-        header.
+        A table contains data if one of its rows has two or more cells, no table is inside it, and its cells contain no
+        blocks (cells of a table with a header may contain some).
         """
         widest = width = 0
         has_blocks = has_header = False
@@ -310,7 +315,7 @@ class _Cutter:
         return 0
 
     def _take_table(self, at: int, end: int) -> int:
-        """Keep a table of data, and return the position of its end tag."""
+        """Keep a table that contains data, and return the position of its end tag."""
         rows: list[list[list[int]]] = []
         caption: list[int] = []
         into = caption
@@ -339,7 +344,7 @@ class _Cutter:
         return end
 
     def _in_line(self, cell: list[int]) -> str:
-        """Return the words of a cell in one line. `cell` are the numbers of its texts."""
+        """Return the words of a cell in one line. `cell` has the numbers of the cell's texts."""
         return " ".join(words for each in cell if (words := self._words[each])).replace("\n", " ")
 
     def _html(self, cell: list[int]) -> str:
@@ -347,13 +352,13 @@ class _Cutter:
 
 
 def _words_of_all(pieces: Sequence[str]) -> list[str]:
-    """Return the words of pieces of HTML without blocks, with collapsed white space; line breaks stay. All is done
-    for all pieces at once, because a call for each costs more than the work of a short piece.
+    """Return the words of pieces of HTML without blocks, with collapsed white space; line breaks stay. All pieces are
+    processed in one call, because for a short piece a call costs more than the work.
     """
     html = _PIECE_END.join(pieces)
     if "<" in html:
         html = _compiled(_ANY_TAG).sub("", html.replace("<br>", _LINE_BREAK))
-    # Most white space is at the ends of pieces, and a search for blanks in a row stops at each word.
+    # Strip first: most white space is at the ends of pieces, and a search for consecutive blanks stops at each word.
     texts = [text.strip() for text in _unescaped(html).split(_PIECE_END)]
     html = _PIECE_END.join(texts)
     found = [blank for blank in (_ASCII_BLANKS if html.isascii() else _BLANKS) if blank in html]
@@ -369,7 +374,7 @@ def _words_of_all(pieces: Sequence[str]) -> list[str]:
 
 
 def _unescaped(html: str) -> str:
-    """Return text in which the parser's four escapes are characters again."""
+    """Return a text in which the parser's four escapes are replaced by their characters."""
     if "&" not in html:
         return html
     return html.replace("&nbsp;", "\xa0").replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
@@ -384,7 +389,8 @@ def attributes_of(written: str) -> dict[str, str]:
 
 
 def inline_pieces(html: str) -> list[Inline]:
-    """Return the pieces of HTML without blocks. A link's mark stands before the others', the innermost else."""
+    """Return the pieces of HTML without blocks. A piece with several marks gets the mark of the link, if there is one,
+    else the innermost mark."""
     return list(_inline_pieces(html))
 
 
@@ -403,7 +409,7 @@ def _inline_pieces(html: str) -> Iterator[Inline]:
             said = attributes_of(found[3])
             yield Inline(" ".join(said.get("alt", "").split()), "image", said.get("src", ""))
         elif tag == "a":
-            # A link has no link inside; an end tag without a start tag is that of an earlier block.
+            # No link is inside another link. An end tag without a start tag belongs to a link of an earlier block.
             links = [] if found[1] else [attributes_of(found[3]).get("href", "")]
         elif tag in _INLINE_MARKS and not found[1]:
             marks.append(_INLINE_MARKS[tag])
@@ -421,5 +427,6 @@ def _marked(text: str, marks: list[str], links: list[str]) -> Inline:
 
 @cache
 def _compiled(expression: str) -> re.Pattern[str]:
-    """Return an expression, compiled when it is first used: all take 18 ms, and few crawls cut pages."""
+    """Return a compiled expression. It is compiled at its first use, because compiling all of them takes 18 ms and few
+    crawls cut pages."""
     return re.compile(expression)

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 __all__ = ["MAX_HINTED_TEXT", "hint_of_page", "hint_of_redirect"]
 
 MAX_HINTED_TEXT: Final = 2000
-"""Longest text, in characters, of a page that is worth testing."""
+"""Maximum length, in characters, of the text of a page that is tested."""
 _SHORT_TEXT: Final = 400
-"""Number of visible characters at which a page has enough text."""
+"""Number of visible characters from which a page has enough text."""
 _SEARCHED_BYTES: Final = 50_000
 """Number of bytes of a body that are searched."""
 _PASSWORD: Final = re.compile(rb"<input\b[^>]{0,200}\btype\s*=\s*[\"']?password\b", re.IGNORECASE)
@@ -30,10 +30,10 @@ _EMPTY_ROOT: Final = re.compile(
     rb"[^>]{0,100}>\s{0,20}</|<(?:app-root|ion-app)\b[^>]{0,100}>\s{0,20}</",
     re.IGNORECASE,
 )
-"""Pattern of the empty elements into which common frameworks draw."""
+"""Pattern of the empty elements into which common JavaScript frameworks draw."""
 _NOSCRIPTS: Final = 3
 _NOSCRIPT_BYTES: Final = 1000
-"""Largest number of noscript elements that are read, and the number of bytes read of each."""
+"""Maximum number of noscript elements that are read, and of the bytes that are read of each."""
 _CONSENT: Final = re.compile(
     r"before you continue|we value your privacy|accept (?:all )?cookies|consent to|alle akzeptieren"
     r"|zustimmen und weiter|accepter et continuer|tout accepter|aceptar todo|accetta tutto",

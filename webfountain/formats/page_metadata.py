@@ -65,7 +65,7 @@ class PageMetadata(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def kept_metadata(data: bytes) -> PageMetadata | None:
-    """Return the metadata that a page's record keeps; None if it keeps none, or it cannot be read."""
+    """Return the metadata in a page's record; None if the record has no metadata, or if they cannot be read."""
     try:
         return msgspec.msgpack.decode(data, type=PageMetadata) if data else None
     except msgspec.DecodeError:
@@ -73,7 +73,7 @@ def kept_metadata(data: bytes) -> PageMetadata | None:
 
 
 def warc_fields(data: bytes) -> list[tuple[str, str]]:
-    """Return the metadata of a page's record as fields of a WARC metadata record, and who gave each."""
+    """Return the metadata of a page's record as fields of a WARC metadata record, with the source of each."""
     found = kept_metadata(data)
     if found is None or not found.sources:
         return []

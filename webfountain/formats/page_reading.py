@@ -1,8 +1,8 @@
 """Prepare a copy for people and indexes: text, Markdown or HTML, the whole page or its main content, with metadata.
 
-Place in the walk: after a copy is read from the repository, for `texts`, `cat` and the APIs. Bodies other than HTML
-have plain text in every format. Text has a line for each block, and code keeps its lines. Of a whole page it has the
-words of `html_text.visible_text`, from which changes are judged by default.
+Place in the walk: after a copy is read from the repository, for `texts`, `cat` and the APIs. A body that is not HTML
+gives plain text in every format. Text has a line for each block, and code keeps its lines. The text of a whole page has
+the same words as `html_text.visible_text`, from which changes are judged by default.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class PageReading(msgspec.Struct, frozen=True):
 def read_page(
     body: bytes, kind: ContentType, url: str, *, form: PageFormat = "text", main: bool = False
 ) -> PageReading:
-    """Return the text of a copy of the page at `url`; with `main`, only its main content.
+    """Return the text of a copy of the page at `url`. With `main`, return only its main content.
 
     The format ``html`` is the decoded body. Texts are at most `html_text.MAX_TEXT_BYTES` long.
     """
@@ -77,7 +77,7 @@ def read_page(
 
 def _whole_text(tree: LexborHTMLParser) -> str:
     """Return the blocks of a page that contain text, one line each. White space is collapsed except in preformatted
-    lines. The tree gets a mark at both ends of each block, and at each line feed of preformatted text.
+    lines. For this a mark is put into the tree at both ends of each block and at each line feed of preformatted text.
     """
     for node in tree.css("pre"):
         lines = _MARKS.sub(" ", node.text()).strip("\n").replace("\r\n", "\n").split("\n")

@@ -1,7 +1,7 @@
-"""The parts of a page from which changes are judged: its lines, each with the place in the page where it stands.
+"""The parts of a page from which changes are judged: its lines, each with its place in the page.
 
 Place in the walk: after the links are taken. A policy says which elements count (`ReadingRules`); `core.noise` learns
-which places differ at each visit. A line is a block, a row of a table or a line of code.
+which places differ at each visit. A line is the text of a block, a row of a table or a line of code.
 """
 
 from __future__ import annotations
@@ -38,20 +38,21 @@ __all__ = [
 ]
 
 ALWAYS_COUNTS: Final = 0
-"""Place of the lines that a policy's `change.always` names."""
+"""The place that is given to the lines that a policy's `change.always` names."""
 _MARK: Final = "data-webfountain-always"
 _DIGIT: Final = re.compile(r"\d")
 _LONGEST_REMEMBERED: Final = 200
-"""Longest attributes whose step is remembered."""
+"""Maximum length of attributes whose step is remembered."""
 
 
 class ReadingRules(msgspec.Struct, frozen=True, array_like=True):
     """What is read from a page besides its links.
 
-    `main`: the text is the main content, one line a block. `units`: the lines are returned, too, with their places.
-    Of these only the elements of `select`, without those of `ignore`; `always` are never noise. `metadata`: with the
-    metadata that the page gives. `extractors`: functions of the project, by media type. `shown`: the lines are
-    returned in this format, too, for diffs; links are resolved against the URL of the page, `base`.
+    `main`: the text is the main content only, one line per block. `units`: also return the lines with their places.
+    These lines come only from the elements of `select`, except elements of `ignore`; elements of `always` are never
+    noise. `metadata`: also return the metadata that the page gives. `extractors`: functions of the project, by media
+    type. `shown`: also return the lines in this format, for diffs, with links resolved against the URL of the page,
+    `base`.
     """
 
     main: bool = False
@@ -69,8 +70,8 @@ WHOLE_PAGE: Final = ReadingRules()
 
 
 class Unit(NamedTuple):
-    """A line with its place, and the place of its element: numbers of 32 bits, the same while the template stays.
-    `shown` is the line in the format of diffs; "": the line itself.
+    """A line with its place and the place of its element. Places are numbers of 32 bits, which stay the same as long as
+    the template does. `shown` is the line in the format of diffs; "" means that it is the line itself.
     """
 
     place: int
@@ -89,7 +90,7 @@ def is_selector(text: str) -> bool:
 
 
 def units_of_page(tree: LexborHTMLParser, rules: ReadingRules) -> list[Unit]:
-    """Return the lines of a page that the rules select. The tree loses the elements that they ignore."""
+    """Return the lines of a page that the rules select. Elements that the rules ignore are removed from the tree."""
     for selector in rules.always:
         for node in tree.css(selector):
             node.attrs[_MARK] = ""
@@ -102,7 +103,7 @@ def units_of_page(tree: LexborHTMLParser, rules: ReadingRules) -> list[Unit]:
 
 
 def units_of_text(text: str) -> list[Unit]:
-    """Return the lines of a text that has no elements. Their places are their numbers."""
+    """Return the lines of a text that has no elements. The place of a line is its number."""
     return [Unit(number, line) for number, line in enumerate(lines_of_text(text), start=1)]
 
 
@@ -112,7 +113,8 @@ def lines_of_text(text: str) -> list[str]:
 
 
 def _remove(tree: LexborHTMLParser, selector: str) -> None:
-    """Remove the elements that a selector finds, the inner ones first: the parser frees what is in a removed one."""
+    """Remove the elements that a selector finds. The inner ones go first, because the parser frees the content of a
+    removed element."""
     found = {node.mem_id: node for node in tree.css(selector) if node.tag not in ("html", "body")}
     for node in reversed(found.values()):
         node.decompose()
@@ -157,9 +159,11 @@ def _is_marked(block: Block) -> bool:
 
 
 class _Path(NamedTuple):
-    """The way to a region by tags, classes and ids, as one number, and whether `change.always` names an element on it.
+    """The path to a region by tags, classes and ids, as one number, and whether `change.always` names an element on the
+    path.
 
-    A number, because nested elements would make long texts. No recursion, because a page nests as deeply as it likes.
+    It is a number, because the paths of nested elements would be long texts. It is found without recursion, because a
+    page may be nested to any depth.
     """
 
     number: int
@@ -170,7 +174,7 @@ _OUTSIDE: Final = _Path(0, False)
 
 
 def _path(region: Region, known: dict[int, _Path]) -> _Path:
-    """Return the path to a region; `known` are the paths found before."""
+    """Return the path to a region. `known` are the paths that were found before; new ones are added."""
     unknown: list[Region] = []
     here: Region | None = region
     while here is not None and here.number not in known:
@@ -185,7 +189,7 @@ def _path(region: Region, known: dict[int, _Path]) -> _Path:
 
 
 def _step(tag: str, attributes: str) -> str:
-    """Return a step of a path. Names with digits are left out, because many of them are new in each answer."""
+    """Return a step of a path. Names with digits are left out, because many of them differ in each response."""
     said = attributes_of(attributes)
     names = f"{said.get('class', '')} {said.get('id', '')}".split()
     return f">{_MARK if _MARK in said else ''}{tag}.{'.'.join(name for name in names if not _DIGIT.search(name))}"

@@ -36,31 +36,32 @@ __all__ = [
 ]
 
 MAX_ROBOTS_BYTES: Final = 500 * 1024
-"""Section 2.5: a crawler must read at least this much, so site owners cannot expect more."""
+"""Maximum size of a robots.txt that is read, bytes. A crawler must read at least this much (section 2.5), so site
+owners cannot expect more."""
 MAX_ORDINARY_ROBOTS_BYTES: Final = 16_384
-"""Largest file that is read in the calling thread; it takes a few milliseconds, whatever it contains. `binding_part`
-reduces a larger file to our rules in another process.
+"""Maximum size of a file that is read in the calling thread, bytes. It takes a few milliseconds, whatever it contains.
+A larger file is first reduced to our rules by `binding_part`, in another process.
 """
 MAX_ROBOTS_SITEMAPS: Final = 1000
 
 _AGENT: Final = re.compile(r"(?im)^([^\S\r\n]*user[ -]?agent[^\S\r\n]*:?[^\S\r\n]*[\w.-]+)[/ \t][^\r\n#]*")
-"""Some owners copy "User-agent: bot/2.0" from their logs. Only the leading product token counts (RFC 9309, section
-2.2.1).
+"""Pattern of an agent line with more than a product token: some owners copy "User-agent: bot/2.0" from their logs. Only
+the leading product token counts (RFC 9309, section 2.2.1).
 """
 
 MAX_RULES: Final = 2000
-"""Largest number of rules for us that are applied exactly."""
+"""Maximum number of rules for us that are applied exactly."""
 MAX_WILDCARDS: Final = 800
-"""Largest number of asterisks and end marks that are applied exactly. Each costs a comparison or a search in the URL,
-and 500 KiB could contain half a million. Above either limit, further rules allow nothing, and further disallowed
-patterns are shortened to their folder; if those are too many, the whole site is disallowed. So these limits may refuse
-too much but never too little.
+"""Maximum number of asterisks and end marks that are applied exactly. Each of them costs a comparison or a search in
+the URL, and 500 KiB could contain half a million of them. Above either limit, further rules allow nothing, and further
+disallowed patterns are shortened to their folder; if those are too many, the whole site is disallowed. So these limits
+may refuse too much but never too little.
 """
 _MAX_CHARS: Final = 65_536
-"""Largest number of characters of all rules together (`_chars`)."""
+"""Maximum number of characters of all rules together (`_chars`)."""
 _MAX_FOLDERS: Final = 500
 _MAX_RULE_CHARS: Final = 8_192
-"""A longer rule cannot match any URL that is fetched."""
+"""Maximum length of a rule. A longer rule cannot match any URL that is fetched."""
 _STARS: Final = re.compile(r"\*+")
 _AGENT_LINE: Final = re.compile(r"(?i)user(?:-|\s+)?agent\s*(?::|\s|$)(.*)")
 _SITE_WIDE: Final = re.compile(r"(?i)(?:sitemaps?|site-map|host)\s*(?::|\s)")
@@ -69,7 +70,7 @@ _DELAY_LINE: Final = re.compile(r"(?i)crawl[- ]delay\s*(?::|\s|$)\s*(.*)")
 _END_OF_AGENTS: Final = re.compile(
     r"(?i)(?:dis+al+[oa]w|diasllow|allow|crawl[- ]delay|request[- ]rate|visit[- ]time)(?:\s|$)|.*:"
 )
-"""A line that ends the agent lines of a group: the next agent line starts another group."""
+"""Pattern of a line that ends the agent lines of a group. The next agent line starts another group."""
 
 _RULE: Final = re.compile(r"(?i)^[^\S\r\n]*(allow|disallow)[^\S\r\n]*:[^\S\r\n]*([^\r\n#]*?)\s*(?:#.*)?$")
 _NO_RULE: Final = "Allow: /webfountain-none"
@@ -137,7 +138,8 @@ def deciding_line(body: bytes, token: str, url: str) -> RobotsLine | None:
     likely = [number for number, rule in rules.items() if rule[2] and _is_for(unquote(rule[2]), path)]
     likely.sort(key=lambda number: (-len(rules[number][2]), rules[number][1].lower() != "allow", number))
     for number in likely[:_MOST_TRIED]:
-        # Ask Protego whether the line is in our group: as the only rule of the file, it must refuse the URL.
+        # Test with Protego whether the line is in our group: if it is, and is the only rule of the file, it refuses the
+        # URL.
         alone = [_NO_RULE if other in rules else line for other, line in enumerate(lines)]
         alone[number] = f"Disallow: {rules[number][2]}"
         if not Protego.parse("\n".join(alone)).can_fetch(url, token):
@@ -176,12 +178,13 @@ def _text(body: bytes) -> str:
 
 
 def binding_part(body: bytes, token: str) -> bytes:
-    """Return a short robots.txt with the same meaning for this robot, in time linear in the size of `body`."""
+    """Return a short robots.txt that means the same for this robot. The time is linear in the size of `body`."""
     return "\n".join(_binding_lines(body, token)).encode()
 
 
 def _binding_lines(body: bytes, token: str) -> list[str]:
-    """Return the lines for the whole site, then all groups for this robot merged into one, within the limits.
+    """Return the lines that concern the whole site, then one group: all groups for this robot, merged and within the
+    limits.
 
     Protego stores each rule with each agent of its group, and 500 KiB could contain 20,000 agents and as many rules.
     """
@@ -197,7 +200,8 @@ def _binding_lines(body: bytes, token: str) -> list[str]:
 
 
 def _fit(agent: str, robot: str) -> int:
-    """Return how well an agent of a group, in lower case, matches the robot, by Protego's rules; 0 means not at all."""
+    """Return how well an agent of a group matches the robot by Protego's rules; 0 means not at all. Both are in lower
+    case."""
     if agent == "*" or not agent:
         return len(agent)
     at = robot.find(agent)
@@ -223,7 +227,7 @@ def _group(lines: Sequence[str], name: str) -> Iterator[str]:
 
 
 def _within_bounds(lines: Iterator[str]) -> Iterator[str]:
-    """Return the rules and the delay without repeats, so few that matching a URL is fast."""
+    """Return the rules and the delay, without repeats, and so few rules that matching a URL is fast."""
     rules: dict[tuple[bool, str], None] = {}
     delay = None
     for line in lines:
@@ -255,11 +259,11 @@ def _within_bounds(lines: Iterator[str]) -> Iterator[str]:
 
 
 def _wildcards(rule: tuple[bool, str]) -> int:
-    return rule[1].count("*") + 2 * rule[1].count("$")  # an end mark is also matched as a plain character
+    return rule[1].count("*") + 2 * rule[1].count("$")  # an end mark is also tried as a plain character
 
 
 def _chars(value: str) -> int:
-    return len(value) + 3 * value.count("%")  # decoding an escape takes as long as six letters
+    return len(value) + 3 * value.count("%")  # decoding an escape takes as long as reading six letters
 
 
 def _delay(seconds: float | None) -> float | None:

@@ -1,4 +1,4 @@
-"""Read a sitemap: URLs with the time of their last change, or further sitemaps.
+"""Read a sitemap, which lists URLs with the times of their last changes, or further sitemaps.
 
 The accepted forms are sitemaps and indexes (sitemaps.org 0.9), their text form, and RSS and Atom feeds, plain or gzip.
 Sitemaps are untrusted input: size, number of entries and time are bounded, entities are never expanded, and an error
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["MAX_SITEMAP_BYTES", "MAX_SITEMAP_ENTRIES", "SitemapError", "SitemapFile", "lastmod_of", "read_sitemap"]
 
 MAX_SITEMAP_BYTES: Final = 50 * 1024 * 1024
-"""sitemaps.org: 50 MB uncompressed; Google counts this in MiB."""
+"""Maximum size of an uncompressed sitemap, bytes: 50 MB by sitemaps.org, which Google counts in MiB."""
 MAX_SITEMAP_ENTRIES: Final = 50_000
 
 SitemapError = Literal["bad_gzip", "broken", "entities", "no_sitemap", "too_large", "too_many"]
@@ -37,13 +37,14 @@ _MAX_LINES: Final = 1_000_000
 _GZIP: Final = b"\x1f\x8b"
 _SLICE_BYTES: Final = 4_096
 _MAX_MEMBERS: Final = 10_000
-"""Largest number of members in one gzip file; some programs write one for every 64 KB."""
+"""Maximum number of members in one gzip file; some programs write one for every 64 KB."""
 _BLANK: Final = re.compile(rb"(?:\xef\xbb\xbf)?[ \t\r\n]*")
 _YEAR_MONTH: Final = re.compile(r"([0-9]{4})(?:-([0-9]{2}))?")
 
 
 class SitemapFile(NamedTuple):
-    """`pages`: URL as written, with UTC seconds of the last change or None; `sitemaps`: URLs that an index names."""
+    """The content of a sitemap. `pages`: each URL as written, with the UTC seconds of its last change or None.
+    `sitemaps`: the URLs that an index names."""
 
     pages: list[tuple[str, float | None]]
     sitemaps: list[str]
@@ -69,7 +70,7 @@ def read_sitemap(body: bytes, *, go_on: Callable[[], bool] | None = None) -> Sit
 
 
 class _DecompressedBody:
-    """Iterates over the pieces of a body after removing its gzip coding (all members), within the size limit.
+    """Iterator over the pieces of a body without its gzip coding (all members), within the size limit.
 
     `error` is set after the last piece.
     """
@@ -91,8 +92,8 @@ class _DecompressedBody:
         return pieces_of(self._body[:MAX_SITEMAP_BYTES])
 
     def _inflated(self) -> Iterator[bytes]:
-        """Decompress in small slices: the decompressor copies the data after the end of a member, so only a slice is
-        copied and not the whole file.
+        """Decompress in small slices. The decompressor copies the data after the end of a member, so it copies only a
+        slice and not the rest of the file.
         """
         room, members, at, left = MAX_SITEMAP_BYTES, 1, 0, b""
         member = zlib.decompressobj(wbits=31)
@@ -124,7 +125,7 @@ class _DecompressedBody:
 
 
 def _read_lines(pieces: Iterable[bytes]) -> SitemapFile:
-    """Read the text form: one URL per line. Other text that is not XML contains no URLs."""
+    """Read the text form: one URL per line. Text of any other form contains no URLs."""
     pages: list[tuple[str, float | None]] = []
     with suppress(StopReading):
         for line in _lines(pieces):

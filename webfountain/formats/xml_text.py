@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 MAX_ELEMENTS: Final = 1_000_000
-"""Four times the number of elements in a full sitemap; further elements are not read."""
+"""Maximum number of elements that are read: four times the number in a full sitemap."""
 PIECE_BYTES: Final = 65_536
 _MAX_MENDED: Final = 1_000_000
 _REFERENCE_CHARS: Final = 64
@@ -93,7 +93,7 @@ def read_into(target: Any, pieces: Iterable[bytes], *, charset: str | None) -> N
 
 
 def _feed(target: Any, texts: Iterable[str]) -> None:
-    from lxml import etree  # noqa: PLC0415  no crawl without feeds should pay for it
+    from lxml import etree  # noqa: PLC0415  a crawl without feeds does not need it
 
     parser = etree.XMLParser(
         target=target,
@@ -113,8 +113,8 @@ def _feed(target: Any, texts: Iterable[str]) -> None:
 
 
 def _decoded(pieces: Iterable[bytes], charset: str | None) -> Iterator[str]:
-    """Yield the document as text in pieces that start at a ``<`` if there is one, so that no reference and no
-    declaration is split.
+    """Yield the document as text. Each piece starts at a ``<``, if there is one, so that no reference or declaration is
+    split.
     """
     decoder, carry = None, ""
     for piece in pieces:
@@ -134,8 +134,8 @@ def _decoded(pieces: Iterable[bytes], charset: str | None) -> Iterator[str]:
 
 
 def _joined(run: re.Match[str]) -> str:
-    """Return the characters for a run of numeric references to surrogates; references that are not surrogates stay as
-    they are.
+    """Return the characters for a run of numeric references to surrogates. References to other characters are not
+    changed.
     """
     units = (int(found[1], 16) if found[1] else int(found[2]) for found in _NUMBER.finditer(run[0]))
     return "".join(map(chr, units)).encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
@@ -149,11 +149,11 @@ class XmlText(NamedTuple):
 
 
 def xml_text(body: bytes, charset: str | None, *, most: int) -> XmlText:
-    """Return the character data of a document, its runs joined with blanks, at most about `most` characters.
+    """Return the character data of a document, with the runs joined by blanks, at most about `most` characters.
 
-    The first title element is the title. Broken XML is read as far as possible, and a body that is not XML at all is
-    plain text. The document's own entities are expanded, external ones are dropped; a "billion laughs" attack ends at
-    `most` characters.
+    The first title element is the title. Broken XML is read as far as possible, and a body that is not XML at all
+    counts as plain text. The document's own entities are expanded, external ones are dropped; so a "billion laughs"
+    attack ends at `most` characters.
     """
     found = _Text(most)
     with suppress(StopReading):
@@ -164,7 +164,7 @@ def xml_text(body: bytes, charset: str | None, *, most: int) -> XmlText:
 
 
 class _Text:
-    """Parser target that collects character data in runs; every tag, comment or processing instruction ends a run."""
+    """Parser target that collects character data in runs. Every tag, comment or processing instruction ends a run."""
 
     def __init__(self, most: int) -> None:
         self.elements = 0
