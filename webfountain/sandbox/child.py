@@ -27,7 +27,7 @@ __all__ = ["FRAME", "LARGE_BYTES", "JobResult", "ReadJob", "main"]
 
 FRAME: Final = struct.Struct("<II")
 LARGE_BYTES: Final = 96_000_000
-"""A child that has more resident memory than this after a job ends, and another one replaces it."""
+"""A child that has more resident memory than this after a job terminates, and another child replaces it."""
 
 
 class ReadJob(msgspec.Struct, frozen=True, array_like=True):
@@ -47,7 +47,7 @@ class ReadJob(msgspec.Struct, frozen=True, array_like=True):
 
 
 class JobResult(msgspec.Struct, frozen=True, array_like=True):
-    """One of three results, or the error. After a result with `last` set, the child ends."""
+    """One of three results, or the error. After a result with `last` set, the child terminates."""
 
     document: Document | None = None
     sitemap: SitemapFile | None = None
@@ -83,7 +83,7 @@ def main() -> None:
 
 
 def _own_pipes() -> tuple[BinaryIO, BinaryIO]:
-    """Return the pipes of jobs and answers, which nothing else can reach: a project's extractor may print, or read
+    """Return the pipes of jobs and answers. No other code can reach them, even if a project's extractor prints or reads
     standard input.
     """
     jobs, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")

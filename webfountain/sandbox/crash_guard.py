@@ -1,11 +1,11 @@
 """Remember which pages were being examined when the process died, so that one page cannot crash every crawl.
 
 Place in the walk: around the examination of each page of our own collection. A page that crashes the process is not
-settled, so it comes back at the next start, among the first. So the pages under examination are written to a small
-memory-mapped file, which the kernel keeps when the process is killed. The pages that it contains at the next start are
-suspects. If several pages were examined at the same time, it is unknown which one was the cause; only a death with a
-single page counts. A suspect is examined last and alone, so its next death counts. A suspect that is examined without
-a crash is no longer a suspect. After three deaths a page counts as failed.
+settled, so it is among the first pages of the next start, and may crash that one too. To prevent this, the pages under
+examination are written to a small memory-mapped file, which the kernel keeps when the process is killed. The pages that
+it contains at the next start are suspects. If several pages were examined at the same time, it is unknown which one was
+the cause, so only a death with a single page counts. A suspect is examined last and alone, so its next death counts. A
+suspect that is examined without a crash is no longer a suspect. After three deaths a page counts as failed.
 
 Child processes protect from hostile bodies; this module protects from unforeseen causes, such as a machine that runs
 out of memory.
@@ -40,12 +40,12 @@ _LENGTH: Final = struct.Struct("<I")
 
 
 class CrashSuspects:
-    """The pages under examination now, and those at the last death. Any thread may examine pages; only one process at
-    a time.
+    """The pages that are under examination now, and those that were at the last death. Any thread may examine pages,
+    but only one process at a time may use the files.
 
     Parameters
     ----------
-    folder : of the two files, beside the store; None: nothing is remembered
+    folder : the folder of the two files, beside the store; None: nothing is remembered
     """
 
     def __init__(self, folder: Path | None) -> None:
@@ -84,8 +84,8 @@ class CrashSuspects:
 
     @contextmanager
     def examining(self, url: str) -> Iterator[None]:
-        """Mark a page as under examination. Wait first if the page must be alone: a suspect waits until no other page
-        is examined.
+        """Mark a page as under examination while the block runs. A suspect must be alone, so first wait until no other
+        page is under examination.
         """
         suspect = url in self._deaths
         with self._turn:
@@ -99,7 +99,7 @@ class CrashSuspects:
         try:
             yield
         finally:
-            # Also after an exception, which is not a death.
+            # This also runs after an exception, which is not a death.
             with self._turn:
                 self._clear(slot)
                 self._examined -= 1
@@ -114,7 +114,7 @@ class CrashSuspects:
     ) -> tuple[list[Lease], list[Lease], list[Lease]]:
         """Return those leases of one site, from both queues, that may be fetched now, and those to release.
 
-        Suspects are released, and so leased again later, until their site has only suspects left.
+        Suspects are released, and leased again later, until their site has only suspects left.
         """
         others = [[each for each in leases if each.record.url not in self._deaths] for leases in (never, recrawl)]
         if not self._deaths or not any(others):

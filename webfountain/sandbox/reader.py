@@ -1,18 +1,18 @@
 """The parser of hostile bodies: child processes with limits.
 
 Life of a job: a thread that has a body to parse uses its own child process. The child starts with the first body and
-parses many. It receives the body through a pipe. Before reading it, it limits itself: its address space by
-`setrlimit`, its CPU time by a timer whose signal ends it, even inside the parser's C code. The result comes back as a
-`formats.document.Document` or a `SitemapFile`. If the child ends instead, the job gets an error word that says how it
-ended, and the next job starts another child. A child also ends when its parent ends, when a job left it large, and at
-once when the crawl stops. One thread is for large bodies, so only one of them is in memory at a time. Two threads are
-for the others, which therefore never wait behind large ones.
+parses many. It receives the body through a pipe. Before it reads the body, the child limits its own address space by
+`setrlimit`, and its CPU time by a timer whose signal ends the child, even inside the parser's C code. The result comes
+back as a `formats.document.Document` or a `SitemapFile`. If the child ends instead, the job gets an error word that
+says how it ended, and the next job starts another child. A child also ends when its parent ends, when a job left it
+large, and at once when the crawl stops. One thread reads large bodies, so only one large body is in memory at a time.
+Two threads read all other bodies, which therefore never wait behind large ones.
 
 Place in the walk: between the examiner and the formats. Reading blocks, so it must run in a thread; `run` provides
-some. ``python -m webfountain.sandbox`` is the child. It reads frames from standard input: the sizes of job and body as
-two uint32, a `ReadJob` as msgpack, the body. It writes the size of the answer and a `JobResult` as msgpack. It imports
-only the package `formats`. Systems that do not enforce RLIMIT_AS (macOS) limit the memory of a child only through its
-CPU time.
+some. ``python -m webfountain.sandbox`` is the child. The child reads frames from standard input: the sizes of job and
+body as two uint32, a `ReadJob` as msgpack, the body. It writes the size of the answer and a `JobResult` as msgpack. It
+imports only the package `formats`. Systems that do not enforce RLIMIT_AS (macOS) limit the memory of a child only
+through its CPU time.
 """
 
 from __future__ import annotations
@@ -53,20 +53,21 @@ logger = logging.getLogger(__name__)
 _T = TypeVar("_T")
 
 CPU_S: Final = 2.0
-"""Largest CPU time for one body, in seconds."""
+"""Maximum CPU time for one body, in seconds."""
 MEMORY_BYTES: Final = 256_000_000
-"""Largest memory for parsing one body, without the body itself; small bodies get less (`_memory_for`)."""
+"""Maximum memory for parsing one body, not counting the body itself. Small bodies get less (`_memory_for`)."""
 _MEMORY_AT_LEAST: Final = 96_000_000
 _MEMORY_PER_BYTE: Final = 24
-"""A tree that consists of three-letter tags takes 40 bytes per byte of the body, an ordinary page 5."""
+"""Bytes of memory that a job gets for each byte of its body. A tree of only three-letter tags takes 40 per byte, an
+ordinary page 5."""
 _WALL_S: Final = 60.0
 """Time after which a child that neither answers nor uses CPU time is killed."""
 _LARGE_BYTES: Final = 1_000_000
 _SMALL_SITEMAP_BYTES: Final = 65_536
 _THREADS: Final = 2
 _TRIES: Final = 3
-"""Number of children that must die on a body before the body counts as the cause: children are also killed from
-outside.
+"""Number of children that must die on a body before the body counts as the cause. One death proves little, because
+children are also killed from outside.
 """
 _ROOT: Final = Path(__file__).resolve().parents[2]
 
@@ -133,7 +134,7 @@ class FencedReader:
 
     @staticmethod
     def lane_of(size: int) -> str:
-        """Return which of the LANES reads a body of about `size` bytes."""
+        """Return the name of the lane that reads a body of about `size` bytes."""
         return "large" if size > _LARGE_BYTES else "others"
 
     async def run(self, function: Callable[[], _T], *, size: int) -> _T:
@@ -213,7 +214,7 @@ class _Child:
         return pipe
 
     def ask(self, job: ReadJob, body: bytes) -> JobResult:
-        """Return the child's answer; if the child ends instead, return the reason as its last answer."""
+        """Return the child's answer. If the child ends without one, return the reason as its last answer."""
         packed = msgspec.msgpack.encode(job)
         with self._asking:
             return self._asked(packed, body)
@@ -234,7 +235,7 @@ class _Child:
         return answer
 
     def kill(self) -> None:
-        """Kill the child now. A caller that waits for its answer gets one."""
+        """Kill the child now. A caller that waits for the child's answer gets an error as the answer."""
         self._process.kill()
 
     def clear(self) -> None:
