@@ -29,7 +29,8 @@ _STALE_SHARE: Final = 0.5
 
 
 class Follower:
-    """Keeps one index up to date with one store. `unreadable` is called for each copy that cannot be read."""
+    """Follower that keeps one index up to date with one store. `unreadable` is called for each copy that cannot be
+    read."""
 
     def __init__(
         self, store: FrontierStore, copies: Pages, index: SearchIndex, *, unreadable: Callable[[RepositoryError], None]
@@ -41,15 +42,15 @@ class Follower:
         self._tried: tuple[str | None, str] | None = None
 
     def catch_up(self) -> int:
-        """Index everything that is new, and return the number of pages. If its cursor is no longer valid, start again
-        with the whole list."""
+        """Index everything that is new, and return the number of pages. If the index's cursor is no longer valid, start
+        again with the whole list."""
         before = self._index.state()
         if before.stale > 1000 + before.pages * _STALE_SHARE:
             self._index.clear()
         place = self._index.state().cursor, self._store.changes.end()
         if place == self._tried:
             self._index.shrink()
-            return 0  # nothing is new, or only copies that cannot be read
+            return 0  # nothing is new, or all new copies are unreadable
         try:
             done = self._follow(place[0])
         except CursorLost:
@@ -87,9 +88,9 @@ class Follower:
 
 
 def behind(store: FrontierStore, cursor: str | None) -> int | None:
-    """Return the number of change-log entries that an index does not contain yet, at most MAX_COUNTED.
+    """Return the number of change-log entries, at most MAX_COUNTED, that an index does not contain yet.
 
-    Return None while the whole list is being indexed, or if that must start again.
+    Return None while the whole list is being indexed, or if it must be indexed again.
     """
     if cursor is None or is_list_cursor(cursor):
         return None

@@ -1,6 +1,6 @@
 """The index: an SQLite file with the words of each held page in FTS5, and the cursor of the last indexed text.
 
-Texts themselves are not stored, so the index is smaller than they are. A page that changed gets a new number; the
+The texts themselves are not stored, so the index is smaller than the texts. A page that changed gets a new number; the
 words under its old number match no page, and are removed when the index is built again (`stale`). One process writes
 the file; many may read it.
 """
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
 __all__ = ["MAX_TEXT", "FoundPage", "IndexedText", "SearchFilter", "SearchIndex", "SearchState"]
 
 MAX_TEXT: Final = 1_000_000
-"""Number of characters of a text that are indexed."""
+"""Maximum number of characters of a text that are indexed."""
 MAX_FOUND: Final = 100
 _RANKED: Final = 5_000
-"""Number of newest pages among which the best are chosen, for words that occur in more pages."""
+"""If a word occurs in more pages than this, the best are chosen among this number of the newest ones."""
 _FORMAT: Final = 3
 _BUSY_S: Final = 30.0
 _FREE_SHARE: Final = 0.02
-"""Share of free pages above which the file is made shorter."""
+"""Share of free database pages above which the file is made shorter."""
 _FREED: Final = 1000
-"""Maximum number of free pages that one call removes: 4 MB."""
+"""Maximum number of free database pages that one call removes: 4 MB."""
 _NEWEST: Final = "SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT ?"
 _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS state (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
@@ -47,7 +47,8 @@ CREATE TABLE IF NOT EXISTS pages (
 CREATE VIRTUAL TABLE IF NOT EXISTS words
     USING fts5(text, title, place, content='', tokenize="unicode61 remove_diacritics 2");
 """
-"""FTS5 spends two more bytes on each different word of a page outside the first column, so the text comes first."""
+"""The text is the first column, because FTS5 takes two more bytes for each distinct word that a page has in another
+column."""
 
 
 class IndexedText(NamedTuple):
@@ -70,7 +71,7 @@ class SearchFilter(msgspec.Struct, frozen=True):
 
 
 class FoundPage(msgspec.Struct, frozen=True):
-    """A page that a search found, the best first."""
+    """A page that a search found."""
 
     url: str
     title: str | None
@@ -111,13 +112,13 @@ class SearchIndex:
             self._put("cursor", cursor)
 
     def begin_round(self) -> None:
-        """Start the whole list again. Pages that it does not contain again are removed at its end (`end_round`)."""
+        """Start the whole list again. At its end, `end_round` removes the pages that this pass did not contain."""
         with self._step():
             self._put("round", str(self._number("round") + 1))
             self._base.execute("DELETE FROM state WHERE name = 'cursor'")
 
     def end_round(self) -> None:
-        """Remove the pages that the whole list did not contain again."""
+        """Remove the pages that the pass over the whole list, since `begin_round`, did not contain."""
         with self._step():
             self._base.execute("DELETE FROM pages WHERE round < ?", (self._number("round"),))
 
@@ -129,7 +130,8 @@ class SearchIndex:
             self._base.execute("DELETE FROM state WHERE name IN ('cursor', 'inserted')")
 
     def shrink(self) -> bool:
-        """Remove free pages from the file, if merges of the index have left many. Return False if there are few."""
+        """Remove free database pages from the file, if merges of the index have left many. Return False if there are
+        few."""
         free, pages = (self._base.execute(f"PRAGMA {name}").fetchone()[0] for name in ("freelist_count", "page_count"))
         if free <= pages * _FREE_SHARE:
             return False
@@ -195,11 +197,11 @@ class SearchIndex:
         return SearchState(self._text("cursor"), pages, max(self._number("inserted") - pages, 0))
 
     def urls(self) -> Iterator[tuple[str, str | None, float | None]]:
-        """Yield URL, title and time of each page, in order of URL. It sorts all of them."""
+        """Yield URL, title and time of each page, in order of URL. This sorts all pages."""
         yield from self._base.execute("SELECT url, title, fetched FROM pages ORDER BY url")
 
     def _first_ranked(self, match: str) -> int:
-        """Return the number from which pages are ranked: those of the newest `_RANKED` matches."""
+        """Return the lowest page number that is ranked: only the newest `_RANKED` matches are."""
         found = self._base.execute(
             "SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT 1 OFFSET ?", (match, _RANKED)
         ).fetchone()
@@ -225,7 +227,7 @@ class SearchIndex:
                 base.execute("PRAGMA auto_vacuum = INCREMENTAL")
                 base.execute("PRAGMA journal_mode = WAL")
                 base.execute("PRAGMA synchronous = NORMAL")
-                if 0 < found < _FORMAT:  # nothing in it is lost: it is built again from the copies
+                if 0 < found < _FORMAT:  # an older format; nothing is lost, because it is built again from the copies
                     base.executescript("DROP TABLE words; DROP TABLE pages; DROP TABLE state; VACUUM;")
                 base.executescript(_SCHEMA)
                 base.execute(f"PRAGMA user_version = {_FORMAT}")
@@ -265,7 +267,7 @@ def _scoped(query: str, wanted: SearchFilter) -> str:
 
 
 def _key(url: str) -> int:
-    """Return the number by which a page is found: half as long as a second copy of its URL."""
+    """Return the number by which a page is found. It takes half the space of a second copy of the URL."""
     return int.from_bytes(xxhash.xxh3_64_digest(url.encode("utf-8", "replace")), "big", signed=True)
 
 

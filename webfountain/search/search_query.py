@@ -1,7 +1,7 @@
-"""Convert what a person types to a query of SQLite's FTS5.
+"""Convert the text that a person types into a query of SQLite's FTS5.
 
-All words must occur; "words in quotes" must occur in this order; -word must not occur; word* stands for all words with
-this beginning.
+All words must occur; "words in quotes" must occur in this order; the word after a minus sign (-word) must not occur;
+word* stands for all words that begin with "word".
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ def fts_query(text: str) -> str:
 
 
 def ranking_query(text: str) -> str | None:
-    """Return the FTS5 query of all words that must occur, if the text has a phrase of several. None for others.
+    """Return an FTS5 query of all single words that must occur, if the text has a phrase of several words; else None.
 
-    To weigh a phrase, FTS5 counts it in the whole index. Its words are counted without their places.
+    It is used for ranking, because it is cheaper: to weigh a phrase, FTS5 would have to count it in the whole index.
     """
     found = list[str]()
     has_phrase = False
@@ -56,7 +56,7 @@ def ranking_query(text: str) -> str | None:
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words that must occur, in lower case, to mark them in an excerpt."""
+    """Return the words that must occur, in lower case. They are marked in excerpts."""
     found = [phrase or word for minus, phrase, word in _TERM.findall(text) if not minus]
     return [word.lower() for each in found for word in _WORD.findall(each)]
 
