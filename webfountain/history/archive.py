@@ -1,12 +1,13 @@
-"""The archive of samples: minutes for two days, hours for ninety days, days forever.
+"""The archive of samples. It keeps samples of minutes for two days, of hours for ninety days, of days forever.
 
 It is in the store's published values (`store.contract.Board`), so it survives restarts and moves with an export. A
 store without an archive begins one with the first sample. A value is a *chunk*: the minutes of an hour, the hours of a
 day, or the days of a year. Each chunk of minutes or hours reuses one of a fixed number of names, so their total size
 is bounded. The days of a year add about 75 kB.
 
-The archive needs one write a minute, and more at the end of an hour or a day. It then first condenses the ended span,
-begins the new chunk, and updates the *head*. After a kill in between, the step is repeated, which changes nothing.
+The archive needs one write a minute, and more at the end of an hour or a day. At that point it condenses the ended
+span, begins the new chunk, and updates the *head*. After a kill during this step, the step is repeated, which changes
+nothing that was already done.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ _HEAD: Final = "history/head"
 
 
 class _Chunk(msgspec.Struct, frozen=True, array_like=True):
-    """The samples of one span. `number` identifies the span, because spans share names in a ring."""
+    """The samples of one span. `number` identifies the span, because names are reused for later spans."""
 
     number: int
     samples: list[HistorySample]
@@ -55,7 +56,7 @@ class _Head(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Archive:
-    """Reads and writes the samples of one store. Only one process writes at a time (`recorder`)."""
+    """The stored samples of one store. Only one process writes at a time (`recorder`)."""
 
     def __init__(self, board: Board) -> None:
         self._board = board
@@ -63,7 +64,7 @@ class Archive:
     def add(self, sample: HistorySample) -> None:
         """Store the sample of a minute. Merge it with an existing sample of the same minute.
 
-        A sample of an hour before the last hour is dropped: the clock was set back.
+        A sample of an hour before the last hour is dropped, because the clock must have been set back.
         """
         hour, head = int(sample.at) // HOUR_S, self._head()
         if head is not None and hour < head.hour:
@@ -76,8 +77,8 @@ class Archive:
             self._board.put_value(_HEAD, msgspec.msgpack.encode(_Head(hour, first_day)))
 
     def read(self, step: Step, *, since: float, until: float) -> list[HistorySample]:
-        """Return the samples that begin in a time span, in order. The current hour and day are included as they are
-        now.
+        """Return the samples that begin in a time span, in order. The current hour and day are included, although
+        incomplete.
 
         The cost is one read of the store for each stored hour, day or year in the span.
         """

@@ -41,8 +41,7 @@ _COUNTERS: Final[Mapping[str, tuple[str, str]]] = {
     "controller": ("plans", "event"),
     "sequencer": ("queued_fetches", "queue"),
 }
-"""Stats and their families: the part of a stat's name before "/" -> its counter, and the label for the part after
-it.
+"""Part of a stat's name before "/" -> its counter, and the label whose value is the part after "/".
 """
 _ALONE: Final[Mapping[str, str]] = {
     "fetch/started": "fetches_started",
@@ -224,7 +223,7 @@ def _family_of(stat: str) -> tuple[str, str | None, str]:
 
 
 def _sentence(stat: str) -> str:
-    """Return a sentence that describes what a family counts."""
+    """Return a sentence that says what a family counts."""
     room = stat.rpartition("/")[0]
     found = STATS.get(f"{room}/*") or STATS.get(stat)
     if room in _COUNTERS:

@@ -30,7 +30,7 @@ MAX_SITES: Final = 200
 WaitReason = Literal[
     "in flight", "polite", "back-off", "robots.txt", "no robots.txt", "address", "barred", "leasing", "not due", "ready"
 ]
-"""Reason why the crawl requests no page from an active site at this time."""
+"""Reasons why the crawl requests no page from an active site at this time."""
 
 
 class LiveSite(msgspec.Struct, frozen=True):
@@ -68,9 +68,9 @@ class LiveSnapshot(msgspec.Struct, frozen=True):
     fetched: int
     """Settled fetches since the process began."""
     pages_per_second: float
-    """Rate over the last ten seconds."""
+    """Mean rate over the last ten seconds."""
     limit: str
-    """Current limit of the rate, in words."""
+    """What limits the rate now, in words."""
     pages: dict[str, int]
     """Known URLs of the whole store by state."""
     sites: int
@@ -115,7 +115,7 @@ def live_site(name: str, found: SiteStatistics, *, at: float) -> LiveSite:
 
 
 def _reason(found: SiteStatistics, at: float) -> tuple[WaitReason, float | None]:
-    """Return the first reason that applies, in the order in which a fetch meets them."""
+    """Return the first reason that applies; the reasons are checked in the order in which they can stop a fetch."""
     rests = found.opens_at > at
     reasons: tuple[tuple[bool, WaitReason, float | None], ...] = (
         (bool(found.under_way), "in flight", None),

@@ -31,8 +31,8 @@ logger = logging.getLogger(__name__)
 _T = TypeVar("_T")
 
 FIRST_RECORD_S: Final = 10.0
-"""Time of the first sample after the start, s. A short crawl therefore has a history too. Later samples follow every
-minute.
+"""Time from the start to the first sample, s. It is short, so that a short crawl has a history too. Later samples
+follow every minute.
 """
 
 
@@ -43,7 +43,8 @@ class WithStore(Protocol):
 
 
 class RecordLoop:
-    """Records one crawl. `folder` is the folder of its store, or None for a store on a server or in memory."""
+    """The recording loop of one crawl. `folder` is the folder of its store, or None for a store on a server or in
+    memory."""
 
     def __init__(
         self,
@@ -98,7 +99,7 @@ class RecordLoop:
 
 
 class _Outages:
-    """The times in which something about the crawl cannot be stored. The crawl continues meanwhile."""
+    """The outages of one kind of record: times in which it cannot be stored. The crawl continues meanwhile."""
 
     def __init__(self, what: str) -> None:
         self._what = what
@@ -106,7 +107,7 @@ class _Outages:
 
     @contextmanager
     def reported(self) -> Iterator[None]:
-        """During the block, log the first error of an outage, and its end."""
+        """Log the first error that the block raises in an outage, and the end of the outage."""
         try:
             yield
         except (WebfountainError, OSError) as error:

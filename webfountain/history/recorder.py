@@ -1,4 +1,4 @@
-"""The recorder, which describes a crawl every two seconds and once a minute.
+"""The recorder: it describes a crawl in a snapshot every two seconds and in a sample once a minute.
 
 It is not part of the walk. The loop calls `snapshot` and passes the result to a thread that stores it for readers. A
 thread that may use the store calls `record`. The recorder changes nothing in the crawl. If several processes share a
@@ -41,7 +41,7 @@ _WINDOW_S: Final = 10.0
 
 
 class ObservedCrawl(Protocol):
-    """Interface of a frontier for the recorder."""
+    """The part of a frontier that the recorder uses."""
 
     owner: str
     sites: ActiveList
@@ -51,7 +51,7 @@ class ObservedCrawl(Protocol):
         ...
 
     def limit(self) -> str:
-        """Return the current limit of the rate, in words."""
+        """Return what limits the rate now, in words."""
         ...
 
     @property
@@ -66,7 +66,8 @@ class ObservedCrawl(Protocol):
 
 
 class Recorder:
-    """Records one process. `now` is the crawl's clock. `sizes` returns the bytes of store and repository, or None."""
+    """The recorder of one process. `now` is the crawl's clock. `sizes` returns the bytes of store and repository, or
+    None."""
 
     def __init__(
         self,
@@ -83,7 +84,7 @@ class Recorder:
         self._began = self._last_snapshot = self._recorded_at = now()
         self._rates: deque[tuple[float, int]] = deque([(self._began, 0)])
         self._limits: Counter[str] = Counter()
-        self._counted: dict[str, dict[str, float]] = {crawl.owner: {}}  # by process, at the last record
+        self._counted: dict[str, dict[str, float]] = {crawl.owner: {}}  # counts by process, at the last record
         self._keeps = False
 
     def snapshot(self, *, lag_s: float = 0.0) -> LiveSnapshot:
@@ -142,7 +143,8 @@ class Recorder:
         return sample
 
     def _claim(self, claims: Claims, at: float) -> bool:
-        """Return whether this process keeps the history. A new keeper counts the other processes from now on."""
+        """Return whether this process keeps the history. A new keeper adds up what the other processes count from now
+        on."""
         [claim] = claims.claim([KEEPER], owner=self._crawl.owner, until=at + _KEEPER_S, at=at)
         keeps, self._keeps = claim.owner == self._crawl.owner, self._keeps
         if keeps and not self._keeps:

@@ -21,7 +21,7 @@ __all__ = ["MAX_WORDS", "OUTCOMES", "HistorySample", "bounded", "outcome_counts"
 OUTCOMES: Final[tuple[OutcomeKind, ...]] = get_args(OutcomeKind)
 """Order of `HistorySample.outcomes`. Add a new kind at the end."""
 MAX_WORDS: Final = 32
-"""Maximum number of distinct error words or rate limits in a sample. The rest counts as `other`."""
+"""Maximum number of different error words, and of different rate limits, in a sample. The rest counts as `other`."""
 _OTHER: Final = "other"
 _T = TypeVar("_T")
 
@@ -34,7 +34,7 @@ class HistorySample(msgspec.Struct, frozen=True, array_like=True, gc=False):
     seconds: float
     """Time that a crawl was running in this span, s."""
     pages: tuple[int, ...] = ()
-    """Known URLs by state, in the order of `records.STATES`, at the end."""
+    """Known URLs by state at the end of the span, in the order of `records.STATES`."""
     sites: int = 0
     active_sites: int = 0
     outcomes: tuple[int, ...] = ()
@@ -51,9 +51,9 @@ class HistorySample(msgspec.Struct, frozen=True, array_like=True, gc=False):
     freshness_low: float | None = None
     freshness_high: float | None = None
     price: float | None = None
-    """Obsolete time that a fetch of a known page had to save at the end, s."""
+    """Obsolete time that, at the end of the span, a fetch of a known page had to save, s."""
     limits: dict[str, float] = {}
-    """Limit of the rate, in words -> time in force, s."""
+    """What limited the rate, in words -> how long it did, s."""
     store_bytes: int | None = None
     repository_bytes: int | None = None
     ants: int = 1

@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 __all__ = ["folder_bytes"]
 
 MAX_FILES: Final = 100_000
-"""Maximum number of files in a measured folder. More would take too long once a minute."""
+"""Maximum number of files in a measured folder. It would take too long to measure more of them once a minute."""
 _DEPTH: Final = 2
-"""Levels of folders below it that are counted."""
+"""Levels of folders below a measured folder that are counted."""
 
 
 def folder_bytes(folder: Path) -> int | None:
