@@ -63,8 +63,8 @@ __all__ = [
 
 MAX_LIMIT = 200
 MAX_POLICY = 200_000
-"""Number of characters of a policy file that the service checks. Each of its patterns costs about 0.3 ms of CPU, in the
-thread of the store; a longer file is checked by the command `policy check`."""
+"""Length of the largest policy file that the service checks, characters. Each pattern in a file costs about 0.3 ms of
+CPU in the thread of the store. The command `policy check` checks longer files."""
 Limit = Annotated[int, Meta(ge=1, le=MAX_LIMIT, description="Maximum number of rows in this part.")]
 Url = Annotated[str, Meta(min_length=1, max_length=8000, description="A URL; the service uses its canonical form.")]
 Site = Annotated[str, Meta(min_length=1, max_length=2000, description="scheme://host[:port]")]
@@ -94,14 +94,15 @@ class SitesQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Query for a list of sites."""
 
     sort: SiteOrder = "name"
-    """Order of the list: most pages, most failed pages, latest change or first due time first."""
+    """Order of the list: by name, or with the most pages, the most failed pages, the latest change or the earliest due
+    time first."""
     after: Annotated[str, Meta(max_length=2100, description="`next` of the part before; by name: a site.")] = ""
     limit: Limit = 100
 
 
 class SitesPart(msgspec.Struct, frozen=True):
-    """One part of the list of sites, in its order. A site whose place changes meanwhile may be in two parts or in
-    none."""
+    """One part of the sorted list of sites. A site that changes its place between two requests may be in two parts or
+    in none."""
 
     items: list[SiteAnswer]
     next: str | None
@@ -206,7 +207,7 @@ class TextsPart(msgspec.Struct, frozen=True):
 
     items: list[TextAnswer]
     next: str | None
-    """Value of `since` for the next part. If `items` is empty, nothing more exists now."""
+    """Value of `since` for the next part. If `items` is empty, there are no more texts at the moment."""
 
 
 class ChangesQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -287,7 +288,7 @@ class ForgetBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class BlocksPart(msgspec.Struct, frozen=True):
-    """The present blocks, sorted by prefix."""
+    """The blocks in force, sorted by prefix."""
 
     items: list[BlockAnswer]
 
@@ -326,7 +327,8 @@ class HealthAnswer(msgspec.Struct, frozen=True):
 
 
 class ReadyAnswer(msgspec.Struct, frozen=True):
-    """State of the service: whether a store can be read, and the problems of the stores that cannot."""
+    """State of the service: whether at least one store can be read, and the problem of each store that cannot be
+    read."""
 
     ready: bool
     stores: list[CollectionEntry]

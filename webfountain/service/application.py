@@ -39,11 +39,11 @@ __all__ = ["MAX_BODY", "Service", "figures_of"]
 MAX_BODY: Final = 1_000_000
 """Maximum size of a request body, bytes."""
 _RECENT_S: Final = 3600.0
-"""Maximum age of a sample whose disk sizes are reported, s."""
+"""Disk sizes are reported from a sample only if the sample is at most this old, s."""
 
 
 class Service:
-    """The stores by name, behind a guard."""
+    """The service: its stores by name, and the guard that checks each request."""
 
     def __init__(self, stores: Mapping[str, ServedStore], settings: ServeSettings, roles: Roles) -> None:
         self._stores = stores
@@ -187,7 +187,7 @@ class Service:
 
 
 def figures_of(collection: StoredCollection, name: str) -> Figures:
-    """Return the figures of a collection for a scrape, under a name."""
+    """Return the figures of a collection for a Prometheus scrape, labelled with its `name` in the service."""
     status = collection.status()
     samples = collection.history(since=status.at - _RECENT_S)
     return Figures(

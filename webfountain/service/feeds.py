@@ -1,4 +1,5 @@
-"""The feeds: the change log and the live snapshots, by poll or as server-sent events. Viewers share what is read."""
+"""The feeds: the change log and the live snapshots, by poll or as server-sent events. All viewers share one read of the
+store."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["changes", "live"]
 
 _STREAM_WAIT_S: Final = 5.0
-"""Maximum wait of a stream for news, s. It then checks whether a comment is due."""
+"""Longest time that a stream waits for news, s. Then the stream checks whether it must send a comment."""
 
 
 async def changes(call: Call) -> object:

@@ -1,7 +1,8 @@
 """Checks of each request before its operation runs.
 
-A page of another site must not act in the name of its reader (Origin). A foreign host name must not lead to the service
-(Host, DNS rebinding). A client may only do what its role allows. Each answer forbids the browser to run anything.
+A web page of another site must not act in the name of the person who views it (Origin). A foreign host name must not
+lead to the service (Host, DNS rebinding). A client may only do what its role allows. Each answer forbids the browser to
+run anything.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ SECURITY_HEADERS: Final = {
 
 
 class Guard:
-    """Decides by the request's address, headers and role."""
+    """Guard that accepts or refuses a request by its address, headers and role."""
 
     def __init__(self, settings: ServeSettings, roles: Roles) -> None:
         self._hosts = {host.lower() for host in settings.hosts}
@@ -44,12 +45,13 @@ class Guard:
         self._roles = roles
 
     def check(self, request: web.Request, role: Role | None) -> None:
-        """Accept a request that has at least the role `role`. None accepts every client.
+        """Accept a request whose client has at least the role `role`. If `role` is None, accept every client.
 
         Raises
         ------
         ProblemError
-            421 for a foreign host name, 403 for a foreign page or too small a role, 401 without a token.
+            with status 421 for a foreign host name, 403 for a foreign page or an insufficient role, 401 for a missing
+            token.
         """
         self._check_host(request)
         self._check_origin(request)
@@ -152,7 +154,7 @@ def _is_unix(request: web.Request) -> bool:
 def _is_loopback(request: web.Request) -> bool:
     """Return whether the request arrived at a loopback address.
 
-    Requests through a local proxy arrive there too. Such a service must therefore require tokens.
+    Requests through a local proxy arrive there too, so a service behind a proxy must require tokens.
     """
     socket = None if request.transport is None else request.transport.get_extra_info("sockname")
     return isinstance(socket, tuple) and ipaddress.ip_address(socket[0]).is_loopback
@@ -162,7 +164,7 @@ def _host_name(host: str) -> str | None:
     """Return the name in a Host header without its port, or None if the header is invalid."""
     try:
         parts = urlsplit(f"//{host}")
-        parts.port  # noqa: B018  (checked by being asked)
+        parts.port  # noqa: B018  (reading the port checks it)
     except ValueError:
         return None
     return None if not host or parts.path or parts.username is not None else parts.hostname

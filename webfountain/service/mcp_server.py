@@ -87,7 +87,7 @@ class RoleGate:
         self._roles = roles
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Answer one request, or start and stop with the server."""
+        """Answer one request, or handle the start and the stop of the server."""
         if scope["type"] == "lifespan":
             await self._live(receive, send)
         elif (role := self._role(dict(scope.get("headers", ())))) is None:

@@ -1,4 +1,5 @@
-"""What REST and pages do alike with requests and responses: typed fields, bounded waiting, compression, ETags."""
+"""Functions for requests and responses that REST and the pages share: typed fields, bounded waiting, compression,
+ETags."""
 
 from __future__ import annotations
 

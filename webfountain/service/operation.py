@@ -1,7 +1,7 @@
 """An operation: a row of the table by which requests are routed, checked, answered and described.
 
-A *read* runs in the thread of its store. Other operations are coroutines that receive the call and create their own
-answer.
+A *read* runs in the thread of its store. Other operations are coroutines that receive the call and create the response
+themselves.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ _SHORTEST: Final = 16
 
 
 class Roles:
-    """The tokens and sessions of a service. `tokens` maps each token to its role; `clock` is monotonic seconds."""
+    """The tokens and sessions of a service. `tokens` maps each token to its role; `clock` returns monotonic seconds."""
 
     def __init__(
         self,

@@ -1,7 +1,8 @@
 """A served store, which opens when it is available, closes on failure and reopens automatically.
 
-All calls run in order in the one thread of the store, so a slow store delays no other store. After a failure it is
-tried again after some seconds, with growing pauses. If its folder is replaced, the store is reopened.
+All calls run in order in the one thread of the store, so a slow store delays no other store. After a failure the
+service tries to open the store again after some seconds, and the pauses grow. If its folder is replaced, the store is
+reopened.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ _LONGEST_RETRY_S: Final = 15.0
 
 
 class ServedStore:
-    """One store under its name. `clock` is monotonic seconds."""
+    """One store under its name. `clock` returns monotonic seconds."""
 
     def __init__(self, entry: StoreEntry, *, clock: Callable[[], float] = time.monotonic) -> None:
         self.name = entry.name
@@ -72,7 +73,7 @@ class ServedStore:
         WebfountainError
             from the function; StoreError and InputError if the store cannot be opened.
         ProblemError
-            when too many requests wait for it.
+            when too many requests wait for the store.
         """
         if self._waiting >= MAX_WAITING:
             raise ProblemError(503, "busy", f"too many requests wait for the store {self.name!r}", retry_after_s=2)

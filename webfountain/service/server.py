@@ -1,6 +1,6 @@
 """The server, which listens, reports its addresses, and runs until a signal ends it.
 
-It runs in an event loop of its own. Its load and its end affect no crawl.
+It runs in an event loop of its own, so neither its load nor its end affects a crawl.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 __all__ = ["serve", "serving"]
 
 HEADERS_S: Final = 30.0
-"""Time from a connection, or from the last answer on it, until the headers of a request must be complete, s. It also
-ends connections whose headers arrive slowly.
+"""Longest time from the start of a connection, or from the last answer on it, until the headers of the next request are
+complete, s. A connection whose headers arrive too slowly is ended.
 """
 _END_S: Final = 2.0
 """Time that open streams have to finish when the service ends, s."""
@@ -41,7 +41,8 @@ _END_S: Final = 2.0
 
 @contextlib.asynccontextmanager
 async def serving(settings: ServeSettings) -> AsyncIterator[list[str]]:
-    """Serve until the block ends, and yield the addresses. The first has a one-time login if a client may operate.
+    """Serve until the block ends, and yield the addresses. The first address contains a one-time login code if clients
+    may operate the crawl.
 
     Raises
     ------

@@ -1,10 +1,10 @@
-"""Settings of the service: from the command line and, where one is given, a TOML file.
+"""Settings of the service, from the command line and from a TOML file if one is given.
 
 ::
 
     listen = ["127.0.0.1:9411"]            # or a path: a Unix socket
     tokens = "tokens"                      # file of mode 0600: lines `operate TOKEN` or `read TOKEN`
-    hosts = ["crawl.example.org"] # host names under which a proxy passes requests on
+    hosts = ["crawl.example.org"] # host names under which a proxy receives requests
     base_path = "/crawl"
     forwarded = true                       # a proxy in front sets X-Forwarded-Proto and X-Forwarded-Host
     read_only = false
@@ -44,7 +44,7 @@ class StoreEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ServeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """All settings; see the module."""
+    """All settings. The docstring of this module shows an example."""
 
     stores: tuple[StoreEntry, ...] = ()
     listen: tuple[str, ...] = (DEFAULT_ADDRESS,)

@@ -1,4 +1,5 @@
-"""Streams of server-sent events, limited in number, with parts of a change log that are read and encoded once.
+"""Streams of server-sent events: their number is limited, and each part of a change log is read and encoded once for
+all.
 
 A stream is a series of chunks, each with one or more events. All streams at the same cursor of a change log share one
 chunk, so fifty of them cost about as much as one. A client that does not read is disconnected. Between events a comment
@@ -29,7 +30,7 @@ __all__ = ["MAX_STREAMS", "READ", "STREAMS", "ChangeFilter", "StreamParts", "Str
 READ: Final = 500
 """Number of entries in one read."""
 _PARTS: Final = 64
-"""Maximum number of encoded parts kept for other streams at the same cursor."""
+"""Maximum number of encoded parts that are kept for other streams with the same cursor."""
 MAX_STREAMS: Final = 200
 QUIET_S: Final = 15.0
 """A comment is sent after this time without an event, s."""
@@ -96,7 +97,7 @@ async def _write(response: web.StreamResponse, data: bytes) -> None:
 
 
 class ChangeFilter(NamedTuple):
-    """Filter of entries. An empty field accepts all."""
+    """Filter of change-log entries. An empty field accepts every entry."""
 
     site: str = ""
     prefix: str = ""
@@ -107,7 +108,8 @@ class ChangeFilter(NamedTuple):
 
     @classmethod
     def of(cls, site: str, prefix: str, verdicts: str, least: int = 0) -> ChangeFilter:
-        """Return a filter by verdicts that are separated by commas. Raise InputError for an invalid verdict."""
+        """Return a filter from query parameters; `verdicts` are separated by commas. Raise InputError for an invalid
+        verdict."""
         words = [word.strip() for word in verdicts.split(",") if word.strip()]
         for word in words:
             if not word.isalpha():

@@ -20,7 +20,7 @@ POLL_S: Final = 0.5
 
 
 class ChangeTail:
-    """The end of one change log. `end` fetches from the store the cursor after the newest entry."""
+    """The end of one change log. `end` is a function that returns the store's cursor after the newest entry."""
 
     def __init__(self, end: Callable[[], Awaitable[str]]) -> None:
         self._end = end
@@ -52,7 +52,7 @@ class ChangeTail:
             self._waiting -= 1
 
     async def _begin(self) -> None:
-        """Poll the store for all clients, unless that is done already."""
+        """Start the task that polls the store for all clients, unless it is running already."""
         async with self._beginning:
             if self._task is None or self._task.done():
                 self._raise_failure()
@@ -75,7 +75,7 @@ class ChangeTail:
                     self._last = end
                     self._wake()
         except Exception:
-            self._wake()  # the next client that waits raises it
+            self._wake()  # the next waiting client raises the error
             raise
 
     def _wake(self) -> None:
