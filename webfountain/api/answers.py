@@ -1,6 +1,6 @@
 """The answers of the Python API: one frozen class each, which the service sends as JSON.
 
-Times are UTC seconds, fractions allowed, or None. A later version adds new fields at the end, with a default.
+Times are UTC seconds, possibly with a fraction, or None. A later version adds new fields at the end, with a default.
 """
 
 from __future__ import annotations
@@ -53,11 +53,12 @@ class BlockAnswer(msgspec.Struct, frozen=True):
 
     prefix: str
     until: float | None
-    """End of the block. None: until it is unblocked."""
+    """End of the block. None: the block lasts until it is removed."""
 
 
 class DomainShareAnswer(msgspec.Struct, frozen=True):
-    """Domains that reach their share of the period's fetches."""
+    """Number of busy domains, and of domains that are blocked because they reached their share of the period's
+    fetches."""
 
     time: float
     busy: int
@@ -192,7 +193,7 @@ class VersionAnswer(msgspec.Struct, frozen=True):
     """A kept version of a page."""
 
     fetched: float
-    """Time of its fetch, by which it is named."""
+    """Time of its fetch, which identifies the version."""
     status: int
     size: int
     """Bytes of its body."""
@@ -247,7 +248,7 @@ class ExplanationAnswer(msgspec.Struct, frozen=True):
     verdicts: list[dict[str, Any]] = []
     robots: dict[str, Any] | None = None
     alike: list[str] = []
-    """Known URLs with differences that the canonical form keeps."""
+    """Known URLs that differ from this one only slightly, such as by the last slash, www. or the scheme."""
 
 
 class HistoryAnswer(msgspec.Struct, frozen=True):
@@ -292,7 +293,7 @@ class NoteAnswer(msgspec.Struct, frozen=True):
 
     note: Literal["now", "forget", "pause", "resume", "block", "unblock", "drain"]
     accepted: list[str]
-    """Accepted URLs; the accepted site, prefix or process."""
+    """The accepted URLs, or the accepted site, prefix or process."""
     refused: list[RefusedUrl] = []
 
 
@@ -306,5 +307,5 @@ class PolicyAnswer(msgspec.Struct, frozen=True):
     rules: list[str] = []
     notes: list[str] = []
     seeds_refused: int = 0
-    """Seeds that the policy's own rules refuse."""
+    """Number of seeds that the policy file's own rules refuse."""
     effect: dict[str, Any] | None = None

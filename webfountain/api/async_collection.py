@@ -106,7 +106,7 @@ class AsyncCollection:
     async def texts(
         self, *, since: str | None = None, format: PageFormat = "text", main: bool = False
     ) -> AsyncIterator[TextAnswer]:
-        """Yield the pages as texts: first the whole list, then the changes since, until nothing more exists."""
+        """Yield the pages as texts: first the whole list, then the changes since it began, until there are no more."""
         while found := await self.call(partial(_texts, since, format, main)):
             for text in found:
                 yield text

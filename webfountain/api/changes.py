@@ -10,8 +10,8 @@
                 remove(change.url)
         change.done()
 
-A page is to be held after the first four, and not after any other. A verdict that a later version adds is an
-`OtherChange`.
+Hold a page after one of these four classes, and remove it after any other. An entry is an `OtherChange` if a later
+version added its verdict.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ __all__ = [
 
 
 class PageChange(msgspec.Struct, frozen=True, dict=True, tag_field="verdict", tag="other"):
-    """A change of a page. `cursor` is the place after it in the log."""
+    """A change of a page. `cursor` is the place in the log after this entry."""
 
     url: str
     site: str
@@ -63,7 +63,7 @@ class PageChange(msgspec.Struct, frozen=True, dict=True, tag_field="verdict", ta
     target: str | None = None
     """Target of a redirect, or the page that a duplicate repeats."""
     diff: str | None = None
-    """Unified diff of the texts, if the collection requests it. A line is a block of the page."""
+    """Unified diff of the texts, if the collection keeps diffs. Each line is a block of the page."""
     removed: tuple[str, ...] = ()
     """The blocks that the diff removes."""
     added: tuple[str, ...] = ()
@@ -131,7 +131,7 @@ class EvictedPage(PageChange, frozen=True, dict=True, tag="evicted"):
 
 
 class OtherChange(PageChange, frozen=True, dict=True, tag="other"):
-    """A verdict that this version does not know."""
+    """A change whose verdict this version does not know."""
 
 
 PageChangeAnswer = Union[  # noqa: UP007  (the schema needs its name)

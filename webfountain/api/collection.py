@@ -72,7 +72,7 @@ __all__ = ["MAX_ROWS", "StoredCollection"]
 MAX_ROWS: Final = 1000
 """Maximum number of rows in one part of a list."""
 MAX_JUDGED: Final = 10_000
-"""Maximum number of pages on which a policy file is tried: about one second."""
+"""Maximum number of pages on which a policy file is tried; this takes about one second."""
 
 
 class StoredCollection(CollectionNotes):
@@ -105,7 +105,7 @@ class StoredCollection(CollectionNotes):
         return msgspec.convert({**found, **more, "period_s": store.census.period_s}, StatusAnswer, from_attributes=True)
 
     def live(self) -> list[LiveSnapshot]:
-        """Return the last snapshot of each crawling process. The snapshot of a live process is at most some seconds
+        """Return the last snapshot of each crawling process. The snapshot of a live process is at most a few seconds
         old.
         """
         claims, folder = self._store.claims, folder_of(self._url)
@@ -127,11 +127,12 @@ class StoredCollection(CollectionNotes):
     def sorted_sites(
         self, order: SiteOrder, *, after: str = "", limit: int = 100
     ) -> tuple[list[SiteAnswer], str | None]:
-        """Return up to `limit` sites in an order after a cursor, and the cursor of the next part (None at the end).
+        """Return up to `limit` sites after a cursor, sorted by `order`, and the cursor of the next part (None at the
+        end).
 
         The orders are `name`, `pages` (most URLs first), `due` (active sites, then the first due), `failed` (most
-        failed URLs first) and `changed` (the latest change first). Raise InputError when the text is not a cursor, or
-        while a store of an older version lacks the order.
+        failed URLs first) and `changed` (the latest change first). Raise InputError when `after` is not a cursor, or as
+        long as a store of an older version does not have the order.
         """
         found = self._store.sites.ranked(order, after, _bounded(limit))
         return [_site(record) for _, record in found], found[-1][0] if len(found) == limit else None
@@ -153,7 +154,7 @@ class StoredCollection(CollectionNotes):
         Raises
         ------
         InputError
-            when the site is not known, or the text is not a cursor.
+            when the site is not known, or `after` is not a cursor.
         """
         _require(self._store, site)
         found: list[PageAnswer] = []
@@ -193,23 +194,23 @@ class StoredCollection(CollectionNotes):
     def text(self, url: str, *, format: PageFormat = "text", main: bool = False, fetched: float | None = None) -> str:
         """Return the text of the newest copy of a page, or of a version, as text, Markdown or HTML.
 
-        It is the main content alone if `main` is set, or if the page's policy takes no more (`content.text`). It
-        raises the errors of `copy`.
+        The text is the main content alone if `main` is set, or if the page's policy says so (`content.text`). The
+        errors are those of `copy`.
         """
         return self.page_text(url, format=format, main=main, fetched=fetched).text
 
     def page_text(
         self, url: str, *, format: PageFormat = "text", main: bool = False, fetched: float | None = None
     ) -> PageTextAnswer:
-        """Return the same with title, time and metadata."""
+        """Return the same text as `text`, with title, time and metadata."""
         copy = cat(self._store, self._copies(), url, fetched=fetched)
         found = self._texts.of_copy(copy, TextForm(format, main))
         return PageTextAnswer(copy.url, copy.at, found.title, format, found.text, found.metadata)
 
     def versions(self, url: str, *, limit: int = 20) -> list[VersionAnswer]:
-        """Return the newest kept versions of a page, the newest first. It raises the errors of `copy`.
+        """Return the newest kept versions of a page, the newest first. The errors are those of `copy`.
 
-        With `repository.keep = "all"` each change is kept, otherwise only the newest copy for long.
+        With `repository.keep = "all"` every version is kept. Otherwise only the newest copy is certain to be kept.
         """
         found = islice(version_beginnings(self._store, self._copies(), url), _bounded(limit))
         form = TextForm("html")  # only the title is needed, and other formats take three times as long
@@ -217,23 +218,23 @@ class StoredCollection(CollectionNotes):
         return [VersionAnswer(each.at, each.status, each.size, title) for each, title in titled]
 
     def compare(self, url: str, *, old: float, new: float, format: PageFormat = "text") -> ComparisonAnswer:
-        """Return the difference between the texts of two versions of a page. It raises the errors of `copy`."""
+        """Return the difference between the texts of two versions of a page. The errors are those of `copy`."""
         texts = (self.text(url, format=format, fetched=fetched) for fetched in (old, new))
         return ComparisonAnswer(canonical(url), old, new, unified(*texts))
 
     def texts(
         self, *, since: str | None = None, format: PageFormat = "text", main: bool = False, limit: int = 100
     ) -> list[TextAnswer]:
-        """Return up to `limit` pages as texts: from the whole list, or after the cursor of a text or of a change.
-        `format` and `main` are those of `text`.
+        """Return up to `limit` pages as texts, from the start of the whole list or after the cursor of a text or of a
+        change. `format` and `main` have the same meaning as in `text`.
 
-        An empty answer means that nothing more exists now. A copy that cannot be read is left out, and its cursor is
-        not passed.
+        An empty answer means that there are no more texts at the moment. A copy that cannot be read is left out. The
+        cursors after it stay before its place, so a later call tries it again.
 
         Raises
         ------
         InputError, CursorLost
-            when the text is not a cursor, or the log does not reach back that far.
+            when `since` is not a cursor, or the log does not reach back that far.
         """
         lost: list[RepositoryError] = []
         form = TextForm(format, main)
@@ -278,7 +279,7 @@ class StoredCollection(CollectionNotes):
     def changes(self, *, since: str | None = None, reader: str | None = None, limit: int = 100) -> list[PageChange]:
         """Return up to `limit` entries of the change log after a cursor, or after the place of a named reader.
 
-        Without both, begin at the oldest kept entry. To continue, use the cursor of the last entry.
+        Without either, begin at the oldest kept entry. To continue, use the cursor of the last entry.
 
         Raises
         ------
@@ -313,7 +314,7 @@ class StoredCollection(CollectionNotes):
         return BoardPlaces(self._store.board)
 
     def check_policy(self, text: str, *, against: bool = False) -> PolicyAnswer:
-        """Return the meaning of a policy file. With `against`, also try it on MAX_JUDGED pages of the collection.
+        """Return the meaning of a policy file. With `against`, also try it on up to MAX_JUDGED pages of the collection.
 
         A policy file that names another file is refused, because the text may come from an untrusted client.
         """

@@ -1,5 +1,5 @@
-"""Details of a collection: plan, policy file, last check; of a site: robots.txt, sections, queue; of a page: checks,
-links.
+"""Details of a collection (plan, policy file, last check), of a site (robots.txt, sections, queue) and of a page
+(checks, links).
 
 `StoredCollection.details` returns an object of this class. Each method reads a bounded number of rows.
 """
@@ -54,7 +54,7 @@ _SAMPLE: Final = 1000
 _FIRST_SPAN_S: Final = 10.0
 _SHORTEST_SPAN_S: Final = 0.01
 _MOST_IN_SPAN: Final = 2000
-"""Maximum number of change-log entries that are in memory for one span of time."""
+"""Maximum number of change-log entries of one time span that are in memory at once."""
 _READ: Final = 500
 """Number of change-log entries in one read."""
 
@@ -80,20 +80,20 @@ class RobotsTextAnswer(msgspec.Struct, frozen=True):
 
 
 class PlanAnswer(msgspec.Struct, frozen=True):
-    """The present plan, with the fetches made so far."""
+    """The current plan, with the fetches made so far."""
 
     plan: dict[str, Any] | None
     """None before the first plan, and in a crawl without a budget."""
 
 
 class PolicyFileAnswer(msgspec.Struct, frozen=True):
-    """The present policy file."""
+    """The policy file in force."""
 
     path: str | None
     """None if the store contains no policy file."""
     text: str
     digest: str
-    """Digest of the text; a write must name it."""
+    """Digest of the text. A call that replaces the file must pass it."""
     writable: bool = False
     """True if the file can be edited from this machine."""
 
@@ -118,7 +118,7 @@ class SectionsAnswer(msgspec.Struct, frozen=True):
 
 
 class LinkAnswer(msgspec.Struct, frozen=True):
-    """A link, by the page at its other end."""
+    """A link from or to a page. `url` is the page at the other end."""
 
     url: str
     followed: bool
@@ -138,7 +138,7 @@ class LinksAnswer(msgspec.Struct, frozen=True):
 
 
 class JudgedUrl(msgspec.Struct, frozen=True):
-    """A URL, and what a note `now` with it would do."""
+    """A URL, and the effect that a note `now` with this URL would have."""
 
     url: str
     answer: str
@@ -147,7 +147,7 @@ class JudgedUrl(msgspec.Struct, frozen=True):
 
 
 class CollectionDetails:
-    """The details of the collection of an open store at a URL."""
+    """The details of the collection in an open store. `url` is the URL of the store."""
 
     def __init__(self, store: FrontierStore, url: str) -> None:
         self._store = store
@@ -174,7 +174,8 @@ class CollectionDetails:
         Raises
         ------
         InputError, PolicyError
-            if the text is not a valid policy file of this collection, or the digest is not that of the present file.
+            if the text is not a valid policy file of this collection, or `digest` is not the digest of the current
+            file.
         """
         found = self._in_force()
         if found is None:
@@ -203,9 +204,9 @@ class CollectionDetails:
         return RobotsTextAnswer(site, robots_words(record), text, state.robots_at)
 
     def sections(self, site: str) -> SectionsAnswer:
-        """Return the sections of a site with most pages, at most MAX_SECTIONS, the whole site first.
+        """Return the whole site and its sections with the most pages, at most MAX_SECTIONS rows.
 
-        A crawl with a budget learns their rates. Otherwise they are summed up from up to 1000 pages.
+        A crawl with a budget learns their rates. Otherwise the rates are means over up to 1000 pages.
         """
         from webfountain.report.site_sections import sections_by_pages, sections_learned  # noqa: PLC0415  numpy, 0.1 s
 
@@ -222,7 +223,7 @@ class CollectionDetails:
         return [page_answer(site, record) for record in self._store.pages.waiting(site, limit)]
 
     def links(self, url: str, *, limit: int = 100) -> LinksAnswer:
-        """Return links from and to a page, where the link log is on. A bounded part of a large log is read.
+        """Return links from and to a page, if the crawl keeps a link log. Of a large log only a bounded part is read.
 
         Raises
         ------
@@ -246,8 +247,8 @@ class CollectionDetails:
         return last_check(self._store, self._url)
 
     def judge(self, urls: Sequence[str], *, at: float) -> list[JudgedUrl]:
-        """Return what a note `now` with these URLs would do. Nothing is sent. Raise InputError if there are too
-        many.
+        """Return the effect that a note `now` with these URLs would have. Nothing is sent. Raise InputError if there
+        are too many.
         """
         if len(urls) > MAX_JUDGED_URLS:
             raise InputError(f"urls: {len(urls)} given (allowed: up to {MAX_JUDGED_URLS} to check at once)")
@@ -272,7 +273,7 @@ class CollectionDetails:
             span = span * 8 if len(found or ()) < _READ // 4 else span
 
     def _between(self, begin: float, end: float) -> tuple[list[Change] | None, bool]:
-        """Return the entries of a span, and whether the log has no older ones; None for a span with too many."""
+        """Return the entries of a span (None if there are too many), and whether the log has no older entries."""
         changes, is_oldest = self._store.changes, begin <= 0
         try:
             cursor: str | None = changes.since(max(begin, 0.0))
@@ -302,8 +303,8 @@ class CollectionDetails:
         return JudgedUrl(url, "taken") if known is None else JudgedUrl(url, "known", f"its state is {known.state}")
 
     def _collection(self) -> Collection | None:
-        """Return the collection of the present policy file. None if the store contains none, or its seeds file is on
-        another machine."""
+        """Return the collection of the policy file in force. None if the store contains no policy file, or if the
+        file's seeds are in a file on another machine."""
         kept = self._store.board.value(COLLECTION)
         if kept is None:
             return None

@@ -1,4 +1,4 @@
-"""A frontier for crawlers of one's own: politeness, leases, revisits and policies without Scrapy.
+"""A frontier for a user's own crawler: politeness, leases, revisits and policies without Scrapy.
 
 ::
 
@@ -11,8 +11,8 @@ A lease is the right to request one URL now: a page, or the robots.txt or a site
 that is not settled comes back after a restart. Waiting for one lease must not block the others: settle each in its own
 task.
 
-Many processes may share a store on a server. A process that does not reach it in time loses its leases (`is_void`), and
-other processes may then request the same sites.
+Many processes may share a store on a server. A process that does not reach the server in time loses its leases
+(`is_void`), and other processes may then request the same sites.
 """
 
 from __future__ import annotations
@@ -64,7 +64,8 @@ class LeasedUrl:
         self._frontier = frontier
         self._began = time.monotonic()
         self.is_void = False
-        """Whether another process may have the site now. Then end the request, and settle the lease without effect."""
+        """True if another process may have the site now. Then end the request and settle the lease; its answer is
+        ignored."""
 
     @property
     def url(self) -> str:
@@ -106,7 +107,7 @@ class LeasedUrl:
         Parameters
         ----------
         body : after content decoding
-        links : further links of the page that its HTML lacks, in scope of the policy or not
+        links : links of the page that are not in its HTML; they may be outside the policy's scope
         seconds : duration of the request; by default the time since the lease was given
 
         Raises
@@ -120,7 +121,7 @@ class LeasedUrl:
         return await self._frontier.land(fetched, links)
 
     async def fail(self, error: FetchError, *, seconds: float | None = None) -> str | None:
-        """Report that no answer came, and the reason. The URL is tried again later."""
+        """Report that the request got no answer, and the reason. The URL is tried again later."""
         return await self._frontier.land(self._fetched(seconds, error=error), ())
 
     def _fetched(
@@ -222,7 +223,7 @@ class OpenFrontier:
             yield lease
 
     async def land(self, fetched: FetchResult, links: Sequence[str]) -> str | None:
-        """Process the end of a lease. Return the word of its outcome, or None for a file."""
+        """Process the end of a lease. Return the outcome as a word, or None for a file (robots.txt or a sitemap)."""
         frontier = self._opened().frontier
         if fetched.fetch.id not in self._open:
             raise InputError(f"{fetched.fetch.url}: the lease was settled before")
@@ -267,7 +268,7 @@ class OpenFrontier:
         self._stirred.set()
 
     async def _rest(self) -> None:
-        """Wait until a lease ends, a URL is due, or a moment has passed."""
+        """Wait until a lease ends, a URL is due, or a short time has passed."""
         frontier = self._opened().frontier
         wake_at = frontier.wake_at()
         wait_s = POLL_S if wake_at is None else min(max(wake_at - frontier.now(), 0.001), POLL_S)
@@ -279,7 +280,7 @@ class OpenFrontier:
         return await self._worker.call(partial(self._opened().frontier.worker.on_store, function))
 
     def _void(self, sites: Container[str] | None = None) -> None:
-        """Void the open leases of these sites, or of all."""
+        """Void the open leases of these sites, or of all sites."""
         for lease in self._open.values():
             lease.is_void |= sites is None or lease.site in sites
 

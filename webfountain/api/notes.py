@@ -1,4 +1,4 @@
-"""Notes to the crawl: requests of a program, checked before they enter the inbox, and the present blocks.
+"""Notes to the crawl: a program's requests, which are checked before they enter the inbox; and the blocks in force.
 
 A running crawl acts within a second. Otherwise the note waits for the next crawl. Requested URLs also obey politeness
 and robots.txt.
@@ -43,8 +43,8 @@ class CollectionNotes:
         self._clock = SystemClock()
 
     def now(self, urls: Sequence[str]) -> NoteAnswer:
-        """Request the crawl to fetch URLs as soon as politeness allows. URLs that the policy file in force refuses are
-        left out, with the reason.
+        """Make the crawl fetch URLs as soon as politeness allows. URLs that the policy file in force refuses are left
+        out, and the answer gives the reason.
 
         Raises
         ------
@@ -79,7 +79,7 @@ class CollectionNotes:
         Raises
         ------
         InputError
-            when both or none are given, or the value is invalid.
+            when both or neither of `url` and `site` are given, or the value is invalid.
         """
         if (url is None) == (site is None):
             raise InputError("forget: give url or site, one of the two")
@@ -104,7 +104,7 @@ class CollectionNotes:
     def block(self, prefix: str, *, until: float | None = None) -> NoteAnswer:
         """Block a site or the URLs with a prefix until a time (UTC seconds), or until `unblock`.
 
-        What is known about them stays, with all copies.
+        Their records and copies stay.
 
         Raises
         ------
@@ -132,12 +132,12 @@ class CollectionNotes:
         return NoteAnswer("unblock", [name])
 
     def blocks(self) -> list[BlockAnswer]:
-        """Return the present blocks, sorted by prefix."""
+        """Return the blocks in force, sorted by prefix."""
         at = self._clock.now()
         return [BlockAnswer(each.prefix, each.until) for each in blocks_of(self._store.board) if ends(each) > at]
 
     def drain(self, ant: str) -> NoteAnswer:
-        """Request one crawling process to give up its sites and end. Other processes take the sites over.
+        """Make one crawling process give up its sites and end. Other processes take the sites over.
 
         `ant` is its name in `StatusAnswer.ants` or `LiveSnapshot.owner`. Raise InputError for any other name.
         """
@@ -157,8 +157,8 @@ class CollectionNotes:
         return [each.owner for each in live]
 
     def _refusal(self, url: str, at: float) -> str | None:
-        """Return the reason why the policy file in force refuses a URL. None if it does not, or if the store belongs to
-        another project.
+        """Return the reason why the policy file in force refuses a URL. None if the file accepts the URL, or if the
+        store belongs to another project.
         """
         if self._store.board.value(COLLECTION) is None:
             return None
@@ -167,7 +167,7 @@ class CollectionNotes:
         try:
             return refusal_of(self._store, collection_of(self._store), url, at=at)
         except PolicyError:
-            return None  # its seeds file is elsewhere, so the crawl decides
+            return None  # its seeds file is on another machine: the crawl decides
 
     def _leave(self, note: Note) -> None:
         feed, folder = self._store.feed(), folder_of(self._url)

@@ -1,5 +1,4 @@
-"""Edit the policy file of a crawl from a program: the text is checked, then the file is replaced and its previous
-version kept."""
+"""Edit the policy file of a crawl from a program: check the text, keep the previous version, and replace the file."""
 
 from __future__ import annotations
 
@@ -32,23 +31,24 @@ class PolicyFileEditor:
 
     @property
     def digest(self) -> str:
-        """Return the digest of the present text."""
+        """Return the digest of the text in force."""
         return _digest(self._in_force.text)
 
     @property
     def is_writable(self) -> bool:
-        """Return whether the file is on this machine with the present text, and may be replaced."""
+        """Return whether the file is on this machine, contains the text in force, and may be replaced."""
         return self._text() == self._in_force.text and os.access(self._path.parent, os.W_OK)
 
     def write(self, text: str, digest: str) -> str:
-        """Replace the text, and return the new digest. `digest` must be that of the text that was edited.
+        """Replace the text, and return the new digest. `digest` must be the digest of the text from which the edit
+        began.
 
         Raises
         ------
         PolicyError
             when the text is no valid policy file.
         InputError
-            if it belongs to another collection, names another file of seeds, or the file was edited meanwhile.
+            if the text belongs to another collection or names another file of seeds, or the file was edited meanwhile.
         """
         text = text.replace("\r\n", "\n")
         before = self._text()

@@ -1,7 +1,8 @@
 """A reader's place in the change log, kept under its name.
 
-With an embedded store it is a file ``readers/NAME`` in the store's folder, which is replaced as a whole. On a server it
-is a published value. A place moves only by `keep`. The reader calls it after it has processed the entries.
+With an embedded store, the place is a file ``readers/NAME`` in the store's folder, which is replaced as a whole. On a
+server, the place is a published value. Only `keep` moves a place. The reader calls `keep` after it has processed the
+entries.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ class ReaderPlaces(Protocol):
     """Storage of the places of readers."""
 
     def cursor(self, name: str) -> str | None:
-        """Return the last stored cursor of a reader. None before the first."""
+        """Return the last stored cursor of a reader. None if there is none yet."""
         ...
 
     def keep(self, name: str, cursor: str) -> None:

@@ -67,7 +67,7 @@ class CollectionSearch:
         self._index: SearchIndex | None = None
 
     def progress(self) -> SearchProgress:
-        """Return how far the index is."""
+        """Return how many changes the index does not contain yet."""
         index = self._opened()
         if index is None:
             return SearchProgress(on=False)
