@@ -4,9 +4,10 @@ Life of a site
 --------------
 1. The store makes it active: `activate` returns its site lease, which the heartbeat renews (`active_list`, with its
    `site_table`). A state machine (`site`) with shared rules (`site_context`) begins. The host is resolved, and the site
-   is placed at its address (`addresses`), in the group of the sites that share it.
-2. Its robots.txt is fetched unless it is known (`site_files`), then its sitemaps. A file on another
-   host is fetched by the site there, in its turn (`site_table`): that site is active, or a guest for files alone.
+   is placed at its address (`addresses`), in the group of sites that share this address.
+2. Its robots.txt is fetched unless it is known (`site_files`), then its sitemaps. If a file is on another host, the
+   site of that host fetches it in its turn (`site_table`). That site is active, or is added as a guest that only serves
+   files.
 3. Its pages are leased (`site_pages`) into its hand (`hand`, made of `sequencers`). Two tiers of rings choose the next
    fetch, as its politeness allows (`politeness`). Its domain may have only a share of all fetches
    (`domain_shares`), and few of its bodies may wait to be read. Each fetch is in flight until it lands (`flights`), and

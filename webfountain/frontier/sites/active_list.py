@@ -69,7 +69,9 @@ class ActiveList:
         self.claims: AddressClaims | NoClaims = claims
 
     def wake_at(self) -> float:
-        """Return when the next fetch is available if nothing lands and no work ends before; inf: never."""
+        """Return the time of the next available fetch if nothing lands and no work ends before; inf if there is
+        none.
+        """
         return min(self.addresses.ring.wake_at(), self.sites.wake_at())
 
     def prior(self, name: str) -> Prior:
@@ -84,8 +86,8 @@ class ActiveList:
         return max(self._size - len(self.sites) + len(self.sites.guests) + self.flights.kept_sites(), 0)
 
     def resolved(self, host: str, addresses: Sequence[str], error: str, batch: Batch) -> None:
-        """Place the sites of a host at its address, a public one if there is one. If it has none, `error` is the
-        reason.
+        """Place the sites of a host at one of its addresses, a public one if possible. If the host has none, `error`
+        says why.
         """
         if len(addresses) > 1 and not self._context.collection.network.allow_private:
             addresses = [address for address in addresses if not is_private_host(address)] or addresses
@@ -232,7 +234,7 @@ class ActiveList:
     # ------------------------------------------------------------------- chores
 
     def process_timers(self, batch: Batch) -> None:
-        """Process the sites whose timer is due, remove addresses that no site needs any more, check the shares of
+        """Process the sites whose timer is due, remove addresses that no site needs any more, and check the shares of
         domains.
         """
         for site in self.sites.due(batch.at):
@@ -269,7 +271,7 @@ class ActiveList:
         return all(site.hand.is_short for site in self.sites.by_name.values())
 
     def has_before(self, until: float) -> bool:
-        """Return whether any site has something that may be requested before a time."""
+        """Return whether any site has something that may be requested before the time `until`."""
         return bool(self.sites.file_requests.by_host) or any(_has_before(site, until) for site in self.sites)
 
     def statistics(self) -> ActiveListStatistics:
@@ -293,7 +295,7 @@ class ActiveList:
 
 
 def _has_before(site: ActiveSite, until: float) -> bool:
-    """Return whether a site has something that may be requested before a time."""
+    """Return whether a site has something that may be requested before the time `until`."""
     state = site.state
     is_active = state is not State.EMPTY and state is not State.SHUT
     waits = site.pages.is_ordered or bool(site.loans)

@@ -87,7 +87,7 @@ class Place:
         self.group, self.fallbacks = group, fallbacks
 
     def wake(self) -> None:
-        """Make the group read again when the site is available, and whether it has urgent requests."""
+        """Make the group re-read two things: when the site is available, and whether it has urgent requests."""
         if self.group is not None:
             self.group.turns.wake(self.sequencer)
 
@@ -105,7 +105,9 @@ class Addresses:
     """The addresses of the active sites. `ring` returns the next fetch that politeness allows."""
 
     def __init__(self, rules: PolitenessTable, *, shared: bool = False, by_worth: bool = False) -> None:
-        """`by_worth`: serve the site whose next page is the most important first, instead of all sites evenly."""
+        """If `by_worth` is True, the site with the most important next page is served first; else all take equal
+        turns.
+        """
         self._rules = rules
         self._shared = shared and rules.per_ip
         self.ring: RoundRobin[Fetch] = ByWorth() if by_worth else RoundRobin()
@@ -137,13 +139,14 @@ class Addresses:
         return self.add(place, address)
 
     def unresolved(self) -> list[str]:
-        """Return the hosts that must be resolved. Each is returned once, until it is `resolved`."""
+        """Return the hosts that must be resolved. A host is returned only once until it is `resolved`."""
         hosts, self._unresolved = self._unresolved, []
         return hosts
 
     def resolved(self, host: str, addresses: Sequence[str]) -> list[tuple[Place, AddressGroup | None]]:
-        """Return the sites that waited for the addresses of a host, each with its group; None: the host has no
-        address."""
+        """Return the sites that waited for the addresses of a host, each with its group. The group is None if the host
+        has no address.
+        """
         waiting = self._waiting.pop(host, [])
         if not addresses:
             return [(place, None) for place in waiting]
@@ -224,8 +227,8 @@ class Addresses:
             waiting.remove(place)
 
     def sweep(self, at: float) -> None:
-        """Remove addresses that have no site and an open gate. Until then, the next site at the address must wait,
-        too.
+        """Remove addresses that have no site and an open gate. They are kept until the gate opens, because a new site
+        at the address must wait for it, too.
         """
         kept = []
         for group in self.empty:
@@ -247,7 +250,7 @@ class Addresses:
     # ------------------------------------------------------ among several ants
 
     def unclaimed(self) -> list[str]:
-        """Return the addresses to claim. Each is returned once, until it is `granted` or `refused`."""
+        """Return the addresses to claim. An address is returned only once until it is `granted` or `refused`."""
         wanted, self._unclaimed = self._unclaimed, []
         return wanted
 
@@ -283,7 +286,9 @@ class Addresses:
         return list(group.places)
 
     def let_go(self, surplus: int) -> None:
-        """Give whole addresses with about `surplus` sites to other ants, those with the fewest sites first."""
+        """Give up whole addresses with about `surplus` sites in all to other ants, first those with the fewest
+        sites.
+        """
         for group in sorted(self._groups.values(), key=lambda group: len(group.places)):
             if group.is_ours and not (group.is_leaving or group.is_lent) and 0 < len(group.places) <= surplus:
                 self.quit(group)

@@ -1,8 +1,8 @@
 """Departures of sites from the active list.
 
-A site is parked if it has nothing due, is blocked or was served enough; it is dropped if it is lost. Place in the
-walk: before a batch is passed to the worker (`park_idle`), when another process took a site over (`lose`), and at the
-end of the crawl.
+A site is parked if it has nothing due, is blocked or was served enough; it is dropped if it is lost. Place in the walk:
+sites depart before a batch is passed to the worker (`park_idle`), when another process has taken a site over (`lose`),
+and at the end of the crawl.
 """
 
 from __future__ import annotations
@@ -27,11 +27,13 @@ if TYPE_CHECKING:
 __all__ = ["Departures"]
 
 _QUANTUM: Final = 1000
-"""Number of fetches of a site after which a waiting site may take its place."""
+"""After this many fetches, a site may lose its place to a waiting site."""
 _PATIENCE_S: Final = 1.0
 """A site stays active if its next page comes due within this time, because parking would cost more."""
 _FREED_S: Final = 0.5
-"""Seconds after its delay until the claim of an address that was given up is certainly dropped."""
+"""When the delay of an address that was given up is over, its claim is certainly dropped after this many more
+seconds.
+"""
 
 
 class Departures:
@@ -61,8 +63,8 @@ class Departures:
     def park_idle(self, batch: Batch, *, is_full: bool) -> float:
         """Park the sites that have nothing due or must be left alone. Return when the first of them is due again.
 
-        `is_full`: other sites wait for a place on the list, so blocked sites and sites that were served enough leave,
-        too.
+        If `is_full`, other sites wait for a place on the list. Then blocked sites and sites that were served enough
+        leave, too.
         """
         at = batch.at
         quiet, resting = self._sites.idle(at)
@@ -74,7 +76,7 @@ class Departures:
         for group in self._addresses.leaving() if self._shared else ():
             there = [self._sites.by_name[place.name] for place in group.places]
             if not any(site.is_under_way() for site in there):
-                # Not before the address is free: another ant that activated the site earlier would give it back.
+                # Another ant that activated the site before the address is free would give it back.
                 free = max(at, group.gate.next_for_others(at, 0.0)) + _FREED_S
                 leaving = dict.fromkeys((site for site in there if site.lease is not None), free) | leaving
         return min((self.leave(site, due, batch) for site, due in leaving.items()), default=inf)
@@ -85,7 +87,7 @@ class Departures:
             self.leave(site, batch.at, batch)
 
     def _resting(self, resting: list[ActiveSite], batch: Batch) -> dict[ActiveSite, float]:
-        """Return the sites that must be left alone for long. Parked in the store, this time survives a kill.
+        """Return the sites that must be left alone for long. Parking stores this time, so that it survives a kill.
 
         A guest stays until its gate is open, because only its gate remembers the time. Sites that wait for its files
         receive the error "busy".

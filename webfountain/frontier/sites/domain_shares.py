@@ -65,7 +65,7 @@ _REPORTED: Final = 256
 _DOMAINS: Final = 100_000
 """Maximum number of domains in memory. Above it, domains with few fetches and no active site are dropped."""
 _REST: Final = 0.02
-"""Share of a period after which a site returns that gave up its place because of its domain."""
+"""A site that gave up its place because of its domain returns after this share of a period."""
 
 
 class ShareSnapshot(msgspec.Struct, frozen=True):
@@ -83,7 +83,9 @@ class ShareSnapshot(msgspec.Struct, frozen=True):
 
 
 class FetchCounts(msgspec.Struct, frozen=True, array_like=True):
-    """Fetches of one ant, or of all ants, in one numbered time period: in total, and for the domains with many."""
+    """Fetches of one ant, or of all ants, in one numbered time period: the total, and the counts of the largest
+    domains.
+    """
 
     period: int
     fetches: int = 0
@@ -93,7 +95,7 @@ class FetchCounts(msgspec.Struct, frozen=True, array_like=True):
 
     @classmethod
     def of(cls, each: Iterable[FetchCounts]) -> FetchCounts | None:
-        """Return the sum of those reports that are for the latest period; None: there are none."""
+        """Return the sum of those reports that are for the latest period; None if there are no reports."""
         reported = list(each)
         if not reported:
             return None
@@ -175,7 +177,7 @@ class DomainShares:
             tuple[float, str]
         ] = []  # domains that used their share, by the number of fetches at which they open again
         self.rest_s = _REST * period_s
-        """Seconds after which a site returns that gave up its place."""
+        """A site that gave up its place returns after this many seconds."""
         self.seen: ShareSnapshot | None = None
         """Result of the last check."""
 
@@ -205,8 +207,8 @@ class DomainShares:
         """If it is time, compare the busy domains with the blocked ones. Return the sites that may send requests
         again.
 
-        `domains` are the domains of the sites that have something to fetch, each with whether it is busy. With `idle`
-        no request is in flight, so the check is made in any case.
+        `domains` are the domains of the sites that have something to fetch, each with whether it is busy. If `idle`, no
+        request is in flight, and the check is made even if it is not time yet.
         """
         period = period_of(at, self._period_s)
         opened = self._begin(period) if period > self._period else set[str]()
@@ -231,8 +233,8 @@ class DomainShares:
             self._metrics.inc(f"shares/{name}", getattr(seen, name) - (0 if before is None else getattr(before, name)))
 
     def spent(self) -> FetchCounts:
-        """Return what this ant has fetched in the period, with the domains that used at least a quarter of their share
-        here.
+        """Return this ant's fetches in the period: the total, and the count of each domain that used at least a quarter
+        of its share on this ant.
         """
         least = self._share * self._fetches / 4
         reported = {one.name: one.fetches for one in self._domains.values() if one.fetches and one.fetches >= least}

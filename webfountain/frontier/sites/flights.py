@@ -123,7 +123,9 @@ class Flights:
         self._sites.note(site, batch.at)
 
     def unasked(self, fetch: Fetch) -> None:
-        """End a page fetch whose request was never sent, instead of `landed`. Its gates open as before: no delay."""
+        """End a page fetch whose request was never sent. Call it instead of `landed`. The gates open without a
+        delay.
+        """
         site, group = self._in_flight.pop(fetch.id)
         site.standing.unasked(group.gate, self._context.clock.now())
         self._addresses.ring.wake(group.turns)
@@ -187,7 +189,7 @@ class Flights:
     def queue_empty(self, fetch: Fetch, *, wait_s: float) -> None:
         """Allow the next fetch of a site after `wait_s`, because its last one has left the downloader's queue.
 
-        Call this before that one lands.
+        Call this before that fetch lands.
         """
         site, _ = self._in_flight[fetch.id]
         site.standing.gate.reopen(self._context.clock.now() + wait_s)
@@ -204,7 +206,9 @@ class Flights:
 
     @contextmanager
     def reading(self, name: str) -> Iterator[None]:
-        """During the block, count a body of a site that waits to be read, which limits the site's new requests."""
+        """During the block, count one body of a site as waiting to be read. Such bodies limit the site's new
+        requests.
+        """
         site = self._sites.by_name.get(name)
         if site is None:
             yield
@@ -220,7 +224,7 @@ class Flights:
         """Return the seconds that a fetch without an answer must wait before it may go on at another address of its
         host.
 
-        See `Addresses.detour`; inf if its site was lost.
+        The result is inf if the site was lost. See `Addresses.detour`.
         """
         site, group = self._in_flight[fetch.id]
         if site.state is State.LOST:

@@ -58,7 +58,7 @@ class Hand:
         largest: int,
         domain: DomainShare | None = None,
     ) -> None:
-        """`domain`: the domain of the site, if domains have shares."""
+        """`domain` is the domain of the site, if domains have shares."""
         self._size = self._smallest = size
         self._largest = largest
         self._least = inf  # lower bound of the importance of the never-crawled pages in it
@@ -71,7 +71,7 @@ class Hand:
         self.held: list[Fetch] = []
         """Immediate URLs that wait for robots.txt or an address."""
         self.is_short = True
-        """True if the store had fewer known pages due than the hand had room for, at the last refill."""
+        """True if, at the last refill, the store had fewer due known pages than the hand had room for."""
         joined: Sequencer[Fetch] = WeightedRandom((self._never, self._recrawl), weights, rng)
         if domain is not None:
             joined = CappedSequencer(joined, domain)
@@ -119,7 +119,7 @@ class Hand:
         (self.urgent if self.held else self.files).load([robots])
 
     def hasten_files(self) -> None:
-        """Move a robots.txt request that was not sent yet before all others, because immediate URLs wait for it."""
+        """Put an unsent robots.txt request before all others, because immediate URLs wait for it."""
         waiting = self.files.flush()
         self.urgent.load(fetch for fetch in waiting if fetch.kind == "robots")
         self.files.load(fetch for fetch in waiting if fetch.kind != "robots")
@@ -156,8 +156,8 @@ class Hand:
     def flush_outranked(self, importance: float) -> list[LeaseId]:
         """Remove the never-crawled pages that are less important than a new page, and return their leases.
 
-        The hand then returns to its smallest size: a larger hand would be given back each time a page leads to more
-        important ones.
+        The hand then returns to its smallest size. Otherwise many pages would be given back each time a page leads to
+        more important ones.
         """
         if importance <= self._least:
             return []
@@ -174,7 +174,7 @@ class Hand:
         return _leases(self._take_urgent() + self.take_held() + self._never.flush() + self._recrawl.flush())
 
     def _take_urgent(self) -> list[Fetch]:
-        """Remove and return the immediate URLs, without a robots.txt among them."""
+        """Remove and return the immediate URLs. A robots.txt among them stays."""
         if not self.urgent.items:
             return []
         ready = self.urgent.flush()

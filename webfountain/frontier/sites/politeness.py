@@ -2,8 +2,8 @@
 
 This depends on its gate, its delay, its back-off after a refusal, and the address that it shares. In a collection the
 politeness table decides, and the crawl obeys every delay that a site requests (`BY_POLICY`). With the add-on and
-without a collection file, the project's own settings decide (`SitePace`); then its downloader keeps the time between
-requests (`crawl.project_pace`).
+without a collection file, the settings of the user's project decide (`SitePace`); then the project's downloader keeps
+the time between requests (`crawl.project_pace`).
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Gate:
         self.in_flight = 0
         self.opens_at = open_at
         """When the next slot may be taken, UTC seconds; inf while all are used or the gate is closed. It is read ten
-        times for each request, so it is not computed then.
+        times for each request, so it is kept up to date instead of being computed at each read.
         """
 
     def take(self) -> None:
@@ -109,7 +109,9 @@ class Gate:
     # ------------------------------------------------------ lending to another ant
 
     def spare(self, since: float) -> int:
-        """Return the number of free slots that are open since a time or longer. With inf, count all free slots."""
+        """Return the number of free slots that have been open since `since` or longer. If it is inf, count all free
+        slots.
+        """
         return sum(slot <= since for slot in self._free)
 
     def lend(self, many: int, *, until: float) -> float:
@@ -126,7 +128,7 @@ class Gate:
         self.lent_until = max(self.lent_until, until)
 
     def take_back(self, many: int, open_at: float) -> None:
-        """Take lent slots back, which open at a time."""
+        """Take `many` lent slots back. They open at `open_at`."""
         for _ in range(many):
             self.give(open_at)
 
@@ -194,7 +196,7 @@ class SitePoliteness:
         slots: int | None = None,
         pace: SitePace = BY_POLICY,
     ) -> None:
-        """`slots`: the number of simultaneous requests, if it differs from the rules."""
+        """`slots` is the number of simultaneous requests, if it differs from the rules."""
         self._rules = rules
         self._pace = pace
         self._rng = rng
@@ -207,7 +209,7 @@ class SitePoliteness:
         self.site_error = state.error
         """Error of the last request that failed or was refused; "" if the site answered."""
         self.rests_until = 0.0
-        """Until when the site must be left alone, because it refused or could not be reached, UTC seconds."""
+        """The site must be left alone until this time, UTC seconds, because it refused or could not be reached."""
 
     def next_at(self, at: float) -> float:
         """Return when another process may send a request, if this one ends at `at`."""
@@ -224,7 +226,7 @@ class SitePoliteness:
         self.gate.hold(at + min(self.crawl_delay, self._rules.max_delay))
 
     def landed(self, fetched: FetchResult, address: Gate) -> bool:
-        """End a fetch in any way: the gates of site and address open again when politeness allows.
+        """Process the end of a fetch, whatever its result. The gates of site and address open when politeness allows.
 
         `address` is the gate that released the fetch; the site may have moved to another address since. Return whether
         the site refused the request.
@@ -255,13 +257,15 @@ class SitePoliteness:
         address.give(at)
 
     def unreachable(self, error: str, at: float) -> float:
-        """Count a host without an address. Return until when to leave it alone."""
+        """Count that the host has no address. Return the time until which the site is left alone."""
         self.failures += 1
         self.site_error = error
         return at + self.back_off_s(self.failures)
 
     def without_robots(self, error: str, failures: int, at: float) -> float:
-        """Stop all requests after `failures` failed fetches of robots.txt in a row. Return until when."""
+        """Stop all requests after `failures` failed fetches of robots.txt in a row. Return the time until which they
+        stop.
+        """
         self.site_error = error
         rests_until = at + self.back_off_s(failures)
         self.hold(rests_until)  # This also applies when an immediate URL activates the site earlier.
@@ -273,7 +277,7 @@ class SitePoliteness:
         return backoff(failures, base=max(1.0, 10.0 * delay), rng=self._rng)
 
     def slow_page(self, at: float) -> None:
-        """Back off from a site because a page used all the time allowed for reading, longer each time."""
+        """Back off from a site because a page used all the time allowed for reading. Each back-off is longer."""
         self._slow_pages += 1
         self.hold(at + self.back_off_s(self._slow_pages))
         self._metrics.inc("ant/slow_pages")
@@ -284,11 +288,11 @@ class SitePoliteness:
             self._slow_pages -= 1
 
     def hold(self, until: float) -> None:
-        """Send no request before a time."""
+        """Send no request before the time `until`."""
         self.gate.hold(until)
 
     def join(self, state: SiteState) -> None:
-        """Merge the state of another object for the same site. The more careful value is used."""
+        """Merge the state of another object for the same site. Of two values, the more careful one is used."""
         self.gate.hold(state.next_at)
         if state.failures:
             self.rests_until = max(self.rests_until, state.next_at)
@@ -299,7 +303,8 @@ class SitePoliteness:
     def _rest(self, fetched: FetchResult) -> None:
         """Shut the gate for the time that the site requests, and for longer with each refusal, if the pace obeys that.
 
-        A robots.txt or sitemap that cannot be fetched counts in any case: no page is requested before robots.txt.
+        A failed fetch of robots.txt or a sitemap always counts, because no page is requested before robots.txt is
+        known.
         """
         pace, site = self._pace, fetched.fetch.site
         asked = backed_off = 0.0

@@ -1,12 +1,12 @@
 """Sequencers: small objects that choose the next item (Edwards 2001 section 3, Figure 1).
 
-A sequencer has a next item, and a time from which on it has one. Queues can be loaded and flushed. Sequencers combine
-into trees. Leaves are queues: `Fifo`, `ValueQueue` and `Immediate`. Combiners join sequencers: `FirstOf` (the immediate
-queue before all others), `WeightedRandom` (never-crawled against recrawl) and `RoundRobin` (many members, without
-calling each: a step costs O(log n)). `GatedSequencer` adds politeness. The active list has two tiers of rings:
-addresses, and the sites at one address (`addresses`, `Tier`). Each sequencer also states from when on it has an urgent
-item, so that items of an `Immediate` come first through every tier. None of them knows URLs, reads a clock, or does
-I/O.
+A sequencer has a next item, and states the time from which it has one. Queues can be loaded and flushed. Sequencers
+combine into trees. Leaves are queues: `Fifo`, `ValueQueue` and `Immediate`. Combiners join sequencers: `FirstOf` (the
+immediate queue before all others), `WeightedRandom` (never-crawled against recrawl) and `RoundRobin` (many members,
+without calling each: a step costs O(log n)). `GatedSequencer` adds politeness. The active list has two tiers of rings:
+addresses, and the sites at one address (`addresses`, `Tier`). Each sequencer also states the time from which it has an
+urgent item, so that items of an `Immediate` come first through every tier. No sequencer knows URLs, reads a clock, or
+does I/O.
 """
 
 from __future__ import annotations
@@ -44,13 +44,15 @@ MAX_UNREAD: Final = 2
 
 
 class Sequencer(Protocol[T_co]):
-    """The interface of all sequencers. `at` is the present time in UTC seconds."""
+    """The interface of all sequencers. `at` is the current time in UTC seconds."""
 
     def wake_at(self) -> float:
-        """Return from when on `next` has an item; inf if that needs new items or a landing."""
+        """Return the time from which `next` has an item; inf if that needs new items or a landing."""
 
     def hurry_at(self) -> float:
-        """Return from when on `next` serves an `Immediate`, not before `wake_at`; inf if none holds an item."""
+        """Return the time, not before `wake_at`, from which `next` serves an `Immediate`; inf if no `Immediate` has
+        items.
+        """
 
     def worth(self) -> float:
         """Return the worth of the next item; inf for an item for which others wait, -inf if there is none. O(1)."""
@@ -60,7 +62,7 @@ class Sequencer(Protocol[T_co]):
 
 
 class Fifo(Generic[T]):
-    """Queue, first come, first served."""
+    """A queue: first come, first served."""
 
     __slots__ = ("items",)
 
@@ -98,7 +100,7 @@ class Fifo(Generic[T]):
 
 
 class ValueQueue(Fifo[T]):
-    """Queue, first come, first served, of items that have a worth (`value`)."""
+    """A queue, first come, first served, of items that have a worth (`value`)."""
 
     __slots__ = ("_value",)
 
@@ -111,8 +113,8 @@ class ValueQueue(Fifo[T]):
 
 
 class Immediate(Fifo[T]):
-    """Queue, first come, first served, of urgent items: while it holds any, the sequencers that contain it come before
-    all others.
+    """A queue, first come, first served, of urgent items. While it holds any, the sequencers that contain it come
+    before all others.
     """
 
     __slots__ = ()
@@ -122,7 +124,7 @@ class Immediate(Fifo[T]):
 
 
 class _Combiner(Generic[T]):
-    """Members of which one is next."""
+    """Joins several sequencers, its members, and chooses which of them is next."""
 
     __slots__ = ("_members",)
 
@@ -143,7 +145,7 @@ class FirstOf(_Combiner[T]):
     __slots__ = ()
 
     def hurry_at(self) -> float:
-        # This applies also while an earlier member has an item: it blocks the urgent item, so it is urgent, too.
+        # It counts even while an earlier member has an item: that item blocks the urgent one, so it is urgent, too.
         soonest = inf
         for member in self._members:
             hurry = member.hurry_at()
@@ -230,7 +232,7 @@ class RoundRobin(Generic[T]):
         self._hurried.drop(member)
 
     def wake(self, member: Sequencer[T]) -> None:
-        """Read again when `member` is available. A sequencer that is not a member is ignored."""
+        """Read again two things: when `member` is available, and when it has an urgent item. Others are ignored."""
         if member in self._members:
             self._place(member)
 
@@ -241,7 +243,9 @@ class RoundRobin(Generic[T]):
         return self._hurried.soonest()
 
     def worth(self) -> float:
-        """Return the worth of the next member in turn; while none is ready, that of the member that is ready first."""
+        """Return the worth of the next member in turn. If none is ready, it is the worth of the one that is ready
+        first.
+        """
         if self._ready:
             return self._ready.worth()
         first = self._waiting.first()
@@ -323,7 +327,7 @@ class GatedSequencer(Generic[T]):
 class Tier(GatedSequencer[T]):
     """A ring behind its own gate, and a member of the ring `above`.
 
-    If the tier is a member of the ring above, every change in the tier updates that ring at once.
+    While the tier is a member of the ring above, every change in the tier updates that ring at once.
     """
 
     __slots__ = ("_above", "_ring")
@@ -343,13 +347,13 @@ class Tier(GatedSequencer[T]):
         self._ring.remove(member)
 
     def wake(self, member: Sequencer[T]) -> None:
-        """Read again when a member is available, and whether it has an urgent item."""
+        """Read again two things: when `member` is available, and when it has an urgent item."""
         self._ring.wake(member)
         self._above.wake(self)
 
 
 class Turns(Generic[T]):
-    """Queue of ready members, first come, first served. A member that is already ready keeps its place."""
+    """A queue of ready members: first come, first served. A member that is already ready keeps its place."""
 
     __slots__ = ("_members",)
 
@@ -378,8 +382,8 @@ class Turns(Generic[T]):
 
 
 class _WaitQueue(Generic[T]):
-    """Members that wait for one time each: the earliest time first; among equal times, the member that began to wait
-    first.
+    """A queue of members that wait, each for one time. The earliest time is first; among equal times, the member that
+    began to wait first.
 
     An entry of the heap has a ticket, a number that is never used twice. A member that waits for another time gets a
     new ticket, and the queue skips tickets without a member. An `id()` would not work as a ticket: memory is reused,
@@ -395,7 +399,7 @@ class _WaitQueue(Generic[T]):
         self._numbers = itertools.count()
 
     def put(self, member: Sequencer[T], time: float) -> None:
-        """Make a member wait for this time only; inf: for none."""
+        """Make a member wait for this time instead of any earlier one. If it is inf, the member waits for nothing."""
         entry = self.times.get(member)
         if entry is not None:
             if entry[0] == time:

@@ -53,11 +53,13 @@ if TYPE_CHECKING:
 __all__ = ["ActiveSite", "state_of"]
 
 TRIES: Final = 5
-"""Number of requests in a row without an answer, each after a longer back-off, after which an impatient crawl gives a
-site up."""
+"""An impatient crawl gives a site up after this many requests in a row without an answer. The back-off grows with
+each.
+"""
 _KEPT_S: Final = 5.0
-"""Times of more than this, s, for which a site is left alone are written to the store at once. A kill loses only
-shorter ones."""
+"""If a site must be left alone for longer than this, s, that time is written to the store at once. So a kill loses only
+shorter times.
+"""
 _TOO_SLOW_TO_READ: Final = "parse-time"
 
 
@@ -65,8 +67,8 @@ class ActiveSite:
     """One active site, created when it is activated (`lease`) or when another site needs a file from it (None: a
     guest).
 
-    `borrowed_slots`: how many slots another ant has lent; then `lease` is the holder's. None: the site is not
-    borrowed.
+    `borrowed_slots` is the number of slots that another ant has lent; then `lease` is the lease of that ant, the
+    holder. None: the site is not borrowed.
     """
 
     __slots__ = (
@@ -165,7 +167,7 @@ class ActiveSite:
         return self._prepare(batch)
 
     def unreachable(self, error: str, batch: Batch) -> list[FileRequest]:
-        """Wait because the host has no address, longer each time, or let the site's pages fail."""
+        """Handle a host without an address: wait, longer each time, or let the site's pages fail."""
         rests_until = self.standing.unreachable(error, batch.at)
         if self._context.patient:
             self._state = State.SHUT
@@ -186,7 +188,7 @@ class ActiveSite:
         return [] if self._state.is_preparing else self._prepare(batch)
 
     def renew(self, lease: SiteLease) -> None:
-        """Extend the lease, if it is the present one."""
+        """Extend the lease, if it is the current one."""
         if self.lease is not None and self.lease.token == lease.token:
             self.lease = lease
 
@@ -221,9 +223,9 @@ class ActiveSite:
     # ------------------------------------------------------ events: its fetches
 
     def landed(self, fetched: FetchResult, group: AddressGroup, batch: Batch) -> bool:
-        """Let the gates open when politeness allows, after a fetch that `group` released has ended in any way.
+        """Process the end of a fetch that `group` released, whatever its result. The gates open when politeness allows.
 
-        Return whether nothing else is to be done: it is a page, and the site did not refuse it.
+        Return True if nothing else is to be done, because the fetch was a page and the site did not refuse it.
         """
         refused = self.standing.landed(fetched, group.gate)
         if refused and self.loans:
@@ -245,7 +247,9 @@ class ActiveSite:
         return requests
 
     def finished(self, visit: Visit, batch: Batch) -> bool:
-        """Settle an examined page. Return False if it was leased under another site lease than the present one."""
+        """Settle an examined page. Return False if the page was leased under a site lease that is not the current
+        one.
+        """
         lease = visit.fetched.fetch.lease
         assert lease is not None
         if self.lease is None or lease.id.token != self.lease.token:
@@ -270,7 +274,7 @@ class ActiveSite:
             self.pages.release_held(batch)
 
     def _count_silence(self, fetched: FetchResult, batch: Batch) -> None:
-        """Give up a site that no longer answers or has no usable robots.txt, in an impatient crawl."""
+        """In an impatient crawl, give up a site that no longer answers or has no usable robots.txt."""
         if self._context.patient:
             return
         if fetched.error in SITE_ERRORS and self.standing.failures >= TRIES:
@@ -357,11 +361,12 @@ class ActiveSite:
 def state_of(lease: SiteLease, rules: PolitenessTable, at: float) -> SiteState:
     """Return the stored state of a site that was activated at `at`.
 
-    If another process lost the site, the time of its last request is unknown, unless the site had to be left alone
-    until later than now. So the next request waits for a full delay. The process that takes the site over stores this
-    at once, so that the wait does not start again each time a process dies. In a lost life, a process that does not
-    know of the loss may send requests until its lease ends. The delay is waited after that, whatever the store
-    contains."""
+    If another process lost the site, the time of its last request is unknown. So the next request waits for a full
+    delay, unless the stored state already makes it wait. The process that takes the site over stores this at once, so
+    that the wait does not start again each time a process dies. If the site was lost because the store went back in
+    time, a process that does not know of this may send requests until its lease ends. Then the delay begins at that
+    end, whatever the store contains.
+    """
     state = remembered(lease.record)
     in_lost_life = lease.lost_by == LOST_LIFE
     if lease.lost_by is None or (state.next_at > at and not in_lost_life):

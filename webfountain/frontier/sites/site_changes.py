@@ -49,11 +49,11 @@ class SiteChanges:
         """Continue from the counts of an earlier activation of the site."""
         self.count, self.observed_s = state.changes, state.observed_time
         self.revived = Returns(state.revived, state.dead_time)
-        """Pages that had a copy before they were gone."""
+        """Returns of pages that had a copy before they were gone."""
         self.returned = Returns(state.born, state.unborn_time, state.unborn, state.unborn_asked)
-        """URLs that never had a copy."""
+        """Returns of URLs that never had a copy."""
         self.classes = {name: Returns(found, gone_s) for name, found, gone_s in state.unborn_classes}
-        """The same by source and directory."""
+        """Returns of URLs that never had a copy, by source and directory."""
 
     def stored(self, state: SiteState) -> SiteState:
         """Return the state of a site with these counts."""
@@ -71,16 +71,17 @@ class SiteChanges:
         )
 
     def add(self, before: PageRecord, visit: Visit, *, price: float | None, believed: Prior) -> Visit:
-        """Count the fetch of a page with this record before it. Return the visit; if the page was gone, with the time
-        of its next request.
+        """Count the fetch of a page whose record was `before`. Return the visit. If the page was gone, the visit has
+        the time of the page's next request.
 
-        `price` is the obsolete time, s, that a fetch must save. None: pages are not chosen by a price; then it is that
-        of an average page of the site. `believed` is the assumed change interval of pages without observations.
+        `price` is the least obsolete time, s, that a fetch must save. None: pages are not chosen by a price; then the
+        price of an average page of the site is used. `believed` is the assumed change interval of pages without
+        observations.
         """
         if visit.record.checks > before.checks:
             self.count += visit.kind == "changed"
             self.observed_s += visit.observed_time
-        # After a failed fetch the time goes on: the next one that shows anything counts all of it.
+        # A failed fetch does not end the observed time: the next fetch that shows anything counts all of it.
         is_shown = visit.kind == "gone" or visit.record.state == "crawled"
         if before.state == "gone" and is_shown and before.last_crawled is not None:
             came, waited = visit.record.state == "crawled", max(visit.fetched.at - before.last_crawled, 0.0)
@@ -114,7 +115,7 @@ class SiteChanges:
             rate, spacing = self.returned.rate(usual_s=NEVER_LIVED * period), self.returned.spacing
             if (name := self._class_of(before)) in self.classes:
                 rate = self.classes[name].rate_within(rate)
-        # The waits of a gone page grow about evenly, so it has been gone for half of the last one times their number.
+        # The waits of a gone page grow about evenly, so their sum is half of the last wait times their number.
         gone_s = 0.0
         if before.state == "gone" and before.last_crawled is not None:
             gone_s = (at - before.last_crawled) * (before.failures + 1) / 2

@@ -31,11 +31,11 @@ __all__ = ["SiteContext"]
 class SiteContext:
     """Rules and objects for all sites of a crawl.
 
-    `patient`: pages of an unreachable site wait until it can be reached. Otherwise they fail, because the spider that
-    requested them waits for their end. `ignores_robots` returns whether another project's stored request is exempt
-    from robots.txt. `numbers` counts the fetches. `believed` is the mean change interval of pages without
-    observations. `blocked` are the URLs that notes block. `keeps_answers`:
-    robots.txt files and sitemaps are archived.
+    If `patient` is True, pages of an unreachable site wait until it can be reached. Otherwise they fail, because the
+    spider that requested them waits for their end. `ignores_robots` returns whether another project's stored request is
+    exempt from robots.txt. `numbers` counts the fetches. `believed` is the mean change interval of pages without
+    observations. `blocked` are the URLs that notes block. `keeps_answers` is True if robots.txt files and sitemaps are
+    archived.
     """
 
     collection: Collection
@@ -69,5 +69,5 @@ class SiteContext:
         return self.importance is not None and self.importance.is_unlogged(record)
 
     def weights(self) -> Sequence[float]:
-        """Return the present weights of a site's never-crawled and recrawl queue."""
+        """Return the current weights of a site's never-crawled and recrawl queue."""
         return self.follower.schedule.weights(self.clock.now())

@@ -43,7 +43,7 @@ _ALLOW_ALL: Final = RobotsRules.parse(b"", "*")
 MAX_SITEMAPS: Final = 100
 """Largest number of sitemaps of one site that are read. The rest of a longer index is dropped and counted."""
 MAX_SITEMAP_HOPS: Final = 20
-"""Number of redirects in a row after which a sitemap is given up, as for pages."""
+"""A sitemap is given up after this many redirects in a row, as a page is."""
 DISALLOWED: Final = "robots.txt"
 """Error of a URL that a robots.txt forbids."""
 
@@ -163,7 +163,7 @@ class FileRequest(NamedTuple):
 
 
 class SiteFiles:
-    """The robots.txt of one site, and the sitemaps that it named, with the time of each.
+    """The robots.txt of one site, and the sitemaps that it named, each with the time of its last request.
 
     Sitemaps that *other* sites named wait here until the robots.txt of this site is known.
     """
@@ -259,8 +259,8 @@ class SiteFiles:
         return bool(self._waiting)
 
     def open(self, batch: Batch, *, own: bool) -> list[FileRequest]:
-        """Request sitemaps, because robots.txt is known: with `own` those that it names, and the waiting ones that it
-        allows. Return the others.
+        """Request sitemaps, because robots.txt is known: the waiting ones that it allows and, if `own`, those that it
+        names. Return the sitemaps on other hosts and the refused ones.
         """
         refused: list[FileRequest] = []
         if own and self._context.collection.discovery.sitemaps:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["PRIVATE", "SitePages"]
 
 RELOOK: Final = 0.02
-"""Share of a period after which a site is checked again if its pages were due but were not leased."""
+"""If pages of a site were due but not leased, the site is checked again after this share of a period."""
 PRIVATE: Final = "private-address"
 """Error of the pages of a site whose host has a private address."""
 _HAIR_S: Final = 1e-3
@@ -76,9 +76,7 @@ class SitePages:
         self._hand = hand
         self._files = files
         self._sleeps = False  # The site is blocked.
-        self._refreshed = (
-            False  # The store has received something since the last refill was requested, which may not include it.
-        )
+        self._refreshed = False  # The store received something after the last refill, which may not include it.
         self._refilled_at = -inf
         """Time of the horizon of the last refill, UTC seconds."""
         self.is_ordered = False
@@ -92,7 +90,7 @@ class SitePages:
         self.barred: str | None = None
         """Error with which each page of the site ends, because none may be fetched; None: pages may be fetched."""
         self.wake_at = inf
-        """When something of the site comes due without an event, UTC seconds."""
+        """Time at which something of the site comes due without an event, UTC seconds."""
 
     # ------------------------------------------------------------ changes of its content
 
@@ -130,7 +128,7 @@ class SitePages:
         batch.refills.append(Refill(lease, never_crawled=never, recrawl=recrawl, horizon=horizon))
 
     def dealt(self, dealt: LeaseBatch, batch: Batch) -> None:
-        """Take the requested leases into the hand. End pages at once that policy or robots.txt now refuse."""
+        """Take the requested leases into the hand. End at once the pages that policy or robots.txt now refuse."""
         if self.is_blocked(batch.at):
             batch.release(lease.id for lease in dealt.never_crawled + dealt.recrawl)
             self.is_ordered = False
@@ -140,7 +138,7 @@ class SitePages:
             for leases in (dealt.never_crawled, dealt.recrawl)
         )
         # Pages that were due but not leased (the hand was full, clocks are read seldom) are checked again soon. A page
-        # that came due while the store answered was behind the horizon: it is leased next.
+        # that came due while the store answered was not yet within the horizon; the next refill leases it.
         soonest = batch.at + RELOOK * self._context.collection.cycle.period_s
         for due in self._context.follower.schedule.due_times(self._place.name, dealt.lanes, batch.at):
             self.wake_at = min(self.wake_at, (due if due > self._refilled_at else soonest) + _HAIR_S)
@@ -201,7 +199,7 @@ class SitePages:
         return self._sleeps
 
     def wait_until(self, at: float) -> None:
-        """Postpone all timers of the site to a time."""
+        """Postpone all timers of the site to the time `at`."""
         self.wake_at = at
 
     # --------------------------------------------------------------------- ends
@@ -218,7 +216,7 @@ class SitePages:
         self.release_held(batch)
 
     def settle(self, lease: Lease, visit: Visit, batch: Batch) -> None:
-        """Pass an examined page to the worker to settle, with its next visit within the bounds of its policy."""
+        """Pass an examined page to the worker to settle. Keep its next visit within the bounds of its policy."""
         context = self._context
         if context.judge.bounds_by_policy():
             revisit = context.judge.policy(visit.record.policy).revisit
@@ -249,7 +247,7 @@ class SitePages:
         return False
 
     def _blocked_until(self, url: str, at: float) -> float | None:
-        """Return until when a URL of the site is blocked, or None if it is not."""
+        """Return the time until which a URL of the site is blocked; None if it is not blocked."""
         blocked = self._context.blocked
         return blocked.until(url, at, site=self._place.name) if blocked.by_site else None
 
@@ -286,6 +284,6 @@ class SitePages:
 
 
 def _lag(record: PageRecord, schedule: Schedule, site: str, at: float) -> dict[str, float]:
-    """Return the count of how long a known page was due before it was fetched."""
+    """Return, as a count for the stats, how long a known page was due before it was fetched."""
     [due] = schedule.due_times(site, [recrawl_place(record)], at)
     return observed("due/lag", at - due) if 0.0 < due <= at else {}

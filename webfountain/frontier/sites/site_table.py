@@ -2,9 +2,9 @@
 
 After each event of a site, `note` records whether its hand runs low, whether it has nothing to do, whether it must be
 left alone for long, and when it is served next. So no step has to visit all sites. `FileRequests` are the files that
-sites need from each other: a robots.txt or a sitemap on another host. A site returns a `FileRequest`. It goes to the
-site that has the file, which is active or becomes a guest, and obeys that site's gates and robots.txt. The answer goes
-to all sites that wait for the URL, so one fetch serves them all.
+sites need from each other: a robots.txt or a sitemap on another host. A site returns a `FileRequest`, which goes to the
+site that has the file. That site is active or becomes a guest, and the request obeys its gates and robots.txt. The
+answer goes to all sites that wait for the URL, so one fetch serves them all.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 __all__ = ["BLOCKED_S", "FileRequests", "SiteTable", "is_busy"]
 
 BLOCKED_S: Final = 10.0
-"""Seconds for which a site must be left alone that make it give its place in a full active list to another."""
+"""A site that must be left alone for longer than this, s, gives its place in a full active list to another site."""
 _SPARE_TIMERS: Final = 1000
-"""Number of timers of removed sites, in addition to four per active site, above which they are dropped."""
+"""Timers of removed sites are dropped when there are more timers than this number plus four per active site."""
 
 
 class SiteTable:
@@ -100,14 +100,14 @@ class SiteTable:
         self._hungry.clear()
 
     def refresh(self, names: Iterable[str], at: float) -> None:
-        """Let these sites request leases again, in order of name, because the store has something new for them."""
+        """Allow these sites to request leases again, in order of name, because the store has something new for them."""
         for name in sorted(self.by_name.keys() & set(names)):
             site = self.by_name[name]
             site.pages.refresh()
             self.note(site, at)
 
     def refresh_soonest(self, many: int, at: float) -> None:
-        """Let the quiet sites with the earliest `wake_at` request leases again, because pages come due sooner."""
+        """Allow the quiet sites with the earliest `wake_at` to request leases again, because pages come due sooner."""
         quiet = (site for site in self if _is_quiet(site, site.state))
         self.refresh([site.name for site in heapq.nsmallest(many, quiet, key=lambda site: site.pages.wake_at)], at)
 
@@ -146,7 +146,7 @@ class SiteTable:
                 self.note(site, at)
 
     def remind(self, site: ActiveSite) -> None:
-        """Set a timer if something of a site comes due earlier than its present timer."""
+        """Set a timer if something of a site comes due earlier than its current timer."""
         due = site.pages.wake_at
         if due >= self._timer_of.get(site.name, inf):
             return
@@ -165,7 +165,7 @@ def _runs_low(site: ActiveSite) -> bool:
 
 
 def is_busy(site: ActiveSite, until: float) -> bool:
-    """Return whether a fetch of a site is in flight, or its domain and politeness allow one before a time."""
+    """Return whether a fetch of a site is in flight, or its domain and politeness allow one before the time `until`."""
     is_capped = site.domain is not None and not site.domain.is_open
     return bool(site.pages.under_way) or (not is_capped and site.standing.gate.opens_at <= until)
 
@@ -182,7 +182,9 @@ class FileRequests:
         self._sites = sites
         self._requesters: dict[str, list[str]] = {}  # by URL of a file: the sites that wait for it
         self.by_host: dict[str, list[FileRequest]] = {}
-        """Requests by site, until the state of the site comes from the store. Then it can be a guest."""
+        """Requests by the site that has the file. They wait until the store sends its state; then the site can be a
+        guest.
+        """
 
     def take_host(self, name: str) -> list[FileRequest]:
         """Return the requests that wait for a site to become a guest, once."""

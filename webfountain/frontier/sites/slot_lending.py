@@ -1,9 +1,9 @@
 """Slots of very large sites that this ant lends to other ants or borrows from them ("Life of a loan",
 `cluster.loans`).
 
-Place in the walk: with the heartbeats. The holder takes slots out of the gates of a site and its address. A borrower
-creates its own object for the site with as many slots, under the holder's lease. If slots cannot be lent, no
-`SlotLending` is created.
+Place in the walk: slots are lent with the heartbeats. The holder takes slots out of the gates of a site and its
+address. A borrower creates its own object for the site with the same number of slots, under the holder's lease. If
+slots cannot be lent, no `SlotLending` is created.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class SlotLending:
     # ---------------------------------------------------------------- as holder
 
     def lend(self, at: float) -> None:
-        """Lend slots in equal parts to ants with little work, first of the sites with the most spare slots.
+        """Lend slots in equal parts to ants with little work. Begin with the sites that have the most spare slots.
 
         An ant with a busy core lends any free slot. An ant with spare CPU time is limited by the store, and lends only
         slots that stay open.
@@ -84,7 +84,7 @@ class SlotLending:
                     self._context.metrics.inc("ant/loans_given")
 
     def _spare(self, site: ActiveSite, at: float, *, unused_s: float) -> int:
-        """Return how many slots a site could lend; one stays.
+        """Return how many slots a site could lend. One slot always stays.
 
         Return 0 if few of its pages wait, or if another site shares its address.
         """
@@ -98,7 +98,7 @@ class SlotLending:
         return site.loans.spare(site.standing, group, at, unused_s=unused_s)
 
     def prolonged(self, until: float) -> list[Loan]:
-        """Extend the present loans that may last until a time, and return them."""
+        """Extend the current loans to `until`, except those that must end by then. Return the extended loans."""
         return [loan for site in self._sites for loan in _prolonged(site, until)]
 
     def end(self, over: Iterable[Loan], batch: Batch) -> None:
@@ -142,8 +142,8 @@ class SlotLending:
     def borrow(self, borrowed: Sequence[BorrowedSlots], batch: Batch) -> None:
         """Use the slots that are lent to this ant according to a heartbeat. Stop using slots that are no longer lent.
 
-        The end of a loan limits the ant's term while fetches are in flight at the borrowed site, so they are cancelled
-        in time.
+        The end of a loan limits the ant's term while fetches are in flight at the borrowed site, so that these fetches
+        are cancelled in time.
         """
         others = self._others
         given = {each.loan.site: each for each in borrowed}
@@ -157,7 +157,7 @@ class SlotLending:
                 self._addresses.quit(group)
             if not group.is_leaving or site.is_under_way():
                 others.term.bound(self._borrowed[name].until, at=batch.at)
-        # A loan stays beside its claim until the holder has read that it was given back.
+        # The claim of a loan remains until the holder has read that the slots were given back.
         self._given_back &= {each.loan for each in given.values()}
         for each in given.values():
             if each.loan not in self._given_back and each.record is not None:
@@ -208,7 +208,7 @@ class SlotLending:
 
 
 def _lend(site: ActiveSite, borrower: str, slots: int, *, until: float, ends_at: float) -> None:
-    """Lend slots of a site to another ant until a time; `prolonged` extends this time up to `ends_at`."""
+    """Lend slots of a site to another ant until the time `until`; `prolonged` extends it up to `ends_at`."""
     assert site.lease is not None
     group = site.place.group
     assert group is not None
