@@ -18,17 +18,18 @@ _ENTRIES_AT_ONCE: Final = 1000
 
 
 def changes(store: FrontierStore, cursor: str | None, *, site: str | None = None) -> Iterator[dict[str, Any]]:
-    """Yield the entries of the change log after a cursor, in order; of one site if `site` is given.
+    """Yield the entries of the change log after a cursor, in order. If `site` is given, yield only the entries of that
+    site.
 
-    Without a cursor all stored entries are yielded. The last row has the cursor to continue with; if no entry follows,
-    a row of its own contains it.
+    Without a cursor all stored entries are yielded. The last row has the cursor to continue with. If the last entry is
+    not yielded, an extra row contains only this cursor.
 
     Raises
     ------
     InputError, CursorLost
         if the text is not a cursor, or the log no longer reaches back that far.
     """
-    # Read the end before the entries, so that no entry between them is missed.
+    # Read the end before the entries, so that no entry that is added in between is missed.
     end, reported = store.changes.end() if cursor is None else cursor, False
     for end, entry in _entries(store, cursor):
         reported = site is None or entry.site == site

@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 __all__ = ["MAX_VERSIONS", "cat", "version_beginnings"]
 
 MAX_VERSIONS: Final = 100
-"""Number of versions of a page that are read. The oldest ones are left out."""
+"""Maximum number of versions of a page that are read. Older versions are left out."""
 _BEGINNING_BYTES: Final = 32_768
-"""Number of bytes of a version that are read for a list of versions: response headers, and a title as a rule."""
+"""Number of bytes of each version that are read for a list of versions. They contain the response headers and usually
+the title."""
 
 
 def cat(store: FrontierStore, repository: Pages, url: str, *, fetched: float | None = None) -> StoredCopy:
@@ -30,9 +31,8 @@ def cat(store: FrontierStore, repository: Pages, url: str, *, fetched: float | N
     Raises
     ------
     InputError
-        if the URL is malformed, unknown, or has no such copy; the text says which, and the page's state.
-    RepositoryError
-        if the copy cannot be read.
+        if the URL is malformed, unknown, or has no such copy. The message gives the reason and the page's state.
+        RepositoryError if the copy cannot be read.
     """
     name, newest = _newest(store, url)
     place = newest if fetched is None else _place(repository, name, newest, fetched)
@@ -44,7 +44,7 @@ def cat(store: FrontierStore, repository: Pages, url: str, *, fetched: float | N
 def version_beginnings(store: FrontierStore, repository: Pages, url: str) -> Iterator[StoredCopy]:
     """Return the beginnings of the kept versions of a page, the newest first, at most MAX_VERSIONS.
 
-    A version costs the same however large it is. It raises the errors of `cat`.
+    The cost of a version does not depend on its size. The errors are those of `cat`.
     """
     name, newest = _newest(store, url)
     return _beginnings(repository, name, newest)

@@ -2,7 +2,7 @@
 
 It calls the judge, schedule and robots.txt rules of the crawl itself, so its answer agrees with what the crawl does.
 The path of a known page consists of the links by which each page was first discovered (`PageRecord.source`). A URL
-that the store does not have is judged as a seed, as a link of the pages that link to it, and under each policy in use.
+that the store does not have is judged as a seed, as a link on the pages that link to it, and under each policy in use.
 """
 
 from __future__ import annotations
@@ -82,8 +82,8 @@ def explain(
     scores: Path | None = None,
     links: str | None = None,
 ) -> Explanation:
-    """Return the explanation of a URL, `at` UTC seconds. If the URL is unknown, judge it as a link of the known page
-    `linked_by`.
+    """Return the explanation of a URL at the time `at`, UTC seconds. If the URL is unknown, judge it as a link on the
+    known page `linked_by`.
 
     `scores` is the folder of the crawl's rankings and `links` its link log, if they can be read.
 
@@ -105,7 +105,7 @@ def explain(
 
 
 def refusal_of(store: FrontierStore, collection: Collection, url: str, *, at: float) -> str | None:
-    """Return why the policy file would refuse a canonical URL given to `now`, or None."""
+    """Return the reason why the policy file would refuse a canonical URL in a note `now`, or None."""
     known = store.pages.get(site_of(url), fingerprint(url))
     policy = "default" if known is None else known.policy  # as for a note
     verdict = UrlFacts(store, collection, url, at=at).verdict(Origin("queued", 0, policy))
@@ -243,7 +243,8 @@ class KnownPage:
             yield f"It is not fetched: {robots_words(robots)}."
 
     def _next_visit(self, record: PageRecord) -> float | None:
-        """Return the time at which the page is due by the present plan and its site may be requested; None: never."""
+        """Return the first time at which the page is due by the plan in force and its site may be requested. None:
+        never."""
         soonest = self._soonest()
         if record.state == "never-crawled" or record.immediate is not None:
             return soonest
@@ -280,7 +281,7 @@ class KnownPage:
 
 
 class UnknownUrl:
-    """A URL that the store does not have. `linking` is the known page for which the link is to be judged."""
+    """A URL that the store does not have. `linking` is a known page; the URL is judged as a link on it."""
 
     def __init__(self, facts: UrlFacts, linking: PageRecord | None) -> None:
         self._facts, self._linking = facts, linking
@@ -321,7 +322,7 @@ class UnknownUrl:
         return Explanation(given, facts.url, known=False, why=tuple(why), verdicts=verdicts, robots=robots, alike=alike)
 
     def _verdicts(self) -> tuple[UrlVerdict, ...]:
-        """Yield the verdict on a link to it under each policy in use, the default policy first."""
+        """Return the verdict on a link to the URL under each policy in use, the default policy first."""
         facts = self._facts
         if self._linking is not None:
             page = self._linking
@@ -333,7 +334,7 @@ class UnknownUrl:
         return tuple(facts.verdict(Origin("link", 1, name)) for name in names)
 
     def _linked_words(self, linked: Mapping[str, int]) -> Iterator[str]:
-        """Yield sentences about links to it that the crawl has found."""
+        """Yield sentences about links to the URL that the crawl has found."""
         for url, flag in sorted(linked.items()):
             page = self._facts.store.pages.get(site_of(url), fingerprint(url))
             if flag & NOFOLLOW:
@@ -367,7 +368,7 @@ class UnknownUrl:
         yield from (rule.to for rule in tables.switch)
 
     def _alike(self) -> Iterator[str]:
-        """Return known URLs that many sites treat as the same: with or without the last slash or www., or with the
+        """Return known URLs that many sites treat as the same page: with or without the last slash or www., or with the
         other scheme.
         """
         scheme, rest = self._facts.url.split("://", 1)

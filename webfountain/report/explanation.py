@@ -1,10 +1,10 @@
-"""The explanation of one URL, as data, with the facts and the sentences of which it is made.
+"""The explanation of one URL as data: the facts, and the sentences that state them.
 
-The facts are the present verdicts of the judge, the site of the URL, the site's robots.txt, and the path by which the
-page was discovered, from its seed over links and redirects. They are read from a store, also beside the crawl that
-writes it, and nothing is changed. Each hop of the path shows what the page's record contains (`policy.provenance`): the
-link that led to it, the cause of its policy, the rule, and the time. Records of older stores lack these; they are shown
-as not recorded. The judge is called only for the policy that the link would give today.
+The facts are the current verdicts of the judge, the site of the URL, the site's robots.txt, and the path by which the
+page was discovered, from its seed over links and redirects. They are read from a store, even while a crawl writes it,
+and nothing is changed. Each hop of the path shows what the page's record contains (`policy.provenance`): the link that
+led to it, the cause of its policy, the rule, and the time. Records of older stores lack these facts, which are then
+shown as not recorded. The judge is called only for the policy that the link would give today.
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ class Hop(msgspec.Struct, frozen=True):
     """A page on the path from the seed.
 
     `by` is seed, link, redirect, sitemap, now (given to `now`), former-seed (no longer in the file), or unrecorded.
-    `found` is the time of its discovery, UTC seconds. `inherited` is the policy by today's rules, from its seed's line
-    or its link. `cause` is the cause of its present policy (`policy.provenance.Cause`), `rule` the key of the rule
-    behind that, if the policy file has it, `at` the time, UTC seconds. `because` is that in words, if there is more to
-    say than the link shows.
+    `found` is the time of its discovery, UTC seconds. `inherited` is the policy that today's rules give the page, from
+    its line among the seeds or from its link. `cause` is the cause of its current policy (`policy.provenance.Cause`).
+    `rule` is the key of the rule that caused it, if the policy file has that rule. `at` is the time of the cause, UTC
+    seconds. `because` gives the cause in words, if there is more to say than the link shows.
     """
 
     url: str
@@ -73,7 +73,7 @@ class Hop(msgspec.Struct, frozen=True):
 
 
 class PagePaths:
-    """Finds the paths of pages in a store, by the rules of a collection."""
+    """Finds the paths from seeds to pages in a store, by the rules of a collection."""
 
     def __init__(self, store: FrontierStore, collection: Collection, judge: Judge) -> None:
         self._store = store
@@ -145,7 +145,7 @@ class PagePaths:
         )
 
     def _because(self, record: PageRecord, recorded: Provenance, inherited: str) -> str | None:
-        """Return the cause of a page's policy and trust in words, or None if it is simply the link or the seed's
+        """Return the cause of a page's policy and trust in words, or None if the cause is simply the link or the seed's
         line.
         """
         when = "" if recorded.at is None else f", {_spell(recorded.at)}"
@@ -166,7 +166,8 @@ class PagePaths:
         return None if record.policy == inherited else "found under another version of the policy file"
 
     def _guess(self, record: PageRecord, inherited: str) -> str | None:
-        """Return a hop to a page for which the store recorded nothing."""
+        """Return the possible cause of a page's policy in words, if the store recorded none. None if the policy is
+        inherited."""
         if record.policy == inherited:
             return None
         rules = [f"switch[{n}]" for n, rule in enumerate(self._collection.tables.switch) if rule.to == record.policy]
@@ -175,7 +176,7 @@ class PagePaths:
 
 
 def seed_place(collection: Collection, url: str) -> tuple[str, str] | None:
-    """Return where a canonical URL is named as a seed, and with which policy; None: nowhere."""
+    """Return the place where a canonical URL is named as a seed, and its policy there. None if it is not a seed."""
     inline = len(collection.tables.collection.seeds)
     for number, (seed, policy) in enumerate(collection.seeds_with_policies()):
         if seed == url:
@@ -236,7 +237,7 @@ class Robots(msgspec.Struct, frozen=True):
 
 
 class Explanation(msgspec.Struct, frozen=True):
-    """Everything that explains a URL. `why` contains it in sentences.
+    """Everything that explains a URL. `why` contains the explanation in sentences.
 
     `url` is the canonical form, or None. For an unknown URL, `verdicts` has one verdict for each policy that a link
     could give it. `alike` are known URLs that differ only slightly. `next_visit` is UTC seconds, or None if no visit
@@ -313,7 +314,7 @@ class UrlFacts:
         """The record of its site, None if the site is unknown."""
 
     def verdict(self, origin: Origin, *, of: str | None = None) -> UrlVerdict:
-        """Return the judge's verdict on the URL or on another one, and the key that decided."""
+        """Return the judge's verdict on the URL, or on the URL `of` if given, and the key that decided."""
         url = of or self.url
         [found] = self.judge.judge([url], origin)
         return UrlVerdict(found.policy, found.reason, rule_behind(self.collection, url, found.policy, found.reason))

@@ -1,4 +1,4 @@
-"""The result of the last `check`, kept where the service shows it: beside an embedded store, or on the server."""
+"""The result of the last `check`, kept where the service can read it: beside an embedded store, or on the server."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class CheckResult(msgspec.Struct, frozen=True):
 
 
 def keep_check(store: FrontierStore | None, url: str, result: CheckResult) -> None:
-    """Replace the last result. A store that cannot be opened (None) keeps it only in its folder.
+    """Replace the last result. If the store cannot be opened (`store` is None), the result is kept only in its folder.
 
     Raises
     ------

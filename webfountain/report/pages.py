@@ -111,12 +111,12 @@ def _metadata(data: bytes) -> dict[str, Any] | None:
 
 
 def sites(store: FrontierStore, order: SiteOrder = "name", *, most: int | None = None) -> Iterator[dict[str, Any]]:
-    """Yield one dictionary per site, in an order, up to `most`.
+    """Yield one dictionary per site, sorted by `order`, for at most `most` sites.
 
     Raises
     ------
     InputError
-        if an older version wrote the store, which keeps only the order of names.
+        if the store was written by an older version and keeps only the order of names.
     """
     found = sites_of(store) if order == "name" else _sites_in_order(store, order)
     yield from map(site_of_record, islice(found, most))

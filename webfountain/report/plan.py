@@ -1,10 +1,11 @@
 """A plan as plain data: decision, prediction, results so far, and the cost of a goal.
 
-The present plan is read from a store, which a crawl may be writing. The controller makes it; this module judges
+The plan in force is read from a store, even while a crawl writes it. The controller made this plan; this module decides
 nothing. Without `cycle.capacity_pages_per_period`, a crawl fetches as fast as politeness allows and follows no plan.
 Then `measured_plan` makes one on demand from the census of the store, for the measured rate of fetches, with the
-function that makes a crawl's own plans. It is only shown: it is not stored, and no crawl follows it. So is the cost of
-a goal of freshness (`plan show --goal`): fetches per period, beside those of now, and what a little less would save.
+function that makes a crawl's own plans. That plan is only shown: it is not stored, and no crawl follows it. The cost of
+a goal (`plan show --goal`) is only shown, too: the fetches per period that the goal takes, the current fetches per
+period, and what slightly fewer fetches would give.
 """
 
 from __future__ import annotations
@@ -47,21 +48,21 @@ __all__ = [
 
 _GOAL: Final = re.compile(r"(?:obsolete=|older=(?P<age>[^:]+):)(?P<share>[0-9.]+)%", re.ASCII)
 CYCLES: Final = 6
-"""Number of the last cycles whose found share corrects the model."""
+"""Number of past cycles that correct the model by the obsolete share that was found in them."""
 
 
 class MeasuredCensus(NamedTuple):
-    """A census, with the cycle of the policy in force and the fetches per period in the periods of the census."""
+    """A census, the cycle of the policy in force, and the fetches per period during the census."""
 
     census: Census
     cycle: CycleTable
     fetches: int
     recrawls: int
-    """Those of known pages."""
+    """Fetches of known pages per period."""
 
 
 def plan_in_force(store: FrontierStore, *, at: float) -> dict[str, Any] | None:
-    """Return the plan in a store at the time `at` (UTC seconds), or None before the first.
+    """Return the plan in a store at the time `at` (UTC seconds), or None before the first plan.
 
     Raises
     ------
@@ -71,7 +72,7 @@ def plan_in_force(store: FrontierStore, *, at: float) -> dict[str, Any] | None:
     data = store.board.value(PLAN)
     if data is None:
         return None
-    from webfountain.frontier.planning.plan import decode_plan  # noqa: PLC0415  numpy: not for a mere count
+    from webfountain.frontier.planning.plan import decode_plan  # noqa: PLC0415  numpy, 0.1 s
 
     return plan_document(store, decode_plan(data), at=at)
 
@@ -126,7 +127,7 @@ def _periods(store: FrontierStore, plan: Plan) -> Iterator[dict[str, Any]]:
 
 
 def _outlook(outlook: Outlook, *, begin: float) -> dict[str, Any]:
-    """Return the forecast of the obsolete share of a cycle: median, mean, and an interval for four cases of five."""
+    """Return the forecast of the obsolete share of a cycle: median, mean, and an 80 % interval."""
     return {
         "begin": begin,
         "obsolete": outlook.median,
@@ -154,7 +155,7 @@ def plan_words(plan: Plan, *, at: float, foretold: Outlook | None = None) -> str
 
 
 def aim_words(goal: GoalCost) -> str:
-    """Return what the goal of a policy takes, in words."""
+    """Return the cost of a policy's goal in words."""
     late = f" for longer than {spell_duration(goal.age_s)}" if goal.age_s else ""
     wanted = f"the goal of at most {goal.share:.2%} obsolete{late}"
     less = f"{goal.less_fetches:,.0f} would leave {goal.less_share:.2%}"
@@ -187,7 +188,7 @@ def has_budget(store: FrontierStore) -> bool:
 def measured_plan(store: FrontierStore, *, at: float) -> dict[str, Any] | None:
     """Return the plan for the measured rate as `plan show` prints it, or None if too little was measured.
 
-    It has the keys of a plan in force, and `in_force` (False) and `capacity`, pages a period.
+    The dictionary has the keys of a plan in force, and also `in_force` (False) and `capacity` (pages per period).
     """
     # These imports take 0.5 s, and only a plan needs them.
     from webfountain.frontier.planning.make_plan import make_plan  # noqa: PLC0415
@@ -237,9 +238,10 @@ def _cycle(store: FrontierStore) -> CycleTable | None:
 
 
 def goal_of(text: str) -> Goal:
-    """Read "obsolete=2%" or "older=7d:5%": at most 5 % of the copies may have been out of date for more than 7 days.
+    """Return the goal that a text states: "obsolete=2%", or "older=7d:5%" (at most 5 % of the copies may have been out
+    of date for more than 7 days).
 
-    Raises InputError if it is neither.
+    Raise InputError if the text has neither form.
     """
     from webfountain.core.goals import Goal  # noqa: PLC0415  numpy, 0.1 s
 
@@ -260,7 +262,8 @@ def goal_of(text: str) -> Goal:
 def goal_document(store: FrontierStore, goal: Goal, *, at: float) -> dict[str, Any] | None:
     """Return the cost of a goal, or None if too little was measured.
 
-    `correction` is the share that the last cycles found over that of independent pages at the present rate.
+    `correction` is the obsolete share that the last cycles found, divided by the share that the model of independent
+    pages gives at the current rate.
     """
     from webfountain.core.census import change_rates  # noqa: PLC0415  numpy, 0.1 s
     from webfountain.core.goals import PageClasses, correction_of, cost_of, share_at  # noqa: PLC0415

@@ -19,7 +19,8 @@ def counted(many: int, noun: str) -> str:
 
 
 def spell_span(seconds: float) -> str:
-    """Return a length of time in the largest unit of which it has at least two: `36 hours`, `1 second`."""
+    """Return a length of time in the largest unit in which it is at least two, or else in seconds: `36 hours`,
+    `1 second`."""
     for unit, length in (("day", 86_400), ("hour", 3600), ("minute", 60)):
         if seconds >= 2 * length:
             return counted(round(seconds / length), unit)

@@ -2,7 +2,8 @@
 
 `webfountain policy check` and the service call it, before the crawl or before an edited file takes effect. Policy and
 trust are computed as in the review after an edit (`policy.lineage`), and refused URLs are judged as the crawl will
-judge them, so the figures are those that the edit would have. The store is only read, even while a crawl writes it.
+judge them, so the figures are those that the edit would bring about. The store is only read, even while a crawl writes
+it.
 """
 
 from __future__ import annotations
@@ -88,8 +89,8 @@ def _newly_followed(judge: Judge, store: FrontierStore, links: str, lineage: Lin
 
 
 class PolicyEffect(msgspec.Struct, frozen=True):
-    """Numbers and examples: `known` URLs, those that would be dropped, by reason, and refused ones that would be
-    accepted again.
+    """The effect of a policy file on a store, in numbers and examples. `known` is the number of judged URLs, `dropped`
+    the number that would be dropped, by reason, and `taken` the number of refused URLs that would be accepted again.
 
     `moved` counts the pages that would get another policy, as ``before -> after``. `retrusted` counts the pages that
     would keep their policy but get another trust.
@@ -106,10 +107,10 @@ class PolicyEffect(msgspec.Struct, frozen=True):
 
 
 def policy_effect(judge: Judge, records: Iterable[PageRecord], lineage: Lineage | None = None) -> PolicyEffect:
-    """Return the effect on every page record. Without a lineage, each record is judged under its present policy.
+    """Return the effect on every page record. Without a lineage, each record is judged under its current policy.
 
-    URLs that the policy never accepted are not in a store. `newly_followed` judges those in the link log; they are
-    accepted when the pages that link to them are fetched again. Requests of other projects are not judged.
+    URLs that the policy never accepted are not in a store. `newly_followed` judges such URLs in the link log; a crawl
+    accepts them when it fetches the pages that link to them again. Requests of other projects are not judged.
     """
     known = taken = retrusted = 0
     dropped: Counter[str] = Counter()

@@ -57,7 +57,7 @@ class Moment(msgspec.Struct, frozen=True):
     """State of a running crawl at one moment."""
 
     seconds: float
-    """Since the crawl began."""
+    """Time since the crawl began, s."""
     outcomes: Mapping[str, int]
     """Fetches that were settled, by outcome; their sum is `fetched`."""
     pages: Mapping[str, int]
@@ -72,7 +72,7 @@ class Moment(msgspec.Struct, frozen=True):
     freshness: float | None = None
     """Estimated share of the known pages whose copy is current, 0 to 1."""
     plan: str | None = None
-    """The present plan, in a few words."""
+    """The plan in force, in a few words."""
     limit: str | None = None
     """What limits the rate, in a few words."""
 
@@ -110,7 +110,7 @@ def moment_of(
 class ProgressDisplay:
     """Shows moments on `stream`: a live table on a terminal, else a line at intervals.
 
-    A context manager; without `with`, call `close`.
+    It is a context manager. Without `with`, call `close` at the end.
     """
 
     def __init__(self, stream: TextIO, *, title: str) -> None:
@@ -180,7 +180,7 @@ def line(moment: Moment, *, title: str, rate: float) -> str:
 
 
 def table(moment: Moment, *, title: str, rate: float, rates: Sequence[float] = ()) -> Table:
-    """Return a moment as a table for a terminal; `rates` are those of the last moments, drawn as a small curve."""
+    """Return a moment as a table for a terminal; `rates` are the rates at the last moments, drawn as a small curve."""
     from rich.table import Table  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
 
@@ -243,6 +243,6 @@ def _bar(share: float) -> Text:
 
 
 def _curve(rates: Sequence[float]) -> str:
-    """Return one block character per rate, the highest full."""
+    """Return one block character per rate; a full block stands for the highest rate."""
     top = max(rates, default=0.0)
     return "".join(_BLOCKS[round(rate / top * (len(_BLOCKS) - 1))] for rate in rates) if top > 0 else ""

@@ -48,7 +48,8 @@ def signature(text: str) -> MinHash:
 def signatures(
     store: FrontierStore, repository: Pages, *, unreadable: Callable[[RepositoryError], None]
 ) -> Iterator[dict[str, Any]]:
-    """Yield url, fetched and minhash of each held page with a text; `unreadable` copies are skipped."""
+    """Yield url, fetched and minhash of each held page with a text. A copy that cannot be read is skipped and reported
+    to `unreadable`."""
     for row in texts(store, repository, unreadable=unreadable):
         if row["text"] and row["text"].strip():
             yield {"url": row["url"], "fetched": row["fetched"], "minhash": signature(row["text"]).hashvalues}

@@ -29,7 +29,7 @@ def sections_learned(store: FrontierStore, site: str, *, most: int) -> list[Sect
     """Return what the crawl learned about the sections of a site, in changes per page and day.
 
     The site comes first, then the sections with the most pages. The list is empty in a crawl without a budget, which
-    does not learn sections. In a very large site, the pages are those of the last window.
+    does not learn sections. In a very large site, only the pages of the last window are counted.
     """
     record = store.sites.get(site)
     if record is None:
@@ -44,7 +44,8 @@ def sections_learned(store: FrontierStore, site: str, *, most: int) -> list[Sect
 
 
 def sections_by_pages(pages: Sequence[PageRecord], *, fastest_s: float, most: int) -> list[SectionRate]:
-    """Return the sections of crawled pages of one site, with the mean of the rates that each page has shown."""
+    """Return the sections of one site, made from its crawled pages. The rate of a section is the mean of its pages'
+    rates."""
     sections = Sections(max_depth=3)
     numbers = sections.sections_of([path_of(page.url) for page in pages])
     parents, names = sections.parents(), sections.names()

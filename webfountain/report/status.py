@@ -1,4 +1,4 @@
-"""The status of a crawl for `status`: counts by state, rate, freshness, and the present plan."""
+"""The status of a crawl for `status`: counts by state, rate, freshness, and the plan in force."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def status(store: FrontierStore, *, at: float, period_s: float, fastest_s: float
     Parameters
     ----------
     at : now, UTC seconds
-    period_s : length of a time period, s; the rate is over the running period and the one before
+    period_s : length of a time period, s; the rate covers the current period and the one before
     fastest_s : mean change interval of bucket 0, s
     """
     counts = store.census.statistics()
@@ -54,10 +54,11 @@ def status(store: FrontierStore, *, at: float, period_s: float, fastest_s: float
 
 
 def _fresh(store: FrontierStore, by_buckets: float | None, *, failing: float) -> dict[str, Any]:
-    """Return the fresh share: the crawl's last forecast with an 80 % interval if there is one, else by the buckets.
+    """Return the fresh share: the crawl's last forecast with an 80 % interval if there is one, else an estimate by
+    buckets.
 
     Pages whose last fetch failed (the share `failing`) do not count as fresh. `freshness_cycles` is the number of
-    cycles that the forecast is based on, `freshness_at` its time; None: now.
+    cycles on which the forecast is based, and `freshness_at` the time of the forecast (None: now).
     """
     kept = published(store.board.value(FORECAST))
     outlook = None if kept is None else kept.forecast.now()

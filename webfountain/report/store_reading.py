@@ -1,6 +1,7 @@
 """Open existing stores and their copies for reading, even while a crawl writes them.
 
-Reading never creates a store: if it is missing or not a store, an InputError says what to give instead.
+Reading never creates a store. If the store is missing, or the folder is not a store, an InputError says what to give
+instead.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ __all__ = [
 ]
 
 DEMO_STORE: Final = "rocksdb://.webfountain-demo"
-"""Where the demonstration puts its store."""
+"""URL of the demonstration's store."""
 
 
 @contextlib.contextmanager
@@ -104,12 +105,14 @@ def places_of(opened: FrontierStore) -> dict[int, str]:
 
 
 def cursor_of(opened: FrontierStore, since: str | float | None) -> str | None:
-    """Return the cursor for `--since`, which may be a time. Raise CursorLost if that is too long ago."""
+    """Return the cursor for `--since`, which may be a time. Raise CursorLost if the log does not reach back to that
+    time."""
     return opened.changes.since(since) if isinstance(since, float) else since
 
 
 def link_log(collection: Collection | None, store_url: str) -> str | None:
-    """Return where the crawl's link log is, if it has one. Without the collection, it is sought beside the store."""
+    """Return where the crawl's link log is, if it has one. If `collection` is None, search for the log beside the
+    store."""
     home = folder_of(store_url)
     return (None if collection is None else collection.ranking.links) or (
         str(home / "links") if home is not None and (home / "links").is_dir() else None

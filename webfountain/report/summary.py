@@ -1,8 +1,8 @@
 """Summary at the end of a crawl, for people: pages found, changes, freshness, and where the pages are.
 
 It is made from the document that `--report` writes and, for the demonstration, from measurements that know the true
-state of the generated web. Programs read the document. The document of a crawl with many ants is the sum of theirs
-(`added_up`), with the page states from the store at the end.
+state of the generated web. Programs read the document. The document of a crawl with many ants is the sum of the ants'
+documents (`added_up`), with the page states from the store at the end.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Sample(NamedTuple):
     pages: int
     """Pages that existed then."""
     fresh: float
-    """Share of them whose newest copy equals what the server would send."""
+    """Share of these pages whose newest copy equals what the server would send."""
 
 
 def summary(report: Mapping[str, Any]) -> str:
@@ -119,8 +119,8 @@ def places(*, store: str, repository: Path, example: str | None) -> str:
 
 
 def _waiting(urls: int, *, idle: bool) -> str:
-    """Return the number of never-crawled URLs; in an idle crawl, their hosts are dead or have an unreachable
-    robots.txt.
+    """Return the number of never-crawled URLs in words. In an idle crawl they wait because their hosts are dead or
+    their robots.txt cannot be reached.
     """
     why = "that cannot be fetched now (a dead host, an unreachable robots.txt)" if idle else "not fetched yet"
     return f"{counted(urls, 'known URL')} {why}" if urls else ""
@@ -135,7 +135,7 @@ def _errors(report: Mapping[str, Any]) -> str:
 
 def _troubles(report: Mapping[str, Any]) -> dict[str, str]:
     """Return seeds without a page and unreachable sites, if the report has them."""
-    from webfountain.report.troubles import Troubles  # noqa: PLC0415  numpy, where a summary is all that is wanted
+    from webfountain.report.troubles import Troubles  # noqa: PLC0415  numpy, which a mere summary does not need
 
     if "unreachable" not in report:
         return {}

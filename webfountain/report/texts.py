@@ -1,9 +1,9 @@
 """Texts for a search or RAG index: each held page as text, with a cursor on each line.
 
 The whole list comes first, then the changes. A reader that is interrupted after any line continues with that line's
-cursor. A cursor in the list names the page, and the position in the change log when the list began, so changes during
-the list follow later. Lines after an unreadable copy repeat the cursor from before it, so the copy is tried again
-until it can be read. This module changes nothing.
+cursor. A cursor in the list names the page and the position in the change log at which the list began, so changes made
+during the list follow later. The lines after an unreadable copy have the cursor from before that copy, so a reader that
+continues there tries the copy again. This module changes nothing.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def is_list_cursor(text: str) -> bool:
 
 
 class _TextRules(NamedTuple):
-    """What a collection's policy file says of texts: the policies whose text is the main content, and the project's
+    """What a collection's policy file says about texts: the policies whose text is the main content, and the project's
     extractors by media type.
     """
 
@@ -96,7 +96,8 @@ _NO_RULES: Final = _TextRules(frozenset(), {})
 
 
 class PageTexts:
-    """The texts of a collection's copies as its policies take them: what is judged is what is handed on.
+    """The texts of a collection's copies, read by the rules of its policies, so a reader gets the text that the crawl
+    compares.
 
     A project's own extractors run in a child process, which ends with this object.
     """
@@ -110,7 +111,7 @@ class PageTexts:
         return self.by_policy(copy, form, "" if record is None else record.policy)
 
     def by_policy(self, copy: StoredCopy, form: TextForm, policy: str) -> PageReading:
-        """Return the same by a given policy. What an extractor cannot read has no text."""
+        """Return the same by a given policy. A copy that an extractor cannot read has no text."""
         kind, rules = content_type(copy.headers), self._rules()
         if kind.kind in rules.extractors and not (kind.is_html and form.form == "html"):
             document = self._fenced.read(copy.body, kind, None, ReadingRules(extractors=rules.extractors))
@@ -122,7 +123,7 @@ class PageTexts:
         kept = self._store.board.value(COLLECTION)
         try:
             return _NO_RULES if kept is None else _text_rules(kept)
-        except PolicyError:  # a file that it names is gone, maybe for a moment: that must not be remembered
+        except PolicyError:  # a file that it names is missing, perhaps only for a moment: do not remember this
             return _NO_RULES
 
     @cached_property
@@ -179,8 +180,8 @@ def texts(
     unreadable: Callable[[RepositoryError], None],
     form: TextForm = _PLAIN,
 ) -> Iterator[dict[str, Any]]:
-    """Yield each page that has a copy, and each that had one and is gone: all of them, or those `behind` a position in
-    the list.
+    """Yield each page that has a copy, and each gone page that had one. With `behind`, yield only the pages after that
+    position in the list.
 
     A gone page has None as text and title. `verdict` is new, changed, minor or gone. If a copy cannot be read, its
     page is skipped and `unreadable` is called with the reason. The last line has the change log's cursor, for
@@ -204,11 +205,11 @@ def texts_since(
     unreadable: Callable[[RepositoryError], None],
     form: TextForm = _PLAIN,
 ) -> Iterator[dict[str, Any]]:
-    """Yield the changes since a cursor: each page once, in its present state; the text of a page that is no longer
-    held is None.
+    """Yield the pages that changed since a cursor, each once and in its current state. The text of a page that is no
+    longer held is None.
 
-    `verdict` is that of the page's last entry in the change log, or new if the page was new since the cursor. Pages
-    are in the order of these entries. The cost depends on the number of changes, not of pages.
+    `verdict` is the verdict of the page's last entry in the change log, or new if the page is new since the cursor.
+    Pages are in the order of these entries. The cost depends on the number of changes, not on the number of pages.
 
     Raises
     ------
@@ -311,7 +312,8 @@ def _entries(store: FrontierStore, cursor: str | None) -> Iterator[tuple[str, Ch
 def _row_of(store: FrontierStore, copies: _Copies, record: PageRecord, cursor: str) -> _Row:
     """Return the row of a page, without a line if the page is no longer held.
 
-    A crawl may replace the copy after the record was read. Then the record names another copy, and that one is read.
+    A crawl may replace the copy after the record was read. Then the new record names another copy, and that copy is
+    read.
     """
     tried = None
     while True:

@@ -1,10 +1,10 @@
 """Problems that a user must know at the end of a crawl: seeds without a page, and unreachable sites.
 
-They are one document for the report (`--report`), the summary and `status`. Users write seeds by hand, so each seed
-without a page is listed: its site cannot be reached, it redirects out of scope or in a loop, it is gone, or its own
-rules refuse it. The URLs of an unreachable site stay never-crawled, because they were never requested; without the
-site's error, they would look as if they waited for their turn. The module reads the store, also beside a crawl, and
-changes nothing.
+The report (`--report`), the summary and `status` show them from one document. Users write seeds by hand, so each seed
+without a page is listed with the reason: its site cannot be reached, the seed redirects out of scope or in a loop, it
+is gone, or the policy file's own rules refuse it. The URLs of an unreachable site stay never-crawled, because they were
+never requested; without the site's error, they would look as if they waited for their turn. The module reads the store,
+even during a crawl, and changes nothing.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ __all__ = [
 ]
 
 MAX_SEEDS: Final = 5000
-"""Number of seeds that are checked; of a longer file, the first ones. The check takes about a second."""
+"""Maximum number of seeds that are checked, from the start of the file. The check takes about a second."""
 _MAX_HOPS: Final = 20
 """Number of redirects that are followed from a seed, as many as browsers follow."""
 _CRAWLED: Final = STATES.index("crawled")
@@ -70,7 +70,7 @@ class SeedWithoutPage(msgspec.Struct, frozen=True):
 
 
 def seeds_in_force(store: FrontierStore, *, year: int) -> list[SeedWithoutPage]:
-    """Return `seeds_without_pages` for the policy file in the store; nothing if it cannot be read."""
+    """Return `seeds_without_pages` for the policy file in the store. The list is empty if the file cannot be read."""
     kept = store.board.value(COLLECTION)
     if kept is None:
         return []
@@ -84,7 +84,7 @@ def seeds_in_force(store: FrontierStore, *, year: int) -> list[SeedWithoutPage]:
 def seeds_without_pages(store: FrontierStore, collection: Collection, *, year: int) -> list[SeedWithoutPage]:
     """Return the seeds, in order, that neither have a copy nor led to one.
 
-    A seed counts as successful if its redirects end at a page with a copy. So has the only seed of a site whose pages
+    A seed counts as successful if its redirects end at a page with a copy. So does the only seed of a site whose pages
     came from a sitemap. Two seeds of one site are checked separately.
 
     Raises
@@ -152,7 +152,7 @@ def _verdict_on(
 
 
 def _refusal_of(judge: Judge, record: PageRecord) -> str:
-    """Return why the target of a redirect is unknown."""
+    """Return the reason why the store does not know the target of a redirect."""
     reason = (record.error or "").removeprefix("target ")
     if reason == "out_of_scope" and not judge.is_in_scope(site_of(record.target or "")):
         return "which is out of scope (give it as a seed to crawl it)"
@@ -260,5 +260,5 @@ class Troubles(msgspec.Struct, frozen=True):
 
 
 def troubles_of(store: FrontierStore, *, year: int) -> Troubles:
-    """Return the problems in a store; `year` is the present one, for the judge."""
+    """Return the problems in a store; `year` is the current year, which the judge needs."""
     return Troubles(seeds_in_force(store, year=year), unreachable(store))

@@ -1,9 +1,9 @@
 """Check a store, its copies and its derived files: read every entry, and compare the counts.
 
-Problems are reported, not repaired; `mend_copies` makes pages due whose copy is lost, and `discover_copies` finds
-pages again that a damaged store lost and whose copies still exist. While a crawl runs the counts change, so they may
-differ by as much as the crawl did meanwhile. Derived files (link log, scores, indexes of duplicates) need no backup:
-damaged ones are set aside or removed, and the crawl creates them again.
+A check reports problems and repairs nothing. `mend_copies` makes a page due if its copy is lost. `discover_copies`
+finds the pages that a damaged store lost, if their copies still exist. While a crawl runs, the counts change, so they
+may differ by as much as the crawl changed during the check. Derived files (link log, scores, indexes of duplicates)
+need no backup: damaged ones are set aside or removed, and the crawl creates them again.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def examine_store(
 
     Parameters
     ----------
-    places : where each ant of a crawl of many keeps its copies
+    places : where each of several ants stores its copies
     beside : whether ants are crawling; then counts are not compared
 
     Raises
@@ -129,8 +129,8 @@ def examine_store(
 
 
 def mend_copies(store: FrontierStore, lost: Iterable[LostCopy], *, at: float) -> int:
-    """Make pages due whose copy is lost, and return how many. Pages that are gone or failed become due by
-    themselves.
+    """Make each page due whose copy is lost, and return the number of these pages. Pages that are gone or failed become
+    due by themselves.
     """
     many = 0
     for each in lost:
@@ -142,8 +142,8 @@ def mend_copies(store: FrontierStore, lost: Iterable[LostCopy], *, at: float) ->
 
 
 def _lost_copy(store: FrontierStore, repository: Pages, site: str, record: PageRecord) -> LostCopy | None:
-    """Return a page's copy as lost if it cannot be read. A copy that moved after its record was read is read at its
-    new place.
+    """Return the lost copy of a page, or None if its copy can be read. A copy that moved after its record was read is
+    read at its new place.
     """
     now: PageRecord | None = record
     while now is not None and now.copy is not None:
@@ -204,7 +204,8 @@ def _wrong_counts(
 
 
 def discover_copies(store: FrontierStore, directory: Path, *, at: float) -> int:
-    """Add each page to the store that has a record in a folder of copies. Return how many were unknown."""
+    """Add to the store each page that has a record in a folder of copies. Return how many of these pages were
+    unknown."""
     if not directory.is_dir():
         return 0
     links, found = _links(Folder(directory)), 0
@@ -244,7 +245,7 @@ class DerivedFiles:
 
     Parameters
     ----------
-    home : the folder of the scores: that of the store or, if the store is on a server, of the repository
+    home : folder of the scores: the store's folder or, if the store is on a server, the repository
     links : the link log, a folder or an fsspec URL
     repository : the folder of copies, with the folders of several ants in it; None: there is none
     """
@@ -263,7 +264,7 @@ class DerivedFiles:
         return self._each(_damaged_log, damaged_journals, damaged_scores, damaged_index)
 
     def mend(self, *, at: float) -> DerivedReport:
-        """Set damaged files aside or remove them. No crawl may be running. `at` is the present time."""
+        """Set damaged files aside or remove them. No crawl may be running. `at` is the current time."""
         from webfountain.duplicates.index_check import mend_index  # noqa: PLC0415
         from webfountain.ranking.scores import mend_scores  # noqa: PLC0415
 
@@ -315,7 +316,7 @@ def _mend_log(links: str, *, at: float) -> list[str]:
 
 
 def _missing_log(links: str) -> list[str]:
-    """Return a line if the folder of a log that was ranked is gone."""
+    """Return a line if the log was ranked earlier and its folder is gone now."""
     return [] if "://" in links or Path(links).is_dir() else [f"{links}: damaged: it is missing, but was ranked"]
 
 
