@@ -1,10 +1,10 @@
 """``crawl --ants N``: N ants on this machine crawl as one, and end together with one report.
 
 Each ant is ``webfountain crawl`` in its own process and session, so only the parent receives a Ctrl-C, and it passes
-it on once. When an ant dies, the others take its sites over. When the parent dies, its ants end as after SIGTERM. If no
-URL of a server is given, the parent also owns the private server in the crawl's folder, and restarts it when it dies.
-The progress of all ants that use the store, including those on other machines, is drawn by a thread of its own,
-because a server that does not answer must not delay the end of the ants.
+the signal on once. When an ant dies, the others take its sites over. When the parent dies, its ants end as after
+SIGTERM. If no URL of a server is given, the parent also owns the private server in the crawl's folder, and restarts it
+when it dies. A separate thread draws the progress of all ants that use the store, including those on other machines, so
+a server that does not answer cannot delay the end of the ants.
 """
 
 from __future__ import annotations
@@ -52,26 +52,26 @@ __all__ = ["ANTS_S", "PARENT", "AntProcesses", "AntsDisplay", "follow_parent", "
 
 _POLL_S: Final = 0.25
 _STOP_S: Final = 10.0
-"""Seconds between a signal and the end."""
+"""Time from a signal to the end of the crawl, s."""
 _SERVER_S: Final = 1.0
 """The part of `_STOP_S` that is reserved for stopping a private server."""
 _HUNG_S: Final = 4.0
-"""Seconds after a signal after which a private server that does not answer counts as hanging. It is killed and
-restarted early enough for the ants to end in order.
+"""A private server that does not answer for this time after a signal counts as hanging, s. It is killed and restarted
+early enough for the ants to end in order.
 """
 PARENT: Final = "WEBFOUNTAIN_ANT_OF"
 """Environment variable with the process id of an ant's parent."""
 ANTS_S: Final = 9.0
-"""Seconds between a signal and killing the ants that still run. What they had not settled is fetched again by the next
-ant with their sites.
+"""Time from a signal until the ants that still run are killed, s. The pages that they had not settled are fetched again
+by the ants that take their sites over.
 """
 _NOW_S: Final = 1.0
-"""The same after a second signal."""
+"""The same time after a second signal, s."""
 _REDRAW_S: Final = 1.0
 
 
 def shared_url(store: str) -> str:
-    """Return the store of a crawl with many ants: that of a server, or of a private server in the given folder.
+    """Return the store URL of a crawl with many ants: the given server, or a private server in the given folder.
 
     Raises
     ------
@@ -106,7 +106,7 @@ def run_ants(
 
     Parameters
     ----------
-    options : of `webfountain crawl`, passed to each ant unchanged
+    options : options of `webfountain crawl`, passed to each ant unchanged
     max_pages : divided among the ants
 
     Raises
@@ -158,7 +158,8 @@ def _open(store: str, tables: Collection) -> FrontierStore:
 
 
 def _stored_end(opened: FrontierStore, *, by: float) -> tuple[Statistics | None, dict[str, Any]]:
-    """Return the counts of the store and its problems; none if it does not answer before `by` (monotonic seconds)."""
+    """Return the counts of the store and its problems. Both are empty if it does not answer before `by` (monotonic
+    seconds)."""
 
     def read() -> tuple[Statistics, dict[str, Any]]:
         return opened.census.statistics(), msgspec.to_builtins(troubles_of(opened, year=time.gmtime().tm_year))
@@ -167,7 +168,7 @@ def _stored_end(opened: FrontierStore, *, by: float) -> tuple[Statistics | None,
 
 
 def _limit_end(claims: Claims, kill_hung: Callable[[float], None] | None) -> None:
-    """Limit the time for the store and a private server, once all ants were told to stop."""
+    """Limit the time that the store and a private server have after all ants received the signal to stop."""
     claims.end_within(ANTS_S)
     if kill_hung is not None:
         threading.Thread(target=kill_hung, args=(_HUNG_S,), daemon=True, name="webfountain-hung").start()
@@ -203,7 +204,10 @@ def _follow(parent: int) -> None:
 class AntProcesses:
     """The ants' processes; the context manager passes signals on and kills the remaining processes.
 
-    shares : pages for each ant, None without a limit; one ant is started for each on_stop : called at the first signal
+    Parameters
+    ----------
+    shares : pages for each ant, None without a limit; one ant is started for each
+    on_stop : called at the first signal
     """
 
     def __init__(
@@ -254,7 +258,8 @@ class AntProcesses:
             ant.stderr.close()
 
     def until_ended(self, poll_s: float) -> Iterator[None]:
-        """Yield every `poll_s` seconds until all ants have ended. After a signal, kill those that end too late."""
+        """Yield every `poll_s` seconds until all ants have ended. After a signal, kill the ants that do not end in
+        time."""
         while living := [ant for ant in self._ants if ant.poll() is None]:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 living[0].wait(poll_s)

@@ -38,7 +38,8 @@ _SHOWN = 10
 )
 @options.as_json
 def check(store: str, repository: str | None, repair: bool, as_json: bool) -> int:
-    """Check a store and its copies for damage. The status is 0 if there is none, or all was repaired, else 1.
+    """Check a store and its copies for damage. The exit status is 0 if there is no damage or all of it was repaired,
+    else 1.
 
     Every entry of the store and every copy is read. A crawl may be running, but not with --repair.
     """
@@ -103,7 +104,7 @@ def _result(found: Wholeness, derived: DerivedReport, begin: float, *, mended: b
 
 
 def _keep(store: str, result: CheckResult) -> None:
-    """Keep the result for the service. A check must not fail because it cannot be kept."""
+    """Keep the result for the service. A check must not fail because its result cannot be kept."""
     try:
         if folder_of(store) is not None:
             keep_check(None, store, result)
@@ -124,7 +125,7 @@ def _derived_files(store: str, repository: str | None) -> DerivedFiles:
     with reading(store) as opened:
         try:
             links = explaining.collection_of(opened, None).ranking.links
-        except WebfountainError:  # no crawl has stored its collection in it
+        except WebfountainError:  # no crawl has stored its collection there
             links = None
     return DerivedFiles(home, links or str(home / "links"), copies if copies is not None and copies.is_dir() else None)
 
@@ -161,7 +162,7 @@ def _salvage(store: str, folder: Path, repository: str | None, error: StoreError
 
 
 def _examine(store: str, repository: str | None) -> Wholeness:
-    """Open both for reading and check them. A store without a repository has no copies."""
+    """Open the store and its copies for reading, and check them. A store without a repository has no copies."""
     is_known = repository is not None or folder_of(store) is not None
     has_copies = is_known and repository_folder(store, repository).is_dir()
     with reading(store) as opened, contextlib.ExitStack() as stack:
@@ -180,7 +181,8 @@ def _is_crawled(store: str, folder: Path | None) -> bool:
 
 
 def _mend(store: str, found: Wholeness) -> None:
-    """Repair the copies first, because a page that is fetched again moves between queues, which are counted."""
+    """Repair the copies before the counts, because a page that must be fetched again moves to another queue, which
+    changes the counts."""
     if found.lost:
         with contextlib.closing(open_store(store, collection=None, period_s=None)) as opened:
             mend_copies(opened, found.lost, at=SystemClock().now())

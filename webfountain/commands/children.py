@@ -31,7 +31,8 @@ _INDEX_END_S: Final = 10.0
 
 @contextlib.contextmanager
 def service_beside(store: str, repository: str | None, address: str | None) -> Iterator[None]:
-    """Serve a store at an address while the block runs, and print the address on standard error. None: do nothing."""
+    """Serve a store at an address while the block runs, and print the address on standard error. If `address` is None,
+    do nothing."""
     process = None
     if address is not None:
         from webfountain.service.settings import DEFAULT_ADDRESS, address_of  # noqa: PLC0415  only where asked for

@@ -39,7 +39,7 @@ __all__ = ["CrawlEnd", "crawl", "exit_on_signals", "run"]
 
 _LEVELS: Final = ("CRITICAL", "ERROR", "WARNING", "INFO", "DEBUG")
 _TROUBLES_S: Final = 1.5
-"""Seconds after a signal in which the store may still report seeds and sites without a page."""
+"""Time after a signal during which the store may still report seeds and sites without a page, s."""
 
 
 @contextlib.contextmanager
@@ -208,7 +208,7 @@ def run(collection: str, chosen: Mapping[str, object]) -> CrawlEnd:
 
     Parameters
     ----------
-    chosen : settings that override those of `webfountain.settings`; names of WEBFOUNTAIN_* or Scrapy
+    chosen : settings by name, WEBFOUNTAIN_* or Scrapy's, which override those of `webfountain.settings`
 
     Raises
     ------
@@ -263,7 +263,7 @@ def _settings(chosen: Mapping[str, object]) -> Settings:
 
 def _run(settings: Settings, collection: str) -> WebfountainError | None:
     """Start the crawl and wait for its end. Return the error that ended it."""
-    gc.disable()  # until it crawls (`tune_memory`): the imports take a tenth less time
+    gc.disable()  # off until it crawls (`tune_memory`): the imports take a tenth less time
     from scrapy.crawler import AsyncCrawlerProcess  # noqa: PLC0415
 
     if settings.get("WEBFOUNTAIN_LOG_FORMAT") == "json":

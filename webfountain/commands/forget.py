@@ -1,4 +1,4 @@
-"""forget: remove a page or a site for good."""
+"""The command `forget`: remove a page or a site for good."""
 
 from __future__ import annotations
 
@@ -55,7 +55,8 @@ def forget(url: str | None, site: str | None, store: str, repository: str | None
 
 
 def _check_requests(note: ForgetNote, store: str) -> None:
-    """Raise InputError if the store of a project has no request for a URL: then there is no key to refuse."""
+    """Raise InputError if the store of a project has no request for a URL, because then no key is known that could be
+    refused."""
     if note.url is None:
         return
     with reading(store) as opened:

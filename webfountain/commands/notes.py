@@ -127,8 +127,8 @@ def resume(store: str, as_json: bool) -> None:
 def block(prefix: str | None, until: str | None, store: str, as_json: bool) -> None:
     """Block a site, or all URLs that begin with a prefix. Without PREFIX, list the blocks.
 
-    A block lasts until its time or `unblock`, also through restarts. What is known about the pages stays, with their
-    copies. A running crawl obeys within some seconds; requests under way are still completed.
+    A block lasts until its end time or `unblock`, also across restarts. The records and copies of the pages stay. A
+    running crawl obeys within some seconds; requests under way are still completed.
     """
     if prefix is None and until is not None:
         raise InputError("--until: a prefix is missing")
@@ -151,7 +151,7 @@ def block(prefix: str | None, until: str | None, store: str, as_json: bool) -> N
 def unblock(prefix: str, store: str, as_json: bool) -> None:
     """End the block of a site or a URL prefix, written as in `block`.
 
-    A blocked site continues within some seconds, single pages of a site within an hour.
+    A whole site continues within some seconds, a part of a site within an hour.
     """
     with _opened(store) as collection:
         answer = collection.unblock(prefix)
@@ -163,7 +163,7 @@ def unblock(prefix: str, store: str, as_json: bool) -> None:
 @options.store
 @options.as_json
 def drain(ant: str, store: str, as_json: bool) -> None:
-    """Tell one crawling process to give up its sites and end, as after Ctrl-C; other processes take its sites over.
+    """Make one crawling process give up its sites and end, as after Ctrl-C. Other processes take its sites over.
 
     ANT is its name in `webfountain status --json`; for another name, the error lists the existing ones. Requests under
     way are still completed.

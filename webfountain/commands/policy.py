@@ -27,7 +27,7 @@ def policy() -> None:
 @click.option("--against", metavar="STORE", help="Show which known URLs of this store the file would drop or accept.")
 @options.as_json
 def check_files(files: tuple[str, ...], against: str | None, as_json: bool) -> int:
-    """Check policy FILEs. For a wrong one, one line names file, key and value, and the exit status is 2.
+    """Check policy FILEs. If a file is wrong, one line names file, key and value, and the exit status is 2.
 
     With --against, show what an edited file would drop or accept before it is used.
     """

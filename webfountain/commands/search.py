@@ -39,7 +39,8 @@ _RETRY_S: Final = 2.0
 @click.option("--follow", is_flag=True, help="Continue with each change until Ctrl-C.")
 @click.option("--until-stdin-closes", is_flag=True, hidden=True)
 def index(store: str, repository: str | None, *, follow: bool, until_stdin_closes: bool) -> None:
-    """Make the search index of a collection, or bring it up to date. It works beside a crawl and after kills."""
+    """Make the search index of a collection, or bring it up to date. It works during a crawl and continues after a
+    kill."""
     folder = folder_of(store)
     if folder is None:
         raise InputError("--store: the index is in the folder of a store; a store on a server has no folder")
@@ -112,7 +113,8 @@ def _follower(
 
 
 def _follow(store: str, repository: str | None, path: Path, ended: threading.Event) -> None:
-    """Keep the index until told to end. A store that is not there yet, or was replaced, is opened when it is there."""
+    """Keep the index up to date until `ended` is set. A store that does not exist yet, or was replaced, is opened as
+    soon as it exists."""
     said = ""
     while not ended.is_set():
         try:

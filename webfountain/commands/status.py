@@ -1,4 +1,4 @@
-"""The command `status`: counts by state, rate, estimated freshness, the present plan."""
+"""The command `status`: counts by state, rate, estimated freshness, the plan in force."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _FEW_ANTS: Final = 16
 @options.store
 @options.as_json
 def status(store: str, as_json: bool) -> None:
-    """Show counts by state, rate, estimated freshness and the present plan."""
+    """Show counts by state, rate, estimated freshness and the plan in force."""
     with reading(store) as opened:
         found = report_status.status(
             opened, at=SystemClock().now(), period_s=opened.census.period_s, fastest_s=opened.census.fastest_s
@@ -108,7 +108,7 @@ def _ants(ants: Sequence[Mapping[str, Any]]) -> str:
     flying = sum(ant["in_flight"] for ant in ants)
     addresses = sum(ant["addresses"] for ant in ants)
     if 0 < addresses < len(ants):
-        # The crawl may request nothing else there, so other ants cannot have sites.
+        # One ant has all sites of an address, so further ants cannot have sites.
         each += f" {noun} at {addresses} {'address' if addresses == 1 else 'addresses'}, each crawled by one ant"
     else:
         each += f" {noun}"

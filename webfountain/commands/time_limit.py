@@ -28,7 +28,7 @@ EXIT_S: Final = 1.0
 def call_within(seconds: float, call: Callable[[], _T]) -> _T | None:
     """Return the result of `call`; None if it takes longer, or the store does not answer.
 
-    It runs in a thread, which is abandoned when the time is over. Errors other than the store's are raised.
+    The call runs in a thread, which is abandoned when the time is over. Errors other than the store's are raised.
     """
     found: list[_T] = []
     failed: list[BaseException] = []
@@ -48,7 +48,8 @@ def call_within(seconds: float, call: Callable[[], _T]) -> _T | None:
 
 
 def limit_exit(status: int) -> None:
-    """End the process with `status` if its interpreter has not ended after `EXIT_S`. It must be the last call."""
+    """End the process with `status` if its interpreter has not ended after `EXIT_S`. This must be the last call of the
+    process."""
 
     def end() -> None:
         time.sleep(EXIT_S)
