@@ -30,11 +30,12 @@ DOCS = ROOT / "docs"
 MEANING = {
     "collection.name": "Name of the collection. A store belongs to one collection.",
     "collection.seeds": "URLs to begin with, each a string or a table `{ url = …, policy = … }`.",
-    "collection.seeds_file": "File of seeds, one a line, `#` for comments.",
-    "collection.scope": "Which discovered URLs are kept: those on a seed's `site`, on its registered `domain` "
-    "(`user.github.io` is one), or `any`. A seed that redirects to its https or www. form brings that into scope.",
+    "collection.seeds_file": "File of seeds, one per line; `#` begins a comment.",
+    "collection.scope": "Which discovered URLs are kept: those on a seed's `site`, those on its registered `domain` "
+    "(such as `user.github.io`), or `any`. A seed that redirects to its https or www. form brings that form into "
+    "scope.",
     "collection.policy": "Policy of seeds that name none.",
-    "collection.limits.depth": "Maximum number of hops from a seed; 0 keeps the seeds alone.",
+    "collection.limits.depth": "Maximum number of hops from a seed; with 0 only the seeds are crawled.",
     "collection.limits.pages": "Size of the collection: when it is full, less important pages are replaced. "
     "Without it the collection grows.",
     "collection.limits.domain_share": "Largest part of a period's fetches for one registered domain.",
@@ -44,8 +45,8 @@ MEANING = {
     "politeness.delay_factor": "The delay is at least this many times the duration of the last request.",
     "politeness.max_delay": "Longest Crawl-delay that is honoured.",
     "politeness.concurrency": "Number of requests to a site (and address) at the same time.",
-    "politeness.per_ip": "Sites with the same address share its politeness. Of a host with several addresses the first "
-    "that answers counts.",
+    "politeness.per_ip": "Sites with the same address share its politeness. If a host has several addresses, the "
+    "first one that answers counts.",
     "politeness.timeout": "Longest time of a fetch, from the first attempt to connect to the last byte.",
     "politeness.max_bytes": "Largest body, also after decompression; a larger one is cut and the fetch fails.",
     "politeness.min_bytes_per_second": "A body that arrives more slowly for ten seconds is cut.",
@@ -55,43 +56,44 @@ MEANING = {
     "network.verify_tls": "Check certificates as browsers do; a site whose certificate fails then has the error "
     "`certificate`. Off by default, as in most crawlers, because pages behind expired certificates are still "
     "pages. Switch it on if nobody on the network path may change a copy.",
-    "content.text": "The part of a page that is compared for changes and given to readers: `all` its visible "
-    "text, or the "
-    "`main` content without navigation, banners and footers.",
-    "content.metadata": "Keep what a page says of itself (title, description, language, author, times, canonical URL, "
-    "type) with its record and in the WARC files.",
-    "change.min_change": "A change counts when the resemblance of the texts is below 1 - this. 0: every byte counts, "
-    "or every difference in what the next keys and `content.text` leave.",
+    "content.text": "The part of a page that is compared for changes and given to readers: `all` (the visible text), "
+    "or `main` (the main content without navigation, banners and footers).",
+    "content.metadata": "Keep what a page says about itself (title, description, language, author, times, canonical "
+    "URL, type) in its record and in the WARC files.",
+    "change.min_change": "A change counts if the resemblance of the texts is below 1 minus this value. With 0 every "
+    "byte counts or, if the next keys or `content.text` leave something out, every difference in the rest.",
     "change.select": "CSS selectors: only these elements count.",
     "change.ignore": "CSS selectors of elements that do not count.",
     "change.ignore_text": "Patterns; what they find in a line does not count.",
-    "change.ignore_kinds": "Of `numbers`, `dates` (and times) and `case` (of letters): what does not count.",
-    "change.learn": "Lines that differ at every visit, or between two visits seconds apart, stop counting until they "
-    "rest. At most 2 % of the visits are made to find them.",
+    "change.ignore_kinds": "Kinds of text that do not count: `numbers`, `dates` (and times), `case` (of letters).",
+    "change.learn": "Lines that differ at every visit, or between two visits seconds apart, do not count until they "
+    "stay the same again. At most 2 % of the visits are made to find such lines.",
     "change.always": "CSS selectors of elements that are never learned as noise.",
     "changes.diff": "Keep a unified diff of the texts with each change, at most 20 kB: `true` or `text`, `markdown`, "
     "`html`.",
     "changes.keep": "How long entries of the change log are kept.",
     "changes.max_entries": "Largest number of entries of the change log.",
     "repository.keep": "`newest` deletes WARC files without a newest copy; `all` keeps every version.",
-    "repository.max_bytes": "Largest size of the folder. The crawl ends when newest copies alone need more. Without it "
-    "`newest` keeps about three times what the newest copies need.",
+    "repository.max_bytes": "Largest size of the folder. The crawl ends if the newest copies alone need more. Without "
+    "this key, `newest` keeps about three times what the newest copies need.",
     "repository.answers": "Also record redirects, 404s and other answers without a copy, robots.txt and sitemaps. On "
     'with `keep = "all"`.',
     "cycle.periods": "Number of time periods that are planned together.",
     "cycle.period": "Length of a time period.",
     "cycle.fastest": "Mean change interval of bucket 0, the fastest; a 96th of the period unless set.",
-    "cycle.capacity_pages_per_period": "Most fetches per period; without it as fast as politeness allows.",
+    "cycle.capacity_pages_per_period": "Maximum number of fetches per period; without it the crawl fetches as fast as "
+    "politeness allows.",
     "cycle.strategy": "What a plan optimises: strategy 1, 2 or 3 of Edwards 2001, or `fountain` with its own signals.",
-    "duplicates.detect": "Detect pages that repeat others, on any site. They point to what they repeat, are fetched "
-    "rarely, and their links are not followed.",
-    "duplicates.resemblance": "Resemblance of the texts from which a page repeats another.",
+    "duplicates.detect": "Detect pages that repeat other pages, on any site. Such a page points to the page that it "
+    "repeats and is fetched rarely, and its links are not followed.",
+    "duplicates.resemblance": "A page repeats another one if the resemblance of their texts is at least this value.",
     "duplicates.revisit": "Time until a duplicate is fetched again; 30 periods unless set.",
-    "goal": "`{ obsolete, longer_than }`: the crawl uses only as many fetches of known pages as keep the share "
-    "`obsolete` of the copies out of date for longer than `longer_than` (at all, unless set), up to the capacity.",
-    "signals.importance": "Weigh a page's freshness by its importance, or by its depth where it has none.",
-    "signals.lastmod": "Make a page due, or under a budget more urgent, when a sitemap or feed dates it later than our "
-    "copy. What the dates of a site proved to be worth is learned.",
+    "goal": "`{ obsolete, longer_than }`: at most the share `obsolete` of the copies may be out of date for longer "
+    "than `longer_than` (without it: out of date at all). The crawl fetches known pages only as often as this takes, "
+    "up to the capacity.",
+    "signals.importance": "Weigh a page's freshness by its importance or, if it has none, by its depth.",
+    "signals.lastmod": "Make a page due, or under a budget more urgent, when a sitemap or feed gives it a later date "
+    "than our copy has. The crawl learns for each site how reliable its dates are.",
     "ranking.every": "How often the crawl's links are ranked, in a process beside it; sooner while the collection "
     "grows. Rankings take at most a twentieth of the CPU time, and 15 s at the beginning. Without it no link is logged "
     "or ranked.",
@@ -102,11 +104,11 @@ MEANING = {
     "discovery.max_url_length": "Longest URL, in characters.",
     "discovery.max_repeated_segments": "A path that repeats a segment more often is a trap and is refused.",
     "discovery.calendar_years": "How many years from today the pages of a calendar are followed.",
-    "policies.default.extends": "Policy whose keys this one begins with. A policy named favor, default or distrust "
-    "that extends nothing begins with that preset.",
-    "policies.default.trust": "Trust of its seeds, 0 to 1, and the upper bound for pages that come under it from "
-    "another policy. A page that a switch moves up gets this trust.",
-    "policies.default.dampening": "Trust of a linked page, as a part of the linking page's.",
+    "policies.default.extends": "Policy whose keys this policy begins with. A policy named favor, default or distrust "
+    "that extends nothing begins with the preset of that name.",
+    "policies.default.trust": "Trust of its seeds, 0 to 1. It is also the upper bound for pages that come from "
+    "another policy to this one; a page that a switch moves up gets this trust.",
+    "policies.default.dampening": "Trust of a linked page, as a share of the linking page's trust.",
     "policies.default.splitting": "Divide a page's trust among its links.",
     "policies.default.spread": "How far links inherit the policy: on its `site`, its registered `domain`, or `any`.",
     "policies.default.otherwise": "Policy of links beyond `spread`.",
@@ -114,22 +116,22 @@ MEANING = {
     "policies.default.allow": "Regular expressions; if there are any, a URL must match one.",
     "policies.default.deny": "Regular expressions; a URL that matches one is refused, also when it is queued already.",
     "policies.default.score": "Weights of a page's importance: `{ pagerank, trust, backlinks, topic, location }`. "
-    "Without it importance is trust, where policies tell pages apart by it.",
-    "policies.default.topic": "`{ query, min_similarity }`: a page with this similarity (`0.1` unless set) is on "
-    "topic. Pages that are on topic by a link's text or their URL, and those within three links of one, go first.",
+    "Without it importance is trust, if policies give pages different trust.",
+    "policies.default.topic": "`{ query, min_similarity }`: a page with at least this similarity (`0.1` unless set) "
+    "is on topic. Two kinds of pages go first: those that are on topic by a link's text or their URL, and those "
+    "within three links of a page on topic.",
     "policies.default.revisit.min_interval": "Shortest time until a page is fetched again, except by `now` or, without "
     "a budget, by a sitemap.",
     "policies.default.revisit.max_interval": "Longest time until a page with a copy is fetched again.",
-    "rule": "`[[rule]]`: pages that `match` get this `policy`, this `trust`, or both, whichever page links to "
-    "them. `match` is a "
-    "host (`example.org` that one alone, `*.example.org` with all below it), a regular expression searched in the URL, "
-    "or a list of them. The first rule that matches counts. Without `trust` the policy's holds; without `policy` the "
-    "inherited one stays.",
+    "rule": "`[[rule]]`: pages that `match` get this `policy`, this `trust`, or both, whichever page links to them. "
+    "`match` is a host (`example.org` is that host alone, `*.example.org` includes all hosts below it), a regular "
+    "expression that is searched in the URL, or a list of them. The first rule that matches counts. Without `trust`, "
+    "the policy's trust holds; without `policy`, the page keeps the policy that it inherits.",
     "switch": "`[[switch]]`: a page that shows all of `when` gets the policy `to`, and so do the pages that it links "
-    'from then on; with `also = "discovered"` also those discovered through it before. `when` has `text` found `count` '
-    "times, `status`, `language` or `language_not` (lists), `similarity` or `similarity_below`, `duplicates` (share of "
-    "its site's pages); or `discovered` alone: the share, and `count`, of the pages discovered through it that were "
-    "switched to the same policy.",
+    'from then on. With `also = "discovered"`, the pages discovered through it earlier get it, too. `when` has `text` '
+    "found `count` times, `status`, `language` or `language_not` (lists), `similarity` or `similarity_below`, "
+    "`duplicates` (share of its site's pages). Or it has `discovered` alone: the share, and `count`, of the pages "
+    "discovered through the page that were switched to the same policy.",
     "conflict.rule": "Policy and trust of a page that several links lead to: those of the `first`, the "
     "`most-trusted` or the `least-trusted` link.",
 }
