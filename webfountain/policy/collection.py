@@ -40,7 +40,7 @@ class Collection:
         self.path = path
         self.tables = tables
         self.text = text
-        """Text of the policy file as it was read; "" if the collection has another origin."""
+        """Text of the policy file as it was read; "" if the collection does not come from a file."""
         name = tables.collection.seeds_file
         self.seeds_file = None if name is None else path.parent / name
         self._inline = tuple(_inline_seeds(path, tables))
@@ -49,13 +49,13 @@ class Collection:
         self.rules = RuleBook(tables.rule)
         """`[[rule]]`, compiled."""
         self.name = tables.collection.name
-        """Name of the collection, stored in its store. A store belongs to one name."""
+        """Name of the collection. It is kept in the store, because a store belongs to one collection."""
         self.scope = tables.collection.scope
         """Which links, redirects and sitemap URLs are kept."""
         self.limits = tables.collection.limits
         """Limits of depth, pages and share of one domain."""
         self.conflict = tables.conflict.rule
-        """Which policy a page gets if it is found under several."""
+        """Which policy a page gets if links give it several."""
         self.politeness = tables.politeness
         """How often a site may be requested, and how."""
         self.network = tables.network
@@ -69,7 +69,7 @@ class Collection:
         self.cycle = tables.cycle
         """The periods that are planned together."""
         self.signals = tables.signals
-        """What else, besides changes that were found, decides when a page is fetched again."""
+        """What decides when a page is fetched again, besides the changes that were found."""
         self.ranking = tables.ranking
         """How often the links of the crawl are ranked, and where they are logged."""
         self.discovery = tables.discovery
@@ -79,13 +79,13 @@ class Collection:
 
     @property
     def goal(self) -> GoalTable | None:
-        """Return the obsolete share that the crawl should hold; None: it uses its whole capacity."""
+        """Return the goal for the obsolete share; None: the crawl has none and uses its whole capacity."""
         return self.tables.goal
 
     @property
     def is_ranking(self) -> bool:
-        """Return whether importance is more than the trust of a page's link: the collection ranks or weighs pages, or
-        has a topic.
+        """Return whether importance depends on more than the trust of a page's link, because the collection ranks or
+        weighs pages, or has a topic.
         """
         weighed = any(each.score is not None or each.topic is not None for each in self.policies.values())
         return self.ranking.every is not None or weighed
@@ -111,7 +111,7 @@ class Collection:
 
     @property
     def policies_in_use(self) -> frozenset[str]:
-        """Return the names of the policies that a page can be under."""
+        """Return the names of the policies that a page can have."""
         return frozenset({name for _, name in named_policies(self.tables)} | set(self.tables.policies) | {"default"})
 
     @property
@@ -143,14 +143,14 @@ class Collection:
             yield url, self.policy_of_seed(url, policy)
 
     def seed_lines(self) -> Iterator[tuple[str, str | None]]:
-        """Do the same as `seeds_with_policies`, but with the policy that the line names, or None if it names none."""
+        """Do the same as `seeds_with_policies`, but yield the policy that the line names, or None if it names none."""
         yield from self._inline
         if self.seeds_file is not None:
             for url in _read_seeds(self.seeds_file, self.path):
                 yield url, None
 
     def seed_lines_of_file(self) -> Iterator[tuple[str, str | None]]:
-        """Yield the entries of `seed_lines` that are in the policy file itself."""
+        """Yield the entries of `seed_lines` that come from the policy file itself."""
         return iter(self._inline)
 
     def trust_of_seeds(self) -> Iterator[tuple[str, float]]:
@@ -235,7 +235,7 @@ def _unused_policies(tables: PolicyFile) -> Iterator[str]:
 
 
 def _idle_keys(tables: PolicyFile) -> Iterator[str]:
-    """Yield keys that have no effect without another key, or without a module."""
+    """Yield the keys that have no effect, because another key or a module is missing."""
     for name, table in tables.policies.items():
         ranked = {"pagerank", "backlinks"} & (set() if table.score is None else table.score.weights.keys())
         if ranked and tables.ranking.every is None:
@@ -244,7 +244,7 @@ def _idle_keys(tables: PolicyFile) -> Iterator[str]:
         if not any(fnmatchcase(kind, accepted.strip().lower()) for accepted in tables.politeness.accept):
             yield f"content.extractors: politeness.accept leaves {kind} out, so none is fetched"
         package = re.split("[.:]", function)[0]
-        if importlib.util.find_spec(package) is None:  # a package's own modules would be imported by looking for them
+        if importlib.util.find_spec(package) is None:  # `find_spec` of a module in a package would import the package
             yield f"content.extractors: {function}: Python finds no module {package} (install it, or set PYTHONPATH)"
 
 

@@ -2,14 +2,14 @@
 
 `tomllib` reads the TOML. A policy gets the keys that it omits from the policy that it extends (`extends`), or from the
 preset of its name (favor, default, distrust); a key is inherited or replaced as a whole, values are never merged. The
-result is checked against the tables, then for what types cannot express: two keys must agree, policies must exist,
-seeds must be public or allowed, and public crawls need a contact. Examples are in the package if it was installed from
-a wheel, beside it in a checkout.
+result is checked against the tables, and then by the rules that types cannot express: certain keys must agree, policies
+must exist, seeds must be public or allowed, and public crawls need a contact. The example files are in the package if
+it was installed from a wheel; in a checkout they are beside it.
 
 A crawl polls its file. A poll is a `stat` of the policy file and its seeds file; only an edited file is read. A valid
 edit takes effect, an invalid one is refused and the old file stays. A running crawl adopts what the judge uses: scope,
 seeds, depth, discovery, policies, switches, conflict. Other tables and keys were used to build its objects
-(`AT_NEXT_START`). Edits of those take effect at the next start; the result of the poll lists them.
+(`AT_NEXT_START`). Edits of these tables and keys take effect at the next start; the result of the poll lists them.
 """
 
 from __future__ import annotations
@@ -66,9 +66,9 @@ AT_NEXT_START: Final = (
     "discovery.sitemaps",
     "duplicates",
 )
-"""Tables and keys from which a running crawl was built."""
+"""Tables and keys from which the objects of a running crawl were built."""
 _WEIGHING: Final = "policies (score, topic)"
-"""Name for edits that must wait because the crawl was built without scores and topics."""
+"""Name, in an edit's list, of changes of scores and topics that must wait because the crawl was built without them."""
 _Stamp = tuple[int, int, int] | None
 
 
@@ -93,8 +93,8 @@ def read_collection(path: str | Path) -> Collection:
 
 
 def parse_collection(text: str, path: Path) -> Collection:
-    """Return the collection that the text of a policy file describes. Errors name `path`, and relative file names
-    start from its folder.
+    """Return the collection that the text of a policy file describes. Errors name `path`, and relative file names start
+    from the folder of `path`.
     """
     try:
         data = tomllib.loads(text)
@@ -133,7 +133,7 @@ def _read_policies(written: object, path: Path) -> dict[str, PolicyTable]:
 
 
 def _convert(kind: type, value: object) -> object:
-    """Convert values of types that msgspec does not know: durations, sizes, patterns."""
+    """Convert a value to a type that msgspec does not know, such as a duration, size or pattern."""
     if isinstance(kind, type) and issubclass(kind, (Duration, Selector, Size)):
         return kind.parse(value)
     if not isinstance(value, str):
@@ -142,7 +142,7 @@ def _convert(kind: type, value: object) -> object:
 
 
 def _extended(path: Path, written: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Return each policy's own and inherited keys, with extended policies before those that extend them.
+    """Return each policy's own and inherited keys. A policy comes after the policy that it extends.
 
     Raises PolicyError if a policy extends an unknown policy or, directly or through others, itself.
     """
@@ -154,13 +154,13 @@ def _extended(path: Path, written: Mapping[str, Mapping[str, Any]]) -> dict[str,
             own = written.get(each, {})
             base = own.get("extends")
             inherited = found[base] if isinstance(base, str) else PRESETS.get(each, {})
-            # `extends` itself is never inherited: each policy with a base names it.
+            # `extends` itself is never inherited: each policy with a base names its own.
             found[each] = {**inherited, **own}
     return {name: keys for name, keys in found.items() if name in written}
 
 
 def _chain(path: Path, name: str, written: Mapping[str, Mapping[str, Any]], found: Container[str]) -> list[str]:
-    """Return a policy, the policy that it extends, and so on, up to a policy that is already resolved."""
+    """Return a policy, the policy that it extends, and so on, until one whose keys are already in `found`."""
     chain = [name]
     while isinstance(base := written.get(chain[-1], {}).get("extends"), str) and base not in found:
         key = f"policies.{chain[-1]}.extends"
@@ -174,7 +174,7 @@ def _chain(path: Path, name: str, written: Mapping[str, Mapping[str, Any]], foun
 
 
 def _check_keys(path: Path, tables: PolicyFile) -> None:
-    """Check the keys that must agree with each other, and raise PolicyError for the first that does not."""
+    """Check the keys that must agree with each other. Raise PolicyError for the first one that does not."""
     politeness, cycle = tables.politeness, tables.cycle
     if politeness.max_delay < politeness.min_delay:
         allowed = f"politeness.min_delay or more: {spell_duration(politeness.min_delay)}"
@@ -208,7 +208,7 @@ def _check_keys(path: Path, tables: PolicyFile) -> None:
 
 
 def _media_type_words(written: str) -> str:
-    """Return the values that `politeness.accept` allows, including the media type that was probably meant."""
+    """Return, in words, the values that `politeness.accept` allows, with the media type that was probably meant."""
     return f'{_meant(written)}a media type without parameters, such as "text/html", "image/*" or "*/*"'
 
 
@@ -272,7 +272,7 @@ def _check_rules(path: Path, tables: PolicyFile) -> None:
 
 
 def _check_seeds(collection: Collection) -> None:
-    """Check that there is a seed, that private seeds are allowed and that public ones come with a contact."""
+    """Check that there is a seed, that private seeds are allowed, and that there is a contact if seeds are public."""
     path, empty = collection.path, True
     allow_private, has_contact = collection.network.allow_private, collection.politeness.has_contact
     for url in collection.seeds():
@@ -294,7 +294,7 @@ def _check_seeds(collection: Collection) -> None:
 
 
 def example_folder() -> Path:
-    """Return the folder of the examples; if there is none, the folder where they would be installed."""
+    """Return the folder of the examples. If it does not exist, return the folder where they would be installed."""
     return next((place for place in _PLACES if place.is_dir()), _PLACES[0])
 
 
@@ -304,7 +304,7 @@ def example(name: str) -> Path:
 
 
 class CollectionInForce(msgspec.Struct, frozen=True, array_like=True):
-    """The policy file that a crawl uses, as the store keeps it: its path, and its text when it was read."""
+    """The policy file that a crawl uses, in the form that the store keeps: its path, and its text when it was read."""
 
     path: str
     text: str
@@ -325,8 +325,8 @@ class CollectionInForce(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Edit(msgspec.Struct, frozen=True):
-    """Result of an edit: the collection to adopt, or the reason why it is refused, and the changed tables and keys
-    that wait for the next start.
+    """The result of an edit: the collection to adopt or the reason why the edit is refused, and the changed tables and
+    keys that wait for the next start.
     """
 
     collection: Collection | None
@@ -335,7 +335,7 @@ class Edit(msgspec.Struct, frozen=True):
 
 
 class PolicyPoll:
-    """Detects edits of the files of a collection."""
+    """Detector of edits of a collection's files."""
 
     def __init__(self, collection: Collection) -> None:
         self._built_from = collection

@@ -1,8 +1,8 @@
 """What counts as a change of a page: the rules of its policy, compiled.
 
-Place in the walk: the examiner asks the judge for the rules of a page's policy, reads the page by them, and compares
-what counts of the old copy with what counts of the new one. Both texts are made by the rules of now, so an edit of the
-rules is no change of any page.
+Place in the walk: the examiner gets the rules of a page's policy from the judge and reads the page by them. It compares
+the part of the old copy that counts with the part of the new copy that counts. Both parts are extracted by the current
+rules, so an edit of the rules changes no page.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ _KINDS: Final[Mapping[str, Callable[[str], str]]] = {
 class CountingRules(msgspec.Struct, frozen=True):
     """The rules of one policy. `reading` is what the reader needs; the rest is applied to its lines.
 
-    `by_lines` is True if lines decide instead of the whole visible text. `stamp` is kept with each page:
-    it differs between any two sets of rules by which other lines count; what is learned is no part of it.
+    `by_lines` is True if lines decide instead of the whole visible text. `stamp` is kept with each page. Two sets of
+    rules by which different lines count have different stamps. What is learned about a page has no effect on the stamp.
     """
 
     reading: ReadingRules
@@ -62,7 +62,8 @@ class CountingRules(msgspec.Struct, frozen=True):
     stamp: bytes = b""
 
     def counted(self, lines: Iterable[str]) -> str:
-        """Return the lines without the parts that do not count as a change. Blank rests of lines are left out."""
+        """Return the lines without the parts that do not count as a change. Lines of which only blanks remain are left
+        out."""
         text = "\n".join(lines)
         if not self.ignore_text and not self.kinds:
             return text
@@ -75,7 +76,7 @@ class CountingRules(msgspec.Struct, frozen=True):
 
 
 def counting_rules(collection: Collection, policy: str) -> CountingRules:
-    """Return the rules of a policy; what it omits comes from the collection's tables."""
+    """Return the rules of a policy. Keys that the policy omits come from the collection's tables."""
     from webfountain.formats.page_units import ReadingRules  # noqa: PLC0415  (30 ms; `status` reads no page)
 
     table = collection.policies[policy]
@@ -86,7 +87,7 @@ def counting_rules(collection: Collection, policy: str) -> CountingRules:
     by_lines = is_main or any(rules[name] for name in names)
     diff = collection.changes.diff
     shown = "text" if isinstance(diff, bool) else diff
-    # The main content has a line a block, so its text is enough where no place matters.
+    # The text of the main content has one line per block, so it is enough if no place matters.
     is_text_enough = is_main and shown == "text" and not (rules["select"] or rules["ignore"] or rules["learn"])
     reading = ReadingRules(
         main=is_main,

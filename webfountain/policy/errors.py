@@ -39,7 +39,7 @@ def at_key(path: Path, key: str, value: object, allowed: str) -> PolicyError:
 
 
 def reason_of(error: Exception) -> str:
-    """Return why a file could not be read, without the file's name."""
+    """Return the reason why a file could not be read, without the file's name."""
     if isinstance(error, UnicodeDecodeError):
         return f"is not text in UTF-8 (byte {error.start}); save it with this encoding"
     return (error.strerror if isinstance(error, OSError) else None) or str(error)
@@ -132,7 +132,7 @@ def _table_at(place: str, root: type[msgspec.Struct]) -> type[msgspec.Struct]:
 
 
 def _words(kind: msgspec.inspect.Type) -> str:
-    """Return what one type allows in words, or "" for types whose own error message contains it."""
+    """Return in words what a type allows, or "" for a type whose own error message says so."""
     match kind:
         case msgspec.inspect.VarTupleType(item_type=item):
             words = f"a list, each {_words(item) or 'a text'}"
@@ -163,7 +163,7 @@ def _words_of_scalar(kind: msgspec.inspect.Type) -> str:
 
 
 def _range(low: float | None, high: float | None) -> str:
-    """Return the bounds of a number in words; msgspec has them as ge and le."""
+    """Return the bounds of a number in words. In msgspec they are `ge` and `le`."""
     if low is None:
         return ""
     return f", {low:g} or more" if high is None else f", {low:g} to {high:g}"

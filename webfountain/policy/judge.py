@@ -3,19 +3,20 @@
 Place in the walk: between `urls.canonical` and the host splitter, and again before a queued URL is fetched. It is
 built once and judges batches: all candidates of one *origin* (a seed list, a page's links, a redirect, a sitemap, URLs
 queued under an older policy file) at once. Verdicts are shared objects, so judging a link creates none. Everything is
-compiled once, and the scope of a site is checked once. A verdict depends only on the arguments.
+compiled once, and the scope of a site is checked once. A verdict depends only on the collection and the arguments.
 
 How policy and trust spread from the seeds (Policies 2006, "Per-page crawling policy"):
 
 1. A seed has the policy that its line names, else `collection.policy`, and that policy's `trust`.
 2. A linked page inherits the policy within the policy's `spread` (the linking page's site, its registered domain,
-   anywhere). Beyond it, the page gets the policy that `otherwise` names.
+   anywhere). Beyond the spread, the page gets the policy that `otherwise` names.
 3. Trust flows with the link. Each hop multiplies it by `dampening`, and with `splitting` it is divided among the page's
-   accepted links (TrustRank's two attenuations; PAPERS.md section 6). When the policy changes on the way, the `trust`
-   of the new policy is the upper bound. So `otherwise = "distrust"` lowers it.
-4. A ``[[rule]]`` for the URL or its host replaces both (`policy.rules`); its trust is not divided.
+   accepted links (TrustRank's two attenuations; PAPERS.md section 6). If a link leads to another policy, the `trust` of
+   that policy is the upper bound. So `otherwise = "distrust"` lowers the trust.
+4. A ``[[rule]]`` for the URL or its host replaces policy and trust (`policy.rules`); the rule's trust is not divided.
 5. After each fetch `switched` may move the page to another policy, which its later links inherit. A switch to a policy
-   of more trust raises the page's trust to that policy's; a switch to one of less trust limits it (`trust_switched`).
+   with more trust raises the page's trust to the trust of that policy. A switch to a policy with less trust limits the
+   page's trust to it (`trust_switched`).
 6. A URL that is found again keeps its first policy, or gets the one that the conflict rule selects.
 
 Between two batches, `adopt` replaces the collection by an edited one.
@@ -50,11 +51,11 @@ __all__ = ["Judge", "Origin", "judge_again"]
 class Origin(msgspec.Struct, frozen=True):
     """Origin of the candidates of a batch.
 
-    `depth` is the number of hops from a seed to the candidates. `policy` and `trust` are those of the page that links
-    to them. For seeds, and for URLs that are already queued, they are the candidates' own. `source` is the canonical
-    URL of the page that links to them, or "". `links` is the number of links among which that page's trust is divided;
-    0 means the accepted ones of the batch. `is_named`: the seeds' lines name their policy, which then no ``[[rule]]``
-    changes.
+    `depth` is the number of hops from a seed to the candidates. `policy` and `trust` belong to the page that links to
+    the candidates. For seeds, and for URLs that are already queued, they are the candidates' own. `source` is the
+    canonical URL of the page that links to them, or "". `links` is the number of links among which that page's trust is
+    divided; 0 means the number of accepted links in the batch. `is_named`: the lines of the seeds name their policy, so
+    no ``[[rule]]`` changes it.
     """
 
     kind: Literal["seed", "link", "redirect", "sitemap", "queued"]
@@ -101,18 +102,19 @@ class _CompiledPolicies:
         }
 
     def rules(self, policy: str) -> UrlRules:
-        """Return the rules of a policy, or those of the default for an unknown name."""
+        """Return the rules of a policy, or the default policy's rules for an unknown name."""
         return self._rules.get(policy) or self._rules["default"]
 
     def outside(self, urls: Sequence[str], source: str) -> list[int]:
-        """Return the indices of the canonical URLs on sites out of scope. Most URLs are on the site of their source."""
+        """Return the indices of the canonical URLs on sites out of scope. The check is fast
+        for URLs on the site of their source, because most are."""
         in_scope, home = self.in_scope, site_of(source)
-        near = home + "/" if in_scope(home) else "/"  # no URL starts with it
+        near = home + "/" if in_scope(home) else "/"  # no URL starts with "/"
         return [i for i, url in enumerate(urls) if not (url.startswith(near) or in_scope(site_of(url)))]
 
 
 class Judge:
-    """Judges URLs by one collection; usable from any thread. `year` is the present year, for calendars.
+    """The judge of URLs by one collection, usable from any thread. `year` is the current year, for calendars.
 
     `forms` are sites that replaced seeds' sites in an earlier run (`scope.kept_forms`).
     """
@@ -125,7 +127,7 @@ class Judge:
         self._bounds_at_start = self._law.bounds
 
     def adopt(self, collection: Collection) -> None:
-        """Judge by this collection from now on: its seeds, scope, depth, traps, policies and switches.
+        """Judge by another collection from now on: by its seeds, scope, depth, traps, policies and switches.
 
         It is called after an edit of the policy file. Batches in progress are finished with the previous collection.
         """
@@ -136,8 +138,8 @@ class Judge:
     # -------------------------------------------------------- forms of sites
 
     def admit(self, site: str, *, seed: str) -> bool:
-        """Add another form of a seed's site to the scope, under the seed's policy. Return False if it is in scope
-        already or is not such a form.
+        """Add another form of a seed's site to the scope, under the seed's policy. Return False if `site` is in scope
+        already or is not a form of `seed`.
 
         It is called when a seed redirects there (`scope`). `seed` may itself be an admitted form.
         """
@@ -168,7 +170,7 @@ class Judge:
         """Return one verdict for each canonical URL, in order.
 
         A seed (depth 0) need not match an allow pattern, because the operator named it, often only as an entry page.
-        Deny patterns apply to it too. A redirect passes on all trust of its page, because it is the same page at
+        Deny patterns do apply to seeds. A redirect passes on all trust of its page, because it is the same page at
         another URL.
         """
         law = self._law
@@ -214,8 +216,8 @@ class Judge:
     # -------------------------------------------------- policies and switches
 
     def seed(self, policy: str | None) -> Origin:
-        """Return the origin of seeds under the policy that their lines name, with its own trust; None if they name
-        none.
+        """Return the origin of seeds under the policy that their lines name, with the trust of that policy. `policy` is
+        None if the lines name no policy.
         """
         named = self._law.standard if policy is None else policy
         return Origin("seed", 0, named, self._law.rules(named).table.trust, is_named=policy is not None)
@@ -226,18 +228,18 @@ class Judge:
         return Origin("sitemap", depth, policy, self._law.rules(policy).table.trust)
 
     def policy(self, name: str) -> PolicyTable:
-        """Return the rules of a policy, or those of the default for an unknown name."""
+        """Return the rules of a policy, or the default policy's rules for an unknown name."""
         return self._law.rules(name).table
 
     def counting(self, policy: str) -> CountingRules:
-        """Return what counts as a change of a policy's pages; of the default's for an unknown name."""
+        """Return what counts as a change of a policy's pages. An unknown name means the default policy."""
         law = self._law
         return law.counting[law.rules(policy).name]
 
     def bounds_by_policy(self) -> bool:
         """Return whether the revisit bounds of a page depend on its policy.
 
-        They do not if all policies have the same bounds, and had them when the schedules were made.
+        They do not if all policies have the same bounds, and had the same bounds when the schedules were made.
         """
         bounds = self._law.bounds
         return len(bounds) > 1 or bounds != self._bounds_at_start
@@ -248,19 +250,19 @@ class Judge:
 
     @property
     def asks(self) -> frozenset[str]:
-        """Facts that the rules of ``[[switch]]`` use: language, similarity, duplicates, discovered."""
+        """The facts, among language, similarity, duplicates and discovered, that some rule of ``[[switch]]`` uses."""
         return self._law.asks
 
     def follows_topics(self, policy: str) -> bool:
-        """Return whether this policy, or a policy that links of its pages may get, has a topic. If so, link texts are
-        needed.
+        """Return whether link texts are needed, because this policy, or a policy that its pages' links may get, has a
+        topic.
         """
         law = self._law
         return bool(law.topical) and law.rules(policy).name in law.topical
 
     def switched(self, policy: str, seen: PageFacts) -> SwitchTable | None:
-        """Return the first rule of ``[[switch]]`` whose conditions a fetched page meets; None if there is none or it
-        changes nothing.
+        """Return the first rule of ``[[switch]]`` whose conditions a fetched page meets. Return None if no rule matches
+        or the rule changes nothing.
         """
         for rule in self._law.switches:
             if meets(rule, seen):
@@ -270,8 +272,8 @@ class Judge:
     def trust_switched(self, policy: str, trust: float, *, to: str) -> float:
         """Return the trust of a page that a switch moves from one policy to another.
 
-        A switch to a policy with more trust raises the page's trust to that of the policy, as for a seed. A switch to
-        a policy with less or equal trust limits it to that of the policy (Policies 2006: "to distrust, or the other
+        A switch to a policy with more trust raises the page's trust to the trust of the policy, as for a seed. A switch
+        to a policy with less or equal trust limits the page's trust to it (Policies 2006: "to distrust, or the other
         way around").
         """
         law = self._law
@@ -285,21 +287,21 @@ class Judge:
         return any(rule.to == policy and rule.also == "discovered" for rule in self._law.switches)
 
     def importance(self, verdict: Verdict) -> float:
-        """Return the importance of an unranked URL: its trust if the collection's pages are ordered by trust, else
+        """Return the importance of an unranked URL. It is the URL's trust if the collection orders pages by trust, else
         0.
         """
         return verdict.trust if self._law.is_trusting else 0.0
 
     def importance_of(self, record: PageRecord, trust: float) -> float:
-        """Return the importance of a known page after its trust has changed. If pages are ranked, it stays as it
-        was.
+        """Return the importance of a known page after its trust has changed. If pages are ranked, the importance does
+        not change.
         """
         law = self._law
         return trust if law.is_trusting and not law.is_ranking else record.importance
 
 
 class _Inheritance(NamedTuple):
-    """Policy and trust that a link inherits, as the verdict of all accepted URLs."""
+    """Policy and trust that a link inherits, with the verdict that all accepted URLs share."""
 
     rules: UrlRules
     accepted: Verdict
@@ -327,7 +329,7 @@ def _judge_under(law: _CompiledPolicies, heir: _Inheritance, urls: Sequence[str]
 
 
 def _heirs(law: _CompiledPolicies, rules: UrlRules, origin: Origin) -> tuple[_Inheritance, _Inheritance]:
-    """Return what links inherit within the policy's spread, and what they inherit beyond it."""
+    """Return two results: what links inherit within the policy's spread, and what they inherit beyond it."""
     trust = origin.trust
     if origin.kind in ("link", "sitemap"):
         trust *= rules.table.dampening
@@ -345,7 +347,7 @@ def _heeds_rules(origin: Origin) -> bool:
 
 
 def _ruled(law: _CompiledPolicies, rule: PageRule, heir: _Inheritance) -> _Inheritance:
-    """Return what a rule gives in place of the inheritance."""
+    """Return the policy and trust that a rule gives in place of the inherited ones."""
     rules = heir.rules if rule.policy is None else law.rules(rule.policy)
     trust = rules.table.trust if rule.trust is None else rule.trust
     return _Inheritance(rules, Verdict(rules.name, trust, None, rule.number))
@@ -367,8 +369,8 @@ def _judge_by_rules(law: _CompiledPolicies, urls: Sequence[str], origin: Origin,
 def _split(verdicts: list[Verdict], links: int = 0) -> list[Verdict]:
     """Divide trust among the accepted links (TrustRank's splitting; OPIC divides cash the same way).
 
-    `links` is the number of these links on the whole page, if `verdicts` does not contain all of them. Trust given by
-    a rule is not divided.
+    `links` is the number of accepted links on the whole page, if `verdicts` does not contain all of them. Trust that a
+    rule gives is not divided.
     """
     kept = links or sum(verdict.reason is None for verdict in verdicts)
     if kept <= 1:
@@ -383,7 +385,7 @@ def _split(verdicts: list[Verdict], links: int = 0) -> list[Verdict]:
 
 
 def _with_topics(collection: Collection) -> Iterator[str]:
-    """Yield the policies whose pages may link to pages of a policy with a topic, also after a switch."""
+    """Yield the policies whose pages may link to pages of a policy with a topic, directly or after a switch."""
     tables = collection.policies
     reached = {
         name: {name} | ({table.otherwise} if table.spread != "any" else set[str]()) for name, table in tables.items()
@@ -396,7 +398,8 @@ def _with_topics(collection: Collection) -> Iterator[str]:
 
 
 def judge_again(judge: Judge, records: Sequence[PageRecord]) -> Iterator[tuple[PageRecord, Verdict]]:
-    """Yield known pages with their new verdicts, each under its own policy. Requests of other projects are left out."""
+    """Yield known pages with their new verdicts. Each is judged under its own policy. Requests of other projects are
+    left out."""
     own = sorted((each for each in records if each.request is None), key=lambda each: (each.policy, each.depth))
     for (policy, depth), group in itertools.groupby(own, key=lambda each: (each.policy, each.depth)):
         pages = list(group)

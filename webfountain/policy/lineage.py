@@ -1,22 +1,24 @@
-"""Compute policy and trust of known pages from a policy file, from the seeds along the recorded links.
+"""Compute policy and trust of known pages from a policy file, starting at the seeds and following the recorded links.
 
-It runs after an edit of the file, in parallel with the crawl. The review (`frontier.pages.policy_review`) moves pages
-to the policies computed here. `policy check --against` counts beforehand how many pages will move. Both use this
-module, so they agree.
+The computation runs after an edit of the file, in parallel with the crawl. The review (`frontier.pages.policy_review`)
+moves pages to the policies computed here. `policy check --against` counts beforehand how many pages will move. Both use
+this module, so they agree.
 
 Each page was discovered in one way (`policy.provenance`): as a seed, by a link or redirect of one page
-(`PageRecord.source`), by a sitemap, or by a note. So the known pages form trees. The standing of a page (policy,
-trust, depth) follows from that of its parent, by the rules by which the judge accepts links:
+(`PageRecord.source`), by a sitemap, or by a note. So the known pages form trees. The standing of a page (policy, trust,
+depth) follows from the standing of its parent, by the same rules by which the judge accepts links:
 
-1. A seed of the file has the policy of its line, that policy's trust, and depth 0, however it was found before.
+1. A seed of the file has the policy of its line, the trust of that policy, and depth 0, even if it was first found in
+   another way.
 2. A linked page inherits from its parent. If the parent divides its trust, the division on that page is repeated.
-3. A ``[[rule]]`` for its URL or host replaces both.
+3. A ``[[rule]]`` for the page's URL or host replaces policy and trust.
 4. If a ``[[switch]]`` moved the page when it was fetched, it moves the page now, provided that the file still has this
-   rule. Links found before that inherit the page's earlier policy, unless the rule contains `also = "discovered"`.
-5. A page with another origin, or whose parent was forgotten, stays as it is.
+   rule. Links found before the switch inherit the page's earlier policy, unless the rule contains
+   `also = "discovered"`.
+5. A page stays as it is if it has another origin, or if its parent was forgotten.
 
-Records of earlier versions contain no provenance. Their provenance is guessed if possible; if the division of trust is
-unknown, trust is never raised. This module changes nothing in the store.
+Records of earlier versions contain no provenance. It is guessed if possible. If it is unknown how trust was divided,
+trust is never raised. This module changes nothing in the store.
 """
 
 from __future__ import annotations
@@ -48,14 +50,14 @@ PageName = tuple[str, bytes]
 """Site and key of a page."""
 _KEY_BYTES: Final = len(fingerprint(""))
 _REMEMBERED: Final = 50_000
-"""Number of parent pages whose standing is cached, about 300 bytes each."""
+"""Maximum number of parent pages whose standing is cached, about 300 bytes each."""
 _SAME: Final = 1e-9
 """Relative difference of trust below which two values count as equal."""
 
 
 def spreading(collection: Collection, seeds: bytes) -> bytes:
-    """Return a hash of everything in a policy file on which the standing of known pages depends. `seeds` is its seeds
-    file."""
+    """Return a hash of everything in a policy file on which the standing of known pages depends. `seeds` is the content
+    of its seeds file."""
     tables = collection.tables
     policies = {
         name: (table.trust, table.dampening, table.splitting, table.spread, table.otherwise, table.follow)
@@ -94,7 +96,7 @@ class _Seeds:
 
 
 class _PageStanding(NamedTuple):
-    """Policy, trust and depth of a page: what it inherited, and what it has since a switch at `switched_at`."""
+    """Policy, trust and depth of a page: the inherited ones, and those that it has since a switch at `switched_at`."""
 
     inherited: Verdict
     policy: str
@@ -111,8 +113,8 @@ class _PageStanding(NamedTuple):
 
 
 class Lineage:
-    """Computes the standing of known pages under one collection. `page` returns the record of a known page, None for
-    an unknown one.
+    """The standing of known pages under one collection. `page` returns the record of a known page, and None for an
+    unknown page.
     """
 
     def __init__(self, collection: Collection, judge: Judge, page: Callable[[str, bytes], PageRecord | None]) -> None:
@@ -131,12 +133,12 @@ class Lineage:
         self._cut.clear()
 
     def missing(self, records: Iterable[PageRecord]) -> set[PageName]:
-        """Return the parents whose records must be read to compute the standing of these records."""
+        """Return the parents whose records must be read before the standing of these records can be computed."""
         parents = (parent_of(record) for record in records if record.request is None)
         return {name for name in parents if name is not None and name not in self._standings}
 
     def revised(self, record: PageRecord, *, at: float) -> PageRecord | None:
-        """Return the record that a page gets from `at` on, or None if it stays as it is."""
+        """Return the record that a page gets from the time `at` on, or None if its record does not change."""
         if record.request is not None:
             return None
         standing = self._standing(record)
@@ -164,7 +166,7 @@ class Lineage:
     def _recorded(
         self, recorded: Provenance, standing: _PageStanding, *, is_seed: bool, is_same: bool, at: float
     ) -> Provenance:
-        """Return the provenance of a page whose standing is the computed one."""
+        """Return the provenance of a page that gets the computed standing."""
         if is_seed:
             recorded = msgspec.structs.replace(recorded, arrival="seed", links=0)
         if recorded.cause == "switch" and standing.switched_at is not None:
@@ -195,7 +197,7 @@ class Lineage:
         return self._derived(record, top)
 
     def _chain(self, record: PageRecord) -> list[PageRecord] | None:
-        """Return the page and its ancestors, up to a root or up to the child of a page whose standing is known. If
+        """Return the page and its ancestors. The last one is a root, or the child of a page whose standing is known. If
         they form a cycle, cut it and return None.
         """
         chain, names = [record], {_name_of(record)}
@@ -227,7 +229,7 @@ class Lineage:
                 at = 0.0 if rule.also == "discovered" or recorded.at is None else float(recorded.at)
                 return _PageStanding(verdict, rule.to, trust, depth, at)
         elif recorded.arrival == "unrecorded" and record.state != "never-crawled" and record.policy in self._targets:
-            return _PageStanding(verdict, record.policy, record.trust, depth)  # it may have been moved by a switch
+            return _PageStanding(verdict, record.policy, record.trust, depth)  # a switch may have moved it
         return _PageStanding(verdict, verdict.policy, verdict.trust, depth)
 
     def _inherited(self, record: PageRecord, recorded: Provenance, parent: _PageStanding | None) -> tuple[Verdict, int]:

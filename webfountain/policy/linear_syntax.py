@@ -2,15 +2,15 @@ r"""Translation of Python's regular expressions to RE2, which searches in time l
 
 Place in the walk: while a policy file is read (`policy.patterns`). Python's own parser reads the expression. Each
 character class becomes the set of characters that Python matches, as ranges of code points. Features that RE2 does not
-support (look-around, back-references, possessive repeats) raise ValueError, with a hint how to avoid them.
+support (look-around, back-references, possessive repeats) raise ValueError, whose text says how to avoid them.
 
 In RE2, ``\b`` knows only ASCII, and ``$`` does not match before a last line feed. So an expression has two forms:
 
-*plain*, for ASCII texts that do not end with a line feed, such as URLs: in these, Python and RE2 agree. *full*, for
-all other texts. If the expression contains ``\b`` or ``\B``, the text is respelled so that ASCII word boundaries are
-those of Unicode (`Spelling`): each word character beyond ASCII gets a ``_`` on both sides, and ``_`` itself is
-replaced by such a character. If it contains ``$``, all line feeds but the last are replaced, and ``$`` is translated
-to that of ``(?m)``.
+The *plain* form is for ASCII texts that do not end with a line feed, such as URLs: for these, Python and RE2 agree. The
+*full* form is for all other texts. If the expression contains ``\b`` or ``\B``, the text is respelled so that its word
+boundaries by ASCII are the same as by Unicode (`Spelling`): each word character beyond ASCII gets a ``_`` on both
+sides, and ``_`` itself is replaced by a word character beyond ASCII. If the expression contains ``$``, all line feeds
+of the text except a last one are replaced, and ``$`` gets its meaning under ``(?m)``.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ _REPLACEMENT: Final = "\ufffd"
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _NO_CHARACTERS: Final = {_UNDERSCORE: _REPLACEMENT, _LINE_FEED: _REPLACEMENT}
 _MOST_REPEATS: Final = 1000
-"""Largest number of repeats. RE2 limits a single repeat to this; here it limits the whole expression, and so the cost
-per character.
+"""Maximum number of copies that repeats may make. RE2 limits a single repeat to this number. Here it limits the whole
+expression, and so the cost per character of a text.
 """
 _SHORT: Final = {"{0,}": "*", "{1,}": "+", "{0,1}": "?"}
 _LF: Final = ((10, 10),)
@@ -114,7 +114,7 @@ def category(letter: str, *, flags: int) -> _CharacterSet:
 
 @functools.lru_cache(1024)
 def _folded(ranges: Sequence[tuple[int, int]], *, flags: int) -> _CharacterSet:
-    """Return the characters that equal a character of `ranges` in Python if case is ignored."""
+    """Return the characters that Python, if it ignores case, takes to be equal to a character of `ranges`."""
     spelled = "".join(rf"\U{first:08x}-\U{last:08x}" for first, last in ranges)
     if not spelled:
         return ()
@@ -136,7 +136,7 @@ _ASCII_OF_LINES: Final = _both(_ASCII, _outside(_LF))
 
 
 class Spelling(NamedTuple):
-    """How a text is respelled before the full form is searched in it."""
+    """The way in which a text is respelled before the full form is searched in it."""
 
     boundaries: bool
     last_line_feed: bool
@@ -159,7 +159,7 @@ class Spelling(NamedTuple):
 
 
 class Expressions(NamedTuple):
-    """Forms of an expression in RE2's syntax, with the spelling that the full one needs.
+    """The forms of an expression in RE2's syntax, with the spelling that the full form needs.
 
     `lines` is the plain form for many texts at once, one per line; it never matches across lines.
     """
@@ -171,7 +171,7 @@ class Expressions(NamedTuple):
 
 
 def translate(text: str) -> Expressions:
-    """Return an expression of Python's syntax for RE2. ValueError reports what is wrong or what RE2 does not
+    """Translate an expression from Python's syntax to RE2's. ValueError says what is wrong, or what RE2 does not
     support."""
     try:
         tree = _parser.parse(text)
@@ -193,7 +193,7 @@ def translate(text: str) -> Expressions:
 
 
 def _copies(tree: Any) -> int:
-    """Return how many copies of an expression RE2 makes for a number of repeats."""
+    """Return how many copies RE2 makes of an expression and its parts, because of repeats."""
     copies = 0
     for operation, argument in tree:
         match str(operation):
@@ -256,7 +256,7 @@ def _within(flags: int, group: Any) -> int:
 
 
 class _Writer:
-    """Writes one form of an expression: the plain one, the one for lines, or the full one."""
+    """Writer of one form of an expression: the plain form, the form for lines, or the full form."""
 
     def __init__(self, spelling: Spelling | None, *, by_line: bool = False) -> None:
         self._spelling = spelling
@@ -299,7 +299,7 @@ class _Writer:
                 return place
 
     def _characters(self, wanted: _CharacterSet) -> str:
-        """Return a character class for a text in the spelling in which it is searched."""
+        """Return a character class that fits the spelling of the texts in which this form is searched."""
         if self._spelling is None:
             return _spelled(_both(wanted, _ASCII_OF_LINES if self._by_line else _ASCII))
         boundaries, last_line_feed = self._spelling
@@ -326,7 +326,7 @@ def _alone() -> _CharacterSet:
 
 
 def _one_of(name: str, argument: Any, flags: int) -> _CharacterSet:
-    """Return the set of characters of which an operation matches one."""
+    """Return the set of characters any one of which an operation matches."""
     match name:
         case "LITERAL":
             return _class([(name, argument)], flags)

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 __all__ = ["Pattern", "any_of", "any_of_lines", "compile_pattern"]
 
 _MOST_BYTES: Final = 16 << 20
-"""Memory of one expression. If RE2 needs more, it becomes slower and does not use more."""
+"""Memory of one expression, bytes. If RE2 would need more, it becomes slower instead."""
 _MOST_STEPS: Final = 100_000
 MAX_SEARCHES: Final = 100_000
-"""Largest number of searches for what does not count in a page."""
+"""Maximum number of searches, in one page, for the parts that do not count."""
 _UNANCHORED: Final = _re2.RE2.Anchor.UNANCHORED
 _NOWHERE: Final = -1
 
@@ -72,8 +72,8 @@ class Pattern:
         return True
 
     def without(self, lines: Sequence[str]) -> list[str]:
-        """Return lines without what the expression finds. Letters beyond ASCII may be spelled in another way, always
-        the same. After MAX_SEARCHES, about 0.15 s, the rest stays as it is.
+        """Return the lines without the parts that the expression finds. Letters beyond ASCII may be spelled in another
+        way, but always in the same way. After MAX_SEARCHES searches, which take about 0.15 s, the rest is not changed.
         """
         if self._runs is None:
             self._runs = _in_a_row(self._plain, self.plain), _in_a_row(self._full, self.full)
@@ -103,8 +103,8 @@ def compile_pattern(text: str) -> Pattern:
 
 
 def any_of(patterns: Sequence[Pattern]) -> Callable[[str], bool] | None:
-    """Return a function that searches any of the patterns, or None if there are none. All are searched in one pass
-    over the URL, if their union is not too large.
+    """Return a function that says whether a URL matches any of the patterns; None if there are no patterns. All are
+    searched in one pass over the URL, unless their union is too large.
     """
     if len(patterns) <= 1:
         return patterns[0].search if patterns else None
@@ -123,11 +123,11 @@ def any_of(patterns: Sequence[Pattern]) -> Callable[[str], bool] | None:
 
 
 def any_of_lines(patterns: Sequence[Pattern]) -> Callable[[str], bool]:
-    """Return a function that searches any of the patterns in many URLs at once, one per line. False means that none
-    matches.
+    """Return a function that searches for any of the patterns in many URLs at once, one per line. False means that no
+    URL matches.
 
-    True means that each URL must be searched alone. The search is combined because RE2 lets other threads run at every
-    call, which costs more than the search itself.
+    True means that each URL must be searched alone. The URLs are searched in one call, because RE2 lets other threads
+    run at every call, which costs more than the search itself.
     """
     if not patterns:
         return lambda text: False
@@ -146,15 +146,15 @@ def any_of_lines(patterns: Sequence[Pattern]) -> Callable[[str], bool]:
 
 
 def _in_a_row(compiled: _re2.RE2, expression: str) -> _re2.RE2:
-    """Return the expression that finds matches in a row at once: a text may consist of them."""
+    """Return an expression that finds several adjacent matches in one search, because a text may consist of matches."""
     try:
         return _compiled(f"(?:{expression})+")
-    except ValueError:  # it is nearly too large as it is
+    except ValueError:  # the expression alone is nearly too large
         return compiled
 
 
 def _without(expression: _re2.RE2, text: bytes, most: int) -> tuple[str, int]:
-    """Return a text without what `most` searches find, and their number."""
+    """Return a text without the parts that at most `most` searches find, and the number of searches."""
     kept, at, end, searches = [], 0, len(text), 0
     while at <= end and searches < most:
         first, last = expression.Match(_UNANCHORED, text, at, end)[0]

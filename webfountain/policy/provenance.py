@@ -1,4 +1,4 @@
-"""How a page was discovered and what gave it its policy, in a few bytes of its record.
+"""Provenance: how a page was discovered and what gave it its policy, in a few bytes of its record.
 
 Place in the walk: a link carries the provenance to the store (`Link.provenance`), and the record stores it
 (`PageRecord.provenance`). A switch, a conflict or an edit replaces it. `explain` reads it. So does the review of an
@@ -7,8 +7,8 @@ page that had the link (`PageRecord.source`, eight bytes and the name of another
 
     1 byte   kind of arrival (bits 0-2), cause of the policy (3-5), whether a rule (6) and a time (7) follow
     2 bytes  number of the rule: a hash of its text, so that an edited or moved rule is not mistaken for another
-    4 bytes  when the cause applied, UTC seconds; left out if that was at discovery (`PageRecord.first_seen`)
-    varint   links that shared the trust of the page: those that its policy accepted (left out if there is no room)
+    4 bytes  time when the cause applied, UTC seconds; left out if it was at discovery (`PageRecord.first_seen`)
+    varint   number of accepted links that shared the trust of the linking page (left out if there is no room)
 
 A record of an earlier version has no bytes, and its provenance is unknown. No URL is judged in this module.
 """
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["UNRECORDED", "Arrival", "Cause", "Provenance", "arrived", "numbered", "rule_number"]
 
 Arrival = Literal["unrecorded", "seed", "link", "redirect", "sitemap", "now"]
-"""How a URL was discovered; `now`: by a note of a person."""
+"""How a URL was discovered; `now` means by a person's note."""
 Cause = Literal["found", "rule", "switch", "conflict", "followed", "edit"]
 """What gave a page its policy and trust. `found`: the seed's line or the link that made it known. `rule`: a
 ``[[rule]]``. `switch`: a ``[[switch]]``. `conflict`: the link that `conflict.rule` preferred. `followed`: the switch
@@ -41,7 +41,7 @@ _RULE_BYTES: Final = 2
 _TIME_BYTES: Final = 4
 _LAST_TIME: Final = 2**32 - 1
 _MOST_BYTES: Final = 8
-"""Largest size; with the eight bytes of the linking page it is sixteen."""
+"""Maximum size of a provenance. With the eight bytes of the linking page it is sixteen."""
 
 
 class Provenance(msgspec.Struct, frozen=True):
@@ -84,7 +84,7 @@ class Provenance(msgspec.Struct, frozen=True):
         return found + links if len(found) + len(links) <= _MOST_BYTES else found
 
     def because(self, cause: Cause, *, at: float, rule: bytes = b"") -> Provenance:
-        """Return the provenance of the same page after another cause has set its policy."""
+        """Return the provenance of the page after another cause has set its policy."""
         return Provenance(self.arrival, cause, rule, min(max(int(at), 0), _LAST_TIME), self.links)
 
 
@@ -93,7 +93,8 @@ UNRECORDED: Final = Provenance()
 
 @functools.lru_cache(maxsize=4096)
 def arrived(arrival: Arrival, *, rule: bytes = b"", links: int = 0) -> bytes:
-    """Return the bytes for a URL that is found now. All links of a page share them, and often those of many pages."""
+    """Return the bytes for a URL that is found now. All links of a page share one object, and often the links of many
+    pages do."""
     return Provenance(arrival, "rule" if rule else "found", rule, None, links).encode()
 
 
@@ -106,12 +107,13 @@ def rule_number(rule: msgspec.Struct) -> bytes:
 
 
 def numbered(rules: Sequence[msgspec.Struct]) -> dict[bytes, int]:
-    """Return the positions of rules in their file, by number. If two rules are equal, the first counts."""
+    """Return the position of each rule in its file, by the rule's number. If two rules are equal, the first one
+    counts."""
     return {rule_number(rule): place for place, rule in reversed(list(enumerate(rules)))}
 
 
 def _plain(value: Any) -> Any:
-    """Return a table as plain data without keys that have their default, so that a key added by a later version
+    """Return a table as plain data, without the keys that have their default value. So a key that a later version adds
     changes nothing."""
     if isinstance(value, msgspec.Struct):
         fields = ((each.name, getattr(value, each.name), each.default) for each in msgspec.structs.fields(value))

@@ -1,9 +1,9 @@
-"""Rules by host or URL: ``[[rule]]`` gives policy and trust to matching pages, whichever page links to them.
+"""Rules by host or URL: a ``[[rule]]`` gives policy and trust to matching pages, whichever page links to them.
 
 Place in the walk: in the judge, after a link has inherited its policy (`policy.judge`). A rule replaces what the page
 inherits. So known good domains are trusted without being seeds (Policies 2006, Krugler's hand-picked domains), and
-known bad ones are distrusted, however they are found. A rule does not widen the scope, and the patterns of a policy
-still apply to its pages. The first matching rule of the file counts. A seed whose line names a policy keeps that
+known bad ones are distrusted, however they are found. A rule does not widen the scope, and the patterns of the given
+policy still apply to the page. The first matching rule of the file counts. A seed whose line names a policy keeps that
 policy.
 
 `match` is a host (``example.org``: only that host; ``*.example.org``: it and all hosts below it) or a regular
@@ -35,7 +35,8 @@ _MEMO: Final = 65_536
 
 
 class PageRule(NamedTuple):
-    """A rule that matched: its number, its place in the file, and its policy and trust; None means as inherited."""
+    """A rule that matched: its number, its place in the file, and its policy and trust. None means that the page keeps
+    what it inherits."""
 
     number: bytes
     place: int
@@ -44,7 +45,8 @@ class PageRule(NamedTuple):
 
 
 class _Candidate(NamedTuple):
-    """A rule that may match pages of a site: those URLs that `search` matches, or all if there is no `search`."""
+    """A rule that may match pages of a site. It matches the URLs in which `search` finds something, or all if there is
+    no `search`."""
 
     rule: PageRule
     search: Callable[[str], object] | None

@@ -1,14 +1,15 @@
-"""Scope: the sites that belong to a collection, by `collection.scope` and its seeds, with the forms of a site.
+"""Scope: the sites that belong to a collection by its `collection.scope` and its seeds. It includes other forms of
+these sites.
 
 *Forms* of a site have the same pages under https, or with or without ``www.``. People often write one form of an
-address, and the server redirects to another: then they meant that form. So the judge adds the form to which a seed
-redirects to the scope (`Judge.admit`). The store keeps such forms for the next start and for other ants. A redirect
-from https back to http does not count: whoever names a protected page does not want an open one.
+address although the server redirects to another. In that case they meant the other form. So the judge adds the form to
+which a seed redirects to the scope (`Judge.admit`). The store keeps such forms for the next start and for other ants. A
+redirect from https back to http does not count: a person who names an encrypted site does not want an unencrypted one.
 
-*Reach* of a sitemap: by sitemaps.org it may name pages of its own site, and of a site whose robots.txt names the
-sitemap, because that shows the owner's consent. Pages of other sites are ignored; otherwise a stranger could fill the
-queue of any crawled site. Forms of a site count as one, because many sitemaps name the pages of one form on another.
-This module does not use the network.
+The *reach* of a sitemap is the sites whose pages it may name. By sitemaps.org these are its own site, and a site whose
+robots.txt names the sitemap, because that shows the owner's consent. Pages of other sites are ignored; otherwise a
+stranger could fill the queue of any crawled site. Forms of a site count as one, because many sitemaps name the pages of
+one form on another. This module does not use the network.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ _SCOPE_MEMO: Final = 65_536
 
 
 def is_site_form(site: str, *, of: str) -> bool:
-    """Return whether `site` is `of` under https, or with or without ``www.``."""
+    """Return whether `site` is another form of the site `of`: under https, or with or without ``www.``."""
     if site == of or host_of(site).removeprefix(_WWW) != host_of(of).removeprefix(_WWW):
         return False
     scheme, before = site.partition("://")[0], of.partition("://")[0]
@@ -49,7 +50,8 @@ def is_site_form(site: str, *, of: str) -> bool:
 
 
 def kept_forms(store: Board) -> dict[str, str]:
-    """Return the forms in a store, each with the seed's site that it replaced. It costs one get for each of 64 keys."""
+    """Return the forms in a store, each with the seed's site that it replaced. This takes one get for each of 64
+    keys."""
     found: dict[str, str] = {}
     for shard in range(_SHARDS):
         if (value := store.value(_name(shard))) is not None:
@@ -58,7 +60,7 @@ def kept_forms(store: Board) -> dict[str, str]:
 
 
 def keep_forms(store: Board, forms: Mapping[str, str]) -> None:
-    """Add forms to those in the store. It costs one get and one put for each key that changes.
+    """Add forms to those in the store. This takes one get and one put for each key that changes.
 
     If two ants write the same key at the same time, one of the writes is lost; each ant repeats its own write
     periodically.

@@ -1,4 +1,4 @@
-"""Conditions of ``[[switch]]``: the tests whether a fetched page moves to another policy.
+"""Conditions of ``[[switch]]``: they decide whether a fetched page moves to another policy.
 
 A condition of `when` has its key in `tables.WhenTable` and its meaning in `meets`. `asked_for` names the conditions
 that need extra work, such as detecting the language, so that a crawl without such a rule avoids this work.
@@ -23,7 +23,7 @@ class PageFacts(msgspec.Struct, frozen=True):
 
     `language` and `similarity` are None if unknown. `duplicates` is the share of duplicates on the page's site.
     `followed` is the number of fetched pages that were discovered through this page; `switched` is how many of them
-    were moved to each policy. These two are known later than the rest and are then given alone.
+    were moved to each policy. These two are known later than the other facts, and are then given without them.
     """
 
     status: int | None = None
@@ -36,7 +36,7 @@ class PageFacts(msgspec.Struct, frozen=True):
 
 
 def asked_for(switches: Sequence[SwitchTable]) -> Iterator[str]:
-    """Yield the facts that some rule uses beyond the page's status and text."""
+    """Yield the facts, other than a page's status and text, that some rule uses."""
     for when in (rule.when for rule in switches):
         if when.language or when.language_not:
             yield "language"
@@ -64,11 +64,11 @@ def meets(rule: SwitchTable, seen: PageFacts) -> bool:
 
 
 def _leads_to(rule: SwitchTable, seen: PageFacts) -> bool:
-    """Return whether enough of the pages discovered through a page were moved to the policy of the rule.
+    """Return whether enough of the pages that were discovered through a page were moved to the policy of the rule.
 
-    Source: Krishnan, Raj 2006 (Anti-TrustRank: distrust flows against the links). Deviation: it flows back only along
-    the links by which pages were discovered, and only if most of these pages were bad. So a guestbook that spammers
-    found is not distrusted with them.
+    Source: Krishnan, Raj 2006 (Anti-TrustRank: distrust flows against the links). Deviation: distrust flows back only
+    along the links by which pages were discovered, and only if most of these pages were bad. So a guestbook with links
+    of spammers is not distrusted because of them.
     """
     bad = seen.switched.get(rule.to, 0)
     return bad >= rule.when.count and bad >= (rule.when.discovered or 0.0) * seen.followed

@@ -63,14 +63,15 @@ Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Weight = Annotated[float, msgspec.Meta(ge=0, le=1000)]
 IgnoredKind = Literal["numbers", "dates", "case"]
 Language = Annotated[str, msgspec.Meta(pattern="^[a-z]{2,3}$")]
-"""ISO 639, as the primary subtag of the `lang` of HTML."""
+"""A language code of ISO 639, as in the primary subtag of HTML's `lang`."""
 
 PRESETS: Final[dict[str, dict[str, object]]] = {
     "default": {},
     "favor": {"trust": 1.0, "dampening": 0.85},
     "distrust": {"trust": 0.0, "follow": False},
 }
-"""Policies that always exist, after Policies 2006. A table with the name of one of them changes single keys."""
+"""Policies that always exist, after Policies 2006. A table with the name of one of them changes only the keys that it
+contains."""
 
 ConflictRule = Literal["first", "most-trusted", "least-trusted"]
 
@@ -89,7 +90,7 @@ class SeedTable(Table, frozen=True):
 class LimitsTable(Table, frozen=True):
     """Limits of a collection. `depth`: hops from a seed; 0 keeps only the seeds.
 
-    `pages`: largest number of pages in the collection; None: no limit. `domain_share`: largest share of a period's
+    `pages`: maximum number of pages in the collection; None: no limit. `domain_share`: maximum share of a period's
     fetches for one registered domain; None: no limit.
     """
 
@@ -110,8 +111,8 @@ class CollectionTable(Table, frozen=True):
 
 
 class PolitenessTable(Table, frozen=True):
-    """Politeness to a site: the next request follows after max(min_delay, delay_factor x duration, Crawl-delay up to
-    max_delay).
+    """Politeness to a site: the next request follows after max(min_delay, delay_factor x duration of the last one,
+    Crawl-delay up to max_delay).
     """
 
     user_agent: Annotated[str, msgspec.Meta(pattern=r"^[!-~][ -~]{0,499}$")] = "webfountain/1.0"
@@ -158,12 +159,13 @@ class ContentTable(Table, frozen=True):
 
 
 class ChangeTable(Table, frozen=True):
-    """A change counts if resemblance < 1 - `min_change`; with 0, if any byte differs.
+    """Which changes count. A change counts if resemblance < 1 - `min_change`; if `min_change` is 0, it counts if any
+    byte differs.
 
     `select`: only these elements count. `ignore`: these do not. `ignore_text`: what these patterns find does not.
     `ignore_kinds`: numbers, dates or the case of letters do not count. `learn`: what differs at every visit, or between
-    two visits seconds apart, stops counting. `always`: these elements are never learned so. With any of these rules, or
-    with `content.text = "main"`, a `min_change` of 0 means any difference in what counts."""
+    two visits seconds apart, stops counting. `always`: these elements never stop counting in this way. With any of
+    these rules, or with `content.text = "main"`, a `min_change` of 0 means any difference in what counts."""
 
     min_change: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.05
     select: tuple[Selector, ...] = ()
@@ -175,8 +177,8 @@ class ChangeTable(Table, frozen=True):
 
 
 class ChangesTable(Table, frozen=True):
-    """The change log: how long and how many entries are kept, and whether they contain a diff of the texts, as text
-    (also true), Markdown or HTML.
+    """The change log: how long and how many entries are kept, and whether they contain a diff of the texts, and in
+    which format: text (`true` means the same), Markdown or HTML.
     """
 
     diff: bool | PageFormat = False
@@ -185,7 +187,7 @@ class ChangesTable(Table, frozen=True):
 
 
 class DuplicatesTable(Table, frozen=True):
-    """Pages that repeat others, on any site: whether they are detected, from which resemblance, and how rarely they
+    """Pages that repeat others, on any site: whether they are detected, from which resemblance on, and how rarely they
     are fetched.
 
     `revisit` None: every 30 periods (`Collection.duplicates_revisit_s`).
@@ -205,7 +207,7 @@ class RepositoryTable(Table, frozen=True):
 
     @property
     def keep_answers(self) -> bool:
-        """Return whether other answers than copies are recorded: redirects, gone pages, errors, robots.txt,
+        """Return whether answers that are not copies are recorded too: redirects, gone pages, errors, robots.txt,
         sitemaps."""
         return self.keep == "all" if self.answers is None else self.answers
 
@@ -236,8 +238,8 @@ class CycleTable(Table, frozen=True):
 
 
 class GoalTable(Table, frozen=True):
-    """State that the crawl should hold with as few fetches as possible: at most the share `obsolete` of the copies is
-    out of date for longer than `longer_than`; None: out of date at all.
+    """State that the crawl should hold with as few fetches as possible: at most the share `obsolete` of the copies has
+    been out of date for longer than `longer_than`. If that is None, every copy that is out of date counts.
     """
 
     obsolete: Annotated[float, msgspec.Meta(ge=0.0001, le=0.99)]
@@ -248,7 +250,7 @@ class SignalsTable(Table, frozen=True):
     """What else, besides changes that were found, decides when a page is fetched again.
 
     `importance`: under `strategy = "fountain"` a page's freshness is weighted by its importance. `lastmod`: a page is
-    due if a sitemap or feed gives a later date than that of our copy.
+    due if a sitemap or feed gives a later date than the date of our copy.
     """
 
     importance: bool = False
@@ -268,8 +270,8 @@ class RankingTable(Table, frozen=True):
 class DiscoveryTable(Table, frozen=True):
     """How new URLs are found, and the limits against spider traps (`url_rules` describes them).
 
-    `nofollow`: honour rel=nofollow, robots meta and X-Robots-Tag. `calendar_years`: number of years after the present
-    one up to which pages of a calendar are followed.
+    `nofollow`: honour rel=nofollow, robots meta and X-Robots-Tag. `calendar_years`: pages of a calendar are followed up
+    to this number of years after the current one.
     """
 
     nofollow: bool = True
@@ -291,8 +293,8 @@ class ScoreTable(Table, frozen=True):
     (`core.importance`).
 
     `pagerank` and `backlinks` come from the link graph. `trust` spreads from the seeds. `topic` is the similarity of a
-    page's text to the policy's query. Before the page is fetched, it is that of its links' words and URL, if this is
-    `topic.min_similarity` or more. `location` is the page's place in its site.
+    page's text to the policy's query. Before the page is fetched, `topic` is the similarity of its URL and of the words
+    of links to it, if this is `topic.min_similarity` or more. `location` is the page's place in its site.
     """
 
     pagerank: Weight = 0.0
@@ -311,8 +313,8 @@ class ScoreTable(Table, frozen=True):
 class TopicTable(Table, frozen=True):
     """The topic of a policy: a page whose similarity to `query` is `min_similarity` or more is on topic.
 
-    New pages come before all others if a link's text or their URL is on topic, or if they are within three links of a
-    page on topic.
+    New pages come before all others if their URL or the text of a link to them is on topic, or if they are within three
+    links of a page on topic.
     """
 
     query: Text
@@ -320,14 +322,14 @@ class TopicTable(Table, frozen=True):
 
 
 class PolicyContentTable(Table, frozen=True):
-    """`[content]` for the pages of a policy; a key that is omitted has the collection's value."""
+    """`[content]` for the pages of one policy. An omitted key has the collection's value."""
 
     text: Literal["main", "all"] | None = None
     metadata: bool | None = None
 
 
 class PolicyChangeTable(Table, frozen=True):
-    """`[change]` for the pages of a policy; a key that is omitted has the collection's value."""
+    """`[change]` for the pages of one policy. An omitted key has the collection's value."""
 
     min_change: Share | None = None
     select: tuple[Selector, ...] | None = None
@@ -342,11 +344,11 @@ class PolicyTable(Table, frozen=True):
     """Rules of the pages under one policy. Patterns are searched in the canonical URL; deny wins over allow, and an
     empty allow means all.
 
-    `trust`: trust of its seeds, and the upper bound for pages that come from another policy. `dampening`: factor per
-    hop. `splitting`: a page's trust is divided among its links. `spread`: where its links inherit the policy;
-    elsewhere they get `otherwise`. `follow`: whether links are accepted at all. `score`: the weights for the pages'
-    importance; None: trust alone, if the collection's pages are ordered by trust. `extends`: policy that gives the
-    keys omitted here.
+    `trust`: trust of the policy's seeds, and the upper bound of the trust of pages that come from another policy.
+    `dampening`: factor per hop. `splitting`: a page's trust is divided among its links. `spread`: where a page's links
+    inherit the policy; elsewhere they get `otherwise`. `follow`: whether links are accepted at all. `score`: the
+    weights for the pages' importance; None: trust alone, if the collection's pages are ordered by trust. `extends`:
+    policy that gives the keys omitted here.
     """
 
     extends: Text | None = None
@@ -388,10 +390,11 @@ class WhenTable(Table, frozen=True):
 
 
 class SwitchTable(Table, frozen=True):
-    """Moves a page after a fetch that meets `when`: the page gets the policy `to`, and so do links found later.
+    """A rule that moves a page after a fetch that meets `when`: the page gets the policy `to`, and so do links found
+    later.
 
-    `also` "discovered": so do the pages that were discovered through it before, the pages discovered through those,
-    and so on.
+    If `also` is "discovered", the pages that were discovered through it before get the policy too, and the pages
+    discovered through those, and so on.
     """
 
     when: WhenTable
@@ -400,7 +403,7 @@ class SwitchTable(Table, frozen=True):
 
 
 class ConflictTable(Table, frozen=True):
-    """Policy of a page that is found under several: the one of the link that `rule` selects by trust."""
+    """Policy of a page to which links give several: the policy of the link that `rule` selects by trust."""
 
     rule: ConflictRule = "first"
 
