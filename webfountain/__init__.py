@@ -1,10 +1,11 @@
 """webfountain: an incremental crawler that keeps a fresh copy of chosen parts of the web.
 
-For programs: `open` reads a collection, `run_crawl` runs a crawl, `open_frontier` leases URLs to a crawler of the
-user's own. The packages below are internal. The packages, lowest first: the common modules (errors, records, clock,
-urls, config, metrics), then ``core`` (mathematics), ``policy``, ``store``, ``repository``, then ``frontier`` (the
-crawler without Scrapy), then ``history``, ``report`` and ``crawl`` (Scrapy's adapters), then ``api`` and ``service``,
-then the entry points ``cli`` and ``settings``. ``lab`` is independent. A package imports only from those before it.
+For programs: `open` reads a collection, `run_crawl` runs a crawl, and `open_frontier` leases URLs to a crawler that the
+user has written. The packages are internal. From the lowest to the highest they are: the common modules (errors,
+records, clock, urls, config, metrics), then ``core`` (mathematics), ``policy``, ``store``, ``repository``, then
+``frontier`` (the crawler without Scrapy), then ``history``, ``report`` and ``crawl`` (the adapters to Scrapy), then
+``api`` and ``service``, then the entry points ``cli`` and ``settings``. ``lab`` is independent. A package imports only
+from the packages before it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The command line: `webfountain COMMAND`, exit status 0 done, 1 failed, 2 wrong arguments or input.
+"""The command line `webfountain COMMAND`. Its exit status is 0 if done, 1 if failed, 2 for wrong arguments or input.
 
 A command is imported when it is called, so that `status` does not import Scrapy. Errors that are raised on purpose
 (`WebfountainError`) and errors of the system (`OSError`) become one line on standard error; a traceback is a bug. The
@@ -60,7 +60,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "simulate": ("lab.commands.simulate", "Simulate revisit policies, orderings and URL caches on recorded webs."),
     "evolution": ("lab.commands.evolution", "Analyse how pages change, as Cho 2000 does."),
 }
-"""Name -> module of `webfountain` that defines a click command of that name, and its line of help."""
+"""Name -> module of `webfountain` that defines the click command of this name, and the command's line of help."""
 
 
 def command_of(name: str) -> click.Command:
@@ -80,12 +80,12 @@ def _cut_short() -> Iterator[None]:
             sys.stdout.flush()
     except BrokenPipeError:
         nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())  # for what is written when the process ends
+        os.dup2(nowhere, sys.stdout.fileno())  # Python may still write at the end of the process
         raise click.exceptions.Exit(0) from None
 
 
 class _CommandGroup(click.Group):
-    """The commands; each is imported when it is called."""
+    """The group of all commands. Each command is imported when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -99,7 +99,7 @@ class _CommandGroup(click.Group):
             return super().make_context(*arguments, **more)
 
     def invoke(self, ctx: click.Context) -> object:
-        """Call the command, which is imported by now."""
+        """Call the command, which has been imported by then."""
         gc.freeze()
         gc.enable()
         with _cut_short():
@@ -158,8 +158,8 @@ def _complaint(error: click.ClickException) -> str:
 
 
 def _refusal(error: OSError) -> str:
-    """Return the line for an error of the system; if the file belongs to another user, it names the owner and what to
-    do."""
+    """Return the line for an error of the system. If the file belongs to another user, the line names the owner and
+    says what to do."""
     place = str(error.filename or "the system")
     if not isinstance(error, PermissionError):
         return f"{place}: {error.strerror or error}"

@@ -1,7 +1,8 @@
-"""Time as an object that is passed in: the system's clock for a crawl, a manual one for tests and simulations.
+"""Clocks, which are passed to the code that needs the time: the system's clock for a crawl, a manual clock for tests
+and simulations.
 
-All times in the project are UTC seconds since 1970 as float; durations are seconds. The stores never read a clock:
-times are their arguments.
+All times in the project are UTC seconds since 1970 as float; durations are seconds. The stores never read a clock; they
+get times as arguments.
 """
 
 from __future__ import annotations
@@ -29,14 +30,15 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    """Time of the machine without its small steps: a reading at creation plus monotonic seconds since then.
+    """The machine's time without small steps: the time at creation, plus the monotonic seconds since then.
 
-    If the machine's clock is ahead of this one by more than `STEP_S` (it was set, or the machine slept, which
-    monotonic seconds leave out), this one is set too, with a line in the log. If it is behind, this one stops until
-    the machine's clock reaches it, so time never goes back. If that would take more than `MOST_BEHIND_S`, this one
-    continues at `SLOWED` of its speed, with a line in the log at both ends. Waiting then takes somewhat longer, never
-    shorter, and an hour is made up for in four. The clock is not set back during a crawl, because leases, gates and
-    queues contain earlier times; the next opening of the store corrects those.
+    If the machine's clock is ahead of this clock by more than `STEP_S` (it was set, or the machine slept, which
+    monotonic seconds leave out), this clock is set forward too, with a line in the log. If the machine's clock is
+    behind, this clock stops until the machine's clock reaches it, so time never goes back. If that would take more than
+    `MOST_BEHIND_S`, this clock continues at `SLOWED` of its speed instead, with a line in the log at the start and at
+    the end. Meanwhile waits take somewhat longer, never shorter, and a lead of one hour is gone after four hours. This
+    clock is not set back during a crawl, because leases, gates and queues contain times that it has given. The next
+    opening of the store corrects these times.
     """
 
     __slots__ = ("_is_slow", "_last", "_offset", "_steady")

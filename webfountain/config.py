@@ -1,4 +1,4 @@
-"""Every `WEBFOUNTAIN_*` setting: one field each, with default, unit, bounds and one sentence.
+"""All `WEBFOUNTAIN_*` settings. Each is one field, with default, unit, bounds and one sentence.
 
 These are the settings of an installation (where files are, how much memory); the rules of a crawl are in its policy
 file. Settings come from Scrapy (`settings.py`, `-s NAME=VALUE`) and so may be strings. Unknown names, mistyped and
@@ -182,7 +182,8 @@ class FountainConfig(
 
     @classmethod
     def from_mapping(cls, mapping: Mapping[str, object]) -> FountainConfig:
-        """Return the settings whose name begins with WEBFOUNTAIN_; those that are None or missing get their default.
+        """Return the settings from the entries whose name begins with WEBFOUNTAIN_. A setting that is None or missing
+        gets its default.
 
         Raises
         ------
@@ -205,7 +206,7 @@ class FountainConfig(
         Raises
         ------
         InputError
-            when the store has no folder of its own and none is set.
+            when the store has no folder of its own and no folder of copies is set.
         """
         if self.repository is not None:
             return Path(self.repository)
@@ -218,7 +219,7 @@ class FountainConfig(
 
 
 class Setting(NamedTuple):
-    """One row of the manual."""
+    """A setting, as in one row of the manual."""
 
     name: str
     default: object

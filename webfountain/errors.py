@@ -16,7 +16,7 @@
     │   └── RepositoryHeld           another process is writing there
     └── NotConverged                 a numerical iteration did not reach its tolerance
 
-The web's errors are data (a status, an outcome), never one of these.
+Errors of the web are data (a status, an outcome), never one of these exceptions.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ class InputError(WebfountainError):
 
 
 class CursorLost(InputError):
-    """The change log no longer reaches back to a cursor. Read the whole list and
-    continue with the cursor at its end.
+    """The change log no longer reaches back to a cursor. Read the whole list of pages, and continue with the cursor at
+    its end.
     """
 
 
@@ -69,12 +69,13 @@ class StoreError(WebfountainError):
 
 
 class StoreAway(StoreError):
-    """The store's server did not answer in time. What it acknowledged is kept; the rest is fetched again."""
+    """The store's server did not answer in time. Steps that it acknowledged are kept; the other pages are fetched
+    again."""
 
 
 class StoreHeld(StoreError):
-    """Another process writes to this store. Stop it, or use commands that work
-    beside it (`webfountain now`, `status`).
+    """Another process writes to this store. Stop that process, or use commands that work beside it (`webfountain now`,
+    `status`).
     """
 
 
@@ -85,7 +86,7 @@ class StoreVersion(StoreError):
 
 
 class StoreBound(StoreError):
-    """The store belongs to another collection. Give another ``--store`` for this one."""
+    """The store belongs to another collection. Give another ``--store`` for this collection."""
 
     exit_status = 2
 
@@ -95,7 +96,7 @@ class RepositoryError(WebfountainError):
 
 
 class RepositoryHeld(RepositoryError):
-    """Another process is writing in a folder of copies. Stop it, or give another folder."""
+    """Another process is writing in a folder of copies. Stop that process, or give another folder."""
 
 
 class NotConverged(WebfountainError):

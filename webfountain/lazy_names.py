@@ -1,6 +1,6 @@
-"""Lazy names: the public names of the package, each imported when it is first used.
+"""Lazy names: the public names of the package. Each is imported when it is first used.
 
-So `import webfountain` costs nothing, whatever the modules import.
+So `import webfountain` is fast, even if the modules import much.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def lazy_names(package: str, places: Mapping[str, str]) -> Callable[[str], Any]:
 
     Parameters
     ----------
-    places : public name -> ``module:name`` of where it is defined
+    places : public name -> ``module:name``, the place where the name is defined
     """
 
     def find(name: str) -> Any:

@@ -1,8 +1,8 @@
-"""Every number that is counted, with its name ``room/event``, its unit and one sentence, and the counter itself.
+"""The list of everything that is counted (its name ``room/event``, its unit and one sentence), and the counter itself.
 
 A name that is not listed here cannot be counted: `Metrics.inc` raises KeyError, and `tests/test_metrics.py` checks
-each name in the package. A listed name that ends in ``*`` stands for a family (``fetch/status/404``). Counts are those
-of this run of this process; the store keeps what must last longer.
+each name in the package. A listed name that ends in ``*`` stands for a family (``fetch/status/404``). Counts are of one
+process since its start; the store keeps what must last longer.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ HISTOGRAMS: Final[Mapping[str, tuple[float, ...]]] = {
     "due/lag": (1.0, 10.0, 60.0, 600.0, 3600.0, 21_600.0, 86_400.0, 604_800.0),
     "batch/duration": (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 30.0),
 }
-"""Distributions: their names and the upper bounds of their buckets, s. The last bucket has no bound."""
+"""Distribution -> upper bounds of its buckets, s. One more bucket, the last, has no bound."""
 _BUCKETS: Final = {
     name: (*(f"{name}/{bound:g}" for bound in bounds), f"{name}/inf") for name, bounds in HISTOGRAMS.items()
 }

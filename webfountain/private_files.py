@@ -17,7 +17,7 @@ _OWNER = 0o600
 
 
 def private(path: Path, mode: str = "wb") -> IO[Any]:
-    """Open a file; if this creates it, only its owner can read it."""
+    """Open a file. If this creates the file, only its owner can read it."""
     return open(path, mode, opener=partial(os.open, mode=_OWNER), encoding=None if "b" in mode else "utf-8")
 
 
@@ -25,8 +25,8 @@ def private(path: Path, mode: str = "wb") -> IO[Any]:
 def replaced(path: Path, *, durable: bool = False, mode: int = _OWNER) -> Iterator[IO[bytes]]:
     """Open a file to write that replaces `path` when the block ends without an error.
 
-    So `path` is complete as soon as it is visible. A killed process leaves it unchanged, beside a draft that the next
-    process replaces. With `durable`, it survives a power failure too.
+    So the new file at `path` is complete as soon as it is visible. A killed process leaves the old file unchanged,
+    beside a draft that the next process replaces. With `durable`, the new file survives a power failure too.
     """
     draft = path.with_name(path.name + ".tmp")
     draft.unlink(missing_ok=True)
@@ -42,7 +42,7 @@ def replaced(path: Path, *, durable: bool = False, mode: int = _OWNER) -> Iterat
 def draft_of(path: Path) -> Iterator[Path]:
     """Yield the path of a temporary file that replaces `path` when the block ends without an error.
 
-    Its mode is the system's default, because a person asked for the file.
+    The mode of the file is the system's default, because a person requested the file.
     """
     draft = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:

@@ -1,4 +1,4 @@
-"""Public addresses and hosts: what a collection without `network.allow_private` may fetch from.
+"""Public addresses and hosts, from which a collection without `network.allow_private` may fetch.
 
 The downloader calls `is_public_address` for every address from DNS, also after a redirect, because a public name may
 point to a private address. Policy files call `is_private_host` for the seeds. Nothing here uses the network.
@@ -33,12 +33,13 @@ _NOT_PUBLIC_4: Final = tuple(
         ),
     )
 )
-"""From the IANA IPv4 Special-Purpose Address Registry (RFC 6890) and the multicast space, as of 2025. Python's own
-tables (`is_global`) change between patch releases; a security boundary must not, so the package has its own table.
+"""From the IANA IPv4 Special-Purpose Address Registry (RFC 6890) and the multicast space, as of 2025. The package has
+its own table, because Python's (`is_global`) changes between patch releases, and a security boundary must not change
+so.
 """
 _GLOBAL_6: Final = ipaddress.IPv6Network("2000::/3")
 """All addresses that IANA has assigned as global unicast (RFC 4291, IPv6 Global Unicast Address Assignments). Outside
-are site-local, unique-local and link-local addresses, SRv6 (5f00::/16), local-use NAT64 (64:ff9b:1::/48),
+of it are site-local, unique-local and link-local addresses, SRv6 (5f00::/16), local-use NAT64 (64:ff9b:1::/48),
 IPv4-compatible and IPv4-translated addresses, and everything unassigned.
 """
 _NOT_PUBLIC_6: Final = tuple(
@@ -67,7 +68,7 @@ def is_address(host: str) -> bool:
 
 
 def is_public_address(address: str) -> bool:
-    """Return whether an IP address is a public unicast address; False for a text that is no address.
+    """Return whether an IP address is a public unicast address; False for a text that is not an address.
 
     An IPv4 address inside an IPv6 one (mapped, 6to4, NAT64) is judged too, because a gateway would forward to it.
     """
@@ -84,7 +85,7 @@ def is_public_address(address: str) -> bool:
 
 
 def _embedded(ip: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
-    """Return the IPv4 address inside an IPv6 address, if any."""
+    """Return the IPv4 address inside an IPv6 address, or None if it contains none."""
     if ip in _NAT64:
         return ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)
     return ip.ipv4_mapped or ip.sixtofour

@@ -1,7 +1,7 @@
 """The records that pass through the packages: links, page records, leases, outcomes, site records, fetches.
 
-All are frozen msgspec structs. Times are UTC seconds (float) or None. Within its site, a page is identified by `key`:
-eight bytes of its canonical URL, or Scrapy's request fingerprint for the requests of another project.
+All records are frozen msgspec structs. Times are UTC seconds (float) or None. Within its site, a page is identified by
+`key`: eight bytes of its canonical URL, or Scrapy's request fingerprint for the requests of another project.
 docs/architecture.md describes the walk of a URL, docs/pages.md states and outcomes.
 """
 
@@ -46,7 +46,7 @@ __all__ = [
 ]
 
 LOST_LIFE: Final = "a lost life"
-"""Name in place of an ant that cannot be named: the one that had a site when its store's server went back in time
+"""Stands for the name of an unknown ant: the ant that had a site when its store's server went back in time
 (`store/shared/lives.py`)."""
 
 State = Literal["never-crawled", "crawled", "redirected", "gone", "refused", "failed"]
@@ -65,7 +65,7 @@ OutcomeKind = Literal[
     "refused",
 ]
 COPIED: Final[frozenset[Literal["new", "changed", "minor"]]] = frozenset({"new", "changed", "minor"})
-"""Outcomes with a body that differs from the copy: it is read, and becomes the copy."""
+"""Outcomes with a body that differs from the copy. The body is examined and becomes the copy."""
 ANSWERED: Final[frozenset[OutcomeKind]] = COPIED | {"same", "not_modified"}
 """Outcomes after which the page is held."""
 FETCHED: Final[frozenset[OutcomeKind]] = ANSWERED | {"redirected", "gone", "failed"}
@@ -83,7 +83,7 @@ NEVER_BUCKET: Final = 128
 
 
 class Copy(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """Location of the newest body: WARC file number and byte range of its response record, and the repository."""
+    """Location of the newest body: WARC file number, byte range of its response record, and repository."""
 
     file: int
     offset: int
@@ -95,8 +95,8 @@ class Copy(msgspec.Struct, frozen=True, array_like=True, gc=False):
 class Link(msgspec.Struct, frozen=True, gc=False):
     """A URL on its way to the store: a seed, a link of a page, a redirect's target, an entry of a sitemap.
 
-    `source` is the canonical URL of the linking page, "" for URLs from outside such as seeds and sitemaps (`nconst` of
-    the model counts those). `importance` chooses the lane of the never-crawled queue (`store.contract.class_of`).
+    `source` is the canonical URL of the linking page, or "" for URLs from outside such as seeds and sitemaps (the model
+    counts these as `nconst`). `importance` chooses the lane of the never-crawled queue (`store.contract.class_of`).
     `request` is another project's Scrapy request as msgpack, None for our own.
     """
 
@@ -111,20 +111,20 @@ class Link(msgspec.Struct, frozen=True, gc=False):
     trust: float = 0.0
     """Trust from its policy or the linking page, 0 to 1."""
     scores: tuple[float, ...] = ()
-    """The same as `PageRecord.scores`, computed from the words of the link and its URL."""
+    """As `PageRecord.scores`, but computed from the words of the link and its URL."""
     anchor: str = ""
     """Text of the link, if the policy needs it (`Judge.follows_topics`)."""
     provenance: bytes = b""
-    """The same as `PageRecord.provenance`."""
+    """See `PageRecord.provenance`."""
     hops: int = 0
-    """The same as `PageRecord.hops`."""
+    """See `PageRecord.hops`."""
 
 
 class LinkedPage(msgspec.Struct, frozen=True, gc=False):
-    """A page that was fetched `at` a time, and its links. `again` is True if it had been fetched before.
+    """A fetched page and its links. `at` is the time of the fetch. `again` is True if the page had been fetched before.
 
-    `links` are followed. Links with nofollow (`nofollow`), and those that policy or duplicate detector leave out
-    (`unfollowed`), are only logged.
+    `links` are followed. Two kinds of links are only logged: links with nofollow (`nofollow`), and links that the
+    policy or the duplicate detector leaves out (`unfollowed`).
     """
 
     page: PageRecord
@@ -160,9 +160,9 @@ class PageRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     history: bytes = b""
     """The last 24 checks: interval and changed flag, rounded (`core.change_rate`)."""
     failures: int = 0
-    """Number of fetches in a row without a copy (gone, failed, refused): the exponent of the back-off."""
+    """Number of consecutive fetches without a copy (gone, failed, refused): the exponent of the back-off."""
     due: float | None = None
-    """Explicit time of the next fetch: retries, and pages made due by a sitemap or `now`. None: by bucket."""
+    """Time of the next fetch, if a retry, a sitemap or `now` has set it. None: the bucket decides."""
     copy: Copy | None = None
     request: bytes | None = None
     verdict: OutcomeKind | None = None
@@ -170,50 +170,50 @@ class PageRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     copied: float | None = None
     """Time of the fetch that brought the newest copy (first, changed or minor)."""
     immediate: int | None = None
-    """Position in the immediate lane of its site, assigned by the store; None: it is in another lane."""
+    """Position in the immediate lane of its site, assigned by the store. None: the page is in another lane."""
     scores: tuple[float, ...] = ()
-    """Under a policy with a topic: its similarity by its text or, before it was fetched, by the words of links and
-    URL; and the number of links from the nearest page on topic. () if nothing is known.
+    """Two numbers under a policy with a topic: the similarity of the page's text to the topic (before the page was
+    fetched, of the words of its links and URL), and the number of links from the nearest page on topic. () if nothing
+    is known.
     """
     sketch: bytes | None = None
-    """Sketch of the newest copy's text (`core.sketch`), to detect changes if the old text cannot be read. It is kept
-    while some ants write to folders that others cannot read.
+    """Sketch of the newest copy's text (`core.sketch`). It is used to detect changes if the old text cannot be read, so
+    it is kept while some ants write to folders that others cannot read.
     """
     trust: float = 0.0
     """Trust of the page, 0 to 1, which its links inherit."""
     duplicate_of: str | None = None
-    """URL of the page that this one repeats, as found at the last fetch."""
+    """URL of the page that this page repeats, as found at the last fetch."""
     source: bytes = b""
-    """The page through which it was discovered: eight bytes of that page's URL, and its site if that is another one
-    (`Link`)."""
+    """The page through which this one was found: its eight-byte key, and its site if that differs (`Link`)."""
     target: str | None = None
-    """Canonical URL to which the last fetch was redirected; None: it was not redirected."""
+    """Canonical URL to which the last fetch was redirected; None: the fetch was not redirected."""
     hint: Hint | None = None
-    """What a browser or a member would see and the newest copy lacks; None: nothing is known to be missing."""
+    """Why the newest copy may lack what a browser or a member would see; None: nothing known is missing."""
     provenance: bytes = b""
-    """How it was discovered and which rule gave it its policy (`policy.provenance`); b"": not recorded."""
+    """How the page was discovered and which rule gave it its policy (`policy.provenance`); b"": not recorded."""
     hops: int = 0
-    """Number of redirects in a row that led to it."""
+    """Number of consecutive redirects that led to the page."""
     counted: bytes = b""
-    """The rules by which its newest copy was judged (four bytes) and a digest of what counts in it (eight bytes); b"":
-    the whole page was judged (`policy.counting`)."""
+    """Stamp of the rules by which the newest copy was judged (four bytes), and a digest of the part of the copy that
+    counts (eight bytes); b"": the whole page was judged (`policy.counting`)."""
     noise: bytes = b""
-    """The places that differ at its visits (`core.noise`)."""
+    """The places of the page that differ between visits (`core.noise`)."""
     metadata: bytes = b""
-    """What its newest copy says of itself, as msgpack of `formats.page_metadata`; b"": not requested, or nothing."""
+    """Metadata of the newest copy, as msgpack of `formats.page_metadata`; b"": not requested, or none."""
 
 
 class DiscoverResult(msgspec.Struct, frozen=True, gc=False):
-    """Result of a batch of links: how many are new, and how many were known, also from earlier in the batch."""
+    """Result of a batch of links: how many are new, and how many were known (also from earlier in the batch)."""
 
     new: int
     known: int
     repeated: tuple[int, ...] = ()
-    """Positions of the known ones among the links, ascending."""
+    """Positions of the known links in the batch, ascending."""
 
 
 class LeaseId(msgspec.Struct, frozen=True, gc=False):
-    """Name of a URL's lease: its site, the token of the site lease, and a number that is never used twice."""
+    """Name of a URL's lease: the URL's site, the token of the site lease, and a number that is never used twice."""
 
     site: str
     token: int
@@ -234,7 +234,7 @@ class Lease(msgspec.Struct, frozen=True, gc=False):
 
 
 class Move(msgspec.Struct, frozen=True, gc=False):
-    """A copy that the repository moved during compaction. The page's record is updated if it still names `old`."""
+    """A copy that the repository moved during compaction. Its record is updated if it still names `old`."""
 
     site: str
     key: bytes
@@ -246,8 +246,8 @@ class Fetch(msgspec.Struct, frozen=True):
     """One request to make now: a leased page, a site's robots.txt or a sitemap.
 
     `address` is the IP address whose politeness allowed the request. If it does not answer, the downloader tries the
-    `fallbacks`, other addresses of the host, each only when politeness there allows it. `etag` and `last_modified` make
-    the request conditional. `lease` is None for robots.txt and sitemaps.
+    `fallbacks`, which are other addresses of the host. It uses each of them only when politeness for that address
+    allows it. `etag` and `last_modified` make the request conditional. `lease` is None for robots.txt and sitemaps.
     """
 
     id: int
@@ -265,10 +265,10 @@ class FetchResult(msgspec.Struct, frozen=True):
     """Result of a fetch: a status with headers and body, or an error word (never both).
 
     `headers` has lower-case names, in order of arrival; `body` is after content decoding. `seconds` is the time from
-    request to last byte, `at` the time of its end. `error` is one of: dns, private-address, connect, tls, certificate,
-    timeout, too-slow, headers-too-large, too-large, bomb, cut, bad-response, content-type, content-coding, network,
-    lapsed (the lease may have ended during the fetch). `request_headers` are those that were sent (for the WARC request
-    record), `address` is the address that they were sent to, or None.
+    the request to the last byte, and `at` is the time of the last byte. `error` is one of: dns, private-address,
+    connect, tls, certificate, timeout, too-slow, headers-too-large, too-large, bomb, cut, bad-response, content-type,
+    content-coding, network, lapsed (the lease may have ended during the fetch). `request_headers` are the headers that
+    were sent (for the WARC request record), and `address` is the address to which they were sent, or None.
     """
 
     fetch: Fetch
@@ -286,12 +286,12 @@ class FetchResult(msgspec.Struct, frozen=True):
     """
 
     def header(self, name: str) -> str | None:
-        """Return the first value of a header, its name in lower case, or None."""
+        """Return the first value of a header, or None. `name` is in lower case."""
         return next((value for key, value in self.headers if key == name), None)
 
     @property
     def location(self) -> str | None:
-        """Return the target of a redirect as browsers read the header, or None."""
+        """Return the target of a redirect, read from the header as browsers do, or None."""
         location = self.header("location")
         return None if location is None else from_header(location)
 
@@ -299,7 +299,7 @@ class FetchResult(msgspec.Struct, frozen=True):
 class Outcome(msgspec.Struct, frozen=True, gc=False):
     """End of a lease: the record to keep, and numbers for the census.
 
-    `seconds` is the duration of the fetch, `links_new` the number of new URLs that the page's links brought (oldnwt,
+    `seconds` is the duration of the fetch. `links_new` is the number of new URLs that the page's links brought (oldnwt,
     newnwt of the model).
     """
 
@@ -309,9 +309,9 @@ class Outcome(msgspec.Struct, frozen=True, gc=False):
     seconds: float = 0.0
     links_new: int = 0
     title: str | None = None
-    """Title of the new copy, for the change log, like the next three."""
+    """Title of the new copy. This field and the next three are for the change log."""
     resemblance: float | None = None
-    """Resemblance of the new copy's text to the previous one, if it was computed."""
+    """Resemblance of the new copy's text to the previous copy's text, if it was computed."""
     target: str | None = None
     """Target of a redirect."""
     diff: str | None = None
@@ -321,8 +321,8 @@ class Outcome(msgspec.Struct, frozen=True, gc=False):
 class Change(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """An entry of the change log: what happened to a page, for consumers of the collection.
 
-    `digest` is that of the new copy (None: remove the page), `before` that of the previous one. Entries are numbered
-    in the order of their steps; `at` is the time of the step.
+    `digest` is the digest of the new copy (None: remove the page), and `before` is the digest of the previous copy.
+    Entries are numbered in the order of their steps; `at` is the time of the step.
     """
 
     sequence: int
@@ -341,9 +341,7 @@ class Change(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class SettleResult(msgspec.Struct, frozen=True, gc=False):
-    """Result of a batch of outcomes: how many took effect, and how many named a
-    lease that was lost or settled before.
-    """
+    """Result of a batch of outcomes: how many took effect, and how many named a lost or settled lease."""
 
     applied: int
     lost: int
@@ -355,7 +353,7 @@ class SiteState(msgspec.Struct, frozen=True, array_like=True, gc=False):
     next_at: float = 0.0
     """Time before which no request is sent."""
     failures: int = 0
-    """Number of refusals by the whole site in a row (429, 503, no connection): the exponent of its back-off."""
+    """Number of consecutive refusals by the site (429, 503, no connection): the exponent of its back-off."""
     robots: bytes | None = None
     """Newest robots.txt body, at most 500 KiB; None: allow all."""
     robots_at: float | None = None
@@ -365,35 +363,35 @@ class SiteState(msgspec.Struct, frozen=True, array_like=True, gc=False):
     robots_failures: int = 0
     crawl_delay: float = 0.0
     sitemaps: tuple[tuple[str, float], ...] = ()
-    """Sitemap URL and the time when it was last read (0.0: never)."""
+    """Each known sitemap's URL, and the time when the sitemap was last read (0.0: never)."""
     changes: int = 0
-    """Number of changes that counted, over all pages of the site; with `observed_time` it is the prior of its pages'
-    change rates.
+    """Number of changes that counted, over all pages of the site. With `observed_time` it gives the prior of the change
+    rates of the site's pages.
     """
     observed_time: float = 0.0
     """Seconds between checks, summed over all checks of the site's pages."""
     error: str = ""
-    """The reason why the last try to reach it failed: an error word, or the status of its robots.txt; "" if it
-    answered."""
+    """The reason why the last attempt to reach the site failed: an error word, or the status of its robots.txt; "" if
+    the site answered."""
     revived: int = 0
     """Number of pages that had a copy, were gone, and came back."""
     dead_time: float = 0.0
-    """Seconds for which such pages were gone, from check to check, summed."""
+    """Seconds for which these pages were gone, measured from check to check and summed over the pages."""
     born: int = 0
     """Number of URLs that were gone at their first fetch and had a page later."""
     unborn_time: float = 0.0
-    """Seconds for which such URLs had no page, from check to check, summed."""
+    """Seconds for which such URLs had no page, measured from check to check and summed over the URLs."""
     unborn: int = 0
     """Number of URLs that were gone at their first fetch."""
     unborn_asked: int = 0
     """Number of later requests of such URLs."""
     unborn_classes: tuple[tuple[str, int, float], ...] = ()
-    """Source and directory of such URLs, `born` and `unborn_time` of each, for some of them."""
+    """Source and directory of some of these URLs, each with its `born` and `unborn_time`."""
 
 
 class SiteRecord(msgspec.Struct, frozen=True, gc=False):
-    """One site as the store knows it: pages by state (in the order of STATES), the time of its next due URL, what the
-    ant remembers."""
+    """One site as the store knows it: its pages by state (in the order of STATES), the time when its next URL is due,
+    and what the ant remembers."""
 
     site: str
     pages: tuple[int, ...]
@@ -401,22 +399,22 @@ class SiteRecord(msgspec.Struct, frozen=True, gc=False):
     first_seen: float
     state: SiteState = SiteState()
     owner: str | None = None
-    """The ant that has the site now; None: it is on no active list."""
+    """The ant that has the site now; None: the site is on no active list."""
     immediate: int = 0
     """Number of URLs in its immediate lane, leased ones included."""
     epoch: int = 0
-    """Ranking by which its never-crawled queue is ordered (`regrade`); 0: it is in order of arrival."""
+    """Ranking by which the site's never-crawled queue is ordered (`regrade`); 0: by arrival."""
     learned: bytes = b""
-    """What was learned about its pages, updated when pages are settled. Only its writer can read it."""
+    """What was learned about the site's pages, updated when they are settled; only its writer can read it."""
     changed: float = 0.0
-    """Time of its newest entry in the change log, UTC seconds; 0.0: none is known."""
+    """Time of the site's newest entry in the change log, UTC seconds; 0.0: no entry is known."""
 
 
 class SiteLease(msgspec.Struct, frozen=True, gc=False):
     """The right to crawl a site, from `activate` until it is parked or taken over.
 
-    After `until` another ant may take the site over and gets a greater `token`. Every step on the site contains this
-    *fencing token*. `record` is the site at the start of the lease.
+    After `until` another ant may take the site over; it gets a greater `token`. Every step on the site contains this
+    *fencing token*. `record` is the site's record at the start of the lease.
     """
 
     site: str
@@ -424,17 +422,18 @@ class SiteLease(msgspec.Struct, frozen=True, gc=False):
     until: float
     record: SiteRecord
     lost_by: str | None = None
-    """The ant whose lease expired, if the site was taken over and not parked; `LOST_LIFE`: an unknown ant may use the
-    site until `until`, because the store lost some of what it did."""
+    """The ant whose lease expired, if the site was taken over from it instead of parked. `LOST_LIFE`: an unknown ant
+    may use the site until `until`, because the store lost some of its steps."""
 
 
 class CensusRow(msgspec.Struct, frozen=True, gc=False):
-    """Counts of one bucket in one time period, or of the never-crawled pages of one period (bucket None).
+    """Counts of one bucket in one time period, or (bucket None) of the never-crawled pages in that period.
 
-    For a bucket: `fetches` are checks of known pages (x of the model), `changes` those that found a change, `seconds`
-    their crawl time, `links` the new URLs that they brought, `births` the first copies put into this bucket (p[i]),
-    `observed_time` the seconds since the previous checks, summed (a[i]: changes seen in this time). For bucket None:
-    `fetches`, `seconds`, `links` of first fetches, `births` URLs from outside (nconst).
+    For a bucket: `fetches` are the checks of known pages (x of the model), `changes` the checks that found a change,
+    `seconds` the crawl time of the checks, and `links` the new URLs that they brought. `births` are the first copies
+    put into this bucket (p[i]). `observed_time` is the sum of the seconds since the previous checks (a[i]: changes seen
+    in this time). For bucket None, `fetches`, `seconds` and `links` are those of first fetches, and `births` are the
+    URLs from outside (nconst).
     """
 
     period: int

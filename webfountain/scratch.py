@@ -20,7 +20,7 @@ __all__ = ["Scratch"]
 _PREFIX: Final = "webfountain-scratch-"
 _LOCK: Final = "lock"
 _NEWBORN_S: Final = 3600.0
-"""Age in seconds below which a folder is not removed, because its process may not have locked it yet."""
+"""Age, in seconds, below which a folder is not removed, because its process may not have locked it yet."""
 
 
 class Scratch:
@@ -29,7 +29,7 @@ class Scratch:
     Raises
     ------
     OSError
-        when none can be created there.
+        when no folder can be created there.
     """
 
     def __init__(self) -> None:

@@ -1,13 +1,13 @@
-"""Settings of ``scrapy crawl fountain``, chosen for a crawl of millions of pages; they decide nothing else.
+"""Scrapy's settings for ``scrapy crawl fountain``, chosen for a crawl of millions of pages.
 
-Built-in components that only cost time here are off: the frontier does their work (offsite, robots.txt, depth, URL
-length, duplicates), the download handler does it (compression, timeout, user agent), or a crawl does not need it
-(cookies, HTTP authentication, referer). They are removed from the ``*_BASE`` settings, because Scrapy also imports
-what is set to None, which was a fifth of the CPU time of a start (aiohttp for the remote control, tldextract for
-cookies). The WEBFOUNTAIN_* settings are in `webfountain.config`.
+Built-in components that would only cost time here are off. The frontier does the work of some (offsite, robots.txt,
+depth, URL length, duplicates), and the download handler that of others (compression, timeout, user agent). A crawl does
+not need the rest (cookies, HTTP authentication, referer). All of them are removed from the ``*_BASE`` settings,
+because Scrapy imports even a component that is set to None. These imports took a fifth of the CPU time of a start
+(aiohttp for the remote control, tldextract for cookies). The WEBFOUNTAIN_* settings are in `webfountain.config`.
 
-REMOTE_CONTROL_ENABLED is off: by default Scrapy 2.19 starts a server on loopback that runs any Python code it
-receives, protected by a token file. An operator uses `webfountain now`, `status` and `forget` in its place.
+REMOTE_CONTROL_ENABLED is off, because by default Scrapy 2.19 starts a server on loopback that runs any Python code that
+it receives and is protected only by a token file. Operators use `webfountain now`, `status` and `forget` instead.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ CONCURRENT_REQUESTS_PER_DOMAIN = 512
 CONCURRENT_ITEMS = 1
 DOWNLOAD_DELAY = 0
 SCRAPER_SLOT_MAX_ACTIVE_SIZE = 32_000_000
-ROBOTSTXT_OBEY = False  # the ant checks robots.txt by RFC 9309; Scrapy's middleware takes 5xx for "allow"
+ROBOTSTXT_OBEY = False  # the ant checks robots.txt by RFC 9309; Scrapy's middleware treats 5xx as "allow"
 WARN_ON_GENERATOR_RETURN_VALUE = False
 FEED_EXPORT_ENCODING = "utf-8"
 LOG_LEVEL = "INFO"

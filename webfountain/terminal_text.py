@@ -1,4 +1,4 @@
-"""Show untrusted texts on a terminal: characters that move the cursor or reverse lines become U+FFFD."""
+"""Make untrusted texts safe to show on a terminal: characters that move the cursor or reverse lines become U+FFFD."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def shown(text: str) -> str:
 
 
 def escaped(json: str) -> str:
-    """Return a JSON document with such characters escaped in its strings; its meaning stays the same."""
+    """Return a JSON document in whose strings such characters are escaped; its meaning stays the same."""
     return _IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", json)
 
 
 def shown_lines(text: str) -> str:
-    """Return a text of several lines; line feeds and tabs stay."""
+    """Return a text of several lines without control characters; line feeds and tabs stay."""
     return _IN_LINES.sub("\ufffd", text)

@@ -1,9 +1,9 @@
 """URLs as the crawler uses them: canonical form, site, fingerprint, registered domain.
 
 The canonical form is the key in the store: the URL is parsed by the WHATWG rules (ada-url) and loses its fragment;
-nothing else changes. Query sorting, session ids, index.html, trailing slashes and ``www.`` stay as they are: two URLs
-that a server may answer differently are two pages. URLs with a user name or password are not crawled, because these
-are secrets.
+nothing else changes. The order of query parameters, session ids, index.html, trailing slashes and ``www.`` are not
+changed, because two URLs that a server may answer differently are two pages. URLs with a user name or password are not
+crawled, because user names and passwords are secrets.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ _DIGITS: Final = tuple("0123456789")
 _HOST_FIRST: Final = re.compile(r"(?:[\w-]+(?:\.[\w-]+)*\.(?:[^\W\d]{2,}|\d{1,3})|localhost)\.?(?::\d+)?(?:[/?#]\S*)?")
 """Pattern of a URL without its scheme, as people type it: a host with a dot, then perhaps a port and a path."""
 MAX_URL_LENGTH = 2083
-"""Longest URL, in characters; longer ones are refused on discovery (the longest that search engines index)."""
+"""Maximum length of a URL, in characters: the longest that search engines index. Longer URLs are refused on
+discovery."""
 
 
 def canonical(url: str) -> str:
@@ -55,13 +56,13 @@ def canonical(url: str) -> str:
     """
     found = join("", url.strip())
     if found is None:
-        written = _CREDENTIALS.sub("//***@", url)  # they are secrets
+        written = _CREDENTIALS.sub("//***@", url)  # credentials are secrets
         raise UrlError(f"{written!r} is not an absolute http or https URL without credentials{_hint(url.strip())}")
     return found
 
 
 def _hint(written: str) -> str:
-    """Return a question with the URL that was probably meant, or ""."""
+    """Return a question that names the URL that was probably meant, or ""."""
     scheme, colon, rest = written.partition(":")
     near = difflib.get_close_matches(scheme.lower(), ("https", "http"), n=1, cutoff=0.7)
     if (without_colon := _NO_COLON.fullmatch(written)) is not None:
@@ -80,7 +81,7 @@ def _hint(written: str) -> str:
 
 
 def join(base: str, href: str) -> str | None:
-    """Return `href`, found on the page `base`, in canonical form, or None if it leads to no page.
+    """Return the canonical form of `href`, which was found on the page `base`, or None if it does not lead to a page.
 
     None is returned for other schemes (mailto:, javascript:, data:), malformed text and credentials. With an empty
     `base`, `href` must be absolute.
@@ -97,7 +98,8 @@ def join(base: str, href: str) -> str | None:
 
 
 def from_header(value: str) -> str:
-    """Return a URL from a header as browsers read it: its bytes (`value`, as latin-1) are UTF-8.
+    """Return a URL from a header as browsers read it: the bytes of the header (in `value`, decoded as latin-1) are read
+    as UTF-8.
 
     ``/cafÃ©`` is ``/café``. Bytes that are not UTF-8 are kept as they are: ``/café`` is ``/caf%E9``, whatever encoding
     the server meant.
@@ -111,7 +113,8 @@ def from_header(value: str) -> str:
 
 
 def path_start(url: str) -> int:
-    """Return where the path of an http(s) URL begins, -1 if it has none; a canonical URL has one."""
+    """Return the index at which the path of an http(s) URL begins, or -1 if it has no path. A canonical URL always has
+    one."""
     return url.find("/", 8)
 
 
@@ -124,7 +127,7 @@ def site_of(url: str) -> str:
 def site_of_text(text: str) -> str:
     """Return the site that a person names, such as https://example.org, with or without a slash at the end.
 
-    Raises UrlError if it is a page, or no URL.
+    Raises UrlError if the text is the URL of a page, or no URL.
     """
     home = canonical(text)
     if home != site_of(home) + "/":
@@ -143,7 +146,7 @@ def host_of(site: str) -> str:
 def fingerprint(url: str) -> bytes:
     """Return eight bytes that stand for a canonical URL (Broder 2003 section 2: 8-byte fingerprints).
 
-    Keys are unique within one site, so a site of 10^7 pages has a collision with a probability of 3e-6.
+    Keys need be unique only within one site. A site of 10^7 pages has a collision with a probability of 3e-6.
     """
     return xxhash.xxh3_64_digest(url.encode())
 
@@ -164,18 +167,20 @@ def _extract() -> Callable[[str], tuple[str, str]]:
 
 @functools.lru_cache(maxsize=65_536)
 def registered_domain(host: str) -> str:
-    """Return the registered domain (`flink.apache.org` -> `apache.org`); an address or bare name is its own.
+    """Return the registered domain (`flink.apache.org` -> `apache.org`). An IP address or a name without a dot is
+    returned as it is.
 
-    Suffixes under which a company registers names for others count (`user.github.io` is a domain, `github.io` is not).
+    A suffix under which a company registers names for others counts as a suffix (`user.github.io` is a domain,
+    `github.io` is not).
     """
     return _extract()(host)[0] or host
 
 
 @functools.lru_cache(maxsize=65_536)
 def network_domain(host: str) -> str:
-    """Return the registered domain; for a name under an unknown suffix its last two labels.
+    """Return the registered domain. For a name under an unknown suffix, return its last two labels.
 
-    This is for collections that may fetch from private networks, whose names have special suffixes
+    This is for collections that may fetch from private networks, in which names have special suffixes
     (`www.apex.internal` -> `apex.internal`). On the public web an unknown suffix is a mistake, and its hosts are
     unrelated.
     """
