@@ -17,8 +17,7 @@ __all__ = ["SharedCensus"]
 
 
 class SharedCensus:
-    """A `CensusReader` on a server. `period_s` and `fastest_s` are the values with which the store was created or
-    opened."""
+    """A `CensusReader` on a server. `period_s` and `fastest_s` are the store's units, as of its creation or opening."""
 
     def __init__(self, shards: Shards, *, period_s: float, fastest_s: float) -> None:
         self.period_s = period_s

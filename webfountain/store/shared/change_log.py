@@ -2,12 +2,12 @@
 
 The steps of a shard write its log. Each shard numbers its own entries. A cursor contains one number per shard, so a
 poll returns the new entries of every shard, and none twice. All entries of one page are in one shard, in the order of
-their steps. If the clocks of processes differ, the order of entries in different shards is wrong by the same time. An
-entry whose time is earlier than a cursor's may still come after that cursor.
+their steps. If the clocks of two processes differ, entries in different shards may be out of order by that difference.
+An entry whose time is earlier than a cursor's may still come after that cursor.
 
-A cursor also contains a hash of the times of the entries with its numbers. A shard that lost entries gives their
-numbers to new entries with other times. Then the hash differs, and the log refuses each cursor after a lost entry,
-however long it has grown since.
+A cursor also contains a hash of the times of the entries that its numbers name. A shard that lost entries gives their
+numbers to new entries with other times. Then the hash differs, so each cursor after a lost entry is refused, however
+many entries were added since.
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ _HASH_BYTES: Final = 4
 _AT_ONCE: Final = 1000
 """Number of entries that one script reads or drops."""
 _FEW: Final = 100
-"""Number of entries per shard that are read at once, because those of all shards are in memory together."""
+"""Number of entries that are read from each shard at once. It is small, because the entries of all shards are in memory
+together.
+"""
 _SPARE: Final = 16
 """Number of entries requested from each shard in addition to its share, because shares are uneven."""
 _TIME: Final = struct.Struct(">d")
@@ -63,7 +65,9 @@ class LogPosition:
         self._hash ^= self._term(shard)
 
     def cursor(self, log: str) -> str:
-        """Return the cursor: the smallest number, the distance of each number from it as varints, and the hash."""
+        """Return the cursor. It consists of the smallest number, the difference of each number from it (as varints),
+        and the hash.
+        """
         if len(self.numbers) == 1:
             return cursor_at(log, self.numbers[0], self._times[0] or None)
         least = min(self.numbers)
@@ -83,7 +87,7 @@ class LogPosition:
             raise too_old(cursor)
         _, kept = _parsed(cursor, len(last))
         if kept and int.from_bytes(kept, "big") != self._hash:
-            raise no_cursor(cursor)  # from entries that a shard has lost
+            raise no_cursor(cursor)  # the cursor is from entries that a shard has lost
 
     def _term(self, shard: int) -> int:
         number = self.numbers[shard]
@@ -91,7 +95,7 @@ class LogPosition:
 
 
 def _numbers_of(cursor: str, shards: int) -> list[int]:
-    """Return the numbers in a cursor of a log of `count` shards. Raise InputError for an invalid text."""
+    """Return the numbers in a cursor of a log with this many shards. Raise InputError for an invalid text."""
     if not is_cursor(cursor):
         raise no_cursor(cursor)
     if shards == 1:
@@ -125,7 +129,7 @@ def _varint(number: int) -> bytes:
 
 
 def _numbers(packed: Iterable[int], most: int) -> tuple[list[int], int]:
-    """Decode up to `count` varints. Return them and the number of bytes read."""
+    """Decode up to `most` varints. Return them and the number of bytes read."""
     numbers, number, shift, used = [], 0, 0, 0
     for place, byte in enumerate(packed, 1):
         number |= (byte & 0x7F) << shift
@@ -142,7 +146,7 @@ def encode_entry(entry: Change | None) -> bytes | bool:
     """Encode an entry in the form that `note` in `lua/parts/log.lua` expects, or return False for None. The script
     assigns the number.
 
-    An entry from another store keeps the number it had there. Such entries are ordered by that number.
+    An imported entry keeps the number that it had in its old store; imported entries are ordered by these numbers.
     """
     if entry is None:
         return False
@@ -164,8 +168,8 @@ class ShardedChangeLog:
     def after(self, cursor: str | None, n: int) -> list[tuple[str, Change]]:
         """Return up to `n` entries after a cursor, each with the cursor that follows it. Four round trips.
 
-        The result is empty only if there is no entry. The sequence of an entry is the number of entries before its
-        cursor, over all shards, including dropped ones.
+        The result is empty only if there is no entry. The `sequence` of an entry is the number of all entries before
+        its cursor, in all shards, including dropped entries.
         """
         log = self._lives.current()
         dropped, last = self._bounds()
@@ -195,7 +199,7 @@ class ShardedChangeLog:
         return self._at(self._bounds()[1]).cursor(self._lives.current())
 
     def since(self, at: float) -> str:
-        """Return the cursor before the first entries at or after a time. Four round trips."""
+        """Return the cursor before the first entries whose time is not before `at`. Four round trips."""
         dropped, last = self._bounds()
         asked = {shard: ["before", at] for shard, newest in enumerate(last) if newest > dropped[shard]}
         position = list(dropped)
@@ -260,9 +264,9 @@ class ShardedChangeLog:
             at = answer[0] + len(found)
 
     def _read(self, begin: Mapping[int, int], n: int) -> dict[int, tuple[int, list[Change]]]:
-        """Return up to `n` entries after a number from some shards, each list with the number before its first entry.
+        """Return, for each given shard, up to `n` entries after a number, and the number of the entry before them.
 
-        The contents of entries of forgotten pages are left out, even before `erase` has removed them. One round trip,
+        Entries of forgotten pages come without their contents, even before `erase` has removed these. One round trip,
         and one more if something was forgotten.
         """
         answers = self._shards.run("log_read", {shard: ["after", at, n] for shard, at in begin.items()})
@@ -283,8 +287,7 @@ class ShardedChangeLog:
         """Return (shard, number, entry) of up to `n` entries after one number per shard, in order of time. The order
         within each shard is kept.
 
-        The list ends at a shard that has more entries than were requested, because the next entry might be one of
-        those.
+        The list ends where a shard has more entries than were requested, because the next entry might be one of them.
         """
         if not begin or n <= 0:
             return

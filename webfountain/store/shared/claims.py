@@ -1,8 +1,8 @@
 """Claims and letters of the processes of one store.
 
 Claims on addresses are spread over the shards. All other claims are few and are in one key. Times are sent as text,
-because a script would truncate numbers. The letters for a process are a list of its own. The server deletes the list
-an hour after the last letter.
+because a script would truncate numbers. The letters for each process are in a separate list. The server deletes the
+list an hour after the last letter.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["SharedClaims"]
 
 _SPREAD: Final = ("address/", "guest/")
 _TIMED: Final = ("ant", "role", "loan", "seeds", "live", "unit")
-"""The other kinds of claims that end; those on repositories do not."""
+"""The other kinds of claims that end. Claims on repositories do not end."""
 _LETTERS_S: Final = 3600
 
 
@@ -57,8 +57,8 @@ class SharedClaims:
         return held
 
     def repeat(self) -> None:
-        """Claim again the names that this process had claimed without a deadline, because the server may have lost
-        them.
+        """Claim again the names that this process has claimed without a deadline, because the server may have lost the
+        claims.
 
         Raises
         ------
@@ -93,8 +93,7 @@ class SharedClaims:
         )
 
     def end_sooner(self, *, at: float, ahead: float, latest: float) -> None:
-        """Shorten the claims that last beyond `latest`, because a clock that was `ahead` seconds ahead of `at` wrote
-        them.
+        """Shorten the claims that last beyond `latest`. A clock that was `ahead` seconds ahead of `at` wrote them.
 
         Claims without an owner, which are the open times of addresses, end earlier by the same time. One round trip.
         """
@@ -129,8 +128,8 @@ class SharedClaims:
     def _run(
         self, script: Script, names: Sequence[str], head: Sequence[Any], given: Sequence[Any]
     ) -> list[tuple[list[int], Any]]:
-        """Return, for each key, the positions of its names, with the script's answer to the `given` values of these
-        names.
+        """Run a script once per key, with the `given` values of the names of that key. Return, for each key, the
+        positions of its names and the script's answer.
         """
         by_key: dict[bytes, list[int]] = {}
         for i, name in enumerate(names):

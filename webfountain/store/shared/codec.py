@@ -1,8 +1,8 @@
 """A page as the bytes of one hash field: first the fields that scripts read, then the rest as msgpack.
 
-`lua/parts/pages.lua` is the only other place that knows the layout. Memory is what a shared store needs most. So the
-URL is stored without its site, a digest takes 20 bytes, and trailing fields with default values are not written.
-Fields that a later version adds to `PageRecord` come last; in old values they have their defaults.
+`lua/parts/pages.lua` is the only other place that knows the layout. A shared store is limited by memory. So the URL is
+stored without its site, a digest takes 20 bytes, and trailing fields with default values are not written. Fields that a
+later version adds to `PageRecord` come last; in old values they have their defaults.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ __all__ = [
 ]
 
 _IN_FRONT: Final = frozenset({"state", "due", "copy", "immediate", "provenance"})
-"""Fields that have no position of their own in the msgpack part. `provenance` shares the position of `source`, which
-only a waiting page writes.
+"""Fields that have no separate position in the msgpack part. `provenance` shares the position of `source`, which is
+written only for a waiting page.
 """
 _ORDER: Final = ("url", "depth", "importance", "policy", "request", "scores", "first_seen", "trust", "source")
 """Order of the fields of the msgpack part. The fields of a never-crawled page come first, so that all later ones can
@@ -72,7 +72,7 @@ def never_lane(importance: float) -> int:
 
 
 def encode_copy(copy: Copy | None) -> bytes | None:
-    """Encode the location of a body in the form in which scripts compare it."""
+    """Encode the location of a copy in the form in which scripts compare locations."""
     return None if copy is None else _COPY.pack(copy.file, copy.offset, copy.length, copy.repository)
 
 
@@ -107,8 +107,7 @@ def encode_body(site: str, record: PageRecord) -> bytes:
 
 
 def encode_page(site: str, record: PageRecord) -> list[Any]:
-    """Encode a page that was tried in the form that `lua/settle.lua` expects. Its position among immediate URLs is
-    left out."""
+    """Encode a fetched page in the form that `lua/settle.lua` expects, without its position among immediate URLs."""
     lane, order = recrawl_place(record)
     return [
         STATES.index(record.state),
@@ -123,7 +122,7 @@ def encode_page(site: str, record: PageRecord) -> list[Any]:
 
 
 def encode_value(site: str, record: PageRecord, arrival: int | None) -> bytes:
-    """Return the value of a page that is not leased, as the scripts write it."""
+    """Return the value of an unleased page, as the scripts would write it."""
     flags, parts = STATES.index(record.state), []
     if record.immediate is not None:
         place = 0, float(record.immediate)
@@ -172,7 +171,7 @@ def decode_value(site: str, value: bytes) -> PageRecord:
         at += _COPY.size
     for where, field in zip(_AT, _unpack_rest(value[at:]), strict=False):
         record[where] = field
-    # The first part has the page's values; in the msgpack part these fields have their defaults.
+    # The values of these fields are in the first part; the msgpack part has only their defaults.
     if first % HAS_DUE == 0:
         record[_SEEN_AT] = _DOUBLE.unpack_from(value, begin)[0]
     elif first % HAS_DUE == _CRAWLED_STATE:

@@ -1,11 +1,11 @@
 """The connection to the server: one pool per process, which tries again after faults.
 
 It is the same for one server and for a cluster. URLs are ``redis://``, ``rediss://`` (with user and password in the
-URL), ``unix://``, ``redis+cluster://`` and ``redis+sentinel://host:port,host:port/name``. The process waits if a
-server restarts, fails over, loads its data, is read-only or full for a while, moves slots or does not answer. It logs
-the fault once, retries with jitter, and logs when the server answers again. A step that was sent but not answered may
-have been executed. Every step may be executed twice: the only effects are skipped numbers, and leases that last until
-the lease of their site ends.
+URL), ``unix://``, ``redis+cluster://`` and ``redis+sentinel://host:port,host:port/name``. The process waits if a server
+restarts, fails over, loads its data, is read-only or full for a while, moves slots or does not answer. It logs the
+fault once, retries with jitter, and logs when the server answers again. A step that was sent but not answered may have
+been executed. So any step may be executed twice. The only effects are skipped numbers, and URL leases that last until
+their site lease ends.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ __all__ = [
 PATIENCE_S: Final = 3600.0
 """Time after which a server that does not come back ends the crawl, s. Acknowledged steps are not lost."""
 ENDED_S: Final = 30.0
-"""Time after which a private server that took its socket away has ended for good, s. Its owner restarts one that died
-within a second.
+"""Time after which a private server counts as ended for good if its socket is gone, s. If the server only died, its
+owner restarts it within a second.
 """
 SHORTEST_S: Final = 0.05
 _LONGEST_S: Final = 2.0
@@ -98,7 +98,9 @@ Command = tuple[Any, ...]
 
 
 class ConnectionCount:
-    """The number of connections made. Behind each new one may be another server, or an earlier state of the same."""
+    """The number of connections made. Each new connection may lead to another server, or to an earlier state of the
+    same one.
+    """
 
     def __init__(self) -> None:
         self.made = 0
@@ -109,7 +111,7 @@ class ConnectionCount:
         self.made += 1
 
     def count(self, _: AbstractConnection) -> None:
-        """Count a new connection; the cluster client has made its handshake."""
+        """Count a new connection, after the cluster client has made the handshake."""
         self.made += 1
 
 
@@ -140,7 +142,7 @@ class ServerConnection:
     def send(self, commands: Sequence[tuple[bytes, Command]]) -> list[Any]:
         """Send (key, command) pairs in one round trip per server. Return an answer or an error for each.
 
-        It tries again while a fault is temporary, at most for `PATIENCE_S`, and not after the limit set by
+        While a fault is temporary, this tries again: at most for `PATIENCE_S`, and not beyond the limit set by
         `end_within`.
 
         Raises
@@ -189,8 +191,8 @@ class ServerConnection:
         self._probe_again()
 
     def end_within(self, seconds: float) -> None:
-        """Limit all waiting, for faults and answers in any thread, to this time from now. Later calls can only shorten
-        the limit.
+        """Limit all waiting to this time from now: for answers and for the end of faults, in every thread. Later calls
+        can only shorten the limit.
         """
         self._end.set(seconds)
 
@@ -331,7 +333,7 @@ def connect(
     try:
         client = _client(_without_query(url), more)
         client.ping()
-    except RedisError as error:  # away, wrong user, or no such database
+    except RedisError as error:  # the server does not answer, the user is wrong, or the database does not exist
         raise _refusal(shown, error) from None
     except (ValueError, TypeError) as error:
         raise InputError(f"--store {shown!r}: {error}") from None
@@ -384,7 +386,7 @@ def _answer(connection: AbstractConnection) -> Any:
 
 
 def _passes(answer: object) -> bool:
-    """Return whether an answer is a temporary fault."""
+    """Return whether an answer is a fault that will pass."""
     if isinstance(answer, NoScriptError):
         return False
     return isinstance(answer, _PASSING) or (

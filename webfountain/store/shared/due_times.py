@@ -1,10 +1,10 @@
-"""Times at which the first site of each shard may be activated, remembered by each process.
+"""The times at which the first site of each shard may be activated, as each process remembers them.
 
-So checking a store without work costs one command instead of 256. A process remembers the answers of the shards. It
-asks only the shards that may have changed: those in which it took a step itself, and those for which another process
-signalled an earlier due site (`ring`, after the step). A change that makes a site due later needs no signal: a process
-that asks too early learns it from the answer. A process may die between its step and the signal, or a server may lose
-its last second; therefore all shards are asked again periodically.
+Because of them, checking a store without work costs one command instead of 256. A process remembers the answers of the
+shards. It asks only the shards that may have changed: shards in which it took a step itself, and shards for which
+another process signalled an earlier due time after a step (`ring`). A change that makes a site due later needs no
+signal: a process that asks too early learns it from the answer. Signals may be missing, because a process died between
+its step and the signal or a server lost its last second. Therefore all shards are asked again periodically.
 
 In the same way, a process remembers in which shards its own sites may have immediate URLs (`take_hurried`).
 """
@@ -74,8 +74,8 @@ class DueTimes:
         self.ring(range(self._shards.count))
 
     def first(self) -> list[float]:
-        """Return the earliest due time by shard, inf if it has no site. One round trip, two if something may have
-        changed.
+        """Return the earliest due time of each shard, inf if the shard has no site. One round trip, two if something
+        may have changed.
         """
         with self._lock:
             self._listen()
@@ -129,8 +129,8 @@ class DueTimes:
 
 
 def scores_of(answer: Any) -> Iterator[tuple[bytes, float]]:
-    """Return the (name, score) pairs of a sorted set. They come as pairs or as a flat list, depending on the protocol
-    version.
+    """Return the (name, score) pairs of a sorted set. The server sends them as pairs or as a flat list, depending on
+    the protocol version.
     """
     if answer and not isinstance(answer[0], list | tuple):
         answer = zip(answer[::2], answer[1::2], strict=True)

@@ -1,7 +1,7 @@
 """Lists that anyone may fill and many processes empty: notes to a crawl, or start URLs as in scrapy-redis.
 
-Each entry goes to one process, which calls `done` when its effect is stored. An entry for which `done` is not called
-in time (its process died) goes to the next process that calls `take`. Taken entries are in a sorted set beside the
+Each entry goes to one process, which calls `done` when its effect is stored. If `done` is not called in time, because
+the process died, the entry goes to the next process that calls `take`. Taken entries are in a sorted set beside the
 list, in the same slot of a cluster.
 """
 
@@ -45,7 +45,7 @@ class ServerFeed:
             self._connection.ask(self._key, "RPUSH", self._key, *entries)
 
     def take(self, n: int, *, until: float, at: float) -> list[FeedEntry]:
-        """Take entries; other processes can take them after a time. One round trip."""
+        """Take entries. After `until`, other processes can take those that are not done. One round trip."""
         given = (2, self._key, self._taken, self._form, n, repr(until), repr(at))
         [answer] = self._connection.send([(self._key, ("EVALSHA", _SHA, *given))])
         if isinstance(answer, NoScriptError):

@@ -58,7 +58,7 @@ NODE_SIZE: Final = 96
 """Number of items in a full node of a site's tree of places."""
 HAS_DUE: Final = 8
 HAS_COPY: Final = 16
-"""Flags in the first byte of a page's value, next to its state."""
+"""Flags in the first byte of a page's value, beside the state."""
 CONSTANTS: Final[dict[str, int]] = {
     "IMMEDIATE": 0,
     "FIRST_CLASS": 1,
@@ -90,7 +90,7 @@ class StoreKeys(NamedTuple):
     inbox: bytes
     """Notes to the crawl."""
     bell: bytes
-    """Channel of signals between processes, which name the shards with something new."""
+    """Sorted set of the signals between processes: which shards have something new."""
 
 
 def store_keys(prefix: str) -> StoreKeys:
@@ -99,7 +99,7 @@ def store_keys(prefix: str) -> StoreKeys:
 
 
 class SharedMeta(msgspec.Struct, frozen=True):
-    """The value of the key."""
+    """The description of a store: the value of the key `meta`."""
 
     format: int
     collection: str
@@ -109,7 +109,7 @@ class SharedMeta(msgspec.Struct, frozen=True):
     log: str
     """Name of the change log, used in the log's cursors."""
     id: str = ""
-    """Name of the store, which never changes: a store that is made anew on an emptied server has another one."""
+    """Name of the store, which never changes. A new store on an emptied server has another name."""
     change: str = ""
     """Name of the current revision; "" for none."""
     unit: float = 0.0

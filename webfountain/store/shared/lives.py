@@ -1,31 +1,32 @@
-"""Lives of a shared store: detect that a server went back in time, and repair what this process lost.
+"""The lives of a shared store: detect that a server went back in time, and repair what this process lost.
 
 A server goes back when it restarts from a snapshot or from a file whose end was lost, or when a replica that is behind
 takes its place. Then acknowledged steps are silently undone. *Marks* make this visible. Each step that changes
-something stores its number and the name of the process in its shard (`lua/guard.lua`). It also sends the number of the
-last step of this process that the shard has answered. If the mark in the shard is older, the shard refuses the step
-before changing anything. So no process relies on lost data, whatever other processes have done meanwhile, and a
-restart without loss costs nothing. After a reconnection all marks are read.
+something stores a mark in its shard: the number of the step, under the name of the process (`lua/guard.lua`). It also
+sends the number of this process's last step that the shard has answered. If the mark in the shard is older, the shard
+refuses the step before changing anything. So no process relies on lost data, whatever other processes have done
+meanwhile, and a restart without loss costs nothing. After a reconnection all marks are read.
 
-A loss ends a *life* of the store, the time between two set-backs. The first process that detects it gives the next
-life a name, which is also the new name of the change log. It writes the name into all shards, and their guards pass it
-on to the other processes. Each process repairs what it knows:
+A loss ends a *life* of the store, the time between two set-backs. The first process that detects the loss gives the
+next life a name, which is also the new name of the change log. It writes the name into all shards, and their guards
+pass it on to the other processes. Each process repairs what it knows:
 
 - its site leases in the shards that went back are ended (`lua/disown.lua`), and the caller receives the list of these
   sites;
 - what it discovered, forgot, moved or published since then is repeated, from a log of bounded size in memory;
 - pages that it settled since then are in their earlier state, so whoever leases them fetches them again.
 
-In the lost time, a process may have taken sites that the current state shows as free. It sends requests until it
-detects the loss, at the latest until its term ends. So sites that are taken soon after a loss, or after the server was
-replaced, are marked (`records.LOST_LIFE`), and the ant that takes one waits until then. Each shard notices by itself
-that it has another server (`lua/parts/era.lua`), so the mark does not need a process that was there before. Sites that
-were given up in the current era are not marked, because a process stops all requests before it gives up sites
-(`before_loss`). They stay marked if that process itself had to wait for another one.
+In the lost time, a process may have taken sites that the current state shows as free. Such a process sends requests to
+these sites until it detects the loss, at the latest until its term ends. So sites that are taken soon after a loss, or
+after the server was replaced, are marked (`records.LOST_LIFE`), and an ant that takes a marked site waits until then.
+Each shard notices by itself that it has another server (`lua/parts/era.lua`), so the mark does not need a process that
+was there before. Sites that were given up in the current era are not marked, because a process stops all requests
+before it gives up sites (`before_loss`). Such a site stays marked if that process itself had to wait for another
+process.
 
-A process without a memory of the lost time has nothing to repair: it reads an earlier, consistent state.
+A process that knows nothing of the lost time has nothing to repair: it reads an earlier, consistent state.
 
-A store that no longer exists, because its server was emptied or replaced, ends the process with a StoreError.
+If the store no longer exists, because its server was emptied or replaced, the process ends with a StoreError.
 """
 
 from __future__ import annotations
@@ -68,7 +69,9 @@ _MILLISECONDS: Final = 1000
 
 
 class _HeldSite(NamedTuple):
-    """A site that this process holds. While its leases end before `doubted`, another process may still use the site."""
+    """A site that this process holds. As long as the process's leases end before `doubted`, another process may still
+    use the site.
+    """
 
     token: int
     owner: str
@@ -95,7 +98,7 @@ class ServerLives:
         self._described: dict[str, Any] = msgspec.to_builtins(meta)
         self._raw = b""  # `_described` as the server stores it
         self._lock = threading.RLock()
-        self._marks: dict[int, int] = {}  # by shard: this process's last step in it that was answered
+        self._marks: dict[int, int] = {}  # by shard: number of this process's last answered step
         self._number = 0
         self._mended = 0  # number of repairs
         self._past: set[str] = set()  # lives that ended
@@ -129,8 +132,8 @@ class ServerLives:
     def check(self, shards: GuardedShards) -> None:
         """Check that the store exists and knows this process's steps, and repair losses. Two round trips.
 
-        So a loss is detected within a heartbeat, even in a shard that few steps use. Raises StoreError if the store is
-        gone.
+        When this is called with every heartbeat, a loss is detected within one, even in a shard that few steps use.
+        Raises StoreError if the store is gone.
         """
         with self._lock:
             mended = self._mended
@@ -140,11 +143,13 @@ class ServerLives:
 
     @property
     def repairs(self) -> int:
-        """Return how many losses were repaired. If it changed during a call of several steps, some may be undone."""
+        """Return how many losses were repaired. If the number changes during a call of several steps, some of these may
+        be undone.
+        """
         return self._mended
 
     def is_void(self, site: str, token: int) -> bool:
-        """Return whether a site lease ended with a life, as the next `take_set_back` will report."""
+        """Return whether a site lease ended with a life. The next `take_set_back` reports such leases."""
         return (site, token) in self._voided
 
     def hold(self, leases: Sequence[SiteLease], *, lease_s: float) -> None:
@@ -154,7 +159,7 @@ class ServerLives:
             self._held[lease.site] = _HeldSite(lease.token, lease.record.owner or "", doubted)
 
     def prolong(self, until: float) -> None:
-        """Note that the leases of this process last until then."""
+        """Note that the leases of this process last until `until`."""
         self._until = max(self._until, until)
 
     def drop(self, leases: Sequence[SiteLease]) -> None:
@@ -165,8 +170,8 @@ class ServerLives:
                 del self._held[lease.site]
 
     def repeat(self, call: Callable[[], object], *, size: int = 0, name: str | None = None) -> None:
-        """Register a call that is repeated if the store loses its effect. It takes `size` bytes of memory; for each
-        name only the last call is kept.
+        """Register a call that is repeated if the store loses its effect. The call takes `size` bytes of memory. Only
+        the last call of each name is kept.
         """
         number = self._next_number()
         with self._lock:
@@ -191,7 +196,7 @@ class ServerLives:
         while left:
             self._check_connections(shards)
             mended, number = self._mended, self._next_number()
-            # As bytes, because the client would pack texts and numbers one by one.
+            # Packed here as bytes, because the client would pack texts and numbers one by one.
             known, own = (self.life.encode(), self.process.encode()), b"%d" % number
             last = self._marks.get
             sent = [(shard, (arguments[shard], *known, b"%d" % self._mark(shard, number), own)) for shard in left]
@@ -215,8 +220,7 @@ class ServerLives:
         return {shard: answers[shard] for shard in arguments}
 
     def _mark(self, shard: int, number: int) -> int:
-        """Return the number of the last step that a shard must still know when it gets a step of that number; 0 for
-        none."""
+        """Return the number of the last step that a shard must still know when it gets step `number`; 0 for none."""
         mark = self._marks.get(shard, 0)
         return mark if number - mark < COUNTS_MS else 0
 
@@ -226,7 +230,7 @@ class ServerLives:
             return self._number
 
     def _check_connections(self, shards: GuardedShards) -> None:
-        """Check all marks after a reconnection, because all later reads and skips rely on them."""
+        """Check all marks after a reconnection, because later reads and remembered answers rely on them."""
         if self._connections == self._connection.connections.made:
             return
         with self._lock:
@@ -274,9 +278,7 @@ class ServerLives:
         self._described, self._raw = found, raw
 
     def _begin(self) -> str:
-        """Return the name of the new life: this process's own, or that of another process that detected the loss
-        earlier.
-        """
+        """Return the name of the new life. This process chose it, or another process that detected the loss earlier."""
         if self._described["log"] == self.life or self._is_past():
             new = msgspec.json.encode({**self._described, "log": secrets.token_hex(4)})
             self._life_script.run(self._connection, [(self._meta, [self._meta], packed([self._raw, new]))])
@@ -284,12 +286,14 @@ class ServerLives:
         return str(self._described["log"])
 
     def _is_past(self) -> bool:
-        """Return whether the description names a life that ended: the store went back to before the current name."""
+        """Return whether the description names a life that has ended, because the store went back to before the current
+        name.
+        """
         return self._described["log"] in self._past
 
     def _lost(self, shards: GuardedShards) -> dict[int, int]:
-        """Return the shards that do not know this process's last step in them, with the last step that they know. One
-        round trip.
+        """Return the shards that have lost this process's last step, each with the last step that it knows. One round
+        trip.
         """
         now = self._next_number()
         asked = {shard: mark for shard in list(self._marks) if (mark := self._mark(shard, now))}
@@ -297,7 +301,7 @@ class ServerLives:
         return {shard: mark for shard, mark in known.items() if mark < asked[shard]}
 
     def _make_good(self, shards: GuardedShards, lost: Mapping[int, int]) -> None:
-        """Give up the leases in the shards that went back, and repeat the steps taken in them since."""
+        """Give up the leases in the shards that went back, and repeat the steps that these shards have lost."""
         since = max((self._marks[shard] - mark for shard, mark in lost.items() if mark), default=None)
         for shard in lost:
             self._marks.pop(shard)
@@ -352,12 +356,12 @@ class GuardedShards(Shards):
         self._lives.check(self)
 
     def send(self, step: str, calls: Sequence[tuple[int, Sequence[Any]]]) -> list[Any]:
-        """Take a guarded step with all of its arguments. The answers may include errors."""
+        """Take a guarded step with all of its arguments. Answers may be errors."""
         script = self._guarded.get(step) or self._guarded.setdefault(step, Script(step, guard=True))
         return script.answers(self._connection, [(self._keys[s][0], self._keys[s], given) for s, given in calls])
 
     def marks(self, shards: Sequence[int], process: str) -> dict[int, int]:
-        """Return, for each shard, the last step of a process that it knows, 0 for none. One round trip."""
+        """Return, for each shard, the last step of a process that the shard knows, 0 for none. One round trip."""
         found = self.ask("HGET", "life", process, shards=shards)
         return {shard: int(mark or 0) for shard, mark in zip(shards, found, strict=True)}
 

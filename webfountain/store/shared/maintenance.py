@@ -1,11 +1,12 @@
-"""Passes over a whole shared store: one process converts it to other units, corrects its times, or counts it again.
+"""Passes over a whole shared store. One process converts it to other units, corrects its times, or counts it again.
 
-A crawl opens a shared store. When its policy file has another `cycle.period` or `cycle.fastest` than the store, the
-crawl begins a *change*. The census rows and the plan are deleted, because they are in the old units. The bucket bytes
-are computed again from the histories. If the latest step is later than the server's clock, the change moves times
-instead. Other processes that open the store wait meanwhile. A change is refused while others crawl: each process claims
-the store in its units (`UnitUse`). A page is replaced only if its value is still the one that was read; the position of
-the pass is stored in the shard and written with the pages, so after a crash the next opening continues the change.
+If a crawl opens a shared store with another `cycle.period` or `cycle.fastest` in its policy file than the store has,
+the crawl begins a *change*. The census rows and the plan are deleted, because they are in the old units. The bucket
+bytes are computed again from the histories. If the latest step is later than the server's clock, the change moves times
+instead. Other processes that open the store wait meanwhile. A change is refused while other processes crawl: each
+process claims the store in its units (`UnitUse`). A page is replaced only if its value is still the one that was read.
+The position of the pass is written to the shard together with the pages, so after a crash the next opening continues
+the change.
 
 Counts are computed again for ``check --repair``, while no process crawls. The counts of a shard are emptied, then one
 script adds each site, so an interrupted pass must start from the beginning.
@@ -55,14 +56,13 @@ crash another process continues when it expires.
 PATIENCE_S: Final = 600.0
 """Time for which an opening waits for another process that makes a change, s."""
 SILENCE_S: Final = 30.0
-"""Time for which a claim written by a clock far ahead may still be extended, s. After that its process counts as
-ended."""
+"""If a clock far ahead wrote a claim, and the claim is not extended for this time, its process counts as ended, s."""
 LONGEST_CLAIM_S: Final = 7200.0
-"""Longest time for which an ant claims its name, s: two of the longest heartbeats."""
+"""Longest time for which an ant claims its name, s: twice the longest heartbeat interval."""
 _REST_S: Final = 0.2
 _LOCK: Final = "role/units"
 _PROGRESS: Final = "\0units"
-"""The field in a shard's sites that contains the position of the pass."""
+"""Field of a shard's hash `sites` that contains the position of the pass."""
 _PAGES_AT_ONCE: Final = 2000
 _SITES_AT_ONCE: Final = 100
 _COUNTED: Final = (*(f"state{number}" for number in range(len(STATES))), "sites", "active", "leased", "immediate")
@@ -115,10 +115,11 @@ class SharedMaintenance:
         self._use = use
 
     def agree(self, *, period_s: float, fastest_s: float | None, corrects: bool) -> SharedMeta:
-        """Return the store's description once the store has these units. With `fastest_s` None the store keeps its own.
+        """Convert the store to these units, if needed; then return its description. If `fastest_s` is None, the store
+        keeps its own value.
 
-        With `corrects`, it also has no times after now, unless other processes crawl. In that case a line in the log
-        says so.
+        With `corrects`, times after now are also corrected. While other processes crawl, this is not possible, and a
+        line in the log says so.
 
         Raises
         ------
@@ -155,7 +156,7 @@ class SharedMaintenance:
             self._begin(meta, msgspec.structs.replace(meta, change=secrets.token_hex(4), **units))
 
     def _correct(self) -> bool:
-        """Correct the store's times that are in the future. Return whether that was possible. The caller holds the
+        """Correct the times in the store that are in the future. Return whether that was possible. The caller holds the
         lock."""
         at, meta = self._time(), self._meta()
         if not (ahead := seconds_ahead(latest(self._shards), at)):
@@ -202,7 +203,9 @@ class SharedMaintenance:
             revise(pages, revision)
 
     def _end_correction(self, correction: ClockCorrection, *, since: int) -> None:
-        """Delete what has become meaningless, end claims, and set the time of the latest step, in this order."""
+        """Delete published values and census rows that have become meaningless, shorten claims, and set the time of the
+        latest step, in this order.
+        """
         at = correction.at
         self._connection.ask(self._values, "HDEL", self._values, *correction.values)
         sent: list[tuple[bytes, tuple[Any, ...]]] = []
@@ -225,8 +228,8 @@ class SharedMaintenance:
         return seconds_ahead(latest(self._shards), self._time())
 
     def _refuse_beside(self, meta: SharedMeta, new: SharedMeta) -> None:
-        """Raise StoreHeld while others crawl in other units, and leave the store as it was. Claims of killed ants
-        expire first.
+        """Raise StoreHeld while other processes crawl in other units, and leave the store as it was. First wait until
+        the claims of killed ants expire.
         """
         units = _units(new.period_s, new.fastest_s)
         ahead, began, first = self._ahead(), self._time(), self._others(units)
@@ -252,7 +255,7 @@ class SharedMaintenance:
             time.sleep(_REST_S)
 
     def _others(self, units: bytes) -> dict[str, float]:
-        """Return the claims of others that use the store in other units, and their ends."""
+        """Return the claims of other processes that use the store in other units, each with its end."""
         at = self._time()
         openings = [each for each in self._claims.claims("unit") if each.note != units]
         alive = [each for each in (*self._claims.claims("ant"), *openings) if _lasts(each, at)]
@@ -261,7 +264,7 @@ class SharedMaintenance:
     def _lock(self) -> bool:
         at = self._time()
         [claim] = self._claims.claim([_LOCK], owner=self._use.name, until=at + LOCK_S, at=at)
-        if claim.until > at + LOCK_S + TOLERANCE_S:  # a process that was misled by a clock far ahead, and killed
+        if claim.until > at + LOCK_S + TOLERANCE_S:  # left by a killed process whose clock was far ahead
             self._claims.drop({_LOCK: 0.0}, owner=claim.owner, at=at)
         return claim.owner == self._use.name
 
@@ -296,7 +299,9 @@ def _lasts(claim: Claim, at: float) -> bool:
 
 
 def _patience_s(left: float, ahead: float) -> float:
-    """Return how long to wait for the end of a claim that lasts `left` seconds more, in a store that is `ahead`."""
+    """Return how many seconds to wait for the end of a claim that lasts `left` seconds more. The store is `ahead`
+    seconds ahead of its server's clock.
+    """
     if left > LONGEST_CLAIM_S:
         return SILENCE_S
     return min(left, max(SILENCE_S, left - ahead)) if ahead else left
@@ -319,7 +324,7 @@ class RevisedShard:
 
     @property
     def place(self) -> tuple[str, bytes]:
-        """The position in the shard at which a killed pass of this change ended."""
+        """The position that a killed pass of this change has reached in the shard."""
         change, _, place = self._come_to.partition(b"\0")
         site, _, key = place.partition(b"\0") if change == self._change else (b"", b"", b"")
         return site.decode(), key
@@ -334,8 +339,9 @@ class RevisedShard:
         return [site_record(each) for each in self._ask("read", ["after", name, n])]
 
     def keys(self, site: str, after: bytes, n: int) -> list[bytes]:
-        """Return page keys in order. The tree of a site has another order, so all keys are read at the first call for
-        a site."""
+        """Return page keys in order. The tree of a site is in another order, so the first call for a site reads all its
+        keys.
+        """
         if self._sorted[0] != site:
             self._sorted = site, sorted(self._keys(site))
         start = bisect_right(self._sorted[1], after) if after else 0

@@ -74,8 +74,8 @@ def open_shared(
     server: PrivateServer | None = None,
     private_socket: Path | None = None,
 ) -> SharedStore:
-    """Open or create the store at a URL. Raises the same errors as `open_store`. A `server` that is given ends with
-    the store; `private_socket` is that of a server which another crawl started.
+    """Open or create the store at a URL. Raises the same errors as `open_store`. A given `server` ends with the store.
+    `private_socket` is the socket of a server that another crawl started.
 
     If `at` is given, times written by a clock that was ahead are corrected, using the server's clock as the ants do.
     """
@@ -93,7 +93,7 @@ def open_shared(
         use = UnitUse(claims)
         if collection is not None and period_s is not None:
             shards = Shards(connection, prefix=prefix, count=meta.shards)
-            if is_new or server is not None:  # a server that starts with this crawl lost nothing that another uses
+            if is_new or server is not None:  # a server started by this crawl lost nothing that others use
                 shards.keep_era()
             maintenance = SharedMaintenance(connection, shards, entry, values=keys.values, claims=claims, use=use)
             meta = maintenance.agree(period_s=period_s, fastest_s=fastest_s, corrects=at is not None)
@@ -144,7 +144,7 @@ def open_private(
 
 
 def load_private(folder: Path, rows: Iterator[Row]) -> None:
-    """Do the same as `load_shared` on the server of a folder, and start that server if it does not run."""
+    """Do the same as `load_shared` on the server of a folder. Start that server if it does not run."""
     with _started(folder) or contextlib.nullcontext():
         load_shared(_private_url(folder), rows)
 
@@ -219,8 +219,8 @@ def _made(
     fastest_s: float | None,
     shards: int,
 ) -> tuple[SharedMeta, bool]:
-    """Return the store's description, after creating the store if needed, and whether this call created it. If several
-    processes create it at once, all get the same description.
+    """Create the store if needed. Return its description, and whether this call created it. If several processes create
+    the store at once, all get the same description.
     """
     shown, is_new = connection.shown, False
     meta = entry.read()

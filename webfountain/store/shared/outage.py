@@ -1,12 +1,12 @@
-"""An outage of the store's server, as a process waits for its end: what it logs, how long it waits when it is ending.
+"""An outage of the store's server: what a process logs while it waits, and how long it waits if it is ending itself.
 
 An outage is logged in two lines: one at the beginning, one at the end. Several threads of a process use the server
 (batches, heartbeats, the display) and see the outage at the same time. Moving a cluster slot is not an outage, and is
 logged only if it takes long.
 
-A crawl ends within ten seconds after a signal. So its calls must not use up their ordinary time limits, and certainly
-not one after the other. `EndLimit` shortens the time limits of all connections, and aborts the calls that still wait
-when the time is over. `connection.ServerConnection` decides what happens to a call that fails.
+A crawl ends within ten seconds after a signal. So its calls must not wait for their ordinary time limits, least of all
+one after the other. `EndLimit` shortens the time limits of all connections, and aborts the calls that are still waiting
+at the end. `connection.ServerConnection` decides what happens to a call that fails.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ MOVE_S: Final = 2.0
 _MOVES: Final = (MovedError, AskError, TryAgainError)
 
 LAST_S: Final = 0.3
-"""Time limit of a call after the end, s. A server that works answers within it."""
+"""Time limit of a call after the end, s. A working server answers within this time."""
 
 
 class Outage:
@@ -81,7 +81,8 @@ class Outage:
 
 
 class EndLimit:
-    """The time after which calls no longer wait. There is none until `set` is called. Any thread may call its methods.
+    """The time after which calls no longer wait. There is no limit until `set` is called. Any thread may call its
+    methods.
 
     Parameters
     ----------
@@ -96,7 +97,7 @@ class EndLimit:
         """The time, in monotonic seconds."""
 
     def set(self, seconds: float) -> None:
-        """Let no call wait longer than this many seconds from now. A time later than the current one has no effect."""
+        """Let no call wait longer than this many seconds from now. A limit later than the current one has no effect."""
         with self._lock:
             if self._now() + seconds >= self.at:
                 return
@@ -119,7 +120,7 @@ class EndLimit:
                 opened = connection._get_socket()
                 if opened is not None:
                     with contextlib.suppress(OSError):  # the call has just ended by itself
-                        # Not closed here: the thread that reads from it closes it when it reads the end.
+                        # The socket is not closed here: the thread that reads from it closes it when it reads the end.
                         opened.shutdown(socket.SHUT_RDWR)
 
 

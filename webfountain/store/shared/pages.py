@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["SharedPages"]
 
 _MOVE_BYTES: Final = 400
-"""Memory per copy that moved, bytes."""
+"""Memory that the repeat log needs per moved copy, bytes."""
 _AT_ONCE: Final = 1000
 """Number of pages that one script reads, evicts or forgets. A running script blocks all others."""
 
@@ -105,7 +105,7 @@ class SharedPages:
         the work.
         """
         removed, repairs = 0, -1
-        while repairs != self._lives.repairs:  # a loss between two steps undoes the first
+        while repairs != self._lives.repairs:  # a loss between the two steps may undo the first one
             repairs = self._lives.repairs
             removed = max(removed, self._forget_site(site, at) if key is None else self._forget_page(site, key, at))
             self._changes.erase(site, key)

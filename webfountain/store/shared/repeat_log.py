@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["RepeatLog", "SentStep"]
 
 MOST_BYTES: Final = 16_000_000
-"""Limit for the steps, and the same for the calls; enough for some minutes of a fast ant."""
+"""Limit of the steps, and also of the calls, bytes; enough for some minutes of a fast ant."""
 _OVERHEAD: Final = 200
 """Memory per entry in addition to its contents, bytes."""
 
@@ -59,7 +59,7 @@ class RepeatLog:
             self._step_bytes -= self._steps.popleft().size
 
     def add_call(self, number: int, call: Callable[[], object], *, size: int, name: str | None = None) -> None:
-        """Keep a call that holds this many bytes. It replaces the last call of the same name."""
+        """Keep a call that takes `size` bytes. It replaces the last call of the same name."""
         key = number if name is None else name
         self._drop_call(key)
         self._calls[key] = _Call(number, size + _OVERHEAD, call)
@@ -68,10 +68,10 @@ class RepeatLog:
             self._drop_call(next(iter(self._calls)))
 
     def take(self, lost: Mapping[int, int]) -> tuple[list[list[SentStep]], list[Callable[[], object]]]:
-        """Remove and return the work that followed the last step (by shard) that the store knows.
+        """Remove and return the work after the last step that each shard still knows (`lost`).
 
-        The steps come in rows with each shard at most once, so each shard gets its steps in order. The calls are those
-        made since the earliest of these last steps.
+        The steps come in rows. A row contains each shard at most once, so each shard gets its steps in order. The calls
+        are those made since the earliest of the steps in `lost`.
         """
         first = min(lost.values())
         rows: dict[int, list[SentStep]] = {}

@@ -31,18 +31,20 @@ _FOLDER: Final = files("webfountain.store.shared") / "lua"
 _USES: Final = re.compile(rb"^-- Uses +(.+)$", re.MULTILINE)
 
 READING: Final = frozenset({"read", "rows", "log_read", "server"})
-"""Steps that change nothing. Since they are sent as read-only, they are answered even while writing is paused, and by
-a replica."""
+"""Steps that change nothing. They are sent as read-only. So a replica can answer them, and they work even while writing
+is paused.
+"""
 
 
 def _alone(name: str) -> bytes:
-    """Return the text of a script that uses keys of its own."""
+    """Return the text of a script that does not use the keys of a shard."""
     return (_FOLDER / f"{name}.lua").read_bytes()
 
 
 def step_text(name: str, *, guard: bool) -> bytes:
-    """Return the text of a step on a shard. With `guard` at its beginning, a server that was set back refuses the
-    step."""
+    """Return the text of a step on a shard. With `guard`, the text begins with a check by which a server that was set
+    back refuses the step.
+    """
     step = _alone(name)
     used = _USES.search(step)
     parts = ["base", *(used[1].decode().split() if used else ())]
@@ -57,14 +59,14 @@ def _head() -> bytes:
 
 
 def packed(arguments: Sequence[Any]) -> bytes:
-    """Pack arguments for the servers' cmsgpack. Its old version of the format has no type for bytes."""
+    """Pack arguments for the servers' cmsgpack, which implements an old version of msgpack without a type for bytes."""
     found: bytes = msgpack.packb(arguments, use_bin_type=False)
     return found
 
 
 def pairs(fields: Any) -> Iterable[tuple[bytes, bytes]]:
-    """Return the names and values of a hash. They come as a flat list or as a dictionary, depending on the protocol
-    version.
+    """Return the names and values of a hash. The server sends them as a flat list or as a dictionary, depending on the
+    protocol version.
     """
     return fields.items() if isinstance(fields, dict) else zip(fields[::2], fields[1::2], strict=True)
 
@@ -72,8 +74,8 @@ def pairs(fields: Any) -> Iterable[tuple[bytes, bytes]]:
 class Script:
     """A script: its text, and the hash by which servers identify it.
 
-    A step uses the keys of a shard. With `guard` (`lua/guard.lua`) at its beginning, a server that was set back
-    refuses it. All other scripts are independent and use keys of their own.
+    A step uses the keys of a shard. With `guard` (`lua/guard.lua`), a server that was set back refuses it. Scripts that
+    are not steps use other keys.
     """
 
     def __init__(self, name: str, *, is_step: bool = True, reading: bool = False, guard: bool = False) -> None:
@@ -125,8 +127,9 @@ class Shards:
         return self._keys[shard][KEYS.index(name)]
 
     def by_shard(self, entries: Sequence[tuple[str, Any]]) -> dict[int, list[int]]:
-        """Return, by shard, the positions of the entries that belong to its sites, in order. An entry starts with its
-        site."""
+        """Return, by shard, the positions of the entries whose sites belong to the shard, in order. An entry starts
+        with its site.
+        """
         found: dict[int, list[int]] = {}
         for position, entry in enumerate(entries):
             found.setdefault(self.of(entry[0]), []).append(position)
@@ -159,9 +162,9 @@ class Shards:
         return list(self.run("server", {shard: [] for shard in range(self.count)}).values())
 
     def keep_era(self) -> None:
-        """Let the current server follow the last one without an era of its own (`lua/parts/era.lua`). One round trip.
+        """Let the current server continue the era of the last one (`lua/parts/era.lua`). One round trip.
 
-        Call it where no process can still use what an earlier server lost.
+        Call it only if no process can still use what an earlier server lost.
         """
         self.run("name_server", {shard: [] for shard in range(self.count)})
 

@@ -1,4 +1,5 @@
-"""The list of sites of the shared store: each shard keeps its own in several orders, and a list merges them.
+"""The list of sites of the shared store. Each shard keeps its sites in several orders; a list of all sites merges those
+of the shards.
 
 Each process asks the shards in a different order in `activate`, so that many processes do not all ask the same shard.
 A crawl that opens a store of an older version adds all its sites to the orders once (`rank_sites`).
@@ -35,7 +36,9 @@ _SPARE: Final = 4
 """Number of sites requested from each shard in addition to its share, because shares are uneven."""
 _RANKED_AT_ONCE: Final = 100
 _RANKED: Final = b"\0ranked"
-"""Member that marks a shard whose sites are all in the orders. It sorts before those of sites."""
+"""Member of the sorted set that marks a shard whose sites are all in the orders. It sorts before the members of
+sites.
+"""
 _Command = tuple[bytes, tuple[Any, ...]]
 
 _AT_ONCE: Final = 1000
@@ -58,7 +61,7 @@ class SharedRanks:
         found = self._read(letter, rank, name, dict.fromkeys(range(count), share))
         last = sorted(chain.from_iterable(found.values()))[:n][-1:] or [b""]
         is_short = sum(map(len, found.values())) < n
-        # A shard that returned as many as were requested may have more of the first n.
+        # A shard that returned as many sites as were requested may have more of the first n sites.
         more = {s: n for s, some in found.items() if len(some) == share < n and (is_short or some[-1] < last[0])}
         found |= self._read(letter, rank, name, more)
         members = sorted(chain.from_iterable(found.values()))[:n]
@@ -83,7 +86,7 @@ class SharedRanks:
 
 
 def rank_sites(shards: Shards, newest: Callable[[], Mapping[str, float]]) -> None:
-    """Add every site to all orders, if an older version left a shard without them.
+    """Add every site to all orders, if an older version left a shard without orders.
 
     `newest` returns the time of each site's newest entry in the change log. One round trip if there is nothing to do,
     else two more per hundred sites of each shard.
@@ -123,8 +126,8 @@ class SharedSites:
         rng.shuffle(self._order)
 
     def activate(self, n: int, *, owner: str, until: float, at: float) -> list[SiteLease]:
-        """Lease due sites to an owner, within a shard the longest overdue first. One round trip, more if it finds
-        fewer sites than requested.
+        """Lease due sites to an owner; within a shard, the longest overdue come first. One round trip, more if fewer
+        sites are found than requested.
         """
         found: list[SiteLease] = []
         if n <= 0:
@@ -158,7 +161,7 @@ class SharedSites:
         return [lease for each in found.values() for lease in each]
 
     def renew(self, leases: Sequence[SiteLease], *, until: float) -> list[SiteLease]:
-        """Prolong site leases. Three round trips, two of which check whether the store was set back or is gone."""
+        """Extend site leases. Three round trips: two of them check whether the store was set back or is gone."""
         self._shards.check()
         self._lives.prolong(until)
         parts = self._shards.by_shard([(lease.site, lease) for lease in leases])
@@ -257,6 +260,6 @@ def _site_lease(answer: Sequence[Any]) -> SiteLease:
 
 
 def _taken(answer: Sequence[Any]) -> SiteLease:
-    """Decode an answer of `activate`: the previous owner, if any, comes before the rest."""
+    """Decode an answer of `activate`: a site lease, preceded by the previous owner if there is one."""
     lost_by = None if answer[0] is None else answer[0].decode()
     return msgspec.structs.replace(_site_lease(answer[1:]), lost_by=lost_by)

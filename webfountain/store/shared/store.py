@@ -41,7 +41,7 @@ __all__ = ["SharedBoard", "SharedStore"]
 CLOSE_S: Final = 2.0
 """Maximum time that closing a store waits for its server, s."""
 SERVER_END_S: Final = 1.5
-"""Time that the store's own server gets to end after calls no longer wait for it, s."""
+"""Time that the store's own server gets to end, after calls have stopped waiting for it, s."""
 
 
 class SharedBoard:
@@ -107,7 +107,7 @@ class SharedStore:
         self.board = SharedBoard(connection, lives, key=keys.values)
 
     def feed(self, key: str | None = None, form: FeedForm = "list") -> ServerFeed:
-        """Return the feed under a key of the server, by default the notes to the crawl."""
+        """Return the feed under a key of the server; without a key, the feed of notes to the crawl."""
         return ServerFeed(self._connection, self._keys.inbox if key is None else key.encode(), form)
 
     def rows(self) -> Iterator[Row]:
@@ -120,13 +120,13 @@ class SharedStore:
         recount_shards(self._connection, self._shards)
 
     def disconnect(self) -> None:
-        """Break all connections, as a fault would. The next step opens a new one. For tests."""
+        """Break all connections, as a fault would; the next step opens new ones. Only tests use this."""
         self._connection.disconnect()
 
     def close(self) -> None:
         """Release claims and connections."""
         ends_at = self._connection.ends_at
-        # Claims that are not dropped here expire, so there is no waiting for a server that does not answer.
+        # Claims that are not dropped here expire, so closing need not wait for a server that does not answer.
         self._connection.end_within(CLOSE_S)
         self._use.end()
         self._connection.close()
@@ -135,8 +135,8 @@ class SharedStore:
             self._server.close()
 
     def check_valid(self) -> None:
-        """Assert that every known URL has exactly one place, and that the counts are correct. It is for tests, because
-        it reads everything.
+        """Assert that every known URL has exactly one place, and that the counts are correct. Only tests use this,
+        because it reads everything.
         """
         found = dict.fromkeys(STATES, 0)
         leased = 0

@@ -1,7 +1,7 @@
 """Convert a shared store to rows and back: for export, import and a change of format.
 
 Reading pauses all writing on the server (`write_pause`), so that all shards are read as of one moment. If the server
-does not allow that, each site is read as of a different moment.
+does not allow that, sites are read as of different moments.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["fill", "server_rows"]
 
 _AT_ONCE: Final = 2000
-"""Number of pages and sites that one script reads, and of rows that are written in one round trip."""
+"""Number of pages and sites that one script reads, and number of rows that one round trip writes."""
 
 
 def server_rows(
@@ -107,7 +107,7 @@ def _counted(shards: Shards) -> Iterator[Row]:
 
 def _sites(connection: ServerConnection, shards: Shards, shard: int) -> Iterator[Row]:
     come_to: list[Any] = [b"", False, 0, -math.inf, b""]
-    begun = b""  # the row of the current site, which each step that moves a page of the site changes
+    begun = b""  # the row of the current site; each step that moves a page of the site changes it
     while True:
         found = shards.run("rows", {shard: [*come_to, _AT_ONCE]})[shard]
         for name, raw, state, learned, numbers, *pages in found:
@@ -128,7 +128,7 @@ def _sites(connection: ServerConnection, shards: Shards, shard: int) -> Iterator
 
 
 def _site(name: str, raw: bytes, state: bytes | None, learned: bytes | None) -> transfer_rows.Site:
-    # Kept as bytes, because the row of a held site contains the keys of leased pages.
+    # Strings stay bytes, because the row of a held site contains the keys of leased pages.
     row: dict[bytes, Any] = msgpack.unpackb(raw, raw=True)
     due = AT_ONCE if row.get(b"owner") and row[b"imm"] else float(row[b"due"])
     reg = row.get(b"reg")
@@ -152,14 +152,14 @@ def fill(
     Raises StoreError if the server was replaced meanwhile, and so may have lost some of the rows.
     """
     servers = shards.servers()
-    # The numbers of all shards must add up to the entry's number, so the first shard counts all dropped entries.
+    # An entry's number is the sum over all shards, so the first shard counts all entries dropped in the old store.
     key = shards.key(0, "counts")
     connection.ask(key, "HSET", key, "log_dropped", head.dropped, "logged", head.dropped, "latest", head.latest)
     loader = _Loader(connection, shards, values)
     try:
         while some := list(islice(rows, _AT_ONCE)):
             loader.take(some)
-    finally:  # also after an error: a page whose site was lost is one
+    finally:  # also after an error, which may itself come from a lost site
         if servers != shards.servers():
             raise StoreError(f"{connection.shown}: its server was replaced during the import; import again")
 
@@ -171,7 +171,7 @@ class _Loader:
         self._connection = connection
         self._shards = shards
         self._values = values
-        self._is_dated = False  # sites contain the times of their last changes, which only newer versions export
+        self._is_dated = False  # site rows contain the times of last changes (only newer versions export them)
 
     def take(self, rows: Sequence[Row]) -> None:
         """Write some rows."""

@@ -1,9 +1,9 @@
 """A pause of all writing on a store's servers, so that a reader sees every shard as of one moment.
 
 Place in the walk: around an export. The servers delay all writes; the ants wait as for a slow server, and continue
-afterwards. A server has only one pause for all its clients, and any client can end it for all. So one process at a
-time owns the pause. Its connection has a name that the others see (``CLIENT LIST``); the name disappears with the
-process, however that ends. The class itself reads nothing.
+afterwards. A server has only one pause for all its clients, and any client can end it for all. So one process at a time
+owns the pause. The owner's connection has a name that other processes see (``CLIENT LIST``). The name disappears with
+the process, however the process ends. The class itself reads nothing.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class WritePause:
     Raises
     ------
     StoreError
-        if another process does not end its pause, or the connection that has the name is lost.
+        if another process does not end its pause, or the named connection is lost.
     """
 
     def __init__(self, connection: ServerConnection) -> None:
@@ -61,7 +61,7 @@ class WritePause:
             self._await_turn(self._named)
             if not self._connection.pause_writes(PAUSE_S):
                 self._let_go()
-        except RedisError:  # a user who may not name, list or pause connections
+        except RedisError:  # this user may not name, list or pause connections
             self._let_go()
         except BaseException:
             self._let_go()
@@ -70,7 +70,7 @@ class WritePause:
         return self
 
     def prolong(self) -> None:
-        """Extend the pause. It sends a command to the servers only once per quarter of the pause's duration."""
+        """Extend the pause. This sends a command to the servers at most once per quarter of the pause's duration."""
         if self._named is None or time.monotonic() < self._prolong_at:
             return
         try:
@@ -87,7 +87,7 @@ class WritePause:
             self._let_go()
 
     def _await_turn(self, named: Connection) -> None:
-        """Give this process's connection the name that marks the owner. If two processes do so at once, both see the
+        """Give this process's connection the name that marks the owner. If two processes do so at once, each sees the
         other, and both try again after a random time.
         """
         until = time.monotonic() + PATIENCE_S

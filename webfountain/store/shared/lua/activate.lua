@@ -1,13 +1,14 @@
--- Give the caller sites of this shard that are due, or those that it names, also such whose lease has run out.
+-- Lease sites of this shard to the caller: the sites that are due, or those of the named sites that are free or whose
+-- lease has expired.
 -- A      { at most, owner, until, at, site... }
--- Result an answer for each site: who lost it or false, and `site_answer`
--- Atomic: a site has one owner, and the new token fences off the old one in the same moment that its leases return.
--- For a lease's time after an era began a site may be somebody's who took it in a lost life and knows of no loss. Not so
--- where it was taken or given up in the present era (`row.era`).
+-- Result for each site: the owner that lost it or false, then `site_answer`
+-- Atomic: a site has one owner, and its URL leases return at the moment at which the new token replaces the old one.
+-- After an era began, for as long as a lease lasts, a process may still use a site that it took in a lost life, because
+-- it has not noticed the loss. This cannot be if the site was taken or given up in the current era (`row.era`).
 -- Uses   fields counts sites leases places tree pages queues answers ranks finish era
 local most, owner, till, at = unpack(A, 1, 4)
 local present, began = era()
-local unsure = began and call('TIME')[1] - began <= till - at + 1 -- it began in the middle of a second
+local unsure = began and call('TIME')[1] - began <= till - at + 1 -- + 1: it began in the middle of a second
 
 local names, answer = {}, {}
 for i = 5, #A do

@@ -1,7 +1,7 @@
--- Make crawled pages of a site due, unless they are sooner there, immediate or leased.
+-- Make crawled pages of a site due, unless they are due sooner already, immediate or leased.
 -- A      { site, due, key... }
--- Result { how many moved, 1 where the site is due sooner than before }
--- Atomic: anybody may ask it, beside the ant that leases the same pages.
+-- Result { number of moved pages, 1 if the site is due sooner than before, else 0 }
+-- Atomic: any process may call it, while an ant leases the same pages.
 -- Uses   fields counts sites leases places tree pages queues ranks finish
 local name, due, moved = A[1], A[2], 0
 local row = site_of(name)

@@ -1,11 +1,11 @@
--- Take names for an owner: those that are its own, nobody's, or have run out.
+-- Claim names for an owner: names that it already has, that have no owner, or whose claim has expired.
 -- KEYS   one hash: name -> owner, until, note
 -- A      { owner, until, at, { name, note }... }
--- Result for each name { owner, until, note, who lost it or false }
--- Atomic: who has a name and until when are one question.
+-- Result for each name { owner, until, note, the previous owner if its claim expired, else false }
+-- Atomic: a claim is checked and replaced in one step.
 local A = cmsgpack.unpack(ARGV[1])
 local owner, till, at = A[1], A[2], A[3]
-local AT_ONCE = 1000 -- arguments of one command: Lua's stack is bounded
+local AT_ONCE = 1000 -- most arguments of one command, because Lua's stack is bounded
 local answer = {}
 for from = 4, #A, AT_ONCE do
   local to = math.min(from + AT_ONCE - 1, #A)

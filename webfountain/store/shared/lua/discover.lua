@@ -1,7 +1,8 @@
--- Make links known; and where `put_first` is set, put them on the immediate lanes of their sites.
+-- Make links known. With `put_first`, also put them on the immediate lanes of their sites.
 -- A      { links, at, period, put_first }; a link is { site, key, lane, body, from outside }
--- Result { new, put, 1 where a site is due sooner than before, numbers of the links that were known, from 1... }
--- Atomic, for two processes that find one URL must not both make it known.
+-- Result { number of new URLs, number put on immediate lanes, 1 if a site is due sooner than before else 0, positions
+--        of the known links, from 1... }
+-- Atomic: if two processes find one URL, only one of them makes it known.
 -- Uses   fields counts sites leases places tree pages queues ranks finish
 local links, at, period, put_first = A[1], A[2], A[3], A[4]
 local new, outside, put_count, known = 0, 0, 0, {}
@@ -41,7 +42,7 @@ local function put_immediate(name, key)
   row.imm = row.imm + 1
   touch(name)
   if leased then
-    -- It will stand there when it is released; its owner is to hear of it.
+    -- It enters the lane when it is released; the owner of the site must be informed.
     row.overtaken = true
     call('SADD', HURRY, name)
     return true

@@ -1,10 +1,10 @@
--- End site leases of a lost life: their URL leases return, and the sites are due as they were.
--- A      { site, token, owner, whether nobody else can have had it }...
--- Result how many sites nobody has now
--- Atomic: the old token holds until its leases have returned. The owner stays written down, also where the site is nobody's
--- again or its owner's by an earlier lease: who takes the site next is told that somebody had it to the end of that life
--- and has given it up, and waits out its delay. Where another may have it, too, it is left as it is, and who takes it waits
--- longer.
+-- End site leases of a lost life: their URL leases return, and the sites are due as before.
+-- A      { site, token, owner, whether no other process can have the site }...
+-- Result number of sites that no process has now
+-- Atomic: the old token is valid until the URL leases have returned. The owner stays stored, even if the site has no
+-- owner now, or has the same owner by an earlier lease. So the process that takes the site next learns that the owner
+-- had it to the end of that life and has given it up, and waits for the site's delay. If another process may have the
+-- site too, the row keeps its old era, and the process that takes the site waits longer.
 -- Uses   fields counts sites leases places tree pages queues ranks finish era
 local present, many = era(), 0
 for _, one in ipairs(A) do

@@ -1,8 +1,8 @@
--- Let go of names, each of which nobody may have before a time.
+-- Give up names. No process may claim a name before the time given for it.
 -- KEYS   as claim.lua
 -- A      { owner, at, { name, until }... }
--- Result how many were the owner's
--- Atomic: another may have taken a name since.
+-- Result how many of the names belonged to the owner
+-- Atomic: another process may have taken a name meanwhile.
 local A = cmsgpack.unpack(ARGV[1])
 local owner, at = A[1], A[2]
 local many = 0

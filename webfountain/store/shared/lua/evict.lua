@@ -1,7 +1,7 @@
--- Take pages out of the collection: they are as if never crawled, at the end of their lane.
--- A      { site, token, { key, value as it was, lane, first seen, body, entry of the log or false }... }
--- Result false where the lease is lost, else { evicted, to be read again }
--- Atomic: a page that changed since it was read is told, not overwritten.
+-- Remove pages from the collection: they become never-crawled again, at the end of their lane.
+-- A      { site, token, { key, value as it was read, lane, first seen, body, entry of the log or false }... }
+-- Result false if the site lease is lost, else { evicted, to be read again }
+-- Atomic: a page that changed after it was read is counted in the result, not overwritten.
 -- Uses   fields counts sites leases places tree pages queues log ranks finish
 local name, token = A[1], A[2]
 local row = holds(name, token)

@@ -1,9 +1,9 @@
--- Remove pages of a site for good, or the site itself when none is left.
--- A      { site, whole, { key, value as it was or false, entry of the log or false }... }; `whole`: bar the site, and the
---        pages are some of it; else bar each page
+-- Remove pages of a site permanently, or the site itself when none of its pages is left.
+-- A      { site, whole, { key, value as it was read or false, entry of the log or false }... }; with `whole`, the site
+--        is barred and the pages are some of its pages; otherwise each page is barred
 -- Result { removed, to be read again, whether nothing of the site is left }
--- Atomic for what it removes, so that each page's end is told once; a page that changed since it was read is told. A
--- large site takes several calls, and is barred by the first.
+-- Atomic for the given pages, so the removal of each page is reported once. A page that changed after it was read is
+-- counted in the result. A large site takes several calls, and the first call bars it.
 -- Uses   fields counts sites leases places tree pages queues log ranks finish
 local name, whole = A[1], A[2]
 local row = site_of(name)

@@ -1,8 +1,9 @@
--- Lease URLs of active sites: of each queue those that are due, as `store/rules.py` chooses.
+-- Lease URLs of active sites: the due URLs of each queue, chosen as in `store/lanes.py`.
 -- A      { refills, horizons of the never-crawled queue, horizons of the recrawl queue }; a refill is
---        { site, token, immediate, never-crawled, recrawl, which classes or 0, which horizon or 0 }; a horizon is packed doubles
--- Result for each refill false, or { { key, number, value }... of each of the three queues, { lane, order }... of what is
---        left, whether a leased URL became immediate }
+--        { site, token, immediate, never-crawled, recrawl, its index in each list of horizons, 0 for none (two numbers) };
+--        a horizon is packed doubles
+-- Result for each refill: false, or { { key, number, value }... of each of the three queues, { lane, order }... of the
+--        entries that are left, whether a leased URL became immediate }
 -- Atomic, so that no URL is leased twice and none is lost between queue and lease.
 -- Uses   fields counts sites leases places tree pages queues ranks finish
 
@@ -31,7 +32,7 @@ local function hold(row, chosen)
   return leases
 end
 
--- Up to n places of the lanes from `low` to `high`, lane by lane.
+-- Return up to n places of the lanes from `low` to `high`, lane by lane.
 local function first_of(row, low, high, n)
   local found = {}
   if n > 0 then
@@ -44,7 +45,7 @@ local function first_of(row, low, high, n)
   return found
 end
 
--- For each lane from `low` to `high` that has places calls visit(lane, order of its first).
+-- Call visit(lane, order of its first place) for each lane from `low` to `high` that has places.
 local function each_lane(row, low, high, visit)
   local lane = low
   while lane <= high do
@@ -55,7 +56,7 @@ local function each_lane(row, low, high, visit)
   end
 end
 
--- Up to n places of one lane whose time is not after `horizon`.
+-- Return up to n places of one lane whose time is not after `horizon`.
 local function due_in(row, lane, n, horizon, time_at)
   local found = {}
   walk(row, lane, -INF, function(its_lane, order, key)

@@ -1,7 +1,7 @@
 -- Put rows of an export into a new store.
--- A      rows, each { kind, what it has... }, in the order of the export; the kinds are the functions below
--- Result how many
--- Atomic, though nobody else uses the store: what a site and its pages count is written with them.
+-- A      rows, each { kind, contents... }, in the order of the export; each kind is a function below
+-- Result number of rows
+-- Atomic, although no other process uses the store: sites and pages are written together with their counts.
 -- Uses   fields counts sites leases places tree pages queues log ranks finish
 local kinds = {}
 

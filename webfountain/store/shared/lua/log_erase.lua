@@ -1,7 +1,7 @@
--- Put other words in the place of entries of the change log that are still kept.
+-- Replace entries of the change log that are still kept.
 -- A      { sequence, entry }...
--- Result how many were
--- Atomic, or an entry that was dropped since it was read would come back.
+-- Result number of replaced entries
+-- Atomic: otherwise an entry that was dropped after it was read would come back.
 -- Uses   base
 local replaced = 0
 for _, one in ipairs(A) do

@@ -1,9 +1,10 @@
--- What the shard's change log holds.
+-- Read the shard's change log.
 -- A      { "after", sequence, n } | { "before", time } | { "time", sequence } | { "naming", sequence, n, bytes }
--- Result { number of the entry behind which they lie, whether something of the shard was forgotten, entry... } |
---        the newest entry that is older, or the last that went |
---        the time of that entry, also of the last that went, or false |
---        { how far it looked, { sequence, entry }... }: of the next n those that hold the bytes
+-- Result { number of the entry before the first one returned, whether anything in the shard was forgotten, entry... } |
+--        number of the newest entry older than the time, or of the last dropped entry |
+--        time of that entry (also of the last dropped entry), or false |
+--        { number of the last entry examined, { sequence, entry }... }: those of the next n entries that contain the
+--        bytes
 -- Uses   log
 local dropped, last = log_bounds()
 local what, n = A[1], A[3]

@@ -1,7 +1,7 @@
--- Drop the oldest entries of the shard's change log: those of before a time, and those up to a number.
+-- Drop the oldest entries of the shard's change log: those before a time, and those up to a number.
 -- A      { before, up to, at most }
--- Result { how many went, how many went ever, number of the newest }
--- Atomic with the count of what went, by which a cursor that is too old is known.
+-- Result { number dropped now, number dropped in all, number of the newest entry }
+-- Atomic with the count of dropped entries, which shows whether a cursor is too old.
 -- Uses   fields counts sites leases log ranks finish
 local before, up_to, most = unpack(A)
 local dropped, last = log_bounds()
@@ -15,6 +15,6 @@ while went < most and dropped + went < last do
   went = went + 1
 end
 count('log_dropped', went)
--- A cursor behind the last that went is known by its time.
+-- A cursor after the last dropped entry contains a hash of that entry's time.
 if newest then call('HSET', LIFE, 'trimmed', text(newest)) end
 return finish({ went, dropped + went, last })

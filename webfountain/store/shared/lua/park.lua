@@ -1,7 +1,8 @@
 -- Take sites off their owner's active list.
 -- A      { at, { site, token, due, state }... }
--- Result how many were on it under that lease
--- Atomic: its leases return, its state is kept and it is due again, or another ant would find it half parked.
+-- Result how many of the sites were on the list under the given lease
+-- Atomic: the URL leases return, the state is stored and the site is due again. Otherwise another ant could take a site
+-- that is only partly parked.
 -- Uses   fields counts latest sites leases places tree pages queues ranks finish
 local at, many = A[1], 0
 for i = 2, #A do

@@ -1,6 +1,7 @@
--- What stands in a shard: sites and pages.
--- A      { "sites", name... } | { "after", name, n } | { "page", site, key... } | { "part", site, number } | { "places", site, lane, order, key, n }
--- Result answers of sites or false; values or false; a part or false; { lane, order, key, value, lease or 0 }...
+-- Read sites and pages of a shard.
+-- A      { "sites", name... } | { "after", name, n } | { "page", site, key... } | { "part", site, number } |
+--        { "places", site, lane, order, key, n }
+-- Result answers of sites, or false; values, or false; a part or false; { lane, order, key, value, lease or 0 }...
 -- Uses   fields sites leases places pages answers
 local what, answer = A[1], {}
 if what == 'sites' then

@@ -1,7 +1,8 @@
--- Put pages of a site under other policies; those never crawled go to the lanes of their new classes, to their old turns.
--- A      { site, { key, value as it was, new lane or false, new body }... }
--- Result { how many were, keys that are leased }
--- Atomic: what was leased, taken down or changed since it was read stays as it is.
+-- Put pages of a site under other policies. Never-crawled pages move to the lanes of their new classes and keep their
+-- arrival numbers.
+-- A      { site, { key, value as it was read, new lane or false, new body }... }
+-- Result { number of changed pages, keys of leased pages }
+-- Atomic: a page stays as it is if it was leased, forgotten or changed after it was read.
 -- Uses   fields counts sites leases places tree pages queues ranks finish
 local name, put, leased = A[1], 0, {}
 local row = site_of(name)

@@ -1,7 +1,7 @@
--- Count a site and its pages anew: in its row, and in the counts of the shard, which were emptied before.
+-- Count a site and its pages again, in its row and in the counts of the shard, which were emptied before.
 -- A      { site }
 -- Result 0
--- Atomic: the row and the counts of the shard stay alike.
+-- Atomic: the row and the counts of the shard always agree.
 -- Uses   fields counts sites leases places pages ranks finish
 local row = site_of(A[1])
 if row then

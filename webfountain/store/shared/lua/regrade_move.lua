@@ -1,7 +1,8 @@
--- Move never-crawled URLs to the lanes of their new classes, each to its old turn, and note how far the epoch came.
--- A      { site, token, epoch, done, last lane, last order, { key, value as it was, new lane, new body }... }
--- Result false where the lease is lost, else how many moved
--- Atomic: what was leased, taken down or put first since it was read stays as it is.
+-- Move never-crawled URLs to the lanes of their new classes, and store how far the ranking has been applied. Each URL
+-- keeps its arrival number.
+-- A      { site, token, epoch, done, last lane, last order, { key, value as it was read, new lane, new body }... }
+-- Result false if the site lease is lost, else number of moved URLs
+-- Atomic: a URL stays as it is if it was leased, forgotten or made immediate after it was read.
 -- Uses   fields counts sites leases places tree pages queues ranks finish
 local name, token, epoch, done, lane, order = unpack(A, 1, 6)
 local row = holds(name, token)

@@ -1,7 +1,7 @@
--- The next never-crawled URLs of a site that a ranking has not come to.
+-- Return the next never-crawled URLs of a site to which a ranking was not yet applied.
 -- A      { site, token, epoch, at most }
--- Result false where the lease is lost, 1 where the site is of that epoch, else { { lane, order, key, value }... }
--- One step with `regrade_move`, which looks again at what is moved.
+-- Result false if the site lease is lost, 1 if the site has that epoch already, else { { lane, order, key, value }... }
+-- `regrade_move` checks again what it moves, so the two need not be one step.
 -- Uses   fields counts sites leases places pages ranks finish
 local name, token, epoch, most = unpack(A)
 local row = holds(name, token)

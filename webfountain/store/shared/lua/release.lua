@@ -1,6 +1,6 @@
 -- Give leases back unused.
 -- A      { site, token, key, number }...
--- Result how many were out
+-- Result how many of the leases were open
 -- Atomic: a URL is in its lane or leased, never in both.
 -- Uses   fields counts sites leases places tree pages queues ranks finish
 local returned = 0

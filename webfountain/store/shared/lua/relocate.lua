@@ -1,6 +1,6 @@
--- Let page records follow copies that moved, where they still name the old place.
+-- Update page records whose copies moved, if they still name the old location.
 -- A      { site, key, old copy, new copy }...
--- Result how many did
+-- Result number of updated records
 -- Atomic: a fetch may replace the copy meanwhile.
 -- Uses   fields counts sites leases pages ranks finish
 local followed = 0

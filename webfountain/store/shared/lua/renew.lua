@@ -1,7 +1,7 @@
--- Prolong site leases that nobody took over, also those that ran out.
+-- Extend site leases that no other process has taken over, even expired ones.
 -- A      { until, { site, token }... }
--- Result 1 for each that is held, else 0
--- Atomic: whether it is held and its new deadline are one question.
+-- Result for each site 1 if the lease was extended, else 0
+-- Atomic: a lease is checked and extended in one step.
 -- Uses   fields counts sites leases ranks finish
 local names, sent, answer = {}, {}, {}
 for i = 2, #A do names[i - 1] = A[i][1] end

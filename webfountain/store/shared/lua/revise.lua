@@ -1,9 +1,10 @@
--- Replace values of a site's pages, with their places in its queues and with what they count, or the times of the site, and note how
--- far the pass has come.
--- A      { site, how far the pass had come, how far it has come now, { first seen, due, state, learned, last change } or false,
---        { key, value as it was, new value }... }
--- Result false where another process has gone on since, else the keys whose value is another meanwhile
--- Atomic: what was changed twice would be wrong, so how far the pass has come is written with it.
+-- Replace values of a site's pages, with their places in its queues and their counts, or replace the times of the site.
+-- Store the new position of the pass.
+-- A      { site, position before, position after, { first seen, due, state, learned, last change } or false,
+--        { key, value as it was read, new value }... }
+-- Result false if another process has continued the pass meanwhile, else the keys whose values changed after they were
+--        read
+-- Atomic: a second change would give wrong values, so the position of the pass is written with the first.
 -- Uses   fields counts sites leases places tree pages queues ranks finish
 local name, before, after, times = unpack(A, 1, 4)
 if (fetch(SITES, '\0units') or '') ~= before then return finish(false) end
@@ -29,7 +30,7 @@ if row and times then
   write(SITES, name .. '\0s', times[3])
   write(SITES, name .. '\0l', times[4] ~= '' and times[4])
   row.first, row.due, row.chg = times[1], keep(times[2]), times[5]
-  -- Also where it is somebody's: nobody crawls, so whose it was has ended, whatever its clock said.
+  -- Even if the site has an owner: no process crawls now, so the owner has ended, whatever its clock said.
   schedule(name, row)
 end
 if row then touch(name) end

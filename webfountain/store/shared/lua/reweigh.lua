@@ -1,7 +1,7 @@
--- Move never-crawled URLs to the lanes of their new classes, each to its old turn.
--- A      { site, token, { key, value as it was, new lane, new body }... }
--- Result false where the lease is lost, else how many moved
--- Atomic: what was leased, taken down or put first since it was read stays as it is.
+-- Move never-crawled URLs to the lanes of their new classes. Each URL keeps its arrival number.
+-- A      { site, token, { key, value as it was read, new lane, new body }... }
+-- Result false if the site lease is lost, else number of moved URLs
+-- Atomic: a URL stays as it is if it was leased, forgotten or made immediate after it was read.
 -- Uses   fields counts sites leases places tree pages queues ranks finish
 local name, token = unpack(A, 1, 2)
 local row = holds(name, token)

@@ -1,9 +1,9 @@
--- Sites of a shard in order of name, each with the next of its pages, up to a number of pages and sites together.
--- A      { name of the site that was come to or "", whether its pages go on, lane, order, key, at most }
--- Result { { site, its row (cmsgpack), its state or false, what was learned or false, the numbers of its parts (cmsgpack) or
---        false, { lane, order, key, value }... }... };
---        the site that was come to stands first where its pages go on. Fewer than `at most` in all: that was the rest.
--- Reads only: taken with EVALSHA_RO, which goes on where writing is paused.
+-- Return sites of a shard in order of name, each with its next pages, up to a total number of pages and sites.
+-- A      { name of the last site returned or "", whether it has more pages, lane, order, key, at most }
+-- Result { { site, its row (cmsgpack), its state or false, what was learned or false, the numbers of its parts
+--        (cmsgpack) or false, { lane, order, key, value }... }... }; a site that has more pages comes first, with these
+--        pages. If there are fewer than `at most` in all, they are the last ones.
+-- It only reads, and is called with EVALSHA_RO, which works even while writing is paused.
 -- Uses   fields leases places pages
 local name, goes_on, lane, order, key, most = unpack(A)
 local answer, left = {}, most

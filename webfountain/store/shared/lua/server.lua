@@ -1,7 +1,7 @@
 -- Name the server that has the shard.
 -- A      {}
--- Result its run id, which changes when it starts
--- Reads only.
+-- Result the server's run id, which changes each time it starts
+-- It only reads.
 -- Uses   era
 local _, run_id = server_info()
 return run_id

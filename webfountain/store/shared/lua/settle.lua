@@ -1,11 +1,12 @@
--- End leases with what became of their pages, and keep what was learned of sites.
--- A      { outcomes, learned, parts, at }; an outcome is { site, token, key, number, page, keeps the copy, row counts, entry of
---        the log or false }, a page
---        { state, lane, order, bucket, last_crawled in ms, due or false, copy or false, body }, row counts are
---        { field, increment, ... }; learned is { site, token, bytes }..., a part
---        { site, token, number, bytes or "" }
+-- End leases with the outcomes of their pages, and store what was learned about sites.
+-- A      { outcomes, learned, parts, at }
+--        an outcome is { site, token, key, number, page, keeps the copy, row counts, entry of the log or false }
+--        a page is { state, lane, order, bucket, last_crawled in ms, due or false, copy or false, body }
+--        row counts are { field, increment, ... }; learned is { site, token, bytes }...
+--        a part is { site, token, number, bytes or "" }
 -- Result { applied, lost }
--- Atomic: record, lane, counts and the lease's end belong together, or a crash would count a page twice or strand it.
+-- Atomic: record, lane, counts and the end of the lease change together. Otherwise a crash could count a page twice, or
+-- leave it in no queue.
 -- Uses   fields counts latest sites leases places tree pages queues log ranks finish
 local applied, lost = 0, 0
 
@@ -24,7 +25,7 @@ local function settle(name, token, key, number, page, keeps, counted, entry)
   count_page(row, after, 1)
   enqueue(name, row, after, key)
   for i = 1, #counted, 2 do
-    -- The sum as any process would make it of the same doubles; HINCRBYFLOAT has more digits.
+    -- Added as doubles, as every process would add them; HINCRBYFLOAT computes with more digits.
     write(ROWS, counted[i], tonumber(fetch(ROWS, counted[i]) or 0) + counted[i + 1])
   end
   note(entry)
@@ -54,7 +55,7 @@ for _, one in ipairs(A[2]) do
 end
 for _, one in ipairs(A[3]) do
   if holds(one[1], one[2]) then
-    -- Which there are is kept beside them: a site that goes takes them along.
+    -- The numbers of the parts are stored too, so that the parts can be deleted with their site.
     local all = one[1] .. '\0n'
     local kept = fetch(SITES, all)
     local numbers = kept and cmsgpack.unpack(kept) or {}

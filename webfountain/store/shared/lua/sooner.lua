@@ -1,8 +1,9 @@
--- Let claims end sooner after a run whose clock was ahead: those of ended processes at once, open times by as much.
+-- Shorten claims after a run whose clock was ahead: claims of ended processes end now, the open times of addresses end
+-- earlier by the same difference.
 -- KEYS   one hash: name -> owner, until, note
--- A      { at, seconds ahead, the latest end of a claim that a right clock made }
--- Result how many
--- Atomic: another may claim a name meanwhile.
+-- A      { at, seconds ahead, the latest end of a claim made by a correct clock }
+-- Result number of shortened claims
+-- Atomic: another process may claim a name meanwhile.
 local A = cmsgpack.unpack(ARGV[1])
 local at, ahead, latest = tonumber(A[1]), tonumber(A[2]), tonumber(A[3])
 local all, sent = redis.call('HGETALL', KEYS[1]), 0

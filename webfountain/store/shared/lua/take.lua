@@ -1,8 +1,9 @@
--- Take entries of a list, a set or a sorted set that anybody fills; each goes to one process, which says when it is done.
--- KEYS   the list; a sorted set beside it: entry that was taken -> until when
+-- Take entries of a list, a set or a sorted set that any client fills. Each entry goes to one process, which reports
+-- when it is done.
+-- KEYS   the list; a sorted set beside it: taken entry -> the time until which its process has it
 -- ARGV   "list" | "set" | "zset", at most, until, at
--- Result { name, entry }...: first those that were taken and not done in time, then new ones
--- Atomic: an entry is in the list or taken, so that a process that dies between loses none.
+-- Result { name, entry }...: first the entries that were taken and not done in time, then new ones
+-- Atomic: an entry is always in the list or taken, so it is not lost if a process dies.
 local form, most, till, at = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
 local answer = {}
 for _, name in ipairs(redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', at, 'LIMIT', 0, most)) do

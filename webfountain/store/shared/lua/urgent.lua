@@ -1,4 +1,4 @@
--- The owner's active sites of this shard with immediate URLs to be leased, or overtaken in its hand.
+-- Return the owner's active sites of this shard with immediate URLs: waiting for a lease, or overtaken in its hand.
 -- A      { owner }
 -- Result an answer for each site (`site_answer`)
 -- Uses   fields sites leases places answers

@@ -1,4 +1,4 @@
--- Answers that several steps give.
+-- Answers that are used by several steps.
 
 local function site_answer(name, row)
   local known = call('HMGET', SITES, name .. '\0s', name .. '\0l')

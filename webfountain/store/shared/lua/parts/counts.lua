@@ -1,12 +1,12 @@
--- Counts of a shard: what a step adds to them is written once.
+-- Counts of a shard. What a step adds to a count is written once.
 
-local added, given = {}, {} -- name -> what is to be added; name -> the last number given
+local added, given = {}, {} -- name -> number to add; name -> the last number given
 
 local function count(name, many)
   added[name] = (added[name] or 0) + many
 end
 
--- A number that was not given before, `least` or more.
+-- Return a number that was not given before, `least` or more.
 local function next_number(name, least)
   local number = (given[name] or tonumber(call('HGET', COUNTS, name) or 0)) + 1
   if least and number < least then number = least end
@@ -14,13 +14,13 @@ local function next_number(name, least)
   return number
 end
 
--- Let the last number given be this one, if it is a smaller one.
+-- Raise the last number given to this one, if it is smaller.
 local function give_at_least(name, number)
   local last = given[name] or tonumber(call('HGET', COUNTS, name) or 0)
   if last < number then given[name] = number end
 end
 
--- A number that is never given twice: not the next one alone, for a server that went back in time gives that again.
+-- Return a number that is never given twice. The next number is not enough: a server that was set back gives it again.
 local function unique_number(name)
   if given[name] then return next_number(name) end
   local clock = call('TIME')
@@ -30,7 +30,7 @@ end
 local sums = { [BUCKETS] = {}, [COPIES] = {} }
 local LARGE = 2 ^ 52
 
--- As `count`, in another hash, of numbers whose sum may be too large for a double.
+-- Do the same as `count` in another hash, for numbers whose sum may be too large for a double.
 local function add(hash, name, many)
   local sum = (sums[hash][name] or 0) + many
   if sum > LARGE then

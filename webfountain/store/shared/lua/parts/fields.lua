@@ -1,11 +1,11 @@
--- Fields of hashes. Each is read once and written once: `finish` writes all of a hash with one command. What a step wrote is
--- known here and nowhere else until then; a step that fails has written nothing.
+-- Fields of hashes. Each field is read once and written once: `finish` writes all fields of a hash with one command.
+-- Until then, what a step wrote is only in these tables, so a step that fails has written nothing.
 
 local known, written = {}, {}
 
-local AT_ONCE = 1000 -- arguments of one command: Lua's stack is bounded
+local AT_ONCE = 1000 -- most arguments of one command, because Lua's stack is bounded
 
--- The value of a field; false for none.
+-- Return the value of a field, false if there is none.
 local function fetch(hash, name)
   local of = known[hash]
   if not of then
@@ -20,7 +20,7 @@ local function fetch(hash, name)
   return value
 end
 
--- Read at once what will be fetched.
+-- Read many fields with one command, before they are fetched one by one.
 local function fetch_all(hash, names)
   if #names < 2 then return end
   local of = known[hash] or {}
@@ -33,7 +33,7 @@ local function fetch_all(hash, names)
   end
 end
 
--- Let a field have a value, or with false none.
+-- Set the value of a field; false deletes the field.
 local function write(hash, name, value)
   if not known[hash] then known[hash] = {} end
   if not written[hash] then written[hash] = {} end

@@ -1,6 +1,6 @@
 -- The end of a step.
 
--- Write what changed; the last call of every step that changes something, also where it only counted.
+-- Write all changes. Every step that changes something, even if only a count, ends with this call.
 local function finish(answer)
   for row in pairs(ended) do without_ended(row) end
   for name in pairs(changed) do

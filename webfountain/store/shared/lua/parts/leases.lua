@@ -1,8 +1,8 @@
--- URL leases: they stand in their site's row (`held`).
+-- URL leases. They are stored in the row of their site (`held`).
 
-local ended = {} -- row -> keys whose leases end with this step: `finish` takes them out of the row at once
+local ended = {} -- row -> keys whose leases end in this step; `finish` removes them from the row together
 
--- Calls visit(number, key) for each lease of a site, until it returns true.
+-- Call visit(number, key) for each lease of a site, until it returns true.
 local function each_lease(row, visit)
   local held, over = row.held or '', ended[row] or {}
   for at = 1, #held, row.w + 8 do
@@ -11,11 +11,11 @@ local function each_lease(row, visit)
   end
 end
 
-local MANY = 4096 -- bytes of leases that are looked through for each page; of more there is an index
+local MANY = 4096 -- most bytes of leases that are searched for each page; more bytes get an index
 
-local indices = {} -- leases of a row -> page key -> where it stands
+local indices = {} -- leases of a row -> page key -> position
 
--- Where a page's lease stands in the row; nil for none.
+-- Return the position of a page's lease in the row, nil if there is none.
 local function lease_at(row, key)
   local held, at = row.held, 0
   if not held or #key ~= row.w or ended[row] and ended[row][key] then return nil end
@@ -37,7 +37,7 @@ local function lease_number(row, key)
   return at and (get('>d', row.held, at))
 end
 
--- Of a page with a lease.
+-- End the lease of a page, which must have one.
 local function end_lease(row, key)
   if not ended[row] then ended[row] = {} end
   ended[row][key] = true

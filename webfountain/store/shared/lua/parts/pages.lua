@@ -1,7 +1,9 @@
 -- A value is  state | 8 due | 16 copy (1 byte), lane (2), order (8), [never crawled: first seen (8)],
--- [crawled: bucket (1), last_crawled in ms (8)], [due (8)], [copy: file (4), offset (8), length (4), repository (2)], body (msgpack, of no interest here).
--- All numbers are big-endian, times are doubles. Lane and order are the page's place in the site's queues, also while
--- it is leased: then it stands in its site's row, which says lane LEASED for it, and returns to its place.
+-- [crawled: bucket (1), last_crawled in ms (8)], [due (8)], [copy: file (4), offset (8), length (4), repository (2)],
+-- body (msgpack, which scripts do not read).
+-- All numbers are big-endian, times are doubles. Lane and order are the page's place in the site's queues, and stay in
+-- the value while the page is leased. Then the page is in the row of its site instead (in lane LEASED), and returns to
+-- its place.
 -- A place is lane (2), order (8), page key. A node holds places in order; an inner node also each child's number (4).
 
 local function field(row, key)
@@ -57,7 +59,7 @@ local function count_copy(copy, many)
   add(COPIES, repository .. ':' .. file, many)
 end
 
--- Take a page into the counts of its site and shard (many 1), or out of them (-1).
+-- Add a page to the counts of its site and shard (`many` 1), or remove it from them (-1).
 local function count_page(row, one, many)
   row.n[one.state + 1] = row.n[one.state + 1] + many
   count('state' .. one.state, many)

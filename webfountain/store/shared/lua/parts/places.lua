@@ -1,5 +1,6 @@
--- The tree of places, read. A place is lane (2), order (8), page key. A node holds places in order; an inner node also each
--- child's number (4). Comparisons are of numbers, for Lua compares strings by the server's locale.
+-- The tree of places: reading it. A place is lane (2), order (8), page key. A node holds places in order; an inner node
+-- also holds the number (4) of each child. Bytes are compared as numbers, because Lua compares strings by the server's
+-- locale.
 
 local function name_of(row, number)
   return put('>I4I4', row.id, number)
@@ -17,7 +18,8 @@ local function is_before(a, b)
   return false
 end
 
--- How many items of a node, each `width` wide, stand at or before a place; an empty key stands after all of its order.
+-- Return how many items of a node, each `width` wide, are at or before a place. An empty key is after all keys of its
+-- order.
 local function rank(node, width, lane, order, key)
   local low, high = 0, #node / width
   while low < high do
@@ -33,8 +35,8 @@ local function rank(node, width, lane, order, key)
   return low
 end
 
--- Calls visit(lane, order, key) for the places after (lane, order) or after that page there, until it returns true;
--- what is leased comes last.
+-- Call visit(lane, order, key) for each place after (lane, order, `after`), until it returns true. Without `after`, all
+-- places of that lane and order are skipped. Leased pages come last.
 local function walk(row, lane, order, visit, after)
   after = after or ''
   local function under(number, height)
@@ -60,7 +62,7 @@ local function walk(row, lane, order, visit, after)
   end
 end
 
--- The first place of a lane, or of the first lane after it.
+-- Return the first place of a lane, or of the next lane that has places.
 local function first_from(row, lane)
   local found
   walk(row, lane, -INF, function(its_lane, its_order, key)

@@ -13,7 +13,8 @@ local function dequeue(row, one, key)
   if one.lane == IMMEDIATE then count('immediate', -1) end
 end
 
--- Let a never-crawled URL stand in the lane of its new class, if it stands as it did when `value` was read; 1 then.
+-- Move a never-crawled URL to the lane of its new class, if it has not changed since `value` was read. Return 1 if it
+-- moved.
 local function move_class(name, row, key, value, lane, body)
   if fetch(PAGES, field(row, key)) ~= value or lease_number(row, key) then return 0 end
   local one = header(value)
@@ -29,7 +30,7 @@ local function give_back(name, row, key)
   enqueue(name, row, header(fetch(PAGES, field(row, key))), key)
 end
 
--- Return what is leased of a site to its places; how many URLs.
+-- Return the leased URLs of a site to their places. Return how many there were.
 local function return_leases(name, row)
   local keys = {}
   each_lease(row, function(_, key) keys[#keys + 1] = key end)

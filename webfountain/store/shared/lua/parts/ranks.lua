@@ -1,6 +1,6 @@
--- The orders of the sites of a shard. RANKS has a member for each site and order: a letter, eight bytes that sort as the
--- order does (`store/site_orders.py`), the name. A row keeps in `rk` what its members were made of, and in `chg` when the
--- change log had its newest entry.
+-- The orders of the sites of a shard. RANKS has a member for each site and order: a letter, eight bytes that sort in
+-- that order (`store/site_orders.py`), the name. In a row, `rk` contains the values from which its members were made,
+-- and `chg` the time of the site's newest entry in the change log.
 
 local MOST = 2 ^ 53
 
@@ -17,7 +17,7 @@ local function rank_members(name, values)
   }
 end
 
--- Let a site stand where its row says.
+-- Put a site at the positions that its row defines.
 local function list_site(name, row)
   local now, before = rank_values(row), row.rk
   local old, gone, sent = before and rank_members(name, before), {}, {}
@@ -39,7 +39,7 @@ local function unlist_site(name, row)
   if row.rk then call('ZREM', RANKS, unpack(rank_members(name, row.rk))) end
 end
 
--- An entry of the change log of a site.
+-- Note the time of an entry in the change log for its site.
 local function note_change(row, entry)
   if entry then row.chg = math.max(row.chg or 0, (get('>d', entry, 1))) end
 end

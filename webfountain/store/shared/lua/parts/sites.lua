@@ -1,8 +1,9 @@
--- Sites. A row: id, first (seen), due, n (pages by state, from 1), imm (pages in the immediate lane, leased ones too), epoch,
--- reg (epoch, lane and order that a regrade has come to), root, h (height) and last (node number) of the tree, w (bytes
--- of a page key), chg and rk (`ranks.lua`); while it is somebody's: owner, token, fresh, hurried, overtaken, held (its leases, in order: of
--- each its number (8) and the page key). After a lost life: era, the present one (`era.lua`) if it was taken
--- or given up in it; had, who had it to the end of the lost one.
+-- Sites. A row: id, first (seen), due, n (pages by state, from 1), imm (pages in the immediate lane, with leased ones),
+-- epoch, reg (epoch, lane and order that a regrade has reached), root, h (height) and last (node number) of the tree,
+-- w (bytes of a page key), chg and rk (`ranks.lua`). While the site has an owner: owner, token, fresh, hurried,
+-- overtaken, held (its URL leases, in order: for each its number (8) and the page key). After a lost life: era, the
+-- current era (`era.lua`) if the site was taken or given up in it; had, the owner of the site at the end of the lost
+-- life.
 
 local rows, changed = {}, {}
 
@@ -20,7 +21,7 @@ local function touch(name)
   changed[name] = true
 end
 
--- While it is somebody's its deadline stands in DUE alone, so that a heartbeat writes no row.
+-- While a site has an owner, its deadline is only in DUE, so that a heartbeat writes no row.
 local function available(name, row)
   if row.owner then return tonumber(call('ZSCORE', DUE, name)) end
   return time_of(row.due)
@@ -36,7 +37,7 @@ local function take_width(row, key)
   if row.w ~= #key then error('a page key of ' .. #key .. ' bytes on a site of ' .. row.w) end
 end
 
-local sooner = 0 -- 1 where a step let a site be due earlier than before
+local sooner = 0 -- 1 if the step made a site due sooner than before
 
 local function due_sooner(name, row, due)
   if not row.owner and due < time_of(row.due) then
@@ -61,7 +62,7 @@ local function new_site(name, first, due)
   return row
 end
 
--- Whether a site lease is the site's last; each that is not is counted.
+-- Return the row if a site lease is the site's latest. A lost lease is counted, and the result is false.
 local function holds(name, token)
   local row = site_of(name)
   if row and row.owner and row.token == token then return row end

@@ -1,4 +1,4 @@
--- The tree of places, changed.
+-- The tree of places: changing it.
 
 local function write_node(name, node)
   write(NODES, name, node ~= '' and node)
@@ -10,8 +10,8 @@ local function new_node(row, node)
   return row.last
 end
 
--- From the root to the leaf where a place belongs: names of the nodes, and in each inner one the item taken, -1 where
--- the place is below that of the first.
+-- Return the path from the root to the leaf where a place belongs: the names of the nodes, and for each inner node the
+-- item taken, -1 if the place is before that of the first item.
 local function descend(row, lane, order, key)
   local path, taken, width = {}, {}, row.w + 14
   local number = row.root
@@ -30,7 +30,8 @@ local function insert(row, lane, order, key)
   local place = put('>I2d', lane, order) .. key
   local path, taken = descend(row, lane, order, key)
   for level, its_item in ipairs(taken) do
-    -- A child's number in its parent stands by a place that is not after the child's first, or a split would disorder it.
+    -- In a parent, the place beside a child's number is never after the child's first place, or splits would break the
+    -- order.
     if its_item < 0 then write_node(path[level], place .. sub(read_node(path[level]), row.w + 11)) end
   end
   local item, width = place, row.w + 10
@@ -44,7 +45,7 @@ local function insert(row, lane, order, key)
       write_node(name, node)
       return
     end
-    -- Arrivals come at the end of their lane: splitting there leaves full nodes behind.
+    -- New URLs come at the end of their lane. Splitting there leaves full nodes behind.
     local left = at + 1
     if left < NODE_SIZE * 3 / 4 then left = floor(size / 2) elseif left == size then left = size - 1 end
     write_node(name, sub(node, 1, left * width))
@@ -55,7 +56,7 @@ local function insert(row, lane, order, key)
     key = sub(first, 11)
     width = row.w + 14
   end
-  -- The root was split.
+  -- The root was split, so the tree gets a new root.
   row.root = new_node(row, put('>I2d', 0, -INF) .. string.rep('\0', row.w) .. put('>I4', row.root) .. item)
   row.h = row.h + 1
 end
