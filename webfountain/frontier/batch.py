@@ -284,7 +284,9 @@ class BatchResult:
     top: float = inf
     """Upper bound on the urgency, s, of all other pages; inf if unknown."""
     level: float = 0.0
-    """Urgency of the n-th most urgent other page, s, where n is the number of missing pages; 0 if there are fewer."""
+    """Urgency, s, of the n-th most urgent other page, where n is the number of missing pages; 0 if there are fewer
+    pages.
+    """
 
 
 def remembered(record: SiteRecord) -> SiteState:

@@ -58,8 +58,8 @@ _IDLE_CHECK_EVERY_S: Final = 2.0
 
 
 class WorkExchange:
-    """The exchange of batches with the worker. `is_reviewing` is True if an earlier policy file than that of `judge`
-    judged some pages.
+    """The exchange of batches with the worker. `is_reviewing` is True if some pages have not been judged by the policy
+    file of `judge` yet.
     """
 
     def __init__(

@@ -54,7 +54,7 @@ class Order:
 
 
 class Orders:
-    """The orders of one process. For each point it lists, in order, the methods of those that define that point."""
+    """The orders of one process. For each point it lists, in order, the methods of the orders that define the point."""
 
     def __init__(self, orders: Sequence[Order]) -> None:
         self.add = [(order, order.add) for order in orders if type(order).add is not Order.add]

@@ -68,7 +68,7 @@ class HeartbeatResult(NamedTuple):
     lost_claims: list[str]
     """Claims on addresses and guests that other ants now hold."""
     colony: Colony
-    """The sum over all living ants, including this one."""
+    """The sum of the notes of all living ants, including this one."""
     is_controller: bool
     controller: ControllerState | None
     """The state that the controller stored, if another ant is the controller."""

@@ -14,9 +14,9 @@ the store limit the rate.
    of its own. It leases and settles under the holder's token, so if another ant takes the site over, both holder and
    borrower are fenced. The borrower never renews or parks the site, learns nothing about it, and fetches neither
    robots.txt nor sitemaps. Its term ends with the loan at the latest; then its transfers are cut.
-3. When nothing is due there or the loan is gone, the borrower waits until none of its fetches is in flight, and gives
-   the slots back (`SlotReturn`). The holder waits for that letter, or until the last end of the loan that it claimed.
-   Until then it does not use these slots, does not park the site and keeps its address.
+3. When nothing is due at the site or the loan is gone, the borrower waits until none of its fetches is in flight, and
+   gives the slots back (`SlotReturn`). The holder waits until it has that letter, or until the end of the loan as last
+   claimed. Until then it does not use these slots, does not park the site and keeps its address.
 4. If a borrower dies or does not answer, the holder waits until the loan ends. Then it parks the site as soon as
    nothing is in flight, which returns the URLs that the borrower had leased. A dead holder renews nothing, so the
    borrower stops before the lease ends.
@@ -93,7 +93,7 @@ class LoanClaims:
         self._owner = owner
 
     def prolong(self, loans: Sequence[Loan], sites: set[str], *, until: float, at: float) -> list[Loan]:
-        """Claim the loans of `sites` (those that this ant still holds) for borrowers that are alive. Return the loans
+        """Claim the loans of `sites`, the sites that this ant still holds, if the borrower is alive. Return the loans
         that are over.
         """
         if not loans:

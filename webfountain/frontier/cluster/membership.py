@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 __all__ = ["LoneAnt", "Membership", "Others", "join_ants", "most_sites", "surplus"]
 
 _SOON: Final = 0.1
-"""Share of a heartbeat after which an ant that became idle reports it."""
+"""An ant that became idle reports this after this share of a heartbeat."""
 UNEVEN: Final = 0.25
-"""Share of the mean by which an ant may have more or fewer sites, plus a site or two."""
+"""An ant may have more or fewer sites than the mean by this share of the mean, plus a site or two."""
 FEW: Final = 2
 
 

@@ -1,7 +1,8 @@
 """Compute policy, trust and depth of known pages again by an edited policy file, site after site.
 
-Place in the walk: in the worker thread, as a part of the review (`policy_review`), which reads the pages. A leased
-page is skipped and computed again after it has landed. `policy.lineage` does the computation; this module applies it.
+Place in the walk: this pass runs in the worker thread, as a part of the review (`policy_review`), which reads the
+pages. A leased page is skipped and computed again after it has landed. `policy.lineage` does the computation; this
+module applies it.
 """
 
 from __future__ import annotations

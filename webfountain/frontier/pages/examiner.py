@@ -1,7 +1,7 @@
 """The examiner: what a fetch means for its page, as outcome, new record, links and text.
 
 Place in the walk: body -> digest -> text, shingles -> verdict -> history and bucket byte; the policy judges the links.
-It writes nothing and reads only the text of the old copy, so it may run in any thread.
+The examiner writes nothing and reads only the text of the old copy, so it may run in any thread.
 """
 
 from __future__ import annotations

@@ -95,7 +95,7 @@ class Replacement(Stage):
         self._candidates: list[_Candidate] = []  # the least important last
         self._summoned: set[bytes] = set()
         self._demand, self._demanded = 0, 0  # number of new pages that wait for evictions, and their worst class
-        self._gone = CLASSES + 1  # the best class of which a page was evicted since the last sweep
+        self._gone = CLASSES + 1  # the best class that lost a page to an eviction since the last sweep
         self._held: dict[str, SiteLease] = {}
         self._out: dict[str, set[int]] = {}
         self.counts: Counter[str] = Counter()

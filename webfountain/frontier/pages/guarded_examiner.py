@@ -1,7 +1,7 @@
 """The examiner with its guards: a hostile body costs one page, and delays only its own site.
 
-Place in the walk: between the landing of a fetch and its visit. Bodies that may take long are read in a child process
-(`sandbox.reader`), in turns. Pages on which processes died are examined alone (`sandbox.crash_guard`).
+Place in the walk: the guards act between the landing of a fetch and its visit. Bodies that may take long are read in a
+child process (`sandbox.reader`), in turns. Pages on which processes died are examined alone (`sandbox.crash_guard`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Judge the links of a page: which ones its policy admits, and how important they promise to be.
 
-Place in the walk: the last step of the `examiner` for a body. The worker discovers the admitted links.
+Place in the walk: judging the links is the last step of the `examiner` for a body. The worker discovers the admitted
+links.
 """
 
 from __future__ import annotations
@@ -100,8 +101,9 @@ class LinkJudge:
 
 
 def _accepted(verdicts: Sequence[Verdict]) -> int:
-    """Return how many links are accepted. On nearly all pages all links have one verdict, so they are counted without
-    a loop."""
+    """Return how many links are accepted. On nearly all pages all links have the same verdict, so no loop is needed to
+    count them.
+    """
     if verdicts and verdicts.count(verdicts[0]) == len(verdicts):
         return len(verdicts) if verdicts[0].reason is None else 0
     return sum(verdict.reason is None for verdict in verdicts)

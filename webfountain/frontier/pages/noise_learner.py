@@ -1,8 +1,9 @@
 """Learn which places of pages are noise, from the visits of a page and of its site.
 
-Place in the walk: at the comparison of a new body with the old copy (`page_comparison`), for policies with
-`change.learn`. The places of a page are stored with its record, so a kill loses nothing. The places of a site are in
-memory, for the `MAX_SITES` sites that were visited last. They are learned again from the records of the site's pages.
+Place in the walk: the learner works when a new body is compared with the old copy (`page_comparison`), for policies
+with `change.learn`. The places of a page are stored with its record, so a kill loses nothing. The places of a site are
+in memory, for the `MAX_SITES` sites that were visited last. They are learned again from the records of the site's
+pages.
 
 Two visits a few seconds apart are the best evidence. If a place is undecided on the whole site, the learner orders such
 an extra visit: it sets the due time in the record. At most `EXTRA_SHARE` of the visits are extra ones.
@@ -41,7 +42,7 @@ REST_OF_SITE: Final = 10
 
 class NoiseReport(NamedTuple):
     """The places of a page after a visit, the places that are noise on the page or on its site, and the time of an
-    extra visit (None: no extra visit).
+    extra visit (None: there is none).
     """
 
     places: list[NoisyPlace]
@@ -128,7 +129,7 @@ class NoiseLearner:
 
 
 def _update(known: dict[int, NoisyPlace], seen: NoisyPlace, *, is_close: bool) -> None:
-    """Update the places of a site with a place of one of its pages after a visit."""
+    """Update the places of a site after a visit, with a place of one of its pages."""
     before = known.get(seen.place)
     if is_close and (before is not None or len(known) < MAX_PLACES_OF_SITE):
         tried, confirmed = seen.tried, seen.confirmed

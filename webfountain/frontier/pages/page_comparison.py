@@ -1,10 +1,10 @@
 """Compare a new body of a page with its old copy, by the rules of its policy.
 
-Place in the walk: in the examiner, after the body is read. Without rules the whole visible text is compared. With rules
-(`policy.counting`) only the lines that count are compared. The current rules select these lines in both copies, so a
-page does not count as changed because its rules were edited. The record keeps a digest of what counts, with the rules'
-stamp. If the stamp has changed and the old copy cannot be read, a new digest is stored and the page does not count as
-changed.
+Place in the walk: the examiner makes this comparison after it has read the body. Without rules the whole visible text
+is compared. With rules (`policy.counting`) only the lines that count are compared. The current rules select these lines
+in both copies, so a page does not count as changed because its rules were edited. The record keeps a digest of what
+counts, with the rules' stamp. If the stamp has changed and the old copy cannot be read, a new digest is stored and the
+page does not count as changed.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class PageComparison:
     def compare(
         self, record: PageRecord, fetched: FetchResult, digest: str, document: Document, rules: CountingRules
     ) -> ComparisonResult:
-        """Compare the copy of a page with a new body, whose digest differs."""
+        """Compare the copy of a page with a new body that has another digest."""
         self._learner.count_visit(fetched.fetch.site)
         old = functools.cache(lambda: self._copy(record, rules))
         if not rules.by_lines:

@@ -1,10 +1,10 @@
 """Review the known pages after an edit of the policy file.
 
-From the edit on, pages that it refuses are not requested, because every page is judged when it is leased. But a held
-page is leased only when it is due, perhaps in months, and consumers must learn of the edit earlier. So the review
-reads the crawled pages of one site after the other, a bounded number with each batch, and judges them again. Pages
-that are now refused are made due at once. They are leased with the next refill of their site and end as refused
-without a request, with a tombstone in the change log.
+After the edit, pages that the policy file refuses are not requested, because every page is judged when it is leased.
+But a held page is leased only when it is due, perhaps in months, and consumers must learn of the edit earlier. So the
+review reads the crawled pages of one site after the other, a bounded number with each batch, and judges them again.
+Pages that are now refused are made due at once. They are leased with the next refill of their site. They end as refused
+without a request, and the change log gets a tombstone.
 
 An edit of what spreads along links (seeds, trust, dampening, rules and similar) reaches known pages in the same pass.
 Each page gets the policy and trust that its seed, or the page that led to it, gives it now (`derivation`).
@@ -74,7 +74,7 @@ class _SwitchedPage(msgspec.Struct, frozen=True, array_like=True):
 
 
 class _DiscoveredCounts(msgspec.Struct):
-    """Counts of the pages discovered through one page: how many were fetched, and how many were switched to each
+    """Counts of the pages discovered through one page: how many were fetched, and how many were switched to which
     policy.
     """
 
@@ -83,10 +83,10 @@ class _DiscoveredCounts(msgspec.Struct):
 
 
 class _Progress(msgspec.Struct, frozen=True, array_like=True):
-    """The state of a review. `law` is a digest of the policy file that is applied, `after` is the last site that was
+    """The state of a review. `law` is a digest of the policy file that is applied. `after` is the last site that was
     completed.
 
-    `switched` are the pages handled in this round through the sites, `waiting` those for the next round.
+    `switched` are the pages handled in this round through the sites. `waiting` are the pages for the next round.
     """
 
     law: bytes
@@ -244,7 +244,7 @@ class Review:
     def step(self, at: float, schedule: Schedule | None = None) -> dict[str, int]:
         """Review the next pages. Return, by site, how many pages were made due, either to end or to be visited earlier.
 
-        `schedule` says when pages are due; without one, their visits stay as they are.
+        `schedule` says when pages are due. If it is None, the times of their visits do not change.
         """
         due: dict[str, int] = {}
         before, left = self._progress, self._pages

@@ -1,7 +1,8 @@
 """Switch a page to another policy, because of facts about it or a request from outside.
 
-Place in the walk: after a body is read (`examiner`), and when pages discovered through a page are counted
-(`policy_review`). The facts are the language, the similarity to a topic, and the share of duplicates on the site.
+Place in the walk: a page is switched after its body is read (`examiner`), or when the pages discovered through it are
+counted (`policy_review`). The facts are the language, the similarity to a topic, and the share of duplicates on the
+site.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 Reading a body takes from a millisecond to two seconds, depending on its site. In a single queue, a few sites with slow
 pages would delay all others. So bodies wait by site, and the site with the least recent reading time is next. Sites
 that take much longer than others share at most one thread, so that the other threads are left for the rest. If all
-sites are similar, nothing is delayed. Place in the walk: between the landing of a body and the thread that reads it
-(`sandbox.FencedReader.run`). This module reads no bodies itself. It is used in the loop thread only.
+sites are similar, nothing is delayed. Place in the walk: a body waits here between its landing and the thread that
+reads it (`sandbox.FencedReader.run`). This module reads no bodies itself. It is used in the loop thread only.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["ReaderTurns"]
 SLOW_S: Final = 0.25
 """A site whose bodies take less than this on average, s, is never slow."""
 SLOW_FACTOR: Final = 4.0
-"""A site is slow if its reading time is this many times that of the fastest site."""
+"""A site is slow if its reading time is at least this many times the reading time of the fastest site."""
 _FORGET_S: Final = 60.0
 """Half-life of reading time, seconds. A site without reading in this time is not used for comparison."""
 _SITES: Final = 4096
@@ -34,8 +34,8 @@ _SITES: Final = 4096
 
 @dataclass(slots=True)
 class _ReadingTime:
-    """Reading times of a site: the weighted mean of its bodies (the last counts most), and the decaying sum as of
-    `at`.
+    """Reading times of a site: the weighted mean over its bodies, in which the last counts most, and the decaying sum
+    at the time `at`.
     """
 
     mean_s: float

@@ -1,10 +1,10 @@
 """Policy review in the store worker: known pages follow an edited policy file, a switched page or a slower schedule.
 
-Place in the walk: a stage of the store worker; `policy_review` decides. A page stays in the lane of its bucket if the
-lane comes due within the bounds of the page's policy; otherwise it has an explicit time (`within_policy`). This is
-decided at its visit, by the schedule at that time. A later plan or a higher price may make the lane slower than the
-longest interval of the policy, and the page would be late once. So the pages are read again whenever the schedule
-became slower (`SlowerSchedule`).
+Place in the walk: this stage of the store worker applies what `policy_review` decides. A page stays in the lane of its
+bucket if the lane comes due within the bounds of the page's policy; otherwise it has an explicit time
+(`within_policy`). This is decided at its visit, by the schedule at that time. A later plan or a higher price may make
+the lane slower than the longest interval of the policy. Then the page would be late once. So the pages are read again
+whenever the schedule became slower (`SlowerSchedule`).
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class ReviewStage(Stage):
     def before_activate(self, batch: Batch, result: BatchResult) -> None:
         """Judge the next pages by the current policy file. Refused pages become due, so that they end."""
         review = self._review
-        # One ant reads the pages for all: the controller, whose plan the others follow.
+        # The controller, whose plan the other ants follow, reads the pages for all ants.
         if batch.rules and self._judge.bounds_by_policy() and self._slower.follow(batch.schedule):
             review.place_anew()
         if review.is_done:
@@ -97,7 +97,7 @@ class SlowerSchedule:
         self._fastest = 0.0
 
     def follow(self, schedule: Schedule | None) -> bool:
-        """Follow a schedule from now on. Return whether pages must be read again because of it.
+        """Follow a schedule from now on. Return whether pages must be read again because it is slower.
 
         The first schedule counts as slower, because the schedule by which an earlier process decided is unknown.
         """

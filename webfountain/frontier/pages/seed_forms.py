@@ -1,8 +1,8 @@
 """Redirects of seeds: store the site that replaced the seed's site, and log it.
 
-Place in the walk: in the store worker, before the page that redirected is settled, so that a kill loses no redirect.
-The examiner finds such sites (`Visit.form`), the judge accepts them, and the store keeps them for the next start and
-for other ants.
+Place in the walk: the store worker stores the redirects before it settles the page that redirected, so that a kill
+loses no redirect. The examiner finds such sites (`Visit.form`), the judge accepts them, and the store keeps them for
+the next start and for other ants.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["SeedForms", "SharedSeedForms"]
 logger = logging.getLogger(__name__)
 
 MAX_LINES: Final = 20
-"""Largest number of log lines about seeds that redirect, because a seeds file may have thousands. All are counted."""
+"""At most this many redirects of seeds are logged, because a seeds file may have thousands. All are counted."""
 
 
 class SeedForms(Stage):

@@ -1,8 +1,8 @@
 """Read fetched sitemaps: links to discover, pages to check again, and further sitemaps to fetch.
 
-Place in the walk: in the store worker, after the pages of a batch are settled. URLs in a sitemap are judged as links
-are, and count as one hop from the seeds. A lastmod is used only for pages of the site that named the sitemap. It is
-ignored if it is in the future, because such a page would be due for ever. `formats.sitemap` parses the file.
+Place in the walk: the store worker reads sitemaps after the pages of a batch are settled. URLs in a sitemap are judged
+as links are, and count as one hop from the seeds. A lastmod is used only for pages of the site that named the sitemap.
+It is ignored if it is in the future, because such a page would be due for ever. `formats.sitemap` parses the file.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["SITEMAP_DEPTH", "SitemapContent", "SitemapParser", "SitemapStage", "every_later"]
 
 SITEMAP_DEPTH: Final = 1
-"""Depth of a URL in a sitemap, in hops from a seed: the same as that of a seed's links."""
+"""Depth of a URL in a sitemap, in hops from a seed. A link of a seed has the same depth."""
 
 
 class SitemapContent(msgspec.Struct, frozen=True):

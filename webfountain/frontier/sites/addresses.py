@@ -191,7 +191,7 @@ class Addresses:
         """Move a fetch in flight to another address of its host, because the address of `group` does not answer.
 
         Return the seconds to wait before the next try (inf: until another fetch has landed), or 0.0 if the fetch may
-        continue. In that case it holds a slot of the new address, and the site is placed there.
+        continue. If it may continue, it holds a slot of the new address, and the site is placed there.
         """
         there = self._group_at(place, address)
         if there is not group:

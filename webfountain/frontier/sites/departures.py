@@ -157,7 +157,7 @@ class Departures:
 
 
 def _is_done(site: ActiveSite, at: float) -> bool:
-    """Return whether a site will have nothing due for so long that parking pays. A guest stays until its gate opens."""
+    """Return whether a site has nothing due for so long that parking it pays. A guest stays until its gate opens."""
     if site.lease is None:
         return site.standing.gate.opens_at <= at
     return site.state is State.SHUT or site.pages.wake_at > at + _PATIENCE_S

@@ -151,7 +151,9 @@ class CappedSequencer(Generic[T]):
 
 
 class DomainShares:
-    """The shares of one process's domains. `capacity`: fetches per period of `period_s` seconds; None: no limit."""
+    """The shares of one process's domains. `capacity` is the number of fetches per period of `period_s` seconds; None:
+    no limit.
+    """
 
     def __init__(
         self,

@@ -94,7 +94,9 @@ class Flights:
     # ---------------------------------------------------------------- the end of a fetch
 
     def landed(self, fetched: FetchResult, batch: Batch) -> None:
-        """End a fetch, exactly once for each that `next` returned. Drop the answer if the site was lost."""
+        """End a fetch. Call it exactly once for each fetch that `next` returned. Drop the answer if the site was
+        lost.
+        """
         fetch = fetched.fetch
         if fetch.kind != "page" and self._context.keeps_answers:
             batch.answers.append(fetched)
@@ -168,7 +170,7 @@ class Flights:
         self._kept.add(lease)
 
     def unkeep(self, lease: LeaseId) -> None:
-        """Remove a lease from the kept ones, because it is settled now."""
+        """Remove a lease from the kept leases, because it is settled now."""
         self._kept.remove(lease)
 
     @property

@@ -66,7 +66,7 @@ class Gate:
         """
 
     def take(self) -> None:
-        """Take the slot that has waited longest. The caller has checked that `opens_at` is past."""
+        """Take the slot that has been open longest. The caller has checked that `opens_at` is past."""
         heapq.heappop(self._free)
         self.in_flight += 1
         self._note_change()
@@ -115,7 +115,9 @@ class Gate:
         return sum(slot <= since for slot in self._free)
 
     def lend(self, many: int, *, until: float) -> float:
-        """Lend `many` free slots to another ant until a time. Return the time from which it may use them all."""
+        """Lend `many` free slots to another ant until the time `until`. Return the time from which it may use all of
+        them.
+        """
         self._free.sort()
         lent = [self._free.pop() for _ in range(many)]
         self._note_change()
@@ -133,7 +135,9 @@ class Gate:
             self.give(open_at)
 
     def next_for_others(self, at: float, delay_s: float) -> float:
-        """Return when another process may use all slots if this one ends at `at`. Used slots count with their delay."""
+        """Return when another process may use all slots if this one ends at `at`. For a used slot the delay is
+        added.
+        """
         opens = max(self._free, default=0.0)
         return max(opens, at + delay_s, self.lent_until + delay_s) if self.in_flight else opens
 

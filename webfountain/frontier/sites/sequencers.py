@@ -232,7 +232,9 @@ class RoundRobin(Generic[T]):
         self._hurried.drop(member)
 
     def wake(self, member: Sequencer[T]) -> None:
-        """Read again two things: when `member` is available, and when it has an urgent item. Others are ignored."""
+        """Read the times of `member` again: when it is available, and when it has an urgent item. A sequencer that is
+        not a member is ignored.
+        """
         if member in self._members:
             self._place(member)
 
@@ -347,7 +349,7 @@ class Tier(GatedSequencer[T]):
         self._ring.remove(member)
 
     def wake(self, member: Sequencer[T]) -> None:
-        """Read again two things: when `member` is available, and when it has an urgent item."""
+        """Read the times of `member` again: when it is available, and when it has an urgent item."""
         self._ring.wake(member)
         self._above.wake(self)
 

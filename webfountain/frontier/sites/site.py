@@ -120,7 +120,7 @@ class ActiveSite:
 
     @property
     def state(self) -> State:
-        """Return the state of the site; the module has the table."""
+        """Return the state of the site. The docstring of the module has a table of the states."""
         is_empty = self._state is State.OPEN and (self.lease is None or not self.pages.has_more)
         return State.EMPTY if is_empty else self._state
 
@@ -290,7 +290,7 @@ class ActiveSite:
     # ------------------------------------------------------- robots.txt and files
 
     def request_file(self, kind: FetchKind, url: str, batch: Batch) -> list[FileRequest]:
-        """Fetch a file that another site needs, in turn.
+        """Fetch, in turn, a file that another site needs.
 
         A sitemap must obey this site's robots.txt, which may have to be fetched first. A robots.txt need not.
         """

@@ -85,7 +85,7 @@ class SiteRobots:
     # ------------------------------------------------------------- fetching it
 
     def is_needed(self, at: float) -> bool:
-        """Return whether it must be fetched before any page is requested."""
+        """Return whether robots.txt must be fetched before any page is requested."""
         return self.asked_at is None or self.is_refused or self.is_outdated(at)
 
     def is_outdated(self, at: float) -> bool:
@@ -274,7 +274,7 @@ class SiteFiles:
         return refused
 
     def give_up(self, error: str) -> list[FileRequest]:
-        """Return the files that were not fetched yet, the site's own and those for other sites, with an error."""
+        """Return the files that were not fetched yet, for this site and for others, as requests with an error."""
         files = [(fetch.kind, fetch.url) for fetch in self._hand.take_files()]
         files += [("sitemap", url) for url in self._waiting]
         self._waiting.clear()

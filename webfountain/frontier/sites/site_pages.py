@@ -266,7 +266,7 @@ class SitePages:
         return "refused_by_robots", DISALLOWED
 
     def _note_due(self, record: PageRecord, at: float) -> None:
-        """Wake the site no later than this page comes due, once its record is settled."""
+        """Make the site wake up at the latest when this page comes due, after its record is settled."""
         [due] = self._context.follower.schedule.due_times(self._place.name, [recrawl_place(record)], at)
         self.wake_at = min(self.wake_at, due + _HAIR_S)
 

@@ -33,8 +33,9 @@ _SPARE_TIMERS: Final = 1000
 
 
 class SiteTable:
-    """The active sites by name: those whose hand runs low (hungry), those with nothing to do (quiet), those to be left
-    alone (resting), and their timers."""
+    """The active sites by name, with their timers. It also keeps the sites whose hand runs low (hungry), the sites with
+    nothing to do (quiet), and the sites to be left alone (resting).
+    """
 
     def __init__(self) -> None:
         self.by_name: dict[str, ActiveSite] = {}

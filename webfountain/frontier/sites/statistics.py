@@ -10,7 +10,7 @@ __all__ = ["ActiveListStatistics", "SiteStatistics", "State"]
 
 
 class State(Enum):
-    """State of an active site; `site` has the table."""
+    """State of an active site. The docstring of the module `site` has a table of the states."""
 
     RESOLVING = "resolving"
     ROBOTS = "robots"

@@ -1,8 +1,8 @@
 """Copies of pages in the repository: they are written with visits, checked for loss, and erased if a page is forgotten.
 
-Place in the walk: the first step of durability. Bodies are written before links are discovered and leases are settled.
-A page whose copy is missing on the disk is fetched again in full. A page that was forgotten while it was fetched is not
-written.
+Place in the walk: writing copies is the first step of durability. Bodies are written before links are discovered and
+leases are settled. A page whose copy is missing on the disk is fetched again in full. A page that was forgotten while
+it was fetched is not written.
 """
 
 from __future__ import annotations

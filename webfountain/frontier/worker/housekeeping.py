@@ -1,6 +1,6 @@
 """Housekeeping: keep the disk of the copies and the change log within their bounds.
 
-Place in the walk: stages of the store worker, near the end of a batch.
+Place in the walk: these stages of the store worker run near the end of a batch.
 """
 
 from __future__ import annotations

@@ -276,7 +276,7 @@ class Settlement:
         links = [link for _, links in judged for link in links]
         found = self._discovery.discover(links, result)
         while any(recovery.apply(result) for recovery in self._recoveries):
-            # Links that the cache had found may be lost in the store.
+            # The store may have lost links that the cache knew.
             found += self._discovery.discover(links, result)
         return Counter(link.source for link in found)
 
