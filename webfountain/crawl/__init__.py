@@ -5,11 +5,12 @@ Life of a fetch
 1. The `scheduler` requests the next fetch from the frontier and gives the engine a request (`own_crawl` or
    `project_requests`). A `Flight` is linked to that request.
 2. The `downloader` passes the request through the downloader middlewares to the `download_handler`, which fetches over
-   `webfountain.download`. The innermost of the `middlewares` lands it: from that moment politeness counts the delay.
+   `webfountain.download`. The innermost of the `middlewares` lands the fetch. From that moment politeness counts the
+   delay.
 3. The spider has the fetch examined and yields an item.
 4. When the engine is done with the request, in whatever way, `landings` ends the flight (`engine.connect_ends`).
-   Verdict and links go to the worker thread as one batch (`worker_thread`). They are in the store, and the items in the
-   feeds, before the page is settled.
+   Verdict and links go to the worker thread as one batch (`worker_thread`). Both are in the store, and the items are in
+   the feeds, before the page is settled.
 
 The shared objects of a crawl are in its `session`, and `builder` builds the frontier. The scheduler knows two kinds of
 crawls: the `own_crawl` of a collection, and the `project_crawl` of another project's spider.
@@ -17,10 +18,10 @@ crawls: the `own_crawl` of a collection, and the `project_crawl` of another proj
 Requests of another project
 ---------------------------
 The `addon` installs the adapters. A request passes the duplicate filter (`dupefilter`) and is stored as plain data
-(`requests`, `values`, `callbacks`); other requests stay in memory (`memory_requests`). It passes the same steps and is
-acknowledged at its end. A request that the ant refuses ends in its errback (`refusals`). There is no spider middleware,
-because the engine reports the end of every request. This includes requests that no spider middleware sees (errbacks,
-replaced requests).
+(`requests`, `values`, `callbacks`); other requests stay in memory (`memory_requests`). Both kinds pass the steps above,
+and are acknowledged at the end. A request that the ant refuses ends in its errback (`refusals`). There is no spider
+middleware, because the engine reports the end of every request. This includes requests that no spider middleware sees
+(errbacks, replaced requests).
 
 Other modules
 -------------

@@ -286,5 +286,5 @@ def _tables_of(config: FountainConfig, settings: BaseSettings, spider: str, pace
 
 
 def _owner() -> str:
-    """Return a name for the owner of leases that no other running process has."""
+    """Return the name under which this process owns leases. No other running process has this name."""
     return f"{socket.gethostname()}-{os.getpid()}-{random.SystemRandom().getrandbits(32):08x}"

@@ -74,7 +74,7 @@ class Callbacks:
         return getattr(self._spider, name)
 
     def _find(self, callback: Callable[..., Any], function: Any) -> str:
-        """Return the callback's own name, or else any attribute of the spider that holds it."""
+        """Return the callback's own name, or else the name of a spider attribute that holds the callback."""
         for name in (getattr(function, "__name__", ""), *self._attributes()):
             if self._function_of(name) is function:
                 return str(name)

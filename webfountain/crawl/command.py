@@ -17,7 +17,7 @@ __all__ = ["Command"]
 
 
 def _settings() -> dict[str, Any]:
-    """Return the settings of `webfountain.settings`; none in a project, which has its own."""
+    """Return the settings of `webfountain.settings`. In a project, which has its own settings, return none."""
     if inside_project():
         return {}
     ours = BaseSettings()

@@ -101,7 +101,7 @@ def need_asyncio() -> None:
 
 
 def refuse(crawler: Crawler, error: WebfountainError, *, crawl: asyncio.Task[Any] | None) -> None:
-    """End a crawl that cannot start with one line, the text of `error`, and status 1. Then raise `error`.
+    """End a crawl that cannot start: log one line, the text of `error`, and set exit status 1. Then raise `error`.
 
     `crawl` is the result of `running_crawl` when the component was built. Code that awaits the crawl still gets
     `error`.
@@ -272,7 +272,7 @@ async def _process_output(
     *,
     most: int,
 ) -> None:
-    if most == 1 and isinstance(result, list):  # no error can come from it, and nothing runs beside it
+    if most == 1 and isinstance(result, list):  # a list raises no error, and nothing runs in parallel
         for output in result:
             await process(output, response)
         return

@@ -85,7 +85,7 @@ class Landings:
             return
         if fetched.error == "cut" and not self._frontier.may_send():
             fetched = FetchResult(fetched.fetch, fetched.at, fetched.seconds, error="lapsed")
-        if flight.queued:  # it was answered or refused on its way, so the next one need not wait
+        if flight.queued:  # it was answered or refused before it was sent, so the next one need not wait
             flight.queued = False
             self._frontier.sites.flights.queue_empty(flight.fetch, wait_s=0.0)
         flight.landed = True
@@ -180,7 +180,7 @@ class Landings:
         """Settle pages that wait in vain. Call it when nothing else is left to do. Return whether there were such
         pages.
 
-        They wait for requests that the store refused, because the owner removed their site.
+        They wait for requests that the store refused, because the owner removed the site of these requests.
         """
         stuck = list(self._waiting.values())
         for flight in stuck:

@@ -85,7 +85,7 @@ class MetricsServer:
 
 def _handler(answer: Callable[[str], tuple[int, str, bytes]]) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
-        """Handles GET requests. It refuses requests with an unknown name in the Host header (DNS rebinding)."""
+        """The handler of GET requests. It refuses requests with an unknown name in the Host header (DNS rebinding)."""
 
         server_version = "webfountain"
         sys_version = ""

@@ -3,7 +3,8 @@
 The landing middleware is the innermost of the chain. So it sees the answer before Scrapy's retry and redirect
 middlewares turn it into another request. A 503 slows the site down even if it is retried, and a redirect counts as an
 answer. A request that never reached the download handler, because another middleware refused or answered it, lands
-when the engine is done with it. The fetcher handles conditional headers, and the spider has verdicts made.
+when the engine is done with it. No middleware handles conditional headers (the fetcher does) or makes verdicts (the
+spider has them made).
 
 The refusing middleware stands where Scrapy's middleware for robots.txt stands, before the middlewares that do work for
 the request. Only the add-on installs it. Its error for a host without an address passes through Scrapy's retry
@@ -64,7 +65,8 @@ class LandingMiddleware:
 
 
 class RefusingMiddleware:
-    """Ends a refused request with the error of Scrapy's robots.txt middleware or download handler."""
+    """The middleware that ends a refused request, with the same error as Scrapy's robots.txt middleware or download
+    handler."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler

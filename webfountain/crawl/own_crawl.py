@@ -114,7 +114,7 @@ class FirstPeriod:
     may be months away.
 
     `read` calls a function with the store in the worker thread; `ends_at` is UTC seconds. The summary at the end of
-    each crawl also reports it (`report.troubles`).
+    each crawl also reports these seeds (`report.troubles`).
     """
 
     def __init__(

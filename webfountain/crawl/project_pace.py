@@ -5,10 +5,10 @@ DOWNLOAD_DELAY, DOWNLOAD_DELAY_JITTER, CONCURRENT_REQUESTS_PER_DOMAIN, CONCURREN
 AutoThrottle and a request's `download_slot`.
 
 Place in the walk: between the gates of the frontier's sites and those slots. A gate hands out as many requests of a
-site as its slot may transfer. If the slot has a delay, at most one request waits in its queue. So a request of greater
-priority can overtake others, and no slow site fills the engine. Other rules can delay a site for longer than its slot
-does: Retry-After, Crawl-delay, WEBFOUNTAIN_BACKOFF, WEBFOUNTAIN_DELAY_FACTOR, an unavailable robots.txt. This is
-logged once per site and rule. The module sends nothing.
+site as the site's slot may transfer. If the slot has a delay, at most one request waits in the slot's queue. So a
+request of greater priority can overtake others, and no slow site fills the engine. Other rules can delay a site for
+longer than its slot does: Retry-After, Crawl-delay, WEBFOUNTAIN_BACKOFF, WEBFOUNTAIN_DELAY_FACTOR, an unavailable
+robots.txt. This is logged once per site and rule. The module sends nothing.
 """
 
 from __future__ import annotations

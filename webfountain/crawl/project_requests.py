@@ -2,8 +2,8 @@
 
 Place in the walk: between the engine and the frontier (`ProjectRequests`). A request that cannot be restored keeps its
 place in the queue, or is settled. After each batch, requests that the store already knew are handled (`KnownRequests`).
-One that may be made again is put at the front of its site's queue. The others are dropped as Scrapy's duplicate filter
-drops them.
+A known request that may be made again is put at the front of its site's queue. The others are dropped in the same way
+as by Scrapy's duplicate filter.
 """
 
 from __future__ import annotations

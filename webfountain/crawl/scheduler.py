@@ -187,7 +187,7 @@ class FountainScheduler:
 
     @deferred_f_from_coro_f
     async def close(self, reason: str) -> None:
-        """Settle what has landed, give leases back, close store and repository."""
+        """Settle the landed fetches, give leases back, and close store and repository."""
         if self._session.built is None:
             return
         self._session.in_worker = None

@@ -22,9 +22,10 @@ A connection belongs to one endpoint: address, port, host name, plain or TLS.
    each window of its body. A body that is too large, an endless head or a false coding ends the exchange and the
    connection at once. While the bodies in memory fill `body_budget`, the connections do not read, and their time limits
    do not run.
-4. *Kept* for half a minute, if the response ended as its framing says and the peer did not send "close", and as long as
-   no other connection needs the file. A kept connection is closed if it receives bytes that were not requested. If the
-   peer closes the connection just when the next request is sent, that request is sent once more over a new connection.
+4. *Kept* for half a minute, if the response ended as its framing says and the peer did not send "close". It is closed
+   earlier if another connection needs its file. A kept connection is closed if it receives bytes that were not
+   requested. If the peer closes the connection just when the next request is sent, that request is sent once more over
+   a new connection.
 5. *Closed*, always at once. Nothing that was not requested is read.
 
 Nothing here uses Scrapy, a store, or a clock other than the monotonic one. The callers decide on politeness, redirects

@@ -1,4 +1,4 @@
-"""Read one HTTP/1.1 response from bytes as they are received: head, framing, content coding, limits.
+"""Read one HTTP/1.1 response from bytes while they are received: head, framing, content coding, limits.
 
 This module has no sockets and no clock. It is the lowest layer of the downloader (`connection` calls it). It accepts
 what browsers accept (bare line feeds, folded and invalid header lines, interim responses). It refuses what could block
