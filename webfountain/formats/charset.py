@@ -1,6 +1,6 @@
 """The encoding of a body, decided as browsers decide it.
 
-The order is that of browsers: byte order mark, Content-Type, declaration in the body, UTF-8. Labels are those of the
+As in browsers, the order is: byte order mark, Content-Type, declaration in the body, UTF-8. The labels are from the
 WHATWG Encoding Standard ("latin1" means windows-1252, "hex" means nothing), so a body can never select a Python codec
 that is not a charset. An unknown label is ignored. Decoding never fails.
 

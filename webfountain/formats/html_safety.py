@@ -2,7 +2,7 @@
 
 The work of a standard HTML parser is more than linear: Each paragraph reopens the formatting elements that were not
 closed (20 kB of ``<b 1><b 2>…<p>x<p>x`` make a gigabyte). For each tag the parser searches the open elements. Each
-attribute is compared with the attributes before it. `is_ordinary_markup` checks in linear time that all three are
+attribute is compared with the attributes before it. `is_ordinary_markup` checks in linear time that all three costs are
 bounded. Bodies that fail the check are parsed in a process that can be killed (`webfountain.sandbox`). `tame` prepares
 them: elements deeper than `MAX_DEPTH` are flattened, as in browsers (Blink: 512), and attributes after the first
 `MAX_TAG_BYTES` of a tag are dropped, so that unusual pages keep their text.
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["MAX_DEPTH", "MAX_ORDINARY_BYTES", "MAX_TAG_BYTES", "is_ordinary_markup", "tame"]
 
 MAX_ORDINARY_BYTES: Final = 65_536
-"""Largest body that may be parsed in the calling thread."""
+"""Maximum size of a body that may be parsed in the calling thread, bytes."""
 _MOST_TAGS: Final = 2_000
 """Maximum number of tags. For each tag the parser may search all open elements: 10 ms for 2,000 tags."""
 _MOST_REOPENED: Final = 30_000
@@ -84,9 +84,9 @@ def is_ordinary_markup(body: bytes) -> bool:
 def _has_short_tags(body: bytes) -> bool:
     """Return whether every tag is shorter than `_SHORT_TAG_BYTES`.
 
-    ``">`` ends a tag in every parser state but two: inside a value that an apostrophe opened, and where the character
-    before the quote allows the quote to open a value. Pages with attributes contain it often, so a few searches are
-    enough. A long stretch without it is examined tag by tag.
+    ``">`` ends a tag in every parser state but two: inside a value that an apostrophe opened, and after a character
+    after which the quote opens a value. Pages with attributes contain it often, so a few searches are enough. A long
+    stretch without it is examined tag by tag.
     """
     if b"'" in body and _GREATER_IN_APOSTROPHES.search(body) is not None:
         return False

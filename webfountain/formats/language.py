@@ -3,7 +3,7 @@
 The detector is small on purpose: it decides only whether a page is in one of the languages that a collection wants. If
 the text is in a script that only one language uses, that decides. Stop words distinguish the other languages. The
 declared language (``lang``) counts only if the text is too short: many pages declare the language of the author of
-their template. It needs no model and no download. It detects 29 languages and returns None for all others.
+their template. The detector needs no model and no download. It detects 29 languages and returns None for all others.
 """
 
 # ruff: noqa: RUF001  (letters of other scripts are what this is about)

@@ -54,8 +54,9 @@ _BOILERPLATE_NAMES: Final = re.compile(
     r"|edit-?section|edit-?page|header-?bar|masthead|top-?bar|search\w*|site-?sub|sr-only|visually-?hidden"
     r"|screen-reader\w*|noprint|print-only|cart|basket|(?:site|page)-?header|globalnav|hatnote|disclaimer"
 )
-"""Pattern of the words in classes and ids that mark boilerplate. A class or id is split at blanks into names; a word
-must be the whole name, or its beginning or end, separated by ``-`` or ``_``.
+"""Pattern of the words in classes and ids that mark boilerplate. A class or id is split at blanks into names. A name
+matches if the word is the whole name, or if the word is its beginning or end and a ``-`` or ``_`` separates it from the
+rest.
 """
 _MAIN_NAMES: Final = re.compile(r"content|main|article|post|body|text|story|entry")
 _SECTIONS: Final = frozenset({"article", "main", "section"})
@@ -229,7 +230,8 @@ def _is_link(block: Block) -> bool:
 
 
 def _without_empty_sections(blocks: list[Block]) -> list[Block]:
-    """Return the blocks without headings that have no content before the next heading of the same or a higher level."""
+    """Return all blocks except empty headings: those with no content before the next heading of the same or a higher
+    level."""
     found: list[Block] = []
     content_below = 0  # content may follow under headings of a lower level
     for block in reversed(blocks):

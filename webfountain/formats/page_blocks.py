@@ -78,7 +78,8 @@ _BLANKS: Final = (
 """The characters that `str.isspace` takes for white space, except the blank."""
 MAX_BLOCKS: Final = 50_000
 _LONGEST_LINK: Final = 1000
-"""If a link is around several blocks, its tag is repeated in each of them. A longer tag than this is not repeated."""
+"""If a link is around several blocks, its tag is repeated in each of them. A tag longer than this is repeated without
+its attributes."""
 
 
 class Inline(NamedTuple):
@@ -104,9 +105,9 @@ class Region(msgspec.Struct, frozen=True, gc=False):
 
 class Block(msgspec.Struct, frozen=True, gc=False):
     """A block and its words. `level` is the level of a heading, `depth` the nesting of lists, `quotes` the nesting of
-    quotations. `rows` are the rows of a table: lists of cells, each as the HTML in it. `said` are the attributes of the
-    table's rows and cells. `html` is the content of any other block. In `text` each row of a table and each line of
-    code is a line.
+    quotations. `rows` are the rows of a table: each row is a sequence of cells, and each cell is the HTML in it. `said`
+    are the attributes of the table's rows and cells. `html` is the content of any other block. In `text` each row of a
+    table and each line of code is a line.
     """
 
     kind: Kind

@@ -1,4 +1,5 @@
-"""Hints that a copy is incomplete: scripts draw the page, it requires a login, or it asks for consent first.
+"""Hints that a copy is incomplete, because scripts draw the page, or because the page requires a login or asks for
+consent first.
 
 Each new body is tested right after its text was extracted. The test is cheap and cautious: a page with enough text
 gets no hint, even with a login form or a cookie banner. The hint is stored in the record and counted; it has no other
@@ -33,7 +34,7 @@ _EMPTY_ROOT: Final = re.compile(
 """Pattern of the empty elements into which common JavaScript frameworks draw."""
 _NOSCRIPTS: Final = 3
 _NOSCRIPT_BYTES: Final = 1000
-"""Maximum number of noscript elements that are read, and of the bytes that are read of each."""
+"""Maximum number of noscript elements that are read, and maximum number of bytes that are read of each."""
 _CONSENT: Final = re.compile(
     r"before you continue|we value your privacy|accept (?:all )?cookies|consent to|alle akzeptieren"
     r"|zustimmen und weiter|accepter et continuer|tout accepter|aceptar todo|accetta tutto",

@@ -1,8 +1,9 @@
 """Extract the metadata that a page gives about itself: title, description, language, author, times, kind, canonical
 URL.
 
-Place in the walk: when a copy is prepared for a person or an index. Each value comes with its source, in this order of
-trust: JSON-LD, OpenGraph, meta elements, ``time`` elements, the document itself. All values are claims of the author.
+Place in the walk: when a copy is prepared for a person or an index. Each value comes with its source. The sources are,
+the most trusted first: JSON-LD, OpenGraph, meta elements, ``time`` elements, the document itself. All values are claims
+of the author.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ class PageMetadata(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def kept_metadata(data: bytes) -> PageMetadata | None:
-    """Return the metadata in a page's record; None if the record has no metadata, or if they cannot be read."""
+    """Return the metadata in a page's record; None if the record has no metadata, or if it cannot be read."""
     try:
         return msgspec.msgpack.decode(data, type=PageMetadata) if data else None
     except msgspec.DecodeError:

@@ -35,8 +35,8 @@ _BLOCKS: Final = (
 )
 """Elements that start and end a line in a browser (HTML standard, Rendering)."""
 _BREAK: Final = "\x1e"
-"""Mark for the start or end of a block. The character never occurs in the text, because it is removed from the page
-first.
+"""Mark for the start or end of a block. This character never occurs in the text, because it is first removed from the
+page.
 """
 _LINE: Final = "\x1f"
 """Mark for a line feed of preformatted text."""
