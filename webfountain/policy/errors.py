@@ -46,7 +46,8 @@ def reason_of(error: Exception) -> str:
 
 
 def explain(message: str, data: dict[str, Any], *, within: str = "", root: type[msgspec.Struct] = PolicyFile) -> str:
-    """Return ``key.path: VALUE what is wrong (allowed …)`` from msgspec's message and the data that it checked.
+    """Return ``key.path: VALUE what is wrong (allowed …)``, made from msgspec's message and the data that msgspec
+    checked.
 
     `root` is the expected table of the data; `within` is the key path of the data in the file.
     """

@@ -106,8 +106,8 @@ class _CompiledPolicies:
         return self._rules.get(policy) or self._rules["default"]
 
     def outside(self, urls: Sequence[str], source: str) -> list[int]:
-        """Return the indices of the canonical URLs on sites out of scope. The check is fast
-        for URLs on the site of their source, because most are."""
+        """Return the indices of the canonical URLs on sites out of scope. The check is fast for URLs on the site of
+        their source, because most URLs are there."""
         in_scope, home = self.in_scope, site_of(source)
         near = home + "/" if in_scope(home) else "/"  # no URL starts with "/"
         return [i for i, url in enumerate(urls) if not (url.startswith(near) or in_scope(site_of(url)))]

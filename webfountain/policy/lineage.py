@@ -10,7 +10,8 @@ depth) follows from the standing of its parent, by the same rules by which the j
 
 1. A seed of the file has the policy of its line, the trust of that policy, and depth 0, even if it was first found in
    another way.
-2. A linked page inherits from its parent. If the parent divides its trust, the division on that page is repeated.
+2. A linked page inherits from its parent. If the parent divides its trust among its links, the same division is made
+   again.
 3. A ``[[rule]]`` for the page's URL or host replaces policy and trust.
 4. If a ``[[switch]]`` moved the page when it was fetched, it moves the page now, provided that the file still has this
    rule. Links found before the switch inherit the page's earlier policy, unless the rule contains

@@ -4,7 +4,7 @@ Place in the walk: while a policy file is read (`policy.patterns`). Python's own
 character class becomes the set of characters that Python matches, as ranges of code points. Features that RE2 does not
 support (look-around, back-references, possessive repeats) raise ValueError, whose text says how to avoid them.
 
-In RE2, ``\b`` knows only ASCII, and ``$`` does not match before a last line feed. So an expression has two forms:
+In RE2, ``\b`` knows only ASCII, and ``$`` does not match before a last line feed. So an expression has two forms.
 
 The *plain* form is for ASCII texts that do not end with a line feed, such as URLs: for these, Python and RE2 agree. The
 *full* form is for all other texts. If the expression contains ``\b`` or ``\B``, the text is respelled so that its word

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["UNRECORDED", "Arrival", "Cause", "Provenance", "arrived", "numbered", "rule_number"]
 
 Arrival = Literal["unrecorded", "seed", "link", "redirect", "sitemap", "now"]
-"""How a URL was discovered; `now` means by a person's note."""
+"""How a URL was discovered; `now` stands for a person's note."""
 Cause = Literal["found", "rule", "switch", "conflict", "followed", "edit"]
 """What gave a page its policy and trust. `found`: the seed's line or the link that made it known. `rule`: a
 ``[[rule]]``. `switch`: a ``[[switch]]``. `conflict`: the link that `conflict.rule` preferred. `followed`: the switch

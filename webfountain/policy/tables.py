@@ -1,4 +1,4 @@
-"""Tables of a policy file: one frozen struct each, one field per key with its default.
+"""Tables of a policy file. Each table is a frozen struct; each key is a field with its default.
 
 The format is a promise (DESIGN.md section 8). The type of a key defines its allowed values. `collection_file` reads the
 TOML and checks keys that must agree; `errors` writes the error messages. Durations and sizes are written as people
@@ -411,7 +411,7 @@ class ConflictTable(Table, frozen=True):
 class RuleTable(Table, frozen=True):
     """Policy and trust of the pages of a host, or of pages whose URL matches a pattern, whichever page links to them.
 
-    `trust` None: the trust of the policy. `policy` None: the inherited one.
+    `trust` None: the trust of the policy. `policy` None: the inherited policy.
     """
 
     match: Text | tuple[Text, ...]

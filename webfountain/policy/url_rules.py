@@ -1,4 +1,4 @@
-"""The rules of one policy for a single URL: whether it is allowed, or the first reason to refuse it.
+"""The rules of one policy for a single URL. They say whether the URL is allowed, or give the first reason to refuse it.
 
 Some of the rules are against spider traps: URLs that a site generates without end. Each rule uses only one URL and the
 page that links to it, and has no state. So a crawl that was killed and resumed refuses the same URLs, whatever the
