@@ -1,8 +1,8 @@
 """A collection that programs read, also while a crawl writes it.
 
 `webfountain.open` returns a collection. Each method reads the newest state of the store. Lists come in parts of bounded
-size; each part begins where the last one ended. Only one thread may use a collection at a time. `AsyncCollection` is
-the same for asyncio.
+size; each part begins where the last one ended. Only one thread may use a collection at a time. `AsyncCollection` has
+the same methods for asyncio.
 """
 
 from __future__ import annotations
@@ -194,8 +194,8 @@ class StoredCollection(CollectionNotes):
     def text(self, url: str, *, format: PageFormat = "text", main: bool = False, fetched: float | None = None) -> str:
         """Return the text of the newest copy of a page, or of a version, as text, Markdown or HTML.
 
-        The text is the main content alone if `main` is set, or if the page's policy says so (`content.text`). The
-        errors are those of `copy`.
+        The text is the main content alone if `main` is set, or if the page's policy says so (`content.text`).
+        Raise the same errors as `copy`.
         """
         return self.page_text(url, format=format, main=main, fetched=fetched).text
 
@@ -208,7 +208,7 @@ class StoredCollection(CollectionNotes):
         return PageTextAnswer(copy.url, copy.at, found.title, format, found.text, found.metadata)
 
     def versions(self, url: str, *, limit: int = 20) -> list[VersionAnswer]:
-        """Return the newest kept versions of a page, the newest first. The errors are those of `copy`.
+        """Return the newest kept versions of a page, the newest first. Raise the same errors as `copy`.
 
         With `repository.keep = "all"` every version is kept. Otherwise only the newest copy is certain to be kept.
         """
@@ -218,7 +218,7 @@ class StoredCollection(CollectionNotes):
         return [VersionAnswer(each.at, each.status, each.size, title) for each, title in titled]
 
     def compare(self, url: str, *, old: float, new: float, format: PageFormat = "text") -> ComparisonAnswer:
-        """Return the difference between the texts of two versions of a page. The errors are those of `copy`."""
+        """Return the difference between the texts of two versions of a page. Raise the same errors as `copy`."""
         texts = (self.text(url, format=format, fetched=fetched) for fetched in (old, new))
         return ComparisonAnswer(canonical(url), old, new, unified(*texts))
 
@@ -330,8 +330,8 @@ class StoredCollection(CollectionNotes):
         return msgspec.convert({"valid": True, "describes": found, "effect": effect, **meaning}, PolicyAnswer)
 
     def end_within(self, seconds: float) -> None:
-        """Wait at most `seconds` for an unavailable server. Any thread may call this. The collection cannot be used
-        afterwards.
+        """From now on, wait at most `seconds` for an unavailable server. Any thread may call this. The collection
+        cannot be used afterwards.
         """
         if self._store.claims is not None:
             self._store.claims.end_within(seconds)

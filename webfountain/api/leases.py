@@ -251,13 +251,13 @@ class OpenFrontier:
         return self._opened().frontier.now()
 
     def _discover(self, fetch: Fetch, links: Sequence[str]) -> None:
-        """Make the caller's links known, in the worker thread."""
+        """Add the caller's links to the store, in the worker thread."""
         frontier = self._opened().frontier
         assert fetch.lease is not None
         frontier.worker.entrance.discover(links, fetch.lease.record, at=frontier.now())
 
     def _take_addresses(self, host: str, addresses: Sequence[str]) -> None:
-        """Return the addresses of a host that the policy allows."""
+        """Pass the addresses of a host to the frontier, without those that the policy forbids."""
         built = self._opened()
         try:
             found = allowed(addresses, allow_private=built.collection.network.allow_private)

@@ -23,7 +23,7 @@ __all__ = ["Opening", "open_collection", "open_stored"]
 
 
 def open_stored(store: str, *, repository: str | Path | None = None) -> StoredCollection:
-    """Open a collection immediately. The caller must close it. The errors are those of `open_collection`."""
+    """Open a collection immediately. The caller must close it. Raise the same errors as `open_collection`."""
     folder = folder_of(store)
     if folder is not None or not is_shared(store):
         existing_folder(store)

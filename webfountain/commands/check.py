@@ -89,7 +89,7 @@ def _unreadable(error: StoreError, begin: float, *, mended: bool) -> CheckResult
 
 
 def _result(found: Wholeness, derived: DerivedReport, begin: float, *, mended: bool, beside: bool) -> CheckResult:
-    # Beside a crawl the counts move while they are compared, which is no damage.
+    # During a crawl the counts change while they are compared; this is not damage.
     counts = (
         [] if beside else [f"{what}: counted {before:,}, there are {there:,}" for what, before, there in found.counts]
     )

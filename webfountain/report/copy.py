@@ -44,7 +44,7 @@ def cat(store: FrontierStore, repository: Pages, url: str, *, fetched: float | N
 def version_beginnings(store: FrontierStore, repository: Pages, url: str) -> Iterator[StoredCopy]:
     """Return the beginnings of the kept versions of a page, the newest first, at most MAX_VERSIONS.
 
-    The cost of a version does not depend on its size. The errors are those of `cat`.
+    The cost of a version does not depend on its size. Raise the same errors as `cat`.
     """
     name, newest = _newest(store, url)
     return _beginnings(repository, name, newest)

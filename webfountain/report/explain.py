@@ -107,7 +107,7 @@ def explain(
 def refusal_of(store: FrontierStore, collection: Collection, url: str, *, at: float) -> str | None:
     """Return the reason why the policy file would refuse a canonical URL in a note `now`, or None."""
     known = store.pages.get(site_of(url), fingerprint(url))
-    policy = "default" if known is None else known.policy  # as for a note
+    policy = "default" if known is None else known.policy  # as a note `now` does
     verdict = UrlFacts(store, collection, url, at=at).verdict(Origin("queued", 0, policy))
     return None if verdict.reason is None else verdict_words(verdict)
 
@@ -174,7 +174,7 @@ class KnownPage:
         yield f"It is under the policy {record.policy!r} with {worth}."
 
     def _importance_words(self, record: PageRecord, folder: Path | None) -> Iterator[str]:
-        """Yield sentences about its importance and its place in the last ranking."""
+        """Yield sentences about the page's importance and its place in the last ranking."""
         collection = self._facts.collection
         if not collection.is_ranking:
             if collection.is_trusting and isclose(record.importance, record.trust, rel_tol=1e-6):
@@ -196,7 +196,7 @@ class KnownPage:
             yield f"Ranking {published.epoch} gives it {reported or 'nothing, because it is newer'}."
 
     def _topic_words(self, record: PageRecord) -> Iterator[str]:
-        """Yield a sentence about its topic, if the topic puts it before other pages."""
+        """Yield a sentence about the page's topic, if the topic puts the page before other pages."""
         topic = self._facts.judge.policy(record.policy).topic
         if topic is None:
             return
@@ -213,7 +213,7 @@ class KnownPage:
         yield f"{order}: its similarity to {topic.query!r} is {found}{near}."
 
     def _target_words(self, record: PageRecord) -> Iterator[str]:
-        """Yield a sentence about its redirect target, and about the rule that refuses the target."""
+        """Yield a sentence about the page's redirect target, and about the rule that refuses the target."""
         target = record.target
         if record.state != "redirected" or target is None:
             return

@@ -96,7 +96,7 @@ class PagePaths:
         while (name := parent_of(record)) is not None and len(met) < _MOST_HOPS:
             parent = self._store.pages.get(*name)
             if parent is None or parent.url in met:
-                return  # removed since, or pages that took each other over
+                return  # the parent was removed since, or the path is a loop
             met.add(parent.url)
             yield parent
             record = parent

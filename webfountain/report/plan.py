@@ -2,10 +2,10 @@
 
 The plan in force is read from a store, even while a crawl writes it. The controller made this plan; this module decides
 nothing. Without `cycle.capacity_pages_per_period`, a crawl fetches as fast as politeness allows and follows no plan.
-Then `measured_plan` makes one on demand from the census of the store, for the measured rate of fetches, with the
-function that makes a crawl's own plans. That plan is only shown: it is not stored, and no crawl follows it. The cost of
-a goal (`plan show --goal`) is only shown, too: the fetches per period that the goal takes, the current fetches per
-period, and what slightly fewer fetches would give.
+For such a crawl, `measured_plan` makes a plan on demand. It uses the census of the store, the measured rate of fetches,
+and the function that makes a crawl's own plans. That plan is only shown: it is not stored, and no crawl follows it. The
+cost of a goal (`plan show --goal`) is only shown, too: the fetches per period that the goal takes, the current fetches
+per period, and what slightly fewer fetches would give.
 """
 
 from __future__ import annotations

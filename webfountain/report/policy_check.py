@@ -1,9 +1,9 @@
 """Check a policy file: what it means, and what it would do to an existing collection.
 
-`webfountain policy check` and the service call it, before the crawl or before an edited file takes effect. Policy and
-trust are computed as in the review after an edit (`policy.lineage`), and refused URLs are judged as the crawl will
-judge them, so the figures are those that the edit would bring about. The store is only read, even while a crawl writes
-it.
+`webfountain policy check` and the service call this module before a crawl, or before an edited file takes effect.
+Policy and trust are computed as in the review after an edit (`policy.lineage`), and refused URLs are judged as the
+crawl will judge them, so the figures are the real effects of the edit. The store is only read, even while a crawl
+writes it.
 """
 
 from __future__ import annotations

@@ -220,7 +220,7 @@ def texts_since(
     end = cursor
     for end, entry in _entries(store, cursor):
         name = entry.site, entry.key
-        before = found.pop(name, None)  # it follows the previous line
+        before = found.pop(name, None)  # it moves to the place of its newest entry
         found[name] = end, entry, entry.verdict == "new" or (before is not None and before[2])
     return _with_cursors(
         _changed(store, _Copies(store, repository, form), found.values()),

@@ -82,7 +82,7 @@ def seeds_in_force(store: FrontierStore, *, year: int) -> list[SeedWithoutPage]:
 
 
 def seeds_without_pages(store: FrontierStore, collection: Collection, *, year: int) -> list[SeedWithoutPage]:
-    """Return the seeds, in order, that neither have a copy nor led to one.
+    """Return, in order, the seeds that neither have a copy nor led to one.
 
     A seed counts as successful if its redirects end at a page with a copy. So does the only seed of a site whose pages
     came from a sitemap. Two seeds of one site are checked separately.
@@ -219,7 +219,7 @@ def robots_words(record: SiteRecord) -> str:
 
 
 def unreachable(store: FrontierStore) -> UnreachableSites:
-    """Return the sites that cannot be reached. It reads the store once per thousand sites, up to `MAX_SITES`."""
+    """Return the sites that cannot be reached. The store is read once per thousand sites, up to `MAX_SITES`."""
     why: Counter[str] = Counter()
     examples: list[tuple[str, str]] = []
     urls = read = 0

@@ -255,7 +255,7 @@ def _feeds() -> Iterable[Operation]:
 
 
 def _notes() -> Iterable[Operation]:
-    """Yield the operator's operations and the operations with a body."""
+    """Yield the operations of operators: the notes to the crawl, and the check of a policy file."""
     yield Operation(
         "now", "POST", f"{PREFIX}/now", "Fetch URLs as soon as politeness allows.", NoteAnswer,
         body=answers.NowBody, role="operate", write=_now, tag="notes",

@@ -127,7 +127,7 @@ class Part(msgspec.Struct, frozen=True, tag="part", tag_field="row"):
 
 
 class Page(msgspec.Struct, frozen=True, gc=False):
-    """A page of the previous site. `arrival`: its arrival number, if it is in the never-crawled queue."""
+    """A page of the site whose row came last. `arrival`: its arrival number, if it is in the never-crawled queue."""
 
     site: str
     key: bytes
