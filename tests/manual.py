@@ -132,7 +132,7 @@ MEANING = {
     "found `count` times, `status`, `language` or `language_not` (lists), `similarity` or `similarity_below`, "
     "`duplicates` (share of its site's pages). Or it has `discovered` alone: the share, and `count`, of the pages "
     "discovered through the page that were switched to the same policy.",
-    "conflict.rule": "Policy and trust of a page that several links lead to: those of the `first`, the "
+    "conflict.rule": "A page to which several links lead gets its policy and trust from the `first`, the "
     "`most-trusted` or the `least-trusted` link.",
 }
 """Each key of a policy file in a sentence."""
