@@ -28,7 +28,7 @@ __all__ = ["DetectorStage"]
 
 
 class DetectorStage(Stage):
-    """Finds duplicates among visited pages, and refuses pages of mirrors."""
+    """The stage that finds duplicates among visited pages and refuses pages of mirrors."""
 
     def __init__(self, detector: DuplicateDetector, store: FrontierStore) -> None:
         self._detector = detector

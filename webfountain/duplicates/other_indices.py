@@ -1,9 +1,9 @@
 """The duplicate indices of the other ants of a crawl, which are read while their owners write them.
 
 Each ant writes an index in its own folder of copies, and finds the other indices in the neighbouring folders. The runs
-of the others are mapped as they are. The keys of records that are not in a run yet are read and sorted in memory. No
-ant waits for another: a record that is being written during a look-up is found at the next one. The caller checks in
-the store whether a page is still as its record says (`Match.digest`).
+of these indices are mapped into memory unchanged. Keys that are not in a run yet are read from the records and sorted
+in memory. No ant waits for another: a record that is being written during a look-up is found at the next one. The
+caller checks in the store whether a page is still as its record says (`Match.digest`).
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class OtherIndices:
 
 
 class _OtherIndex:
-    """The index of one other ant, as far as it is written. This process never writes it."""
+    """The index of one other ant, as far as its owner has written it. This process never writes it."""
 
     def __init__(self, folder: Path, form: str) -> None:
         self._folder, self._form = folder, form

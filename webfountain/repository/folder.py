@@ -2,7 +2,7 @@
 
 ``webfountain-<UTC time>-<number>.warc.gz`` is a WARC file. File numbers only grow, even across restarts. ``….index`` is
 its index. ``….moved`` lists the new locations of records that compaction or an erasure moved. It is needed because a
-page that was leased meanwhile, or is settled late, may still name the old location. Readers follow these rows; `tidy`
+page that was leased meanwhile, or is settled late, may still name the old location. Readers use this list; `tidy`
 updates the page later.
 
 `Folder` needs no lock and may read beside a running crawl, even from another process. It does not use the store.

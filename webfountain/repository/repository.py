@@ -6,7 +6,7 @@ superseded because no page record names them yet. `tidy` runs once per period, n
 removes all versions of pages on request. `Pages` only reads and needs no lock, so ``webfountain cat`` uses it beside a
 running crawl.
 
-This package does not store texts, does not decide what is a change, and does not know policies.
+This package does not store texts, does not decide what counts as a change, and does not know policies.
 """
 
 from __future__ import annotations

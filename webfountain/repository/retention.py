@@ -91,7 +91,7 @@ class ErasureResult(msgspec.Struct, frozen=True):
 
 
 class Retention:
-    """Deletes and rewrites closed files; used by one thread at a time."""
+    """The part of the repository that deletes and rewrites closed files. Only one thread at a time uses it."""
 
     def __init__(self, folder: Folder, writer: Writer, *, rules: RepositoryTable, rotate_bytes: int) -> None:
         self._folder = folder
@@ -152,8 +152,8 @@ class Retention:
 
         The URL of every record on disk is read (bodies are not decompressed; about 15 µs each), which takes some
         seconds per gigabyte. `progress` is called with (files done, total). A record whose URL cannot be read is
-        removed too. Records that are written meanwhile are not checked, so the URL must be forbidden first
-        (`FrontierStore.forget`).
+        removed too. Records that are written meanwhile are not checked, so forget the URL in the store first
+        (`PageRecords.forget`).
         """
         current = self._writer.rotate()
         numbers = [number for number in self._folder.files() if number != current]

@@ -86,7 +86,7 @@ class Member(msgspec.Struct, frozen=True, gc=False):
 
 
 class WarcWriter:
-    """Converts captures to records; its only state is the counter that makes record ids unique."""
+    """A converter of captures to records. Its only state is a counter, which makes record ids unique."""
 
     def __init__(self, *, software: str) -> None:
         self._software = software

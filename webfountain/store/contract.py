@@ -292,11 +292,13 @@ class PageRecords(Protocol):
         ...
 
     def copies(self, *, repository: int = 0) -> dict[int, int]:
-        """Count the page records of one repository whose newest copy is in each WARC file, by file number."""
+        """Return, by WARC file number of one repository, how many page records have their newest copy in that file."""
         ...
 
     def relocate(self, moves: Sequence[Move]) -> int:
-        """Update the records of pages whose copies moved, if they still name the old location; return how many."""
+        """Update the records of pages whose copies moved, if they still name the old location. Return how many were
+        updated.
+        """
         ...
 
 

@@ -28,7 +28,7 @@ class Claims(Protocol):
     - ``ant/…``: a live process
     - ``role/controller``
     - ``address/…``
-    - ``guest/…``: a site of which only a file is requested, without a site lease
+    - ``guest/…``: a site from which only a file is requested, without a site lease
     - ``loan/…``: slots of a site that another ant uses
     - ``seeds/…``: a list of seeds that is being loaded
     - ``repository/…``

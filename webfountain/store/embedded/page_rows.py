@@ -49,7 +49,9 @@ class PagePlace:
 
 
 class PageRows:
-    """Reads pages from the disk, and adds writes of pages to a batch. It does not know leases and counts."""
+    """Access to the pages on disk. It reads pages, and adds writes of pages to a batch. It does not know leases and
+    counts.
+    """
 
     def __init__(self, disk: Disk) -> None:
         self._disk = disk

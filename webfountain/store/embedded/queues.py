@@ -35,7 +35,7 @@ __all__ = ["Arrivals", "EmbeddedQueues"]
 
 
 class Arrivals:
-    """Adds new URLs to a write batch."""
+    """The entrance for new URLs, which it adds to a write batch."""
 
     def __init__(self, steps: Steps, census: EmbeddedCensus) -> None:
         self._steps = steps

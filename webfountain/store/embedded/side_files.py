@@ -35,7 +35,7 @@ CARD = "store-card"
 
 
 class NoLogEnd:
-    """Replaces `LogEnd` for a store that is not written."""
+    """The replacement of `LogEnd` for a store that is not written."""
 
     def note(self, last: int) -> None:
         """Store the number of the newest entry, after the entry was written."""

@@ -97,7 +97,9 @@ class DueSites:
 
 
 class SiteNotes:
-    """Reads the notes about sites from the disk, and adds writes of notes to a batch. Nothing is cached."""
+    """Access to the notes about sites on disk. It reads notes, and adds writes of notes to a batch. Nothing is
+    cached.
+    """
 
     def __init__(self, disk: Disk) -> None:
         self._disk = disk

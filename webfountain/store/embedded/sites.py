@@ -97,7 +97,7 @@ class EmbeddedSites:
         return self._steps.sites.record(site, row) if row else None
 
     def part(self, site: str, number: int) -> bytes | None:
-        """Return a part of what was learned of a site. One get."""
+        """Return a part of what was learned about a site. One get."""
         self._steps.sites.refresh()
         return self._steps.sites.notes.part(site, number)
 

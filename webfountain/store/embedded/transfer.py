@@ -152,8 +152,8 @@ def load_folder(folder: Path, rows: Iterator[Row]) -> None:
 
 
 class _StoreLoader:
-    """Fills a store with rows, in batches. If the pages of a site are in several batches, each batch counts its own
-    pages.
+    """A loader that fills a store with rows, in batches. If the pages of a site are in several batches, each batch
+    counts its own pages.
     """
 
     def __init__(self, disk: Disk, dropped: int) -> None:

@@ -152,7 +152,7 @@ class MemorySiteList:
         return None if home is None else home.record()
 
     def part(self, site: str, number: int) -> bytes | None:
-        """Return a part of what was learned of a site."""
+        """Return a part of what was learned about a site."""
         home = self._sites.get(site)
         return None if home is None else home.parts.get(number)
 

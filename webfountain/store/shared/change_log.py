@@ -76,7 +76,7 @@ class LogPosition:
         return f"{log}.{base64.urlsafe_b64encode(packed).decode().rstrip('=')}"
 
     def check(self, cursor: str, log: str, dropped: Sequence[int], last: Sequence[int]) -> None:
-        """Raise the errors of `Changes.changes` if a cursor with these numbers is invalid or too old."""
+        """Raise the errors of `Changes.after` if a cursor with these numbers is invalid or too old."""
         if len(last) == 1:
             at = self._times[0] or None
             sequence_of(cursor, log, first=dropped[0] + 1, last=last[0], time_of=lambda _: at)
@@ -154,7 +154,7 @@ def encode_entry(entry: Change | None) -> bytes | bool:
 
 
 class ShardedChangeLog:
-    """Reads, trims and erases the change log. The log's name in cursors is the name of the store's current life."""
+    """The change log of all shards as one. Its name in cursors is the name of the store's current life."""
 
     def __init__(self, shards: Shards, lives: ServerLives) -> None:
         self._shards = shards

@@ -80,7 +80,7 @@ CONSTANTS: Final[dict[str, int]] = {
 
 
 class StoreKeys(NamedTuple):
-    """`prefix` begins each key of the store."""
+    """The keys of a store that belong to no shard. Each key of the store begins with `prefix`."""
 
     prefix: str
     meta: bytes
@@ -119,7 +119,7 @@ class SharedMeta(msgspec.Struct, frozen=True):
 
 
 class MetaEntry:
-    """Reads and writes the key of the description. Each step is one round trip."""
+    """The server's entry that contains the description. Each step is one round trip."""
 
     def __init__(self, connection: ServerConnection, key: bytes) -> None:
         self._connection = connection

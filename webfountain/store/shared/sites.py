@@ -46,7 +46,7 @@ _AT_ONCE: Final = 1000
 
 
 class SharedRanks:
-    """Reads the orders of all shards."""
+    """The orders of all shards, for reading."""
 
     def __init__(self, shards: Shards) -> None:
         self._shards = shards

@@ -165,7 +165,7 @@ def fill(
 
 
 class _Loader:
-    """Sends rows to the shards of their sites, as `lua/load.lua` expects them."""
+    """A loader that sends rows to the shards of their sites, as `lua/load.lua` expects them."""
 
     def __init__(self, connection: ServerConnection, shards: Shards, values: bytes) -> None:
         self._connection = connection
