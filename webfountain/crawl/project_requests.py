@@ -72,7 +72,7 @@ class KnownRequests:
         self._metrics = metrics
         self._began = frontier.now()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._unseen_puts = 1  # notes, and requests that failed before, are put first before the first batch
+        self._unseen_puts = 1  # notes and failed requests are put at the front before the first batch
         self._counted_puts = 0
 
     def is_busy(self) -> bool:

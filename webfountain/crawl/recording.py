@@ -83,6 +83,6 @@ class Recording:
 def _sizes(session: Session, folder: Path | None) -> tuple[int | None, int | None]:
     """Return the bytes of the store and of the copies."""
     repository = None
-    with suppress(WebfountainError):  # a store on a server, and no folder set for copies
+    with suppress(WebfountainError):  # the store is on a server, and no folder is set for copies
         repository = folder_bytes(session.config.repository_folder)
     return None if folder is None else folder_bytes(folder / "db"), repository

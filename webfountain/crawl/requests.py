@@ -85,8 +85,7 @@ class Packer:
         ------
         ClassMissing
             if the spider no longer has a method that the request names, or a class is gone. A later version of the
-            project
-            may make the request. ValueError, TypeError or KeyError for data that is not a request.
+            project may be able to make the request. ValueError, TypeError or KeyError for data that is not a request.
         """
         given: dict[str, Any] = self._values.unpack(data)
         cls: type[Any] = Request

@@ -72,7 +72,7 @@ class Session:
         may wait for each other.
         """
         self.terms: Terms | None = None
-        """The rules by which the crawl sends requests; None until it is open."""
+        """The rules by which the crawl sends requests; None until the crawl is open."""
         self.started: float | None = None
         """Monotonic seconds when the first request was sent."""
         self.started_cpu: float | None = None

@@ -227,8 +227,8 @@ def _flat_int(value: int) -> Any:
 
 
 def _flat_str(value: str) -> Any:
-    """Return the text. A lone surrogate (JSON with half an emoji) cannot be encoded in UTF-8, so such a text becomes
-    an extension."""
+    """Return a text. If it has a lone surrogate (JSON with half an emoji), it becomes an extension, because UTF-8
+    cannot encode it."""
     text = str.__str__(value)
     return text if _is_whole(text) else _ext(_NAMED, ["surrogates", text.encode("utf-8", "surrogatepass")])
 
@@ -244,8 +244,8 @@ def _is_whole(text: str) -> bool:
 
 
 def _flat_dict(value: dict[Any, Any]) -> Any:
-    """Return the dict. A dict with text keys becomes a msgpack map; one with other keys (header names are bytes)
-    becomes a list of pairs."""
+    """Return a dict in a form for msgpack: a map if all keys are texts, else a list of pairs (header names are
+    bytes)."""
     if all(type(key) is str and _is_whole(key) for key in value):
         return {key: _flat(item) for key, item in value.items()}
     return _ext(_CODES[dict], [[_flat(key), _flat(item)] for key, item in value.items()])

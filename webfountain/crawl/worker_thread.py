@@ -158,7 +158,7 @@ class Worker:
                 await self._rest()
 
     def _plan(self, planner: Planner) -> None:
-        """Make a plan while the crawl continues. It takes up to some seconds, and uses neither the store nor the
+        """Make a plan while the crawl continues. This takes up to some seconds, and uses neither the store nor the
         loop.
         """
         making = planner.making()

@@ -26,11 +26,12 @@ from typing import Final, NamedTuple, Protocol
 __all__ = ["BODY_BYTES", "OPEN_SHARE", "BodyBudget", "BudgetStatistics", "HeldBody"]
 
 BODY_BYTES: Final = 256_000_000
-"""A quarter of the gigabyte that all processes of a crawl may use together. The processes that parse pages use most of
-the rest. At 10 MB per page and 100 ms of parsing per page, this is a queue of two seconds of work.
+"""The budget of a crawl: a quarter of the gigabyte that all its processes may use together. The processes that parse
+pages use most of the rest. At 10 MB per page and 100 ms of parsing per page, this is a queue of two seconds of work.
 """
 OPEN_SHARE: Final = 0.875
-"""The rest, 32 MB, is for the next read of each connection, and for the one body that continues when no other can.
+"""Share of the budget up to which all connections read. The rest, 32 MB, is for the next read of each connection, and
+for the one body that continues when no other can.
 """
 _PIECE: Final = 1_000_000
 """Expected number of bytes that a resumed connection receives; few pages are larger."""

@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 
 
 class Endpoint(NamedTuple):
-    """What a connection connects to: address, port, host name, plain or TLS.
+    """The other end of a connection: address, port, host name, plain or TLS.
 
     `host` is the name in SNI and in the certificate. Connections are never shared between two host names, because a
     proxy at the address may have bound the connection to the first name. `local` is the local address to bind to; None

@@ -1,9 +1,9 @@
 """The archive of samples. It keeps samples of minutes for two days, of hours for ninety days, of days forever.
 
-It is in the store's published values (`store.contract.Board`), so it survives restarts and moves with an export. A
-store without an archive begins one with the first sample. A value is a *chunk*: the minutes of an hour, the hours of a
-day, or the days of a year. Each chunk of minutes or hours reuses one of a fixed number of names, so their total size
-is bounded. The days of a year add about 75 kB.
+The archive is in the store's published values (`store.contract.Board`), so it survives restarts and moves with an
+export. A store without an archive begins one with the first sample. A value is a *chunk*: the minutes of an hour, the
+hours of a day, or the days of a year. Each chunk of minutes or hours reuses one of a fixed number of names, so their
+total size is bounded. The days of a year add about 75 kB.
 
 The archive needs one write a minute, and more at the end of an hour or a day. At that point it condenses the ended
 span, begins the new chunk, and updates the *head*. After a kill during this step, the step is repeated, which changes
@@ -49,7 +49,7 @@ class _Chunk(msgspec.Struct, frozen=True, array_like=True):
 
 
 class _Head(msgspec.Struct, frozen=True, array_like=True):
-    """First and last span of the archive: the hour of its last minute, the day of its first minute."""
+    """The bounds of the archive: the hour of its last minute, and the day of its first minute."""
 
     hour: int
     first_day: int

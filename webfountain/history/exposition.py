@@ -1,8 +1,8 @@
 """Figures of crawls in the text format of Prometheus.
 
-They come from the live snapshots and from the status of the stores; this module counts nothing. No label names a site,
-so the number of series is bounded. The series of a process end with the process. Names are in base units and begin with
-``webfountain_``.
+The figures come from the live snapshots and from the status of the stores; this module counts nothing. No label names a
+site, so the number of series is bounded. The series of a process end with the process. Names are in base units and
+begin with ``webfountain_``.
 """
 
 from __future__ import annotations

@@ -27,7 +27,8 @@ __all__ = ["FRAME", "LARGE_BYTES", "JobResult", "ReadJob", "main"]
 
 FRAME: Final = struct.Struct("<II")
 LARGE_BYTES: Final = 96_000_000
-"""A child that has more resident memory than this after a job terminates, and another child replaces it."""
+"""Limit of a child's resident memory, bytes. If it is exceeded after a job, the child ends and another one replaces
+it."""
 
 
 class ReadJob(msgspec.Struct, frozen=True, array_like=True):

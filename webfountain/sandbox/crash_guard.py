@@ -73,8 +73,8 @@ class CrashSuspects:
         return not (self._alone or self._waiting) and url not in self._deaths
 
     def has_crashed(self, url: str) -> bool:
-        """Return whether a page has crashed too many processes. It returns True only once: when the page is due again
-        it is examined again, and the next death makes it True again.
+        """Return whether a page has crashed too many processes. This returns True only once: when the page is due
+        again, it is examined again, and only another death makes the result True again.
         """
         if self._deaths.get(url, 0) < CRASHES:
             return False

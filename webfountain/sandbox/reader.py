@@ -205,7 +205,7 @@ class _Child:
         )
         weakref.finalize(self, _dispose, self._process)
         self._asking = threading.Lock()
-        self._answers = select.poll()  # descriptors in a large crawl are too high for `select.select`
+        self._answers = select.poll()  # file descriptors of a large crawl are too high for `select.select`
         self._answers.register(self._pipe(self._process.stdout), select.POLLIN)
 
     @staticmethod

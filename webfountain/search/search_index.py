@@ -30,7 +30,7 @@ MAX_TEXT: Final = 1_000_000
 """Maximum number of characters of a text that are indexed."""
 MAX_FOUND: Final = 100
 _RANKED: Final = 5_000
-"""If a word occurs in more pages than this, the best are chosen among this number of the newest ones."""
+"""Maximum number of pages that are ranked. If a word occurs in more pages, only the newest are ranked."""
 _FORMAT: Final = 3
 _BUSY_S: Final = 30.0
 _FREE_SHARE: Final = 0.02
