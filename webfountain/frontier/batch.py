@@ -127,7 +127,9 @@ class Batch:
     """True if some parked sites have not been updated since pages became due earlier."""
 
     def settle(self, lease: Lease, outcome: Outcome, visit: Visit | None = None) -> None:
-        """Add the end of a requested page: write its body, discover its links, settle its lease."""
+        """Add the end of a requested page. The worker then writes its body, discovers its links and settles its
+        lease.
+        """
         self.ended.append(LeaseEnd(lease, outcome, visit))
 
     def refuse(self, lease: Lease, outcome: Outcome) -> None:

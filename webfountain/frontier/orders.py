@@ -202,8 +202,8 @@ class IdleInterval(NamedTuple):
 
 
 POLLS: Final = IdleInterval(1 / 8, 10.0)
-"""Interval for notes, letters and sites. Up to 80 idle processes together poll eight times per second, so that a note
-waits no longer with many processes than with one.
+"""Interval for notes, letters and sites. Up to 80 idle processes together poll eight times per second, so a note waits
+for the same time, whether there are many processes or one.
 """
 
 

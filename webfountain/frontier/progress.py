@@ -55,7 +55,7 @@ _BURST: Final = 0.02
 requests."""
 _STALL_S: Final = 5.0
 """How much of a pause, s, may be made up for even if periods are short. A busy machine can make a process wait this
-long. At most _STALL_SHARE of a period's capacity may be spent at once for it.
+long. At most _STALL_SHARE of a period's capacity may be spent at once in this way.
 """
 _STALL_SHARE: Final = 0.2
 

@@ -18,9 +18,9 @@ Life of an ant
    is measured by a clock that runs on while the process is stopped. The term ends if the store does not answer or
    the process was stopped. Then the ant sends nothing more, cuts its transfers and gives its leased URLs back.
 5. An ant that has many more sites than the others gives up whole addresses, whose sites then become due for the others.
-   An ant with a busy core *lends* slots of a site that allows several simultaneous requests to ants with little work
-   (`loans`). An ant with a full disk fetches nothing and gives up all of its sites; the ant that reads all notes logs
-   this once.
+   If a site allows several simultaneous requests, an ant with a busy core *lends* some of its slots to ants with little
+   work (`loans`). An ant with a full disk fetches nothing and gives up all of its sites; the ant that reads all notes
+   logs this once.
 6. One ant has the *controller's* role, again by a claim. It plans and sets the price. It stores both beside the claim,
    and all other ants read them at their heartbeats. If the controller is gone, the next heartbeat of any other ant
    takes the role over. While there is no controller, the last plan is used.

@@ -2,8 +2,8 @@
 
 Place in the walk: these stages of the store worker act after the sites that leave have been parked. They are used only
 if the store is shared. A letter says that a site follows its address to another ant, that a page was forgotten, or that
-borrowed slots are given back. A guest is a site without a lease from which other sites need a file
-(`sites.active_list`): while one ant requests a file from a site, no other ant crawls the site.
+borrowed slots are given back. A guest is a site without a lease; other sites need a file from it (`sites.active_list`).
+While one ant requests a file from a site, no other ant crawls the site.
 """
 
 from __future__ import annotations

@@ -162,7 +162,7 @@ class Heartbeats:
 
 
 class CopyReach:
-    """The last check whether this ant can read the copies of all other ants, with the number of ants at that time.
+    """The last check of whether this ant can read the copies of all other ants, with the number of ants at that time.
 
     `reaches` returns whether this ant can read the copies of the ant with a given number. It is None if this ant stores
     no copies.

@@ -8,8 +8,7 @@ is fully used. It also lends when slots stay open although the site's hand has i
 the store limit the rate.
 
 1. The holder takes slots out of the gates of site and address (`sites.slot_lending`). With each following heartbeat it
-   claims ``loan/BORROWER/SITE``, after it has renewed the site lease and for the same time. It stops when the borrower
-   is gone.
+   renews the site lease, and then claims ``loan/BORROWER/SITE`` for the same time. It stops when the borrower is gone.
 2. The borrower reads its loans at its heartbeats, which are twice as frequent while it borrows. It makes a site object
    of its own. It leases and settles under the holder's token, so if another ant takes the site over, both holder and
    borrower are fenced. The borrower never renews or parks the site, learns nothing about it, and fetches neither
@@ -25,8 +24,8 @@ the store limit the rate.
    until it reads the letter (half a second, plus a batch), and other borrowers only until their next heartbeat. All of
    them keep to their slots and delays.
 
-Slots are lent only where settling a page is all that must be stored: there is no budget, no ranking and no fixed size.
-Each of these has one writer for a site.
+Slots are lent only if nothing but settled pages must be stored, so not in a crawl with a budget, a ranking or a fixed
+size: each of these needs a single writer for a site.
 """
 
 from __future__ import annotations
@@ -148,8 +147,8 @@ class Loans:
         return len(self._lent)
 
     def spare(self, standing: SitePoliteness, group: AddressGroup, at: float, *, unused_s: float) -> int:
-        """Return how many more slots may be lent. Each was unused for `unused_s` seconds and at least for the site's
-        delay.
+        """Return how many more slots may be lent. A slot may be lent if it was unused for `unused_s` seconds and at
+        least for the site's delay.
 
         If `unused_s` is -inf, all free slots count. One slot stays for the site itself, and none is lent soon after a
         refusal.

@@ -158,7 +158,7 @@ class Inbox(Notes):
         return None
 
     def _refuse(self, received: ReceivedNote, note: Note, why: UrlError) -> None:
-        """Write the part of a note that cannot be carried out to a `.refused` file beside it."""
+        """If a part of a note cannot be carried out, write this part to a `.refused` file beside the note."""
         assert not isinstance(received.source, FeedEntry)
         path = received.source.with_suffix(".refused")
         logger.warning("%s: set aside as %s: %.500s", received.source, path.name, why)

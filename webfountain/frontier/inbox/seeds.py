@@ -37,7 +37,7 @@ __all__ = ["SEED_BATCH", "Entrance", "LinkSink", "SeedReport", "load_seeds", "lo
 
 SEED_BATCH: Final = 1000
 _LOADING_S: Final = 30.0
-"""Seconds without a new batch after which an ant that is loading seeds counts as dead."""
+"""An ant that is loading seeds counts as dead after this many seconds without a new batch."""
 _LOADED_S: Final = 60.0
 """For this many seconds after loading, other ants that start do not load the seeds again."""
 
@@ -94,7 +94,7 @@ def load_seeds_once(
     now: Callable[[], float],
     rest: Callable[[], bool],
 ) -> SeedReport:
-    """Run `load_seeds` for ants that start together: one ant loads the seeds file, the others wait for it and read
+    """Run `load_seeds` for ants that start together: one ant loads the seeds file, the others wait for it and load
     none.
 
     Parameters

@@ -1,4 +1,4 @@
-"""Compute policy, trust and depth of known pages again by an edited policy file, site after site.
+"""Compute policy, trust and depth of known pages again after an edit of the policy file, site after site.
 
 Place in the walk: this pass runs in the worker thread, as a part of the review (`policy_review`), which reads the
 pages. A leased page is skipped and computed again after it has landed. `policy.lineage` does the computation; this

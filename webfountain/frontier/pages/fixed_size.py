@@ -258,7 +258,7 @@ class Replacement(Stage):
         return gone
 
     def _summon(self, many: int, *, at: float) -> None:
-        """Make sites due that are not active but have pages to evict, because better pages wait."""
+        """Make due the sites that are not active but have pages to evict, because better pages wait."""
         going: dict[str, list[bytes]] = {}
         for one in islice(reversed(self._candidates), min(many, _SUMMONED)):
             if one.site not in self._held and one.key not in self._summoned:

@@ -1,4 +1,6 @@
-"""End leased pages without an examination: refused before the fetch, not writable, or ended by their project."""
+"""End leased pages without an examination: pages that were refused, could not be written, or were ended by their
+project.
+"""
 
 from __future__ import annotations
 

@@ -17,8 +17,8 @@ Life of a site
    (`departures`) if that time is far away, if it must be left alone for long, or after a number of fetches while others
    wait. The store keeps what was learned. After a change of plan, its due time is computed again
    (`planning.earlier_due_times`).
-5. A process that was paused for longer than its lease may find that another took the site over. It stops at once, and
-   its fetches in flight have no effect.
+5. A process that was paused for longer than its lease may find that another process took the site over. It stops at
+   once, and its fetches in flight have no effect.
 
 Every event is passed once from the facade to the active list, and from there to its site, which owns its state (`site`
 has the table of states). Work for the store is written into the batch that comes with the event. `statistics` has the

@@ -245,7 +245,7 @@ class ActiveList:
             self._compare(self._context.shares, batch.at)
 
     def _compare(self, shares: DomainShares, at: float) -> None:
-        """Compare the number of blocked domains with that of busy ones, and change the shares if needed."""
+        """Compare the numbers of blocked and busy domains, and change the shares if needed."""
         idle = not len(self.flights) and self.addresses.ring.wake_at() == inf
         found = (
             (site.domain, is_busy(site, at + BLOCKED_S))

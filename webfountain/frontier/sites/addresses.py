@@ -286,8 +286,8 @@ class Addresses:
         return list(group.places)
 
     def let_go(self, surplus: int) -> None:
-        """Give up whole addresses with about `surplus` sites in all to other ants, first those with the fewest
-        sites.
+        """Give up whole addresses to other ants, about `surplus` sites in all. Begin with the addresses that have the
+        fewest sites.
         """
         for group in sorted(self._groups.values(), key=lambda group: len(group.places)):
             if group.is_ours and not (group.is_leaving or group.is_lent) and 0 < len(group.places) <= surplus:

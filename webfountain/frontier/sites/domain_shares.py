@@ -3,8 +3,8 @@
 A focused crawl tends towards few domains, the large and fast ones (Krugler in Policies 2006). So at every moment of a
 period, a domain has at most `limits.domain_share` of the fetches made so far in the period, plus a few in advance. A
 domain that has used its share waits until others have fetched more. This keeps many domains busy, and costs O(log
-domains) per fetch. To the ring, such a site seems to have nothing to fetch (`CappedSequencer`). robots.txt, sitemaps
-and immediate URLs are counted, but not delayed.
+domains) per fetch. While a domain waits, its sites seem to the ring to have nothing to fetch (`CappedSequencer`).
+robots.txt, sitemaps and immediate URLs are counted, but not delayed.
 
 A domain with something to fetch is *blocked* (it has used its share, or must be left alone) or *busy* (a request is in
 flight, or due within seconds). If most domains are blocked and few are busy, the shares are too strict. Then the rest

@@ -90,7 +90,7 @@ class Hand:
         return len(self._never.items) + len(self._recrawl.items) <= self._size // 4
 
     def is_deep(self) -> bool:
-        """Return whether the hand has its largest size, because the store always had more."""
+        """Return whether the hand has grown to its largest size, because the store always had more."""
         return self._size == self._largest
 
     def room(self) -> tuple[int, int]:

@@ -305,7 +305,7 @@ class SitePoliteness:
         self.crawl_delay = max(self.crawl_delay, state.crawl_delay)
 
     def _rest(self, fetched: FetchResult) -> None:
-        """Shut the gate for the time that the site requests, and for longer with each refusal, if the pace obeys that.
+        """If the pace obeys it, shut the gate for the time that the site requests, and for longer with each refusal.
 
         A failed fetch of robots.txt or a sitemap always counts, because no page is requested before robots.txt is
         known.

@@ -64,8 +64,8 @@ _TOO_SLOW_TO_READ: Final = "parse-time"
 
 
 class ActiveSite:
-    """One active site, created when it is activated (`lease`) or when another site needs a file from it (None: a
-    guest).
+    """One active site. It is created when it is activated, with its `lease`, or as a guest when another site needs a
+    file from it. A guest has the `lease` None.
 
     `borrowed_slots` is the number of slots that another ant has lent; then `lease` is the lease of that ant, the
     holder. None: the site is not borrowed.
@@ -125,8 +125,8 @@ class ActiveSite:
         return State.EMPTY if is_empty else self._state
 
     def is_under_way(self) -> bool:
-        """Return whether a fetch has not ended, an end or a refill is with the store, or an ant has borrowed slots of
-        the site.
+        """Return whether anything is under way: a fetch, an end or a refill that is with the store, or a loan of
+        slots.
         """
         return self.pages.is_under_way() or bool(self.loans)
 
@@ -238,7 +238,7 @@ class ActiveSite:
         return not refused
 
     def answered(self, fetched: FetchResult, batch: Batch) -> list[FileRequest]:
-        """Process the answer for its robots.txt, or for a sitemap that it named, from any host."""
+        """Process an answer from any host: the site's robots.txt, or a sitemap that the site named."""
         if fetched.fetch.kind == "robots":
             requests = self._robots_answered(fetched, batch)
         else:

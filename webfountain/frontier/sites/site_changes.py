@@ -34,7 +34,7 @@ PRIOR_PERIODS: Final = 10.0
 PRIOR_CHANGES: Final = 2.0
 """Weight of this assumption, as a number of observed changes."""
 MOST_CLASSES: Final = 24
-"""Largest number of sources and directories of a site whose dead links are counted apart."""
+"""Dead links of a site are counted by source and directory, in at most this many classes."""
 
 
 class SiteChanges:

@@ -82,9 +82,9 @@ class SitePages:
         self.is_ordered = False
         """True if a refill is with the store."""
         self.under_way = 0
-        """Number of fetches that have not ended, and of ends that are not settled."""
+        """Number of fetches that have not ended, plus the ends that are not settled."""
         self.served = 0
-        """Number of fetches that were requested, of pages and of files."""
+        """Number of requested fetches, both pages and files."""
         self.has_more = True
         """True if the store may have more that is due now."""
         self.barred: str | None = None
@@ -95,7 +95,7 @@ class SitePages:
     # ------------------------------------------------------------ changes of its content
 
     def is_under_way(self) -> bool:
-        """Return whether a fetch has not ended, or an end or a refill is with the store."""
+        """Return whether anything is under way: a fetch, or an end or a refill that is with the store."""
         return bool(self.under_way or self.is_ordered)
 
     def has_leased(self) -> bool:

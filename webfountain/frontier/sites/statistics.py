@@ -49,7 +49,7 @@ class ActiveListStatistics(msgspec.Struct, frozen=True):
     guests: int
     """Number of sites without a lease, which only serve files."""
     preparing: int
-    """Number of sites that wait for an address or a robots.txt before their pages."""
+    """Number of sites whose pages wait for an address or a robots.txt."""
     in_flight: int
     quiet: int
     timers: int

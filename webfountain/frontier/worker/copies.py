@@ -40,7 +40,7 @@ class CopyWriter(Stage):
         return [None] * len(visits)
 
     def settled(self, copies: Sequence[Copy | None]) -> None:
-        """Release these copies: the records that name them are settled, or never will be."""
+        """Release these copies, because the records that name them are settled or will never be settled."""
 
     def record(self, answers: Sequence[FetchResult]) -> None:
         """Archive answers that are not copies of pages: redirects, gone pages, errors, robots.txt, sitemaps."""

@@ -3,8 +3,8 @@
 Bodies are written (`copies`), then links are discovered (`Discovery`), then leases are settled, with what was learned
 about their sites (`LearnedSites`). A crash between two steps repeats fetches and loses nothing. If an item raises an
 about their sites (`LearnedSites`). A crash between two steps repeats fetches and loses nothing. If an item raises an
-unexpected error, the step is repeated for each item alone, without the faulty one (`act_on`). If the store went back in
-time meanwhile, outdated results are dropped (`LossRecovery`).
+unexpected error, each item is processed alone, and only the faulty item is left out (`act_on`). If the store went back
+in time meanwhile, outdated results are dropped (`LossRecovery`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Report what the store contains at the end of a batch: its counts, its census for a plan, when a new page is due.
+"""Report what the store contains at the end of a batch: its counts, its census for a plan, and when a new page is due.
 
 Place in the walk: these are the last reads of the store before a batch goes back to the loop thread. The counts of a
 shared store are sums over its shards, which take 256 reads. When each of twenty idle ants computed the sums, this was
@@ -62,7 +62,9 @@ class Stocktaking:
 
 
 def take_census(store: FrontierStore, *, since: int, at: float) -> CensusSnapshot:
-    """Return the census. The store keeps it up to date, so this reads a few hundred rows at any size."""
+    """Return the census. The store keeps it up to date, so this reads only a few hundred rows, however large the store
+    is.
+    """
     waiting = store.census.statistics().pages["never-crawled"]
     kept = published(store.board.value(FORECAST))
     found = kept.forecast.cycles[-1].found if kept is not None and kept.forecast.cycles else None
@@ -70,8 +72,8 @@ def take_census(store: FrontierStore, *, since: int, at: float) -> CensusSnapsho
 
 
 def never_crawled_due(store: FrontierStore, at: float) -> float:
-    """Return the earliest due time of a site that has never-crawled pages and no owner; inf if there is none. The
-    result may belong to a site without such pages, if that is due earlier but not soon.
+    """Return the earliest due time of a site that has never-crawled pages and no owner; inf if there is none. It may
+    return the due time of a site without such pages, if that site is due earlier but not soon.
 
     The sites are scanned only if the counts do not give the answer.
     """
