@@ -109,9 +109,10 @@ class DuplicateDetector:
     # ------------------------------------------------------------ mirrors
 
     def judge(self, visits: Sequence[Visit]) -> tuple[list[JudgedVisit], list[str]]:
-        """Return two lists: for each visit, what to settle and which links to follow; and the URLs to fetch again now.
+        """Return the judged visits, which say what to settle and which links to follow, and the URLs to fetch again
+        now.
 
-        The second list contains the representatives that another page has replaced.
+        These URLs are those of representatives that another page has replaced.
         """
         self._texts.clear()
         self._held.clear()

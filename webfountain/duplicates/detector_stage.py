@@ -1,4 +1,4 @@
-"""Detection of duplicate texts in the store worker: set pointers, and avoid fetching pages of mirrors.
+"""Detection of duplicate texts in the store worker. It sets pointers, and avoids fetching pages of mirrors.
 
 Place in the walk: a stage of the store worker. The decisions are made in `detector`.
 """

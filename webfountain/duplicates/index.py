@@ -177,8 +177,7 @@ class DuplicateIndex:
     # ------------------------------------------------------------ look-up
 
     def probe(self, pages: Sequence[IndexedPage]) -> list[Probe]:
-        """Look up all pages of a batch. After that, for one page after the other, call `nearest` and, if needed,
-        `keep`.
+        """Look up all pages of a batch. After that, call `nearest` and, if needed, `keep` for one page after the other.
 
         Raises
         ------

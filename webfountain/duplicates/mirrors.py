@@ -1,4 +1,4 @@
-"""Mirror sites: sites judged to repeat another site. Samples check the verdict, and revoke it if it was wrong.
+"""Mirror sites: sites judged to repeat another site. Samples check the verdict; if it was wrong, it is revoked.
 
 A site is a *mirror* of another when at least half of its judged pages, and at least ten, repeat pages of that site.
 From then on, a page of the mirror is not fetched if the other site has a page with the same path, its counterpart.
@@ -113,7 +113,7 @@ class Mirrors:
 
 
 def is_mirror(duplicates: int, pages: int) -> bool:
-    """Return whether a site is a mirror: at least ten of its judged pages, and at least half, are duplicates of the
-    other site's pages.
+    """Return whether a site is a mirror: at least half of its judged pages, and at least ten, are duplicates of pages
+    of the other site.
     """
     return duplicates >= _MIRRORED_PAGES and duplicates >= _MIRRORED_SHARE * pages

@@ -3,7 +3,7 @@
 Each ant writes an index in its own folder of copies, and finds the other indices in the neighbouring folders. The runs
 of these indices are mapped into memory unchanged. Keys that are not in a run yet are read from the records and sorted
 in memory. No ant waits for another: a record that is being written during a look-up is found at the next one. The
-caller checks in the store whether a page is still as its record says (`Match.digest`).
+caller checks in the store whether a page still has the digest in its record (`Match.digest`).
 """
 
 from __future__ import annotations

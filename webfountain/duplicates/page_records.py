@@ -113,7 +113,7 @@ class RecordFiles:
         return ""
 
     def is_sound(self, record: np.void) -> bool:
-        """Return whether a record is intact, as far as its URL shows."""
+        """Return whether a record is intact: whether its fingerprint is that of its URL."""
         return number_of(self.url(record)) == int(record["page"])
 
     def samples_are_sound(self) -> bool:

@@ -68,8 +68,7 @@ class DuplicateEliminator:
         collection: Collection | None = None,
         weigh: Callable[[Sequence[Link]], Sequence[Link]] | None = None,
     ) -> None:
-        """`weigh` returns links, most of them new, with their current importance; None: links keep the importance they
-        have."""
+        """`weigh` returns links, most of them new, with their current importance; None: links keep their importance."""
         self._store = store
         self._weigh = weigh
         self._size = size or CACHE_SIZE

@@ -150,7 +150,7 @@ class Retention:
     ) -> ErasureResult:
         """Rewrite each file that contains a record of a forgotten URL, without those records.
 
-        The URL of every record on disk is read (bodies are not decompressed; about 15 µs each), which takes some
+        The URL of every record on disk is read, without decompressing bodies. This takes about 15 µs per record, some
         seconds per gigabyte. `progress` is called with (files done, total). A record whose URL cannot be read is
         removed too. Records that are written meanwhile are not checked, so forget the URL in the store first
         (`PageRecords.forget`).

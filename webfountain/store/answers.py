@@ -80,8 +80,8 @@ class LeaseBatch(msgspec.Struct, frozen=True):
 
 
 class ParkRequest(msgspec.Struct, frozen=True, gc=False):
-    """A site that leaves an ant's active list: the time at which it returns (inf: when a URL is discovered), and the
-    state to store.
+    """A site that leaves an ant's active list, with the time at which it is due again (inf: when a URL is discovered)
+    and the state to store.
     """
 
     lease: SiteLease

@@ -43,7 +43,7 @@ def count_arrivals(counted: CensusEntry, period: int, births: int) -> None:
 
 
 def count_outcome(counted: CensusEntry, period: int, before: PageRecord, outcome: Outcome) -> None:
-    """Count one settled fetch of a page whose record was `before`."""
+    """Count one settled fetch. `before` is the page's record before the fetch."""
     if outcome.kind not in FETCHED:
         return
     row = _row(counted, period, before.bucket if before.state == "crawled" else None)

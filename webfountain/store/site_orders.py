@@ -35,7 +35,9 @@ def rank_of_due(due: float) -> bytes:
 
 
 def ranks_of(*, pages: int, failed: int, due: float, changed: float, is_active: bool) -> dict[SiteOrder, bytes]:
-    """Return the ranks of a site in all orders. `changed`: time of its last change, UTC seconds; 0.0: none is known."""
+    """Return the ranks of a site in all orders. `changed` is the time of the site's last change, UTC seconds; 0.0 if
+    none is known.
+    """
     return {
         "name": _FIRST,
         "pages": most_first(pages),

@@ -98,7 +98,7 @@ RANKED: Final = b"J"  # name -> pages, failed pages and last change of the site,
 VALUE: Final = b"V"  # name -> a published value
 
 IMMEDIATE_NEVER: Final = CLASSES
-"""Lane of the never-crawled URLs that go before all others of their site."""
+"""Lane of the never-crawled URLs that are immediate: they go before all other URLs of their site."""
 BAR: Final = b"\x00"
 """First byte of the value for a forgotten URL's page key; the name of its site follows."""
 _POINTER: Final = b"\x01"
@@ -117,8 +117,8 @@ class Meta(msgspec.Struct, frozen=True, array_like=True):
     `generation` counts how often the store was opened, so that no lease token is ever given twice. `log` names its
     change log. During a conversion of bucket bytes, `unit` is the old unit. During a correction of times, `correction`
     contains the `at` and `ahead` of the correction. `come_to` is the position of either pass: a site, a zero byte, a
-    page key. `is_ranked` is True if the index of sites exists. A version that does not maintain the index drops this
-    field when it opens the store.
+    page key. `is_ranked` is True if the index of sites exists. If a version that does not maintain the index opens the
+    store, it drops this field.
     """
 
     format: int
@@ -163,7 +163,7 @@ def site_id(site: str) -> bytes:
 
 
 def pack_time(at: float) -> bytes:
-    """Return the value for CLOCK."""
+    """Return a time encoded as the value of the key CLOCK."""
     return _time.pack(at)
 
 

@@ -43,7 +43,7 @@ class MemoryCensus:
         count_arrivals(self.counted, period_of(at, self.period_s), births)
 
     def count_outcome(self, before: PageRecord, outcome: Outcome, at: float) -> None:
-        """Count a settled fetch of a page whose record was `before`."""
+        """Count a settled fetch. `before` is the page's record before the fetch."""
         count_outcome(self.counted, period_of(at, self.period_s), before, outcome)
 
     def count_lost(self, outcomes: int) -> None:

@@ -1,9 +1,9 @@
 """The change log of the shared store: one log per shard, read as a single log in order of time.
 
 The steps of a shard write its log. Each shard numbers its own entries. A cursor contains one number per shard, so a
-poll returns the new entries of every shard, and none twice. All entries of one page are in one shard, in the order of
-their steps. If the clocks of two processes differ, entries in different shards may be out of order by that difference.
-An entry whose time is earlier than a cursor's may still come after that cursor.
+poll returns the new entries of every shard, each once. All entries of one page are in one shard, in the order of their
+steps. If the clocks of two processes differ, entries in different shards may be out of order by that difference. An
+entry may come after a cursor although its time is earlier than that of the cursor.
 
 A cursor also contains a hash of the times of the entries that its numbers name. A shard that lost entries gives their
 numbers to new entries with other times. Then the hash differs, so each cursor after a lost entry is refused, however

@@ -95,7 +95,7 @@ class SharedClaims:
     def end_sooner(self, *, at: float, ahead: float, latest: float) -> None:
         """Shorten the claims that last beyond `latest`. A clock that was `ahead` seconds ahead of `at` wrote them.
 
-        Claims without an owner, which are the open times of addresses, end earlier by the same time. One round trip.
+        Claims without an owner hold the open times of addresses; they end `ahead` seconds earlier. One round trip.
         """
         kept = [self._key(f"{kind}/") for kind in _TIMED]
         kept += [f"{{{self._prefix}:{shard}}}claims".encode() for shard in range(self._count)]

@@ -153,7 +153,7 @@ def arrival_of(value: bytes) -> int | None:
 
 
 def decode_value(site: str, value: bytes) -> PageRecord:
-    """Return the record in a value."""
+    """Return the record that a value encodes."""
     first, lane, order = _HEAD.unpack_from(value)
     at = _HEAD.size
     record: list[Any] = _RECORD_WITHOUT.copy()

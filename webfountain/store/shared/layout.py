@@ -53,7 +53,7 @@ FIRST_LANE: Final = CLASSES + 1
 never-crawled queue.
 """
 LEASED: Final = 65535
-"""The lane of leased URLs."""
+"""Number of the lane in which scripts show leased URLs."""
 NODE_SIZE: Final = 96
 """Number of items in a full node of a site's tree of places."""
 HAS_DUE: Final = 8

@@ -56,7 +56,7 @@ crash another process continues when it expires.
 PATIENCE_S: Final = 600.0
 """Time for which an opening waits for another process that makes a change, s."""
 SILENCE_S: Final = 30.0
-"""If a clock far ahead wrote a claim, and the claim is not extended for this time, its process counts as ended, s."""
+"""If a process whose clock is far ahead does not extend its claim for this time, it counts as ended, s."""
 LONGEST_CLAIM_S: Final = 7200.0
 """Longest time for which an ant claims its name, s: twice the longest heartbeat interval."""
 _REST_S: Final = 0.2
@@ -353,7 +353,7 @@ class RevisedShard:
         self._step(site.site, b"", times, [])
 
     def replace(self, site: str, keys: Sequence[bytes], rule: Callable[[PageRecord], PageRecord]) -> None:
-        """Replace pages. Two round trips, more if others changed a page between them."""
+        """Replace pages. Two round trips, more if another process changed a page between them."""
         left = keys
         while left:
             entries = []

@@ -125,7 +125,7 @@ class EndLimit:
 
 
 def _bound(pool: ConnectionPool, seconds: float) -> None:
-    """Set the time limit of a call on the connections of a pool, open and future ones."""
+    """Set the time limit of a call on all connections of a pool, open ones and future ones."""
     limits: dict[str, Any] = {"socket_timeout": seconds, "socket_connect_timeout": seconds}
     pool.connection_kwargs.update(limits)
     for connection in [*pool._available_connections, *pool._in_use_connections]:

@@ -1,7 +1,7 @@
 """The recent work of one process on a shared store, kept in memory to repeat it if the store loses it.
 
-Steps are kept as they were sent to their shard, other work as a function call. Both are limited by bytes; the oldest
-are dropped first.
+Steps are kept in the form in which they were sent to their shard, other work as function calls. Both are limited by
+bytes; the oldest are dropped first.
 """
 
 from __future__ import annotations

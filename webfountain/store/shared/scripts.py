@@ -2,7 +2,7 @@
 
 The text of a step consists of key names, constants, the parts of `lua/parts/` that it uses, and its own file. A line
 `-- Uses` in a step names the parts that it needs, in order. Defining all parts in each step took a fifth of the time of
-a small step. A script is named by its hash. A server that does not know it, because it is new or was restarted,
+a small step. A script is named by its hash. If a server does not know the hash, because it is new or was restarted, it
 receives the text. All keys of a shard are in one hash slot and each step declares all fourteen, so Redis Cluster and
 proxies before it can route the step.
 """

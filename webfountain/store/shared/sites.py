@@ -52,7 +52,8 @@ class SharedRanks:
         self._shards = shards
 
     def first(self, letter: str, rank: bytes, name: str, n: int) -> list[tuple[bytes, str]]:
-        """Return rank and name of the next `n` sites after a position. One round trip, two if they are in few shards.
+        """Return rank and name of the next `n` sites after a position. One round trip, two if these sites are in few
+        shards.
 
         `letter` names the order; "" is the order of name.
         """
@@ -216,7 +217,7 @@ class SharedSites:
         return sorted(found, key=lambda record: record.site)[:n]
 
     def ranked(self, order: SiteOrder, cursor: str, n: int) -> list[tuple[str, SiteRecord]]:
-        """Return sites in an order. Three round trips, four if they are in few shards."""
+        """Return sites in an order. Three round trips, four if the sites are in few shards."""
         rank, name = place_of(cursor)
         found = self._ranks.first("" if order == "name" else order[0], rank, name, n)
         if not cursor and order != "name" and not self._ranks.are_complete():

@@ -147,7 +147,8 @@ def _site(name: str, raw: bytes, state: bytes | None, learned: bytes | None) -> 
 def fill(
     connection: ServerConnection, shards: Shards, rows: Iterator[Row], *, values: bytes, head: transfer_rows.Head
 ) -> None:
-    """Fill the empty keys of a new store with the rows that follow the first, `head`. One round trip per two thousand.
+    """Fill the empty keys of a new store with rows. `head` is the first row, and `rows` are the rows after it. One
+    round trip per two thousand.
 
     Raises StoreError if the server was replaced meanwhile, and so may have lost some of the rows.
     """
