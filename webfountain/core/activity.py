@@ -1,7 +1,7 @@
 """Model how a site's pages change, as learned from its fetches: bursts, a rate per section, a history per page.
 
-Pages of a site are not independent: a release or a template change affects a whole directory at once. For each page
-this module models the number of changes per step:
+Pages of a site are not independent: a release or a template change affects a whole directory at once. This module
+models the number of changes of each page per step:
 
     hazard of page j in step d  =  r_j * mean_g * u_g[d]
 
@@ -14,12 +14,12 @@ The moment of a change between two fetches is unknown, so the change is spread o
 proportion to the current hazard. After each batch of fetches, the changes of the last `WINDOW` steps are spread again
 (expectation maximisation).
 
-The arrays contain many sites at once; each site is the root of its own tree. So the cost of a small site is not
-dominated by a hundred numpy calls. Between two uses, the state of a site is a `Memory`: about 500 bytes per section.
+The arrays contain many sites at once; each site is the root of its own tree. So the cost of a hundred numpy calls is
+shared by many small sites. Between two uses, the state of a site is a `Memory`: about 500 bytes per section.
 
 Steps are whole numbers that grow with time; in the live crawler a step is a fraction of the time between two visits.
-This module reads no clock and no store. For each page the caller stores its section, the step of its last fetch,
-`events`, `exposure` and `before`, the section's hazard from that fetch to the start of the window.
+This module reads no clock and no store. For each page the caller stores five values: its section, the step of its last
+fetch, `events`, `exposure`, and `before`, which is the section's hazard from that fetch to the start of the window.
 
 Source: interval-censored Poisson likelihood as in `change_rate`; gamma frailty: Vaupel, Manton & Stallard 1979; the
 combination is ours.
@@ -62,25 +62,26 @@ __all__ = [
 WINDOW: Final = 60
 """Number of most recent steps whose activity is still revised. Older steps keep their last estimate."""
 TELLABLE: Final = 4.0
-"""Upper bound of a mean rate, in expected changes between two visits: at this rate 49 of 50 checks find a change.
-Faster rates cannot be distinguished, and a site whose rate is overestimated by chance would use all of a small budget.
+"""Upper bound of a mean rate, in expected changes between two visits. At this rate 49 of 50 checks find a change, and
+faster rates cannot be distinguished. Without a bound, a site whose rate is overestimated by chance would use all of a
+small budget.
 """
 _SWEEPS: Final = 2
 _TINY: Final = 1e-12
 _FACTS: Final = 5
 _MEAN, _SIZE, _EVENTS, _EXPOSURE, _OPEN = range(_FACTS)
-"""Columns of a section: mean rate; largest number of pages observed so far, each weighted with its relative rate;
-changes and exposure of the steps before the window; exposure that is still open when the window begins."""
+"""Columns of a section. In order: mean rate; largest number of pages observed at once so far, weighted by their
+relative rates; changes before the window; exposure before the window; exposure still open when the window begins."""
 _WIDTH: Final = _FACTS + WINDOW + WINDOW + 1
 
 
 def summed(place: Ints, amounts: Array, size: int) -> Array:
-    """Add up the amounts that belong to the same place, and return the (size,) sums."""
+    """Return the (size,) sums of the amounts that belong to the same place."""
     return np.asarray(np.bincount(place, amounts, minlength=size), dtype=np.float64)
 
 
 class UncheckedPages(NamedTuple):
-    """Pages with the step of their last fetch, one array element each."""
+    """Pages with the step of their last fetch; each array has one element per page."""
 
     section: Ints
     since: Ints
@@ -98,15 +99,15 @@ class Memory:
     """State of the sections of one site. An update makes a new object; the old one never changes."""
 
     step: int
-    """Present step; the window is the `WINDOW` steps before it."""
+    """Current step; the window is the `WINDOW` steps before it."""
     tree: npt.NDArray[np.int32]
     """(2, sections) parent (0 for the site itself) and depth."""
     rows: npt.NDArray[np.float32]
-    """(sections, `_WIDTH`) per section: the numbers of the first columns; the hazard in each step of the window; the
-    exposure that begins in each of these steps and in the present one (negative where exposure ends)."""
+    """(sections, `_WIDTH`) one row per section: the columns `_MEAN` to `_OPEN`; the hazard in each step of the window;
+    the exposure that begins in each of these steps and in the current step (negative where exposure ends)."""
     changes: Array
-    """(changes within the window, 4) section, step of the previous fetch, step of the fetch that found the change,
-    hazard from the previous fetch to the start of the window."""
+    """(changes within the window, 4) four columns: section, step of the previous fetch, step of the fetch that found
+    the change, hazard from the previous fetch to the start of the window."""
 
     @classmethod
     def begun(cls, *, signals: Signals, step: int) -> Memory:
@@ -117,7 +118,7 @@ class Memory:
         return cls(step, np.zeros((2, 1), dtype=np.int32), rows, np.zeros((0, 4)))
 
     def grown(self, parents: Sequence[int]) -> Memory:
-        """Return a memory with more sections; each starts with its parent's rate and past activity."""
+        """Return a memory with more sections; each new section starts with its parent's rate and past activity."""
         tree, rows = self.tree, self.rows
         more = np.array(parents, dtype=np.int32)
         for parent in more.tolist():
@@ -137,7 +138,7 @@ class Memory:
 
 
 class Activity:
-    """The sections of several sites at one step, numbered site after site from `offset`."""
+    """The sections of several sites at one step. They are numbered through; `offset` has the first of each site."""
 
     def __init__(self, memories: Sequence[Memory], *, signals: Signals) -> None:
         self._signals = signals
@@ -163,7 +164,7 @@ class Activity:
         self._steps = np.array([memory.step for memory in memories], dtype=np.int64)  # (sites,)
 
     def memories(self) -> list[Memory]:
-        """Return a memory per site. The arrays are copies, because a view would keep the arrays of all sites alive."""
+        """Return a memory per site. Its arrays are copies, because a view would keep the arrays of all sites alive."""
         rows = np.concatenate([self._facts.T, self._hazard, self._opened], axis=1, dtype=np.float32)
         order = np.argsort(self._changed[:, 0], kind="stable")
         changes = np.concatenate([self._changed[order], self._changed_before[order, None]], axis=1)
@@ -180,9 +181,9 @@ class Activity:
     # ------------------------------------------------------------------ time
 
     def advance(self, step: int | Ints, unchecked: UncheckedPages) -> UncheckedPages:
-        """Advance the time to `step`, a number or (sites,).
+        """Advance the time to `step`, one number or (sites,). Return the pages with `before` updated to the new window.
 
-        New steps get the sections' long-run rates. Return the pages with `before` updated to the new window.
+        New steps get the sections' long-run rates.
         """
         passed = np.maximum(step - self._steps, 0)
         if not passed.any():
@@ -211,7 +212,7 @@ class Activity:
         return np.asarray(closing + self._facts[_MEAN, section] * np.maximum(steps - WINDOW, 0))
 
     def _close(self, passed: Ints, events: Array, exposure: Array) -> None:
-        """Move the steps that leave the window to the long-run sums, with their last estimate."""
+        """Add the steps that leave the window to the long-run sums, with their last estimates."""
         ago = passed[:, None] - 1 - np.arange(events.shape[1])
         kept = np.where(ago >= 0, 1.0, 0.0)
         fade = np.ones(len(passed))
@@ -226,7 +227,7 @@ class Activity:
         self._steps = self._steps + passed
         ends = np.append(np.flatnonzero(np.diff(by_section)) + 1, len(by_section)).tolist()
         begin = 0
-        for end in ends:  # Sections with equal elapsed time are neighbours: slices cost a fifth of gathering.
+        for end in ends:  # Sections with equal elapsed time are neighbours: a slice costs a fifth of fancy indexing.
             gone = int(min(by_section[begin], WINDOW + 1))
             opened, hazard = self._opened[begin:end], self._hazard[begin:end]
             if gone:
@@ -254,7 +255,7 @@ class Activity:
         return np.asarray(before + self._total[section, end] - self._total[section, begin])
 
     def halfway(self, unchecked: UncheckedPages, middle: Ints) -> Array:
-        """Return the hazard up to a step, assuming an even hazard before the window."""
+        """Return the hazard up to the steps `middle`, assuming an even hazard before the window."""
         section, since, before = unchecked
         first = self._first()[section]
         share = np.clip((middle - since) / np.maximum(first - since, 1), 0.0, 1.0)
@@ -282,12 +283,12 @@ class Activity:
         return urgency(self.passed(unchecked), mean, *self.weights(unchecked, events, exposure))
 
     def fresh_time(self, section: Ints, events: Array, exposure: Array) -> Array:
-        """Return the mean steps between changes of pages: the limit of `urgency` for a page known to have changed."""
+        """Return the mean steps between changes of each page: the `urgency` of a page that has surely changed."""
         weight = self._signals.page_events
         return np.asarray((weight + exposure) / (weight + events) / self._facts[_MEAN, section])
 
     def since_change(self, unchecked: UncheckedPages, step: Ints, events: Array, exposure: Array) -> Array:
-        """Return the expected steps from the first change to the fetch in `step`, for pages found changed.
+        """Return the expected number of steps from the first change to the fetch in `step`, for pages found changed.
 
         Parameters
         ----------
@@ -301,7 +302,7 @@ class Activity:
         place = np.arange(WINDOW)
         within = (place >= begin[:, None]) & (place < end[:, None])
         stood = ((chance[:, :-1] + chance[:, 1:]) / 2 * within).sum(axis=1)
-        # Only the total hazard before the window is known. It is assumed to be even; Simpson's rule.
+        # Only the total hazard before the window is known. It is assumed to be even. The integral uses Simpson's rule.
         early = np.maximum(np.minimum(first, step) - since, 0)
         halfway, whole = (chance_of_change(before * part, events, exposure) for part in (0.5, 1.0))
         stood += early * (4.0 * halfway + whole) / 6.0
@@ -315,7 +316,8 @@ class Activity:
 
         Parameters
         ----------
-        events, observed_time, pages : (sections,) without subsections: changes, steps without a missed change, pages
+        events, pages : (sections,) changes found and number of pages, without subsections
+        observed_time : (sections,) steps in which every change would have been found, without subsections
         """
         reported = np.stack([events, observed_time, pages], axis=1)
         self._tree.roll_up(reported)
@@ -333,7 +335,7 @@ class Activity:
 
         Parameters
         ----------
-        step : (pages,) of the fetch, not after the present one
+        step : (pages,) step of each fetch, not after the current step
         changed : (pages,) True if a change that counts was found
         events, exposure : (pages,) as for `urgency`
         """
@@ -382,7 +384,7 @@ class Activity:
                 self._estimate_activity(events, exposure)
 
     def _exposure(self, steps: int = WINDOW) -> Array:
-        """Return the (sections, steps) number of observed pages in each of the first steps, with subsections."""
+        """Return the (sections, steps) numbers of pages observed in each of the first steps, with subsections."""
         exposure = np.cumsum(self._opened[:, :steps], axis=1)
         exposure += self._facts[_OPEN][:, None]
         self._tree.roll_up(exposure)
@@ -405,14 +407,14 @@ class Activity:
         return events
 
     def _estimate_means(self, events: Array, exposure: Array, size: Array) -> None:
-        """Estimate the (sections,) mean rates from the window's changes and exposure and the pages observed at once."""
+        """Estimate the (sections,) mean rates from the window's changes and exposure, and the pages observed."""
         signals, mean = self._signals, self._facts[_MEAN]
         seen, observed_time = self._facts[_EVENTS] + events, self._facts[_EXPOSURE] + exposure
         prior, root = signals.prior_exposure, self.offset[:-1]
         mean[root] = (seen[root] + prior * signals.prior_rate) / (observed_time[root] + prior)
         # A burst changes a whole section, so its pages are not independent evidence: the weight of the prior grows with
-        # the number of pages. The largest number is kept while no page is fetched. Otherwise a section that is no
-        # longer visited because of its high rate would never be visited again.
+        # the number of pages. The largest number is kept while no page is fetched. Otherwise a section that is not
+        # visited because of its high rate would never be visited again.
         self._facts[_SIZE] = np.maximum(self._facts[_SIZE], size)
         lent = signals.section_steps * self._facts[_SIZE]
         for level, parents, _, _ in self._tree.levels:
@@ -423,7 +425,7 @@ class Activity:
             np.minimum(mean, TELLABLE / signals.visit, out=mean)
 
     def _estimate_activity(self, events: Array, exposure: Array) -> None:
-        """Estimate u = (found + s u_parent)/(expected + s) from the root on, whose parent has activity 1."""
+        """Estimate u = (found + s u_parent)/(expected + s), from the root down; u_parent of the root is 1."""
         strength, root = self._signals.step_events, self.offset[:-1]
         mean = self._facts[_MEAN][:, None]
         expected = exposure * mean

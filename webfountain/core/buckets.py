@@ -1,7 +1,7 @@
 """The bucket byte: 256 classes of pages with a similar change rate, spaced evenly on a logarithmic scale.
 
-Each settled fetch turns the page's estimated mean change interval into one byte. The census, the model and the quotas
-count pages per byte. `change_rate` makes the estimate itself. With `fastest` = period/96 and a period of one day,
+After each settled fetch, the page's mean change interval is estimated (`change_rate`), and this module turns it into
+one byte. The census, the model and the quotas count pages per byte. With `fastest` = period/96 and a period of one day,
 bucket 0 is 15 minutes and bucket 255 is two years.
 
 Source: Edwards 2001, section 2 ("at most 256 change-frequency buckets, one byte of the page's metadata").

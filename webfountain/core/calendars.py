@@ -1,11 +1,11 @@
 """Solver of the optimisation model by column generation, with a lower bound of the objective.
 
 A *calendar* of a bucket is the set of periods in which the whole bucket is recrawled. If the growth path b[t] is
-fixed, the Lagrangian of a bucket is linear in each of its fractions. So its best schedule is a calendar, which dynamic
-programming over the state "last crawled in s" finds. A linear program (HiGHS) mixes the calendars of each bucket. The
-constraints of the program are the capacity rows (1), the balance of never-crawled pages (3) and their bound (6). The
-dual prices of the program are the input of the dynamic program, which returns better calendars until no calendar
-improves the mixture. Outer rounds then update the growth path.
+fixed, the Lagrangian of a bucket is linear in each of its fractions. So the bucket's best schedule is a calendar, and
+dynamic programming over the state "last crawled in s" finds it. A linear program (HiGHS) mixes the calendars of each
+bucket. Its constraints are the capacity rows (1), the balance of never-crawled pages (3) and their bound (6). Its dual
+prices are the input of the dynamic program, which returns better calendars until no calendar improves the mixture.
+Outer rounds then update the growth path.
 
 Place in the walk (DESIGN 4): model -> **calendars** -> optimizer, which starts SLSQP from the mixture. A mixture is
 not yet a plan: equation (2) assumes that a bucket's crawled pages are drawn at random, whatever their age.
@@ -49,15 +49,16 @@ _PROHIBITIVE = 1e12
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """Schedules that the linear program may mix: ``owner`` (m,) bucket, ``share`` (T, m) fraction crawled in each
-    period.
+    """Schedules that the linear program may mix.
+
+    ``owner`` (m,) is the bucket of each schedule, and ``share`` (T, m) the fraction of it that is crawled per period.
     """
 
     owner: Index
     share: Array
 
     def plus(self, owner: Index, share: Array) -> Pool:
-        """Return a pool of these and the given schedules."""
+        """Return a pool of these schedules and the given ones."""
         return Pool(np.concatenate([self.owner, owner]), np.concatenate([self.share, share], axis=1))
 
     def only(self, chosen: npt.NDArray[np.bool_]) -> Pool:
@@ -70,8 +71,8 @@ class Mixture:
     """Solution of the linear program: ``f`` (T, B), ``z`` (T,) pages, the prices and the schedules in use.
 
     ``prices`` (T,) are the prices of one second of capacity. ``arrivals`` (T,) are the prices of one page that becomes
-    known in the period. ``bound`` is a lower bound of the objective of every plan with this growth path. ``pool`` and
-    ``weight`` are the schedules in use.
+    known in the period. No plan with this growth path has an objective below ``bound``. ``pool`` and ``weight`` are the
+    schedules in use and their weights.
     """
 
     f: Array
@@ -85,7 +86,7 @@ class Mixture:
 
 @dataclass(frozen=True, slots=True)
 class _Master:
-    """Input of one linear program: the growth path, the linear cost of a never-crawled page, and z if it is fixed."""
+    """Input of one linear program: the growth path, the linear cost of a never-crawled page, and z if z is fixed."""
 
     instance: Instance
     b: Array
@@ -122,8 +123,9 @@ def schedule_costs(instance: Instance, b: Array, pool: Pool) -> Array:
 def best_calendars(instance: Instance, b: Array, waits: Array, unit: Array) -> tuple[Array, Array]:
     """Find the cheapest calendar of every bucket when crawling a page costs ``unit`` (T, B).
 
-    Returns the costs (B,) and the calendars (T, B) of zeros and ones. ``waits`` is ``waiting_costs(instance, b)``. V(s)
-    = min over t > s, or never, of waits(s, t) + unit[t] b[t-1] + V(t), for all buckets at once.
+    Returns the costs (B,) and the calendars (T, B) of zeros and ones. ``waits`` is ``waiting_costs(instance, b)``. The
+    recursion, for all buckets at once: V(s) is the minimum of waits(s, t) + unit[t] b[t-1] + V(t) over all t > s and
+    over "never again".
     """
     T, B = instance.T, instance.B
     price = unit * b[:-1]
@@ -169,9 +171,9 @@ def bounded_mixture(
 ) -> Mixture:
     """Mix calendars until no calendar improves the mixture.
 
-    Without `z`, outer rounds find the growth path. With ``z`` (T,), the growth path is fixed and ``bound`` is the
+    Without ``z``, outer rounds find the growth path. With ``z`` (T,), the growth path is fixed and ``bound`` is the
     lower bound of the objective at this z. ``start`` gives the first prices and schedules. ``plan`` (T, B) gives one
-    more schedule per bucket. If that plan satisfies (1) and (6), the linear program is feasible at its z.
+    more schedule per bucket. If ``plan`` satisfies (1) and (6), the linear program is feasible at the plan's z.
 
     Raises NotConverged if HiGHS finds no solution of the linear program.
     """
@@ -185,7 +187,7 @@ def bounded_mixture(
 
 
 def _outer(instance: Instance, start: Mixture | None, *, rounds: int) -> Mixture:
-    """Alternate between the growth path and the mixture with its price of growth."""
+    """Compute the growth path and the mixture, with its price of growth, in turn."""
     z = instance.nconst if start is None else start.z
     z_cost = np.zeros(instance.T) if start is None else _growth_cost(instance, start)
     for _ in range(rounds):
@@ -200,8 +202,9 @@ def _outer(instance: Instance, start: Mixture | None, *, rounds: int) -> Mixture
 
 
 def _first_pool(instance: Instance, start: Mixture | None, plan: Array | None) -> Pool:
-    """Return the first schedules of the linear program: "never", those of an earlier pool or of a ladder of prices,
-    and the given plan.
+    """Return the first schedules of the linear program.
+
+    They are "never", the schedules of an earlier pool or of a ladder of prices, and the given plan.
     """
     T, B = instance.T, instance.B
     pool = Pool(np.arange(B), np.zeros((T, B)))
@@ -210,7 +213,7 @@ def _first_pool(instance: Instance, start: Mixture | None, plan: Array | None) -
 
 
 def _ladder(instance: Instance, pool: Pool) -> Pool:
-    """Return a pool and the best calendars at several prices, from low to prohibitive, each equal in all periods.
+    """Return a pool with the best calendars at several prices, from low to prohibitive; a price holds in all periods.
 
     Without these calendars the first prices swing so strongly that the rounds end before the prices settle.
     """
@@ -222,11 +225,11 @@ def _ladder(instance: Instance, pool: Pool) -> Pool:
 
 
 def _generate(master: _Master, pool: Pool) -> Mixture:
-    """Generate columns: solve the linear program, take its prices, add calendars, until value and bound meet."""
+    """Generate columns: solve the linear program and add calendars by its prices, until value and bound meet."""
     k, b = master.instance, master.b
     waits = waiting_costs(k, b)
     cost = schedule_costs(k, b, pool)
-    shut = (k.C[:, None] <= 0.0) & (k.c > 0.0)  # any price is correct there, but HiGHS returns a low one
+    shut = (k.C[:, None] <= 0.0) & (k.c > 0.0)  # any price is correct there, but HiGHS returns a low price
     bound, last = -np.inf, _ROUNDS + _LONG_ROUNDS * k.T - 1
     for turn in range(last + 1):
         solved = _solve(master, pool, cost)
@@ -291,8 +294,9 @@ def _solve(master: _Master, pool: Pool, cost: Array) -> _Solution:
 
 
 def _rows(master: _Master, pool: Pool) -> tuple[sparse.csr_array, sparse.csr_array]:
-    """Return the inequality rows (capacity (1), then z[t] <= n[t-1] (6)) and the equality rows (weights of a bucket
-    sum to 1, then balance (3)).
+    """Return the inequality rows and the equality rows.
+
+    Inequalities: capacity (1), then z[t] <= n[t-1] (6). Equalities: the weights of a bucket sum to 1, then balance (3).
     """
     k, m, T = master.instance, pool.owner.size, master.instance.T
     pages = pool.share * master.b[:-1][:, pool.owner]
@@ -308,10 +312,10 @@ def _rows(master: _Master, pool: Pool) -> tuple[sparse.csr_array, sparse.csr_arr
 
 
 def _growth_cost(instance: Instance, mixture: Mixture) -> Array:
-    """Return the (T,) cost in later periods of a page that enters the buckets in period t: obsolete pages and crawling
-    time.
+    """Return the (T,) costs, in later periods, of a page that enters the buckets in period t.
 
-    This is the derivative of the Lagrangian by z at this mixture, without the part that the linear program contains.
+    The cost consists of obsolete pages and crawling time. It is the derivative of the Lagrangian by z at this mixture,
+    without the part that the linear program contains.
     """
     path = simulate_plan(instance, mixture.f * growth_path(instance, mixture.z)[:-1], mixture.z)
     silent = replace(instance, newwt=np.zeros(instance.T), o=np.zeros_like(instance.o), d=np.zeros(instance.T))

@@ -1,7 +1,7 @@
 """Estimate the constants of the model from the counts of a crawl.
 
 Each constant starts from a prior, whose weight is a stated number of observations. The more is counted, the less the
-prior weighs. The constants are: the fraction of a bucket that changes (changes found per observed time), crawl seconds
+prior counts. The constants are: the fraction of a bucket that changes (changes found per observed time), crawl seconds
 and new links per fetch, births per bucket, URLs that arrive from outside, and obsolete pages (from the mean age of the
 copies). Place in the walk (DESIGN 4): store's census -> **here** -> `model` -> `optimizer`.
 
@@ -37,16 +37,16 @@ __all__ = [
 ]
 
 PRIOR_CHANGES: Final = 5.0
-"""Weight of the interval that defines a bucket, against the changes observed in it; in changes."""
+"""Weight of a bucket's nominal interval as a prior, compared with the changes observed in the bucket; in changes."""
 PRIOR_FETCHES: Final = 20.0
-"""Weight of the collection's mean cost and discovery rate, against the counts of a bucket; in fetches."""
+"""Weight of the collection's mean cost and discovery rate as a prior, compared with a bucket's counts; in fetches."""
 MOST_FINDS: Final = 0.9
-"""Upper limit of newnwt, the new pages found by one never-crawled page. While a site is being discovered, each new
-page leads to more than one other page.
+"""Upper limit of newnwt, the number of new pages to which a never-crawled page leads. While a site is being discovered,
+the true number is above 1.
 """
 EARLY: Final = 1e-3
-"""Smallest weight of a period in the objective. It breaks ties: a page that can be crawled early or late at equal cost
-is crawled early.
+"""Smallest weight of a period in the objective. With it, a page that can be crawled early or late at equal cost is
+crawled early.
 """
 PRIOR_LINKS: Final = 0.02
 """Expected new URLs per fetch of a known page, before anything is counted."""
@@ -63,11 +63,11 @@ class Census:
     mean_age : (B,) mean time since their last crawl, s
     fetches, changes, observed_time, seconds, links, births : (B,) counts of these periods; observed_time and seconds
         in s
-    new_fetches, new_seconds, new_links : the same counts of never-crawled pages
+    new_fetches, new_seconds, new_links : the same counts for never-crawled pages
     waiting : known pages without a copy
     arrivals : URLs from outside, per period
     recrawls : fetches of known pages per period, over the periods that were counted
-    found : obsolete share that the fetches of the last complete cycle found; None before the first
+    found : obsolete share that the fetches of the last complete cycle found; None before the first cycle is complete
     """
 
     buckets: Ints
@@ -89,12 +89,12 @@ class Census:
 
 
 def change_rates(census: Census, fastest: float) -> Array:
-    """Return the (B,) changes per second of a page: changes per observed time, with the bucket's own interval as a
+    """Return the (B,) changes per second of a page: changes per observed time, with the bucket's nominal interval as a
     prior.
 
     This is the posterior mean of a Poisson rate under a gamma prior of weight PRIOR_CHANGES. If nearly every check
-    finds a change, the counts show only that the visits are too far apart. In that case the bucket's own interval is
-    kept, which `change_rate` estimated by likelihood.
+    finds a change, the counts show only that the visits are too far apart. In that case the nominal interval is kept:
+    `change_rate` has put the pages into this bucket by a likelihood estimate.
     """
     believed = 1.0 / intervals_of(census.buckets, fastest)
     found = np.divide(census.changes, census.fetches, out=np.zeros_like(census.pages), where=census.fetches > 0)
@@ -109,8 +109,8 @@ def change_rates(census: Census, fastest: float) -> Array:
 
 
 def obsolete_of(census: Census, rates: Array) -> Array:
-    """Return the (B,) expected obsolete pages. The ages of pages are assumed to be even from 0 to twice the mean
-    (steady recrawling).
+    """Return the (B,) expected numbers of obsolete pages. The ages of pages are assumed to be evenly spread from 0 to
+    twice the mean, as in steady recrawling.
     """
     spread = 2.0 * rates * np.maximum(census.mean_age, 0.0)
     fresh = np.where(spread > 1e-9, -np.expm1(-spread) / np.where(spread > 1e-9, spread, 1.0), 1.0)
@@ -125,7 +125,7 @@ def instance_from(
     A reachable page without a copy is obsolete whether it is known or not (DESIGN.md section 1), but the model's n
     counts only known pages. Without a correction, crawling a new page that leads to another new page would gain
     nothing. So the weight of n is divided by 1 - newnwt: then a first copy is worth one obsolete page. oldnwt is
-    scaled accordingly. A never-crawled URL is worth the chance that it has a page, as measured: many links are dead.
+    scaled accordingly. Many links are dead, so a never-crawled URL counts by the measured chance that it has a page.
 
     Parameters
     ----------
@@ -158,8 +158,8 @@ def instance_from(
 
 
 def _per_fetch(counted: Array, fetches: Array, believed: float) -> Array:
-    """Return (B,) counts per fetch. A bucket with few fetches gets about the mean of all buckets; that mean is itself
-    drawn towards the prior `believed`.
+    """Return (B,) counts per fetch. A bucket with few fetches gets about the mean of all buckets. If all buckets have
+    few fetches, this mean is close to the prior `believed`.
     """
     mean = (counted.sum() + believed * PRIOR_FETCHES) / (fetches.sum() + PRIOR_FETCHES)
     return np.asarray((counted + mean * PRIOR_FETCHES) / (fetches + PRIOR_FETCHES))

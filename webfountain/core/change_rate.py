@@ -7,9 +7,9 @@ describes pages well). `append` keeps the last 24 checks of a page in 24 bytes, 
 `tests.benchmarks.estimators` compares it with other estimators. `buckets` turns the result into the bucket byte.
 
 `freshness` estimates from the census which share of a collection is fresh; `status` and the progress line show it. It
-assumes that the ages of a bucket's pages are even, because each lane serves the oldest page first, and that pages
-change as a Poisson process with the bucket's mean interval. `freshness` does not need numpy, so a command that only
-counts starts at once.
+makes two assumptions. The ages of a bucket's pages are evenly spread, because each lane serves the oldest page first.
+Pages change by a Poisson process with the bucket's mean interval. `freshness` does not need numpy, so a command that
+only counts starts at once.
 
 Source: Cho & Garcia-Molina, *Effective page refresh policies for web crawlers*, TODS 2003, section 2 (freshness).
 """
@@ -59,7 +59,7 @@ class Check(NamedTuple):
 
 
 class Totals(NamedTuple):
-    """Sums over all checks of a page, including those that its history no longer contains."""
+    """Sums over all checks of a page, including checks that are no longer in its history."""
 
     checks: int
     changes: int
@@ -68,7 +68,7 @@ class Totals(NamedTuple):
 
 
 class Prior(NamedTuple):
-    """Assumption about a page before its own checks: `weight` changes, `interval` apart."""
+    """Assumption about a page before its own checks, as if `weight` changes had been seen, `interval` apart."""
 
     interval: float
     """Mean interval between changes of similar pages (the site, the section), s, above 0."""
@@ -77,11 +77,11 @@ class Prior(NamedTuple):
 
 
 def append(history: bytes, interval: float, changed: bool) -> bytes:
-    """Add a check to a history and drop the oldest beyond `HISTORY_CHECKS`.
+    """Return a history with one more check, without the oldest if there are more than `HISTORY_CHECKS`.
 
     A byte consists of the flag `changed` (high bit) and the class of the interval. There are 128 classes from 50 ms
     (accelerated tests) to 20 years, 19 % apart, so the error is at most 9 %. This is small compared with the
-    uncertainty of a rate that few checks show.
+    uncertainty of a rate that is estimated from few checks.
     """
     clipped = min(max(interval, _SHORTEST), _LONGEST)
     step = round(_log(clipped / _SHORTEST) / _LN_STEP)
@@ -94,11 +94,11 @@ def decode(history: bytes) -> list[Check]:
 
 
 def estimate_interval(history: bytes, *, totals: Totals | None = None, prior: Prior) -> float:
-    """Return the mean interval between a page's changes, s: the mode, in ln r, of its posterior under a gamma prior.
+    """Return the mean interval between a page's changes, s: 1/r at the mode of the posterior of ln r.
 
     ln posterior = w ln r - w D0 r - r (unchanged time) + sum over changed checks of ln(1 - exp(-r t)). It is concave
-    in ln r, so safeguarded Newton steps find the only zero of its slope. The prior keeps the estimate finite if no
-    check, or every check, found a change. Checks older than the history enter as one group of equal intervals, made
+    in ln r, so safeguarded Newton steps find the only zero of its slope. The gamma prior keeps the estimate finite if
+    no check, or every check, found a change. Checks older than the history count as one group of equal intervals, made
     from `totals`; without `totals` they do not count. The call takes about 10 µs for 24 checks.
 
     Source: likelihood for irregular intervals: Singh, *Estimating the rate of web page updates*, IJCAI 2007, and Cho &
@@ -123,7 +123,9 @@ def _sufficient(history: bytes) -> tuple[float, dict[float, float]]:
 
 
 def _add_older(groups: dict[float, float], still: float, history: bytes, totals: Totals) -> float:
-    """Add the checks before the history as equal intervals, and return the new total length of the unchanged checks."""
+    """Add the checks before the history to `groups`, as equal intervals. Return the new total length of the unchanged
+    checks, s.
+    """
     checks = totals.checks - len(history)
     changes = min(max(0, totals.changes - sum(code > 127 for code in history)), checks)
     observed_time = totals.observed_time - sum(_INTERVALS[code & 127] for code in history)
@@ -136,11 +138,11 @@ def _add_older(groups: dict[float, float], still: float, history: bytes, totals:
 
 
 def _mode(still: float, groups: list[tuple[float, float]], weight: float) -> float:
-    """Return the root in r of weight - r still + sum n x/(exp(x) - 1), x = r t. `still` must be above 0, and `weight`
-    or `changes` too.
+    """Return the r that solves weight - r still + sum n x/(exp(x) - 1) = 0, where x = r t.
 
-    Invariant: the left side, as a function of ln r, falls from `top` = weight + changes to -infinity. x/(exp(x)-1) >=
-    1 - x/2 gives a start below the root. From there Newton's steps in ln r are bracketed.
+    `still` must be above 0, and so must `weight` or the number of changes. As ln r grows, the left side falls from
+    `top` (= weight + changes) to -infinity. The inequality x/(exp(x)-1) >= 1 - x/2 gives a start below the root. From
+    there Newton's steps in ln r are kept within a bracket.
     """
     top = weight + sum(number for _, number in groups)
     rate = top / (still + sum(number * interval for interval, number in groups) / 2)
@@ -167,7 +169,7 @@ def _mode(still: float, groups: list[tuple[float, float]], weight: float) -> flo
 
 
 class BucketAges(Protocol):
-    """Number of crawled pages of a bucket, with the sum of the times of their last fetch, UTC seconds."""
+    """Number of crawled pages of a bucket, and the sum of the times of their last fetches, UTC seconds."""
 
     @property
     def pages(self) -> int: ...
@@ -183,7 +185,7 @@ def freshness(census: Mapping[int, BucketAges], *, never_crawled: int, at: float
     ----------
     census : number and fetch times of the pages by bucket byte
     never_crawled : known pages without a copy, which are not fresh
-    fastest_s : mean change interval of bucket 0, s: the unit of the bytes
+    fastest_s : mean change interval of bucket 0, s
     """
     known = never_crawled + sum(row.pages for row in census.values())
     fresh = sum(
@@ -195,8 +197,9 @@ def freshness(census: Mapping[int, BucketAges], *, never_crawled: int, at: float
 
 
 def fresh_share(mean_age: float, bucket: int, *, fastest_s: float) -> float:
-    """Return the expected fresh share of a bucket whose ages are even from 0 to twice `mean_age`, s: (1 - e^-2x)/2x, x
-    = mean_age/D.
+    """Return the expected fresh share of a bucket: (1 - e^-2x)/2x with x = mean_age/D, where D is its mean interval.
+
+    The ages of its copies are assumed to be evenly spread from 0 to twice `mean_age`, s.
     """
     # `core.buckets` imports numpy, 0.1 s at start. This line repeats its formula; a test compares them.
     interval = fastest_s * (730 * 96) ** (bucket / 255)

@@ -1,15 +1,15 @@
 """Weigh two explanations of a site's changes: sections that change together, or pages that change alone.
 
-Before each visit is learned, both explanations predict its result: sections (`activity`) and independent pages
-(`independent_pages`). The explanation that gave the actual results the higher probability gets the larger weight, and
-urgencies and beliefs are averaged by the weights. Evidence loses half of its weight after `HALF` visits. At the start
-independent pages have almost no weight.
+Before a site learns from a visit, both explanations predict the result: sections (`activity`) and independent pages
+(`independent_pages`). The explanation that gave the actual results the higher probability gets the larger weight.
+Urgencies and beliefs are weighted averages over both. Evidence loses half of its weight after `HALF` visits. At the
+start independent pages have almost no weight.
 
-This is Hedge with the rate 1. The loss of an explanation in a batch of visits is by how much its log likelihood is
-below the better one's, at most `MOST_GAIN` = 1. While nothing fades, the loss of the mixture over any number of batches
-is at most (L + ln(1/w)) / (1 - 1/e), where L is the loss of the better explanation and w its first weight. That is a
-bound for predictions. For the pages that are chosen there is none: that the crawl is not worse than visiting all in
-turn is measured (docs/measurements/revisit.md).
+This is Hedge with the rate 1. The loss of an explanation in a batch of visits is the amount by which its log likelihood
+is below that of the better explanation, at most `MOST_GAIN` = 1. While nothing fades, the loss of the mixture over any
+number of batches is at most (L + ln(1/w)) / (1 - 1/e), where L is the loss of the better explanation and w its first
+weight. This bound holds for predictions. There is no bound for the choice of pages; measurements show that the crawl is
+not worse than visiting all pages in turn (docs/measurements/revisit.md).
 
 Source: Freund & Schapire, *A decision-theoretic generalization of on-line learning*, JCSS 1997, theorem 2; Hoeting et
 al., *Bayesian model averaging: a tutorial*, Statistical Science 1999.
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["Explanations", "TrustInSections", "log_odds_of"]
 
 PRIOR_AGAIN: Final = 0.25
-"""A site's prior is estimated again after this number of fetches per page."""
+"""Number of fetches per page after which a site's prior is estimated again."""
 FIRST_ODDS: Final = 5.0
 """Logarithm of the odds in favour of the sections before any prediction."""
 MOST_GAIN: Final = 1.0
@@ -43,19 +43,20 @@ MOST_GAIN: Final = 1.0
 independent evidence, because a release changes all of their pages at once.
 """
 HALF: Final = 2000.0
-"""Number of visits after which a prediction counts half, because a site may change its behaviour."""
+"""Number of visits after which a prediction counts half. Old predictions fade because a site may change its behaviour.
+"""
 DECIDED: Final = 0.98
-"""Weight above which one explanation is used alone; this saves the cost of the other one for most sites."""
+"""Weight above which an explanation is used alone. For most sites, this saves the cost of the other explanation."""
 _LEAST_CHANCE: Final = 1e-4
 """Smallest probability assumed for a result, so that no single fetch can outweigh all earlier ones."""
 
 
 class TrustInSections(NamedTuple):
-    """Odds in favour of a site's sections, and the prior of its pages' rates if pages change alone."""
+    """Odds in favour of a site's sections, and the prior of page rates for the case that pages change alone."""
 
     log_odds: float
     fetches: float
-    """Fetches since the prior was estimated."""
+    """Number of fetches since the prior was estimated."""
     prior: npt.NDArray[np.float32]
     """(rates,) probabilities."""
 
@@ -86,7 +87,14 @@ class Explanations:
         """(sites,) weight of the sections."""
 
     def learn(self, site: Ints, odds: Array, past: Sequence[Array]) -> None:
-        """Learn from visits: the site of each, its addition to the log odds, and the past of all pages of each site."""
+        """Learn from visits.
+
+        Parameters
+        ----------
+        site : (visits,) number of the site of each visit
+        odds : (visits,) what each visit adds to the log odds
+        past : for each site, the past of all its pages
+        """
         gained = np.bincount(site, odds, minlength=len(self.trusts))
         made = np.bincount(site, minlength=len(self.trusts))
         for number in np.flatnonzero(made).tolist():

@@ -1,14 +1,14 @@
-"""The price of a fetch: a page is fetched when a fetch saves at least this much obsolete time. It is the Lagrange
-multiplier of the budget.
+"""The price of a fetch: a page is fetched when a fetch saves at least this much obsolete time. The price is the
+Lagrange multiplier of the budget.
 
 A page is due when its urgency reaches the price. So each site decides from its own pages, and no sort over all sites
-is needed. If all sites use one price, they divide the budget as one ranking of all pages would (the urgency of a page
-is the price at which its present age would be the right time to fetch it again, `urgency`). A control loop finds the
-price at which the budget is spent. The price falls while planned fetches are not made because no page is due. It rises
-while more pages are due than can be fetched soon.
+is needed. If all sites use one price, they divide the budget as one ranking of all pages would. (The urgency of a page
+is the price at which now would be the right time to fetch it again, see `urgency`.) A control loop finds the price at
+which the budget is spent. The price falls while planned fetches are not made because no page is due. It rises while
+more pages are due than can be fetched soon.
 
-In the continuous optimum, one more fetch gains the same in every bucket: a price, or a budget, gives each bucket the
-interval between its visits in the long run. The strategy `fountain` uses this optimum.
+In the continuous optimum, one more fetch gains the same in every bucket. So a price, or a budget, determines the
+interval between visits of each bucket in the long run. The strategy `fountain` uses this optimum.
 
 Source: Cho & Garcia-Molina, *Effective page refresh policies for web crawlers*, TODS 2003, section 4; Azar et al.,
 *Tractable near-optimal policies for crawling*, PNAS 2018. The control is ours.
@@ -45,7 +45,8 @@ _EASE: Final = 0.97
 _STEEPNESS: Final = 0.5
 _STEEPEST_RISE: Final = 2.0
 _RISE: Final = 0.3
-"""Largest rise of the price per check while more fetches are made than planned, if a check has a fetch or more."""
+"""Largest share by which the price rises per check while more fetches are made than planned. If less than one fetch is
+planned per check, it is smaller in proportion."""
 _LEAST: Final = 1e-6
 _GIVEN_UP: Final = 1.0 - 1e-9
 _LARGEST_X: Final = 50.0
@@ -53,7 +54,7 @@ _HALVINGS: Final = 45
 
 
 class Price:
-    """The present price, `value`, s. It is adjusted several times per period to the fetches that were made."""
+    """The current price, `value`, s. It is adjusted several times per period to the number of fetches made."""
 
     __slots__ = ("_fall", "value")
 
@@ -73,18 +74,18 @@ class Price:
         is_only_limit: bool = False,
     ) -> None:
         """Adjust the price so that the planned number of fetches is made. While the price falls, each step is larger
-        than the last, because urgencies differ by powers of ten.
+        than the previous one, because urgencies differ by powers of ten.
 
         Parameters
         ----------
         planned : fetches that the plan provides from one check to the next
         waiting : pages that are due and wait to be fetched
-        owed : planned fetches that were not made, including those of earlier checks; below 0 if more were made
+        owed : planned fetches that were not made, including those of earlier checks; negative if more were made
         short : True if fetches were not made because no page was due
         top : known upper bound, s, of the urgency of the pages that are not due; the price does not rise above it
-        level : urgency, s, of the page at which the missing fetches are reached; 0 if there are too few pages. In one
-            step the price does not fall below it. If fetches were missed, the price may fall to it however many pages
-            wait, because the waiting pages cannot be fetched soon
+        level : price, s, at which just enough pages for the missing fetches would be due; 0 if there are too few pages.
+            In one step the price does not fall below it. If fetches were missed, the price may fall to this level
+            however many pages wait, because the waiting pages cannot be fetched soon
         is_only_limit : True if the crawl could make more fetches than planned; then no page waits at a low price
         """
         over = -1.0 - owed
@@ -105,13 +106,13 @@ class Price:
 
 
 def intervals_at_price(rates: Array, price: float, *, longest: float = inf) -> Array:
-    """Return the (B,) intervals, s, at which one fetch of a page gains `price` of fresh time; `longest` if it never
+    """Return the (B,) intervals, s, at which one fetch of a page gains `price` of fresh time; `longest` if no fetch
     does.
 
-    Solves (1 - e^-x (1 + x)) / rate = price, x = rate * interval, by bisection. A page that never changes gets
-    `longest`, and so does a page that changes so fast that no fetch is worth the price. A page counts as such above
-    `_GIVEN_UP` of the largest possible gain. Closer to the largest gain, a float price cannot distinguish a fetch
-    every 30 changes from one every 50.
+    It solves (1 - e^-x (1 + x)) / rate = price, where x = rate * interval, by bisection. A page that never changes gets
+    `longest`, and so does a page that changes so fast that no fetch is worth the price. The latter is assumed if the
+    price is above `_GIVEN_UP` of the largest possible gain: closer to this gain, a float price cannot distinguish a
+    fetch every 30 changes from a fetch every 50.
     """
     low, high = np.zeros_like(rates), np.full_like(rates, _LARGEST_X)
     wanted = np.minimum(price * rates, 1.0)
@@ -124,7 +125,7 @@ def intervals_at_price(rates: Array, price: float, *, longest: float = inf) -> A
 
 
 def _worth(x: Array) -> Array:
-    """Return 1 - e^-x (1 + x), computed by its series where the difference would lose its digits."""
+    """Return 1 - e^-x (1 + x). For small x it is computed by its series, because the difference loses its digits."""
     return np.where(x < 1e-4, x * x * (0.5 - x / 3.0), -np.expm1(-x) - x * np.exp(-x))
 
 
@@ -158,11 +159,11 @@ def _asked(pages: Array, rates: Array, price: float, longest: float, shortest: f
 
 def interval_of_rest(pages: Array, rates: Array, price: float, fetches_per_s: float) -> float:
     """Return the interval, s, for pages that change too fast to be worth the price. They share the fetches that the
-    other pages leave; inf if none are left.
+    other pages leave; the interval is inf if none are left.
 
-    If even the slowest pages change many times between two fetches, no fetch is worth any price and the budget would
-    stay unused. But such a visit still finds a change and new links. The interval is the longest of all pages: pages
-    that the price would visit more rarely share these fetches too.
+    If even the slowest pages change many times between two fetches, no fetch is worth any price, and the budget would
+    stay unused. But such a visit still finds a change and new links. No page gets a longer interval: pages that would
+    be visited more rarely at the price share these fetches too.
     """
     intervals = intervals_at_price(rates, price)
     sharing, rest = np.zeros(len(rates), dtype=np.bool_), inf

@@ -7,15 +7,15 @@ including the evidence of sibling pages). Second, how long pages had been obsole
 Third, which pages have no copy. Sooner or later a fetch finds each obsolete page. Then it is known in which cycles the
 page was obsolete:
 
-    obsolete page-time of a cycle = found by fetches, in it or later + still open
+    obsolete page-time of a cycle = found by fetches (in the cycle or later) + still open
 
-The open part is corrected by a factor: the share of the part open at the end of earlier cycles that fetches later
-confirmed. So beliefs that are too high or too low correct themselves. One cycle is one observation, however many pages
-changed in it, so a burst counts once.
+The open part is corrected by a factor. At the end of each earlier cycle a part was open, and fetches later confirmed a
+share of it; this share is the factor. So beliefs that are too high or too low correct themselves. One cycle is one
+observation, however many pages changed in it, so a burst counts once.
 
-The forecast of the next cycle is made by `next_share`, from the shares of the earlier cycles and from what is known at
-its beginning. The present share is the belief, multiplied by the usual ratio of found to believed shares in earlier
-cycles.
+The forecast of the next cycle is made by `next_share`, from the shares of the earlier cycles and from what is known
+when the next cycle begins. The current share is estimated as the believed share, multiplied by the usual ratio of found
+to believed shares in earlier cycles.
 
 Times are UTC seconds. The module uses no clock, no store and no numpy, so a command that only counts starts at once.
 
@@ -56,39 +56,41 @@ if TYPE_CHECKING:
 __all__ = ["Belief", "BeliefTotal", "Cycle", "CycleForecast", "Outlook", "SavedForecast", "published"]
 
 NEGLIGIBLE: Final = 0.005
-"""Share of pages without a copy below which a collection is complete."""
+"""A collection counts as complete if a smaller share of its pages has no copy."""
 BELIEF_ERROR: Final = 0.6
-"""Standard deviation, in logarithms, of the error of the share that is believed now, before any cycle is known."""
+"""Standard deviation, in logarithms, of the error of the believed current share, assumed before any cycle is complete.
+"""
 MARGIN: Final = 1.3
-"""Factor by which the interval of the present share is widened, because the known ratios are only estimates."""
+"""Factor by which the interval of the current share is widened, because the known ratios are only estimates."""
 LATELY: Final = 0.1
-"""Part of a cycle after which a fetch counts 1/e in the share of the last fetches that found a change."""
+"""Fading time of fetches, in cycles: after this time a fetch counts 1/e in the share of recent fetches that found a
+change."""
 HITS_WEIGHT: Final = 2.0
-"""Weight of the usual share of them, in fetches."""
+"""Weight, in fetches, of the typical share of fetches that find a change."""
 
 
 class Cycle(msgspec.Struct, frozen=True, array_like=True):
-    """A complete cycle: its forecast, the mean share believed while it ran, and the share that fetches found."""
+    """A complete cycle: its forecast, the mean share believed during it, and the share that fetches found."""
 
     begin: float
     foretold: Outlook
     shown: float
     found: float
-    """Share found, as known when the last cycle ended."""
+    """Share that fetches found, as known at the end of the latest complete cycle."""
     lasted: float = 0.0
     """Page-seconds of all known pages in the cycle."""
     settled: float = 0.0
     """Obsolete page-seconds in the cycle that fetches have found until now, plus those of pages without a copy."""
     left: float = 0.0
-    """Page-seconds until its end that were then believed obsolete and not yet found."""
+    """Page-seconds in this cycle that were believed obsolete at its end and that no fetch had found yet."""
     late: float = 0.0
-    """Obsolete page-seconds until its end that fetches found later."""
+    """Obsolete page-seconds in this cycle that fetches found after its end."""
     began: Began | None = None
-    """What was known when it began; None: an earlier version wrote it."""
+    """What was known when this cycle began; None if an earlier version wrote the record."""
 
 
 class Belief(msgspec.Struct, frozen=True, array_like=True):
-    """Belief about the pages of one site at a time, if none of them is fetched later."""
+    """Belief about the pages of one site at a time. It also describes later times, while none of them is fetched."""
 
     at: float
     pages: float
@@ -101,8 +103,8 @@ class Belief(msgspec.Struct, frozen=True, array_like=True):
 
 
 class BeliefTotal(msgspec.Struct, array_like=True):
-    """The sum of the beliefs of all sites, each extrapolated from its own time. It is a parabola in the time since
-    `origin`.
+    """The sum of the beliefs about all sites, each extrapolated from its own time. The sum is a parabola in the time
+    since `origin`.
     """
 
     origin: float
@@ -112,7 +114,7 @@ class BeliefTotal(msgspec.Struct, array_like=True):
     square: float = 0.0
 
     def replace(self, old: Belief | None, new: Belief) -> None:
-        """Replace the belief of a site by a new one; `old` is None for a new site."""
+        """Replace the belief about a site; `old` is None for a new site."""
         if old is not None:
             self._add(old, -1.0)
         self._add(new, 1.0)
@@ -130,7 +132,7 @@ class BeliefTotal(msgspec.Struct, array_like=True):
         return min(max(self.linear + 2 * self.square * (at - self.origin), 0.0), max(self.pages, 0.0))
 
     def so_far(self, at: float) -> float:
-        """Return how long the pages that are believed obsolete have been so, in page-seconds."""
+        """Return for how long the pages that are believed obsolete have been obsolete, in page-seconds."""
         since = at - self.origin
         return max(self.constant + self.linear * since + self.square * since * since, 0.0)
 
@@ -146,7 +148,8 @@ class CycleForecast(msgspec.Struct, array_like=True):
     observed_at: float = -inf
     """Time of the last call of `observe`."""
     believed: float = 0.0
-    """Pages believed obsolete at that time, including those without a copy; `known` are all known pages."""
+    """Number of pages believed obsolete at `observed_at`, including pages without a copy; `known` counts all known
+    pages."""
     known: float = 0.0
     is_begun: bool = False
     """True after the first call of `observe`."""
@@ -157,29 +160,30 @@ class CycleForecast(msgspec.Struct, array_like=True):
     lasted: float = 0.0
     """Page-seconds of all known pages in this cycle."""
     waited: float = 0.0
-    """Share of the pages that had no copy when this cycle began."""
+    """Share of pages without a copy at the beginning of this cycle."""
     began: Began | None = None
-    """What was known when this cycle began; None: nothing."""
+    """What was known when this cycle began; None if nothing was known."""
     points: list[float] = msgspec.field(default_factory=list)
     """Equally likely shares of this cycle, as forecast when it began."""
     laws: list[list[float]] = msgspec.field(default_factory=list)
     """The distributions that were blended when this cycle began."""
     losses: list[float] = msgspec.field(default_factory=lambda: [0.0, 0.0])
-    """Losses of these laws in the earlier cycles, faded."""
+    """Losses of these distributions in the earlier cycles, faded."""
     fetches_at: float = 0.0
-    """Time of the numbers of fetches that follow, which fade with `LATELY`."""
+    """Time to which `fetches` and `changes` refer. Both numbers fade with `LATELY`."""
     fetches: float = 0.0
     changes: float = 0.0
 
     @classmethod
     def begun(cls, cycle_s: float, *, at: float) -> CycleForecast:
-        """Return a record without complete cycles, which begins at `at`."""
+        """Return a record without complete cycles; its running cycle begins at `at`."""
         points = by_past([])
         return cls(cycle_s, at, outlook_of(points, cycles=0), points=points, fetches_at=at)
 
     def visit(self, at: float, lasted: Sequence[float], *, fetches: int) -> None:
-        """Add `fetches` that were compared with a copy by `at`. `lasted` is the time in s for which each page that was
-        found changed had been obsolete.
+        """Add a number of `fetches` that were compared with a copy by the time `at`.
+
+        `lasted` contains, for each page that was found changed, how long it had been obsolete, s.
         """
         faded = exp(-max(at - self.fetches_at, 0.0) / (LATELY * self.cycle_s))
         self.fetches_at = max(at, self.fetches_at)
@@ -196,9 +200,14 @@ class CycleForecast(msgspec.Struct, array_like=True):
             after = since
 
     def observe(self, at: float, *, obsolete: float, so_far: float, missing: float, known: float) -> None:
-        """Update the running cycle with the present belief: pages, of which `missing` have no copy, and page-seconds.
+        """Update the running cycle with the current belief. Call it often during a cycle, after the calls of `visit`.
 
-        Call it often during a cycle, each time after the calls of `visit`.
+        Parameters
+        ----------
+        obsolete : number of pages believed obsolete
+        so_far : for how long they have been obsolete, page-seconds
+        missing : number of known pages without a copy
+        known : number of all known pages
         """
         if not self.is_begun or self._is_built(missing, known):
             self.begin, self.is_begun, self.waited = at, True, missing / max(known, 1.0)
@@ -213,11 +222,10 @@ class CycleForecast(msgspec.Struct, array_like=True):
             self._close(at, obsolete, so_far)
 
     def _is_built(self, missing: float, known: float) -> bool:
-        """Return whether half of the pages that had no copy when the first cycle began have one now; then that cycle
-        starts again.
+        """Return whether the first cycle must start again: half of the pages without a copy at its beginning have one.
 
-        So the first cycle starts when nearly all pages have a copy: the time before is no evidence for later cycles.
-        If the cycle ends before that, it counts as it is.
+        So the first cycle finally starts when nearly all pages have a copy: the time before is no evidence for later
+        cycles. If the first cycle ends before that, it counts as it is.
         """
         return not self.cycles and self.waited > NEGLIGIBLE and missing <= self.waited / 2 * known
 
@@ -263,7 +271,7 @@ class CycleForecast(msgspec.Struct, array_like=True):
             end = cycle.begin
 
     def now(self) -> Outlook | None:
-        """Return the present obsolete share as of the last `observe`, or None before the first."""
+        """Return the obsolete share at the last call of `observe`, or None before the first call."""
         if not self.known:
             return None
         share = self.believed / self.known
@@ -271,7 +279,7 @@ class CycleForecast(msgspec.Struct, array_like=True):
         values = list(zip(ratios, recent(len(ratios)), strict=True))
         values += [(exp(BELIEF_ERROR * deviate), PRIOR_CYCLES / POINTS) for deviate in DEVIATES]
         low, middle, high = (ratio * share for ratio in quantiles(values, parts=INTERVAL))
-        low = 0.0 if low * self.known < 1.0 else low / MARGIN  # pages are whole numbers: less than one may mean none
+        low = 0.0 if low * self.known < 1.0 else low / MARGIN  # less than one whole page may mean none
         mean = share * sum(ratio * weight for ratio, weight in values) / sum(weight for _, weight in values)
         return Outlook(min(middle, 1.0), min(low, 1.0), min(high * MARGIN, 1.0), len(ratios), min(mean, 1.0))
 
@@ -292,6 +300,6 @@ def published(data: bytes | None) -> SavedForecast | None:
 
 
 def _since(moment: float, at: float, lasted: Sequence[float]) -> float:
-    """Return the part, s, that lies after a moment, of periods that ended at `at` and lasted `lasted` seconds."""
+    """Return how much of some periods lies after `moment`, s. They all ended at `at` and lasted `lasted` seconds."""
     reach = max(at - moment, 0.0)
     return sum(min(each, reach) for each in lasted)

@@ -1,13 +1,13 @@
-"""Solve for the fetches that a goal of freshness takes, and for what a little less would save.
+"""Compute the number of fetches that a goal of freshness takes, and the share that fewer fetches would give.
 
-A goal is an upper bound of a share of the pages: of those that are obsolete, or of those whose copy has been out of
-date for longer than an age. Pages of a bucket change by a Poisson process and are visited at the interval at which one
-more fetch gains the same in every bucket (`fetch_price`). So each rate of fetches gives a share, and the rate of
-a goal is found by bisection. If the share of the present visits is known from what fetches found, it corrects the
-model: pages that change together are obsolete more or less often than independent ones.
+A goal is an upper bound on the share of pages that are obsolete, or on the share of pages whose copy has been out of
+date for longer than an age. Pages of a bucket are assumed to change by a Poisson process. Buckets are visited at the
+intervals at which one more fetch gains the same in every bucket (`fetch_price`). So each rate of fetches gives a share,
+and the rate for a goal is found by bisection. Pages that change together are obsolete more or less often than
+independent pages. So if fetches have shown the share at the current rate, the model is corrected by it.
 
 Source: Cho & Garcia-Molina, *Effective page refresh policies for web crawlers*, TODS 2003 (freshness and age); Edwards
-2001, section 5.4, suggests to ask for the resources that a state of the repository takes.
+2001, section 5.4, suggests asking which resources a desired state of the repository requires.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 __all__ = ["Cost", "Goal", "PageClasses", "correction_of", "cost_of", "share_at"]
 
 LESS: Final = 0.9
-"""The cheaper alternative has this part of the fetches."""
+"""Number of fetches of the cheaper alternative, as a share of the fetches that the goal takes."""
 LEAST_SHARE: Final = 1e-4
-"""Smallest share, measured or of the model, that a correction divides."""
+"""Smaller shares, measured or of the model, count as this when a correction is computed as their ratio."""
 _HALVINGS: Final = 36
 _MOST_VISITS: Final = 1e4
 """Largest number of visits per change that a goal may take."""
@@ -36,7 +36,7 @@ _MOST_VISITS: Final = 1e4
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """At most `share` of the pages may be out of date for longer than `age_s`; 0: at all."""
+    """At most `share` of the pages may be out of date for longer than `age_s`; if it is 0, any obsolete page counts."""
 
     share: float
     age_s: float = 0.0
@@ -44,7 +44,7 @@ class Goal:
 
 @dataclass(frozen=True, slots=True)
 class PageClasses:
-    """(B,) pages of each bucket, and their changes per second."""
+    """(B,) number of pages of each bucket, and changes per second of each page."""
 
     count: Array
     rate: Array
@@ -52,24 +52,24 @@ class PageClasses:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """The fetches per second that a goal takes, and what `LESS` of them would give."""
+    """The fetches per second that a goal takes, and the share with only `LESS` times as many."""
 
     fetches_per_s: float
     share: float
-    """Share at this rate; below the goal if the goal takes no fetches."""
+    """Share of out-of-date pages at this rate; it is below the goal if the goal takes no fetches."""
     less_fetches_per_s: float
     less_share: float
 
 
 def correction_of(found: float, pages: PageClasses, fetches_per_s: float) -> float:
-    """Return the obsolete share that was found at a rate of fetches over the share of the model."""
+    """Return the ratio of two obsolete shares at a rate of fetches: the one that was found, and the model's."""
     return max(found, LEAST_SHARE) / max(share_at(0.0, pages, fetches_per_s), LEAST_SHARE)
 
 
 def cost_of(goal: Goal, pages: PageClasses, *, correction: float = 1.0) -> Cost | None:
     """Return what a goal costs; None if not even `_MOST_VISITS` visits per change would reach it.
 
-    `correction` is the measured share over the model's share at the present rate.
+    `correction` is the measured share divided by the model's share, both at the current rate (`correction_of`).
     """
 
     def share(fetches_per_s: float) -> float:
@@ -93,7 +93,7 @@ def share_at(age_s: float, pages: PageClasses, fetches_per_s: float) -> float:
     is_visited = np.isfinite(interval)
     late = np.where(is_visited, np.maximum(interval - age_s, 0.0), 0.0)
     x = pages.rate * late
-    # Mean over the time between two visits of the chance that the first change was more than `age_s` ago.
+    # The chance that the first change was more than `age_s` ago, averaged over the time between two visits.
     unseen = np.where(x > 1e-9, -np.expm1(-x) / np.maximum(pages.rate, 1e-300), late)
     share = np.where(is_visited, (late - unseen) / np.where(is_visited, interval, 1.0), pages.rate > 0)
     return float((pages.count * share).sum() / pages.count.sum())

@@ -1,8 +1,8 @@
 """Importance of a page: from a ranking, between two rankings, or from several scores.
 
-Scores are multiples of the mean of the known pages: a page of score 1 is an average page. So a score keeps its meaning
-when a larger web is ranked. `ranking` publishes the scores of a ranking. Between two rankings, `OnlineImportance`
-credits the targets of each fetched page. The store decides in which lane of its site a page waits
+Scores are multiples of the mean score of the known pages: a page of score 1 is an average page. So a score keeps its
+meaning when a larger web is ranked. `ranking` publishes the scores of a ranking. Between two rankings,
+`OnlineImportance` credits the targets of each fetched page. The store decides in which of its site's lanes a page waits
 (`store.lanes.class_of`). `location` computes importance from a page's place in the site alone.
 
 Source: Abiteboul, Preda, Cobena, *Adaptive on-line page importance computation*, 2003 (credit while crawling); Policies
@@ -44,16 +44,17 @@ _Page = TypeVar("_Page", bound="Hashable")
 METRICS: Final = ("pagerank", "trust", "backlinks", "topic", "location")
 """Names of the scores that a policy can weigh, in the order in which a page's record stores them."""
 PRIOR: Final = 0.1
-"""Score of a page whose in-links are unknown: what every page has without links, 1 - d at d = 0.9."""
+"""Score of a page whose in-links are unknown: the part of a score that does not come from links, 1 - d at d = 0.9."""
 MOST_OF_TRUST: Final = 4.0
 """Largest rank of a page as a multiple of its trust from the seeds; both are relative to their means."""
 RISE: Final = 1.5
-"""Growth factor of its importance at which a waiting page gets a new one: about the width of a lane in the store."""
+"""A waiting page gets a new importance when it has grown by this factor: about the width of a lane in the store."""
 
 _FEW: Final = 500
 _AGAIN: Final = 2.0
 _EMPTY_ROW: Final = np.array([0.0, 0.0, np.nan, 0.0, np.inf, 0.0])
-"""Row of an unknown page: rank gained, backlinks gained, rank handed on, rank, bound, backlinks by the ranking."""
+"""Row of an unknown page. The columns: rank gained, backlinks gained, rank handed on, rank by the last ranking, bound,
+backlinks by the last ranking."""
 _SHARE: Final = 0.5
 """Importance of a page relative to a page one directory above."""
 _HOME: Final = 2.0
@@ -62,11 +63,11 @@ _HOMES: Final = frozenset({"", "index", "home", "default", "welcome"})
 
 
 def bounded_by_trust(ranks: Array, trusts: Array) -> Array:
-    """Return the (n,) ranks, each limited to `MOST_OF_TRUST` times the page's trust. Where the trust is unknown (below
-    0) the rank stays.
+    """Return the (n,) ranks, each limited to `MOST_OF_TRUST` times the page's trust. If the trust is unknown (below 0),
+    the rank stays.
 
-    Pages of a link farm give each other any amount of rank. Trust comes from the seeds and is divided at each link. A
-    good page has about as much rank as trust.
+    Pages of a link farm can give each other any amount of rank. But trust comes from the seeds and is divided at each
+    link. A good page has about as much rank as trust.
 
     Source: Gyongyi, Berkhin, Garcia-Molina, Pedersen, *Link spam detection based on mass estimation*, 2006. Deviation:
     a page with much spam mass is not removed; it keeps the bounded rank.
@@ -79,17 +80,17 @@ class OnlineImportance(Generic[_Page]):
 
     *Rank*: a fetched page credits its dampened score to its targets in equal parts, in addition to their rank by the
     last ranking. A page that is fetched again credits only what it gained since its last fetch. So frequent fetches
-    inflate no score. *Backlinks*: the number of pages that credited a page since the last ranking, without links that
-    the ranking contained.
+    inflate no score. *Backlinks*: the number of pages that credited a page since the last ranking; links that the
+    ranking contained do not count.
 
-    Each page is a row in a few arrays: crediting a page's links costs a few array operations and one dict look-up per
-    link.
+    Each page is a row in a few arrays. So it costs a few array operations, and one dict look-up per link, to credit the
+    links of a page.
 
     Parameters
     ----------
-    most : largest number of pages that are kept. Beyond it, three groups of a quarter of `most` each stay: pages that
-        gained most rank, those that gained most backlinks, and of the fetched pages those found last. None: keep all
-    blend : gives waiting pages their importance; None: it is their rank
+    most : largest number of pages that are kept. When it is exceeded, three groups of a quarter of `most` each stay:
+        pages that gained most rank, pages that gained most backlinks, and the fetched pages found last. None: keep all
+    blend : gives waiting pages their importance; None: their rank is their importance
     """
 
     def __init__(self, *, damping: float = 0.9, most: int | None = None, blend: OrderBlend | None = None) -> None:
@@ -105,7 +106,7 @@ class OnlineImportance(Generic[_Page]):
         return len(self._row_of)
 
     def rank(self) -> None:
-        """Reset all gains, because a new ranking includes all that was credited."""
+        """Reset all gains, because a new ranking includes everything that was credited."""
         self._gained[:] = 0.0
         self._handed_on[:] = np.nan
         self._bounds[:] = np.inf
@@ -113,20 +114,20 @@ class OnlineImportance(Generic[_Page]):
         self.links = 0
 
     def credit(self, page: _Page, targets: Sequence[_Page], *, score: float, linked: bool) -> dict[int, float]:
-        """Credit the targets of a fetched page; `targets` has no duplicates. Return the outgrown targets: a dict from
-        their place in `targets` to their importance.
+        """Credit the targets of a fetched page. Return the targets that reached their bound (`weigh`): a dict from the
+        place of each in `targets` to its importance.
 
-        A target is outgrown when its importance reaches its bound (`weigh`). Its bound is then set to twice that.
+        The new bound of such a target is twice its importance. `targets` must have no duplicates.
 
         Parameters
         ----------
-        score : of the page in the last ranking; PRIOR if that ranking did not contain the page
-        linked : the page's links were in that ranking, so its targets already have their parts of that score
+        score : score of the page in the last ranking; PRIOR if this ranking did not contain the page
+        linked : True if the page's links were in this ranking, so that its targets already have their parts of `score`
         """
         own, *named = self._rows([page, *targets])
         gained, handed_on = float(self._gained[own]), float(self._handed_on[own])
         self._handed_on[own] = score + gained
-        self._bounds[own] = np.inf  # it no longer waits
+        self._bounds[own] = np.inf  # the page no longer waits
         outgrown: dict[int, float] = {}
         if named:
             before = (score if linked else 0.0) if isnan(handed_on) else handed_on
@@ -152,18 +153,18 @@ class OnlineImportance(Generic[_Page]):
         return np.asarray(self._gained[self._known_rows(pages)])
 
     def backlinks(self, pages: Sequence[_Page]) -> Array:
-        """Return the (n,) number of pages that link to each page and were found to do so since the last ranking."""
+        """Return the (n,) numbers of new backlinks: pages whose link to each page was found since the last ranking."""
         return np.asarray(self._backlinks[self._known_rows(pages)])
 
     def weigh(self, pages: Sequence[_Page], *, ranks: Array, backlinks: Array) -> Array:
         """Return the (n,) importance of waiting pages.
 
-        It is stored with them, so that `credit` returns a page once it is worth `RISE` times as much.
+        It also sets the bound of each page to `RISE` times its importance; `credit` returns pages that reach it.
 
         Parameters
         ----------
-        ranks : (n,) by the last ranking, 0 for pages that it did not contain
-        backlinks : (n,) the same; the number of pages that link to them
+        ranks : (n,) ranks by the last ranking, 0 for pages that it did not contain
+        backlinks : (n,) number of pages that link to each, by the last ranking, 0 for pages that it did not contain
         """
         rows = np.array(self._rows(pages), dtype=np.intp)
         self._ranks[rows], self._ranked_backlinks[rows] = ranks, backlinks
@@ -203,7 +204,7 @@ class OnlineImportance(Generic[_Page]):
         self._gained, self._backlinks, self._handed_on, self._ranks, self._bounds, self._ranked_backlinks = room
 
     def _forget(self, part: int) -> None:
-        """Forget all pages but the `part` best of each group."""
+        """Forget all pages except the best `part` pages of each group."""
         pages = list(self._row_of)
         keep = np.zeros(len(pages) + 1, dtype=np.bool_)
         columns = self._columns[:, : len(keep)]
@@ -217,7 +218,7 @@ class OnlineImportance(Generic[_Page]):
 
 
 def importance_by_depth(paths: Sequence[str]) -> Array:
-    """Return the (n,) importances by depth: 1 for a page in the root directory, half for each directory below."""
+    """Return the (n,) importances by depth: 1 for a page in the root directory, halved with each directory below."""
     depth = [sum(bool(name) for name in path.split("?", 1)[0].split("/")[:-1]) for path in paths]
     return np.asarray(np.power(_SHARE, np.array(depth, dtype=np.float64)))
 

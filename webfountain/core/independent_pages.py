@@ -2,10 +2,10 @@
 
 This is the second explanation; `activity` explains changes by sections and siblings. If pages are unrelated,
 `activity` mistakes chance for bursts, and its estimate cannot follow a page that changes faster than it is visited.
-Here the rate of a page is one of a grid of rates. A visit d steps after the last finds a change with probability 1 -
-e^(-rate d). Three numbers per page give the likelihood of its past. All visits that found a change count as if each
-had come after the geometric mean of their intervals. The prior over the grid is the one that makes the observed past
-of the site's pages most likely.
+Here each page has one of a grid of rates. A visit d steps after the previous one finds a change with probability 1 -
+e^(-rate d). The likelihood of a page's past is computed from three numbers per page. For this, the intervals before all
+visits that found a change are replaced by their geometric mean. The prior over the grid is the one that makes the
+observed past of the site's pages most likely.
 
 Source: Cho & Garcia-Molina, *Estimating frequency of change*, TOIT 2003 (likelihood); Efron, *Empirical Bayes
 deconvolution estimates*, Biometrika 2016 (prior on a grid); Azar et al., *Tractable near-optimal policies for
@@ -33,13 +33,13 @@ __all__ = [
 RATES: Final = np.geomspace(0.03, 2000.0, 16)
 """Grid of rates as multiples of `Signals.prior_rate`: from a change in eleven years to sixteen a day."""
 COLUMNS: Final = 3
-"""Number of values that store a page's past: the number of visits that found a change; the sum of the logarithms of
-their intervals; the sum of the intervals of the other visits, in steps.
+"""Number of values that store a page's past. They are the number of visits that found a change, the sum of the
+logarithms of the intervals before these visits, and the sum of the intervals before the other visits, in steps.
 """
 SPREAD: Final = 4.0
 PRIOR_PAGES: Final = 3.0
-"""Weight of the first prior, in pages of the site: rates around `Signals.prior_rate`, with `SPREAD` as the standard
-deviation of their logarithms.
+"""Weight of the first prior, in pages of the site. This prior has rates around `Signals.prior_rate`; the standard
+deviation of their logarithms is `SPREAD`.
 """
 _TINY: Final = 1e-300
 
@@ -54,11 +54,11 @@ class PageEstimates(NamedTuple):
 
 
 class PageRates:
-    """Probabilities of the grid's rates for some pages."""
+    """Probability of each rate of the grid, for some pages."""
 
     def __init__(self, past: Array, prior: Array, *, usual_rate: float) -> None:
-        """Compute the probabilities. `past` is (`COLUMNS`, pages), `prior` (pages, rates); `usual_rate` is changes per
-        step.
+        """Compute the probabilities. `past` is (`COLUMNS`, pages), `prior` is (pages, rates), and `usual_rate` is
+        `Signals.prior_rate`, in changes per step.
         """
         self._rates = RATES * usual_rate
         found, logs, quiet = past
@@ -80,7 +80,7 @@ class PageRates:
         return np.asarray((self.chances * self._rates * np.exp(-np.outer(age, self._rates))).sum(axis=1))
 
     def fresh_time(self) -> Array:
-        """Return the mean steps for which each page stays unchanged."""
+        """Return the mean number of steps for which each page stays unchanged."""
         return np.asarray(self.chances @ (1.0 / self._rates))
 
     def alone(self, age: Array) -> PageEstimates:
@@ -95,7 +95,7 @@ def evidence_of(age: Array, changed: Flags) -> Array:
 
 
 def likelier_prior(past: Array, prior: Array, *, usual_rate: float) -> npt.NDArray[np.float32]:
-    """Improve the prior of a site by one step of expectation maximisation over its pages with at least two visits."""
+    """Return a better prior of a site: one step of expectation maximisation over its pages with at least two visits."""
     rates = PageRates(past[:, past[0] + past[2] > 0], prior[None], usual_rate=usual_rate)
     found = rates.chances.sum(axis=0) + PRIOR_PAGES * FIRST_PRIOR
     return np.asarray(found / found.sum(), dtype=np.float32)

@@ -1,8 +1,8 @@
 """A link graph stored as blocks of in-links, which a ranking reads once per step.
 
 Pages are numbered from 0. A block contains the in-links of consecutive pages. Blocks are arrays in memory or
-memory-mapped files (`ranking.ranker` makes those from the link log), so a ranking needs memory only for its vectors. A
-page gives the same amount, its `share`, to each of its targets, so links have no weights.
+memory-mapped files (`ranking.ranker` makes the files from the link log), so a ranking needs memory only for its
+vectors. A page gives the same amount, its `share`, to each of its targets, so links have no weights.
 
 Source: Cho 1998, section 2 (link structure); Cho 2000, section 2.1 (the graph of sites).
 """
@@ -56,8 +56,8 @@ class LinkGraph:
 
     @classmethod
     def from_csr(cls, indptr: Ints, indices: Ints, *, block_edges: int = BLOCK_EDGES) -> LinkGraph:
-        """Build the graph of successor lists: page u links to `indices[indptr[u]:indptr[u+1]]`. A repeated link counts
-        twice.
+        """Build the graph from lists of targets: page u links to `indices[indptr[u]:indptr[u+1]]`. A repeated link
+        counts twice.
 
         Raises ValueError if the arrays are not such lists.
         """
@@ -83,7 +83,7 @@ class LinkGraph:
 
 
 def in_links(indptr: Ints, indices: Ints, columns: int) -> tuple[Ints, Ints]:
-    """Return (indptr, sources) of the transposed lists, with the sources ascending. `columns` is the number of
+    """Return (indptr, sources): for each target, the pages that link to it, ascending. `columns` is the number of
     targets.
 
     The result has the dtype of the page numbers. Apart from the two lists, the call needs one byte of memory per link.

@@ -119,7 +119,7 @@ def make_instance(
     Parameters: ``b0`` (B,) pages; ``C`` (T,) s, or one number with ``periods``; ``a c o oldwt`` (T, B), (B,), (T, 1) or
     a number; ``p`` (B,), scaled to sum 1, proportional to b0 if absent.
 
-    Raises ValueError, which names the letter, if a value is not finite, is negative or above its bound, or has a wrong
+    Raises ValueError, which names the symbol, if a value is not finite, is negative or above its bound, or has a wrong
     shape.
     """
     b = _array("b0", b0, np.atleast_1d(np.asarray(b0)).shape)
@@ -180,7 +180,7 @@ def fractions(instance: Instance, x: Array, z: Array) -> tuple[Array, Array]:
 def simulate_plan(instance: Instance, x: Array, z: Array) -> Trajectory:
     """Compute the trajectory for a plan in pages, ``x`` (T, B) and ``z`` (T,), as ``plan solve --out`` writes it.
 
-    A decision above the number of present pages is reduced to it, (5) and (6), so the result is always possible.
+    A decision for more pages than there are is reduced to their number, (5) and (6), so the result is always possible.
     """
     f, g = fractions(instance, x, z)
     return simulate(instance, np.clip(f, 0.0, 1.0), np.clip(g, 0.0, 1.0))
@@ -189,10 +189,9 @@ def simulate_plan(instance: Instance, x: Array, z: Array) -> Trajectory:
 def gradient(
     instance: Instance, f: Array, g: Array, path: Trajectory, *, prices: Array | None = None
 ) -> tuple[Array, Array]:
-    """Return the derivative of the objective plus ``prices`` (T,) times the used capacity, computed in one backward
-    sweep.
+    """Return dJ/df (T, B) and dJ/dg (T,), where J is the objective plus ``prices`` (T,) times the used capacity.
 
-    Returns dJ/df (T, B) and dJ/dg (T,). ``path`` is ``simulate(instance, f, g)``.
+    They are computed in one backward sweep. ``path`` is ``simulate(instance, f, g)``.
     """
     k, T = instance, instance.T
     price = np.zeros(T) if prices is None else prices
@@ -214,19 +213,19 @@ def gradient(
 
 
 def capacity_jacobian(instance: Instance, f: Array, g: Array, path: Trajectory) -> tuple[Array, Array]:
-    """Return two (T, T) tables from which the derivative of the used capacity by the fractions follows.
+    """Return two (T, T) tables, K and M, which give the derivatives of the used capacity by the fractions.
 
-    Returns K and M. ``K[s, t]`` is the change of used[s] by one more never-crawled page at the end of period t. ``M[s,
-    t]`` is the change by one more page spread over the buckets by p. Both are 0 for s <= t. Then:
+    ``K[s, t]`` is the change of used[s] if there is one more never-crawled page at the end of period t. ``M[s, t]`` is
+    this change if there is one more page spread over the buckets by p. Both are 0 for s <= t. Then:
 
         d used[s] / d f[t,i] = b[t-1,i] (c[t,i] [s = t] + o[t,i] K[s,t])
         d used[s] / d g[t]   = n[t-1]   (d[t] [s = t] + (w[t] - 1) K[s,t] + M[s,t])
 
-    This works because every change of b is along p, so two scalars describe how a disturbance continues through the
-    cycle.
+    This works because every change of b is proportional to p, so two numbers describe how a disturbance continues
+    through the cycle.
     """
     k, T = instance, instance.T
-    # einsum instead of @ on tables, here and in simulate: the threads of BLAS made the whole solve ten times slower
+    # einsum is used for tables instead of @, here and in simulate: BLAS threads made the whole solve ten times slower
     spread_c, spread_o = np.einsum("ti,ti,i->t", k.c, f, k.p), np.einsum("ti,ti,i->t", k.o, f, k.p)
     n, m = (
         np.zeros((2, T)),

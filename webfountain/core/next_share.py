@@ -1,14 +1,15 @@
-"""Forecast the obsolete share of the coming cycle as a distribution: a blend of two laws, by their record.
+"""Forecast the obsolete share of the coming cycle as a distribution: a blend of two laws, weighted by past success.
 
-- `by_past`: the shares of earlier cycles, and a prior distribution whose centre and width adapt to them. It knows that
-  a release may come, but not when.
-- `by_present`: a regression of a cycle's share on what was known when it began: the share of the last fetches that
-  found a change, and the share believed obsolete. So a release under way is in the forecast.
+- `by_past` uses the shares of earlier cycles, and a prior distribution whose centre and width adapt to them. It allows
+  for a release, but does not know when one comes.
+- `by_present` is a regression of a cycle's share on what was known when the cycle began: the share of recent fetches
+  that found a change, and the share believed obsolete. So its forecast includes a release that is under way.
 
-After each cycle, both are scored by the continuous ranked probability score (CRPS) of what they had forecast. The
-weight of a law is exp(-`RATE` * loss) (Hedge). Its loss in a cycle is its part of both scores, between 0 and 1, so the
-weights do not depend on the size of the shares. With `FADE` = 1, the blend would lose to the better law at most ln 2 /
-`RATE` + `RATE` T / 8 in T cycles; with fading losses it follows the law that is better lately.
+After each cycle, the forecasts of both laws are scored by the continuous ranked probability score (CRPS). The weight of
+a law is exp(-`RATE` * loss) (Hedge). The loss of a law in a cycle is its score divided by the sum of both scores. It is
+between 0 and 1, so the weights do not depend on the size of the shares. With `FADE` = 1, the loss of the blend in T
+cycles would exceed that of the better law by at most ln 2 / `RATE` + `RATE` T / 8. With fading losses, the blend
+follows the law that was better recently.
 
 A distribution is a list of `POINTS` quantiles with equal weights. The module does not need numpy, so a command that
 only counts starts at once.
@@ -37,44 +38,47 @@ __all__ = [
 ]  # fmt: skip
 
 HALF: Final = 12.0
-"""Number of cycles after which the weight of a cycle is one half."""
+"""Number of cycles after which a cycle has half of its weight."""
 KEPT: Final = 64
-"""Number of stored cycles."""
+"""Largest number of cycles that are stored."""
 PRIOR_CYCLES: Final = 2.0
-"""Weight of the prior distribution against the known cycles, in cycles."""
+"""Weight of the prior distribution compared with the known cycles, in cycles."""
 USUAL_SHARE: Final = 0.003
 USUAL_HITS: Final = 0.03
-"""Typical share of a cycle, and typical share of fetches that find a change: the centre of the regression."""
+"""Centre of the regression: the typical obsolete share of a cycle, and the typical share of fetches that find a change.
+"""
 BETWEEN: Final = 1.4
 WITHIN: Final = 1.9
 """Standard deviations of logarithms. `BETWEEN`: spread of the typical shares of collections around `USUAL_SHARE`.
-`WITHIN`: of one cycle's share around the typical share of its collection. Rounded from the collections kafka, flink,
-druid and timeweb, counting all changes and counting changes above .05. """
+`WITHIN`: spread of the shares of single cycles around the typical share of their collection. Both are rounded from
+measurements of the collections kafka, flink, druid and timeweb, once with all changes and once with changes above .05.
+"""
 SPREADS: Final = 3.0
-"""Weight of `WITHIN`, and of `NOISE`, against the known cycles, in cycles."""
+"""Weight of `WITHIN`, and of `NOISE`, compared with the known cycles, in cycles."""
 ERROR: Final = 0.35
-"""Standard deviation, in logarithms, of the error of a cycle's known share. Three quarters of the measured errors are
-smaller.
+"""Standard deviation, in logarithms, of the error in the known share of a past cycle. Three quarters of the measured
+errors are smaller.
 """
 SLOPES: Final = (0.0, 0.3, 0.4)
 SLOPE_SPREADS: Final = (0.2, 0.3, 0.3)
 NOISE: Final = 0.12
-"""Prior of the regression between square roots of shares: constant, slope over the fetches that found a change, slope
-over the share believed obsolete; their standard deviations, and that of the rest.
+"""Prior of the regression between square roots of shares. `SLOPES`: the constant, the slope for the share of fetches
+that found a change, and the slope for the share believed obsolete. `SLOPE_SPREADS`: the standard deviations of these
+three. `NOISE`: the standard deviation of the residual.
 """
 HALF_OF_SLOPES: Final = 24.0
 """Number of cycles after which a cycle has half of its weight in the regression."""
 UNSETTLED: Final = 2
 UNSETTLED_WEIGHT: Final = 0.3
-"""The shares of the last cycles are partly only believed, so they have less weight in the regression."""
+"""The shares of the last `UNSETTLED` cycles are partly only believed, so they have this weight in the regression."""
 RATE: Final = 2.0
 FADE: Final = 0.95
 LEAST: Final = 2e-4
-"""Shares below this are not distinguished; an interval that reaches it extends to 0."""
+"""Shares below this are not distinguished. An interval whose lower end is below this extends to 0."""
 POINTS: Final = 40
 EVENLY: Final = tuple((number + 0.5) / POINTS for number in range(POINTS))
 INTERVAL: Final = (0.1, 0.5, 0.9)
-"""Quantiles that are the interval's ends and the median."""
+"""Quantiles that are reported: the lower end of the interval, the median, and the upper end."""
 _TINY: Final = 1e-12
 _UPPER: Final = (
     0.031, 0.094, 0.157, 0.221, 0.286, 0.352, 0.419, 0.489, 0.561, 0.636, 0.714, 0.798, 0.887, 0.984, 1.092, 1.213,
@@ -92,13 +96,13 @@ class Outlook(msgspec.Struct, frozen=True, array_like=True):
     high: float
     """An interval that contains the share in four of five cases."""
     cycles: int
-    """Number of complete cycles used; 0: the prior distribution alone."""
+    """Number of complete cycles used; if it is 0, only the prior distribution is used."""
     mean: float | None = None
-    """None: an earlier version wrote it."""
+    """Mean of the distribution; None if an earlier version wrote the record."""
 
 
 class Began(msgspec.Struct, frozen=True, array_like=True):
-    """What was known of a cycle when it began."""
+    """What was known about a cycle when it began."""
 
     hits: float
     """Share of the last fetches that found a change."""
@@ -114,7 +118,7 @@ class PastCycle(NamedTuple):
 
 
 def recent(count: int, *, half: float = HALF) -> list[float]:
-    """Return the weights of `count` cycles, newest last."""
+    """Return the weights of `count` cycles, newest last: older cycles have less weight."""
     return [0.5 ** ((count - 1 - number) / half) for number in range(count)]
 
 
@@ -130,7 +134,9 @@ def by_past(shares: Sequence[float]) -> list[float]:
 
 
 def by_present(cycles: Sequence[PastCycle], began: Began) -> list[float]:
-    """Return the distribution of the share of a cycle that began like this, given the earlier cycles, newest last."""
+    """Return the distribution of a cycle's share, given what was known when it began and the earlier cycles, newest
+    last.
+    """
     inverse = [[0.0] * 3 for _ in range(3)]
     for place, spread in enumerate(SLOPE_SPREADS):
         inverse[place][place] = (NOISE / spread) ** 2
@@ -174,14 +180,14 @@ def outlook_of(points: Sequence[float], *, cycles: int) -> Outlook:
 
 
 def faded_losses(losses: Sequence[float], laws: Sequence[Sequence[float]], share: float) -> list[float]:
-    """Return the losses of the laws after a cycle had this share."""
+    """Return the losses of the laws, updated after a cycle that had this share."""
     scores = [crps(law, share) for law in laws]
     total = max(sum(scores), _TINY)
     return [FADE * loss + score / total for loss, score in zip(losses, scores, strict=True)]
 
 
 def crps(points: Sequence[float], share: float) -> float:
-    """Return the continuous ranked probability score of equally likely points, in ascending order; 0 is the best."""
+    """Return the continuous ranked probability score of equally likely, ascending points; 0 is the best score."""
     count = len(points)
     away = sum(abs(point - share) for point in points) / count
     among = sum((2 * place - count + 1) * point for place, point in enumerate(points)) / count**2
@@ -189,7 +195,7 @@ def crps(points: Sequence[float], share: float) -> float:
 
 
 def quantiles(values: Sequence[tuple[float, float]], *, parts: Sequence[float] = EVENLY) -> list[float]:
-    """Return quantiles of weighted values, (value, weight); between two values they are interpolated."""
+    """Return quantiles of weighted values, each given as (value, weight). They are interpolated between two values."""
     ordered = sorted(values)
     total = sum(weight for _, weight in ordered)
     ends = [end / total for end in accumulate(weight for _, weight in ordered)]
@@ -208,8 +214,8 @@ def quantiles(values: Sequence[tuple[float, float]], *, parts: Sequence[float] =
 
 
 def _law(logs: list[float], weights: list[float]) -> list[float]:
-    """Return equally likely logarithms of the next cycle's share, by a normal distribution fitted to the known cycles
-    and the prior.
+    """Return equally likely logarithms of the next cycle's share. They follow from a normal distribution fitted to the
+    known cycles and the prior.
     """
     seen, usual, known = sum(weights), log(USUAL_SHARE), (WITHIN / BETWEEN) ** 2
     mean = sum(w * each for w, each in zip(weights, logs, strict=True)) / max(seen, 1e-9)
@@ -222,8 +228,9 @@ def _law(logs: list[float], weights: list[float]) -> list[float]:
 
 
 def _student(deviate: float, free: float) -> float:
-    """Return the quantile of Student's t for the standard normal quantile `deviate`; the error is within 1 % from 3
-    degrees of freedom on.
+    """Return the quantile of Student's t for the standard normal quantile `deviate`, with `free` degrees of freedom.
+
+    The error is at most 1 % if these are 3 or more.
 
     Source: Abramowitz & Stegun 26.7.5.
     """
@@ -237,7 +244,7 @@ def _student(deviate: float, free: float) -> float:
 
 
 def _solved(matrix: list[list[float]], right: Sequence[float]) -> list[float]:
-    """Return the solution of three linear equations, by Gauss; the matrix is positive definite."""
+    """Return the solution of three linear equations, by Gaussian elimination. The matrix is positive definite."""
     rows = [[*row, value] for row, value in zip(matrix, right, strict=True)]
     for place in range(3):
         for below in range(place + 1, 3):

@@ -1,4 +1,4 @@
-"""Learn which places of a page are noise: clocks, adverts, counters, lists that rotate.
+"""Learn which places of a page are noise, such as clocks, adverts, counters and rotating lists.
 
 Place in the walk: with the verdict of a new body (`frontier.pages`). A place is the position of a line in the page
 (`formats.page_units`). A place is noise if
@@ -6,12 +6,12 @@ Place in the walk: with the verdict of a new body (`frontier.pages`). A place is
 - it differed between two visits seconds apart, on this page or at the same place of another page of the site; or
 - it differed at each of the last `STREAK` comparisons, and was never tried by two visits seconds apart.
 
-An element is a place, too, if most of its lines differ: a shuffled list differs as a whole. A place is no longer noise
-after it was the same at `REST` comparisons in a row. Only places that differed lately are stored, at most `MAX_PLACES`
-of a page.
+If most lines of an element differ, the element is a place, too: a shuffled list differs as a whole. A place is no
+longer noise after it was the same at `REST` comparisons in a row. Only places that differed recently are stored, at
+most `MAX_PLACES` per page.
 
-Source: the idea is that of template detection by comparing versions (Fetterly et al. 2003, section 4.3, who saw that
-most changes of frequently changing pages are markup and adverts). The rules are our own.
+Source: the idea comes from template detection by comparing versions (Fetterly et al. 2003, section 4.3: most changes of
+frequently changing pages are in markup and adverts). The rules are our own.
 """
 
 from __future__ import annotations
@@ -42,26 +42,26 @@ __all__ = [
 ]
 
 Line = tuple[int, str, int, str]
-"""Place and text of a line, the place of its element, and the line as a diff shows it."""
+"""A line: its place, its text, the place of its element, and its form in a diff."""
 LineT = TypeVar("LineT", bound=Line)
 MAX_PLACES: Final = 32
-"""Most places that are remembered of a page; the longest streaks stay."""
+"""Largest number of places that are stored per page. If there are more, those with the longest streaks stay."""
 STREAK: Final = 3
 REST: Final = 2
 TRIES: Final = 3
-"""Visits seconds apart after which a place that never differed is known to be none."""
+"""Number of visits seconds apart after which a place that never differed at them is known not to be noise."""
 _LIST: Final = 3
-"""Fewest lines of an element that may be noise as a whole."""
+"""Smallest number of lines of an element that may be noise as a whole."""
 _SAMPLE: Final = 40
-"""Characters of a line that are kept to show it."""
+"""Number of characters of a line that are stored, to show the line."""
 
 
 class NoisyPlace(msgspec.Struct, frozen=True, array_like=True):
     """A place that differed at one of the last comparisons.
 
     `streak`: number of comparisons in a row at which it differed. `rested`: number of comparisons in a row at which it
-    was the same. `tried`: number of visits seconds after another one. `confirmed`: it differed at one of these visits.
-    `sample`: the beginning of its newest line.
+    was the same. `tried`: number of visits that came seconds after another visit. `confirmed`: True if it differed at
+    one of these visits. `sample`: the beginning of its newest line.
     """
 
     place: int
@@ -83,7 +83,7 @@ class NoisyPlace(msgspec.Struct, frozen=True, array_like=True):
 
 
 def decode(data: bytes) -> list[NoisyPlace]:
-    """Return the places that a page's record remembers. A record that cannot be read has none."""
+    """Return the places that are stored in a page's record; none if the data cannot be read."""
     try:
         return msgspec.msgpack.decode(data, type=list[NoisyPlace]) if data else []
     except msgspec.DecodeError:
@@ -91,7 +91,7 @@ def decode(data: bytes) -> list[NoisyPlace]:
 
 
 def encode(places: Sequence[NoisyPlace]) -> bytes:
-    """Return places in the form for a page's record."""
+    """Return places as they are stored in a page's record."""
     return msgspec.msgpack.encode(places) if places else b""
 
 
@@ -101,8 +101,10 @@ def noise_of(places: Iterable[NoisyPlace]) -> frozenset[int]:
 
 
 class Differences(NamedTuple):
-    """The differences between two copies: the numbers of the differing lines of each, and their places with the newest
-    line at each place. `held` are the places of the new copy.
+    """The differences between two copies.
+
+    They are the numbers of the differing lines of each copy, and the places of these lines with the newest line at each
+    place. `held` contains all places of the new copy.
     """
 
     old: frozenset[int]
@@ -112,7 +114,7 @@ class Differences(NamedTuple):
 
 
 def differences_of(old: Sequence[Line], new: Sequence[Line]) -> Differences:
-    """Compare the lines of two copies. A line that is only moved down by a new line above it does not differ."""
+    """Compare the lines of two copies. A line that only moved down, because of a new line above it, does not differ."""
     changed_old: set[int] = set()
     changed_new: set[int] = set()
     for edit in edits([each[1] for each in old], [each[1] for each in new]):
@@ -130,7 +132,7 @@ def differences_of(old: Sequence[Line], new: Sequence[Line]) -> Differences:
 
 
 def without_noise(lines: Sequence[LineT], differing: frozenset[int], noise: frozenset[int]) -> list[LineT]:
-    """Return lines without those that differ at a place that is noise."""
+    """Return the lines, except those that differ and are at a place that is noise."""
     return [
         each
         for number, each in enumerate(lines)
@@ -151,15 +153,15 @@ def observed(
     Parameters
     ----------
     differences : places that differed, with their newest lines
-    held : places of the new copy, None if it was not read because it is the same
-    seconds_apart : the two visits were so close that a person would have written nothing between them
-    of_site : places of the site's pages that were tried by visits seconds apart
+    held : places of the new copy; None if it was not read, because it is the same
+    seconds_apart : True if the two visits were so close that nobody would have written anything between them
+    of_site : places on pages of the site that were tried by visits seconds apart
     """
     known = {each.place: each for each in places}
     found = []
     for place, each in known.items():
         if place not in differences:
-            # Two visits without a banner prove nothing about it.
+            # If neither visit showed a banner, the two visits prove nothing about the banner.
             is_absent = seconds_apart and held is not None and place not in held
             found.append(each if is_absent else _rested(each, seconds_apart))
     for place, line in differences.items():
@@ -173,11 +175,11 @@ def observed(
 def _rested(place: NoisyPlace, seconds_apart: bool) -> NoisyPlace:
     """Return a place that was the same at this comparison."""
     if seconds_apart and not place.confirmed:
-        # Seconds prove only that the place is not a clock.
+        # Two visits seconds apart prove only that the place is not a clock.
         return msgspec.structs.replace(place, tried=min(place.tried + 1, TRIES))
     return msgspec.structs.replace(place, streak=0, rested=place.rested + 1)
 
 
 def _worth(place: NoisyPlace) -> tuple[bool, int, int]:
-    """Return a sort key by which noise is kept first."""
+    """Return a sort key that puts first the places to keep: noise."""
     return place.is_noise, place.streak, -place.rested

@@ -1,7 +1,7 @@
-"""Compute the obsolete pages at the end of each period if each bucket is crawled oldest first.
+"""Compute how many pages are obsolete at the end of each period if each bucket is crawled oldest first.
 
 Equation (2) assumes that the crawled pages of a bucket are drawn at random. A crawler that fetches the oldest pages
-first leaves fewer obsolete pages, because no page waits long. Reports show both forecasts next to the measured value.
+first leaves fewer obsolete pages, because no page waits long. Reports show both forecasts and the measured value.
 
 Source: Edwards 2001, equation (2) and Figure 2.
 """
@@ -21,16 +21,17 @@ _COHORTS: Final = 16
 
 
 def obsolete_oldest_first(instance: Instance, x: Array, z: Array, *, mean_age: Array) -> Array:
-    """Return the (T,) obsolete pages at each period's end, without the never-crawled pages.
+    """Return the (T,) numbers of obsolete pages at the end of each period, without the never-crawled pages.
 
     Parameters
     ----------
     x : (T, B) pages recrawled
     z : (T,) never-crawled pages crawled
-    mean_age : (B,) periods since the last crawl; ages are assumed even from 0 to twice the mean
+    mean_age : (B,) mean number of periods since the last crawl; ages are assumed to be evenly spread from 0 to twice
+        the mean
     """
     ages = (np.arange(_COHORTS) + 0.5)[::-1] * (2.0 / _COHORTS)
-    # (B, cohorts) pages of each cohort and their obsolete share, oldest cohort first; each period appends one
+    # (B, cohorts) pages of each cohort and their obsolete share, oldest cohort first; each period appends a cohort
     pages = np.concatenate([np.repeat(instance.b0[:, None] / _COHORTS, _COHORTS, axis=1), np.zeros_like(x).T], axis=1)
     obsolete = np.zeros_like(pages)
     obsolete[:, :_COHORTS] = 1.0 - (1.0 - instance.a[0])[:, None] ** (ages * mean_age[:, None])

@@ -1,14 +1,14 @@
-"""The optimiser: it searches for the best plan of a cycle and bounds the possible gain.
+"""The optimiser: it searches for the best plan of a cycle and gives a bound on what a better plan could gain.
 
 SLSQP on a working set does the main work. With at most 16 buckets, two routes are computed and the better result is
 kept: SLSQP on all fractions from several starts, and the route over calendars. With more buckets, a mixture of
 calendars (`calendars`) is the start of SLSQP on a working set. ``quality="high"`` starts again near the best plan,
-with its split buckets assigned to one schedule or its weights disturbed. Splitting a bucket over two calendars costs
-more by equation (2), and such restarts find plans with fewer splits. Every plan is repaired to satisfy the capacity
-exactly and is simulated again, so the objective is that of the plan itself.
+with each split bucket of this plan assigned to one schedule, or with the weights disturbed. By equation (2), it costs
+more to split a bucket over two calendars, and such restarts find plans with fewer splits. Every plan is repaired to
+satisfy the capacity exactly and is simulated again, so the reported objective is that of the repaired plan.
 
-Place in the walk (DESIGN 4): model -> calendars -> **optimizer** -> quotas. It reads no clock and no file. It returns
-the same plan for the same instance and seed.
+Place in the walk (DESIGN 4): model -> calendars -> **optimizer** -> quotas. The optimiser reads no clock and no file.
+It returns the same plan for the same instance and seed.
 
 Source: Edwards 2001, section 4, where MINOS took ten minutes; the route is ours.
 """
@@ -34,7 +34,7 @@ __all__ = ["Quality", "Solution", "Solver", "solve"]
 Solver = Literal["auto", "slsqp", "calendars"]
 Quality = Literal["normal", "high"]
 
-_FEW = 16 * 15  # number of fractions, as for 14 periods and 16 buckets, up to which SLSQP on all of them is fast
+_FEW = 16 * 15  # SLSQP is fast on all fractions up to this number, which is that of 14 periods and 16 buckets
 _RESTARTS = {"normal": 0, "high": 24}
 _FEW_RESTARTS = {"normal": 4, "high": 32}
 _COLD_STARTS = {"normal": 2, "high": 8}
@@ -45,9 +45,10 @@ class Solution:
     """A plan with its objective, bound and prices.
 
     ``x`` (T, B) and ``z`` (T,) are pages; ``f`` and ``g`` are the same as fractions. ``excess`` is crawling time above
-    the capacity (0 up to rounding). ``bound`` is a lower bound for every plan with these z; ``gap`` is (objective -
-    bound) / objective. ``status`` is "solved", or "fallback" if no solver improved on the uniform plan. ``message``
-    names the route that found the plan. ``prices`` (T,) are the savings per additional second of capacity.
+    the capacity (0 up to rounding). ``bound`` is a lower bound of the objective of every plan with the same z; ``gap``
+    is (objective - bound) / objective. ``status`` is "solved", or "fallback" if no solver improved on the uniform plan.
+    ``message`` names the route that found the plan. ``prices`` (T,) say by how much the objective falls per additional
+    second of capacity.
     """
 
     x: Array
@@ -64,8 +65,8 @@ class Solution:
 
 
 def solve(instance: Instance, *, solver: Solver = "auto", quality: Quality = "normal", seed: int = 0) -> Solution:
-    """Return the best plan found. ``solver``: "slsqp" omits the calendars, "calendars" omits the starts of SLSQP from
-    uniform and random plans.
+    """Return the best plan found. With the ``solver`` "slsqp", the calendars are omitted; with "calendars", SLSQP does
+    not start from uniform and random plans.
 
     BLAS is limited to one thread during the call: matrices of this size are too small for several threads.
     """
@@ -89,7 +90,7 @@ def _solved(instance: Instance, solver: Solver, quality: Quality, seed: int) -> 
 
 @dataclass(frozen=True, slots=True)
 class _Incumbent:
-    """The best plan so far, with the mixture at its z (None if HiGHS failed) and its conditional bound."""
+    """The best plan so far, with the mixture at its z (None if HiGHS failed) and the lower bound at this z."""
 
     plan: RepairedPlan
     mixture: Mixture | None
@@ -131,8 +132,8 @@ def _polished_from(instance: Instance, f: Array, g: Array, prices: Array, route:
 
 
 def _bounded(instance: Instance, held: _Incumbent) -> _Incumbent:
-    """Return the mixture at the plan's own z, with its bound. Without a mixture the bound is 0, which holds for every
-    plan.
+    """Return the plan with the mixture at its own z, and the bound. Without a mixture the bound is 0, which holds for
+    every plan.
     """
     u = held.plan.u
     z = simulate(instance, u[:, :-1], u[:, -1]).z
@@ -144,7 +145,7 @@ def _bounded(instance: Instance, held: _Incumbent) -> _Incumbent:
 
 
 def _restarted(instance: Instance, held: _Incumbent, restarts: int, rng: np.random.Generator) -> _Incumbent:
-    """Start again near the best plan: with its split buckets assigned to one schedule, and every third time with
+    """Start again near the best plan: with each split bucket assigned to one schedule, or, every third time, with
     disturbed weights.
     """
     for turn in range(restarts):
@@ -159,7 +160,7 @@ def _restarted(instance: Instance, held: _Incumbent, restarts: int, rng: np.rand
 
 
 def _drawn_whole(instance: Instance, mixture: Mixture, plan: RepairedPlan, rng: np.random.Generator) -> Array:
-    """Return the mixture's f (T, B) after assigning half of its split buckets to one of their schedules."""
+    """Return the mixture's f (T, B) after assigning each of half of its split buckets to one of its schedules."""
     f, pool = mixture.f.copy(), mixture.pool
     for bucket in np.flatnonzero(((f > 0.0) & (f < 1.0)).any(axis=0)):
         mine = np.flatnonzero(pool.owner == bucket)

@@ -1,18 +1,19 @@
 """A blend of the orders in which waiting pages can be fetched, with weights learned from replays of the known web.
 
-Breadth-first order takes pages as they were found, backlink order those that most pages link to, PageRank order those
-of the best rank; pages found since the last ranking come last in it. Which of them finds the important pages early
-depends on the web. `order_replay` plays all three over the known part of it, from the same start, and measures the mean
-logarithm of the places at which they fetch the pages that are important now. The weights are the posterior that takes
-an order's place r of an important page as a forecast with the chance 1/r.
+There are three orders. Breadth-first order takes pages as they were found. Backlink order first takes the pages to
+which most pages link. PageRank order first takes the pages with the highest rank, and last the pages found since the
+last ranking. It depends on the web which order finds the important pages early. `order_replay` replays the crawl of the
+known part of the web in each order, from the same start. It measures the mean logarithm of the places at which an order
+fetches the pages that are important now. If an order fetches an important page at place r, this counts as a forecast
+that gave the page the chance 1/r; the weights are the posterior under these forecasts.
 
-An order gives each waiting page a chance that falls with its place as 1/r. The importance of a page is the mean of
-these chances by weight, relative to a mean page.
+An order gives a waiting page at its place r a chance proportional to 1/r. The importance of a page is the weighted mean
+of its chances in the three orders, relative to a mean page.
 
-Bound: let l(t, k) be the loss of order k in replay t, and L(t) = -ln(sum of w(k) exp(-RATE l(t, k))) / RATE that of the
-blend with the weights before it. Then over all replays the sum of L exceeds the sum of l of order k by at most
-ln(1 / PRIOR(k)) / RATE, however the web is linked: .01 for PageRank order, .12 for the others. A page at place r of an
-order with weight w is at most at place 2 r / w of those that the blended orders put before it.
+Bound: let l(t, k) be the loss of order k in replay t, and w(k) the weights before this replay. The loss of the blend is
+L(t) = -ln(sum of w(k) exp(-RATE l(t, k))) / RATE. Then over all replays the sum of L exceeds the sum of l for order k
+by at most ln(1 / PRIOR(k)) / RATE, however the web is linked: .01 for PageRank order, .12 for the others. If a page is
+at place r of an order with weight w, the blended orders put it at most at place 2 r / w.
 
 Source: Cho 1998, section 4 (the orders); Vovk, *A game of prediction with expert advice*, 1998 (the bound).
 """
@@ -35,22 +36,23 @@ __all__ = ["ORDERS", "Array", "OrderBlend", "weights_by_losses"]
 ORDERS: Final = ("breadth-first", "backlinks", "pagerank")
 """The blended orders."""
 _PRIOR: Final = np.array([1.0, 1.0, 10.0]) / 12.0
-"""Weights before the first replay. PageRank order was the best of the three on most webs that are known (Cho 1998)."""
+"""Weights before the first replay. PageRank order was the best of the three on most webs studied (Cho 1998)."""
 _RATE: Final = 20.0
-"""Weight of a replay: it counts as this number of important pages. The least number in a replay is about that."""
+"""Weight of a replay: it counts as this number of important pages, which is about the smallest number in a replay."""
 _LEAST: Final = 0.1
-"""Orders with less than this part of the largest weight are left out: each takes the first pages of its own."""
+"""Orders with less than this share of the largest weight are left out, because each order in the blend puts some pages
+of its own first."""
 
 
 def weights_by_losses(losses: Sequence[float]) -> Array:
-    """Return the (3,) weights of `ORDERS` after replays with these sums of losses; none: before the first replay."""
+    """Return the (3,) weights of `ORDERS`, given the sum of each order's losses; there are none before a replay."""
     weights = _PRIOR * np.exp(-_RATE * (np.array(losses) - min(losses))) if losses else _PRIOR
     weights = np.where(weights < _LEAST * weights.max(), 0.0, weights)
     return np.asarray(weights / weights.sum())
 
 
 class OrderBlend:
-    """The weights of the orders, and how the waiting pages were distributed over them at the last ranking."""
+    """The weights of the orders, and the distribution of the waiting pages' scores at the last ranking."""
 
     def __init__(self) -> None:
         self.weights: Array = np.array([1.0, 0.0, 0.0])
@@ -59,22 +61,29 @@ class OrderBlend:
         self._tables: list[tuple[Array, Array]] = []
 
     def rank(self, losses: Sequence[float], *, waiting: int, backlinks: Array, ranks: Array) -> None:
-        """Use the replays of a new ranking, and the backlinks and ranks (s,) of a sample of the `waiting` pages."""
+        """Use the results of a new ranking: the losses in replays, and the scores of a sample of the waiting pages.
+
+        Parameters
+        ----------
+        losses : sum of each order's losses
+        waiting : number of waiting pages
+        backlinks, ranks : (s,) scores of the pages of the sample
+        """
         self.weights = weights_by_losses(losses)
         self._tables = [_table(backlinks, waiting), _table(ranks, waiting)]
 
     def importance(self, backlinks: Array, ranks: Array) -> Array:
         """Return the (n,) importance of waiting pages, relative to a mean page.
 
-        Above the scores of the last ranking the chance grows with the score. Below them it is half that of the least,
-        so pages found since a ranking have a lane of their own.
+        If a score is above all scores of the last ranking, the chance grows with it. If it is below all of them, the
+        chance is half of the smallest chance, so pages found since the ranking have their own lane.
 
         Parameters
         ----------
-        backlinks : (n,) known pages that link to them
-        ranks : (n,) by the last ranking, 0 for pages found since
+        backlinks : (n,) number of known pages that link to each page
+        ranks : (n,) ranks by the last ranking, 0 for pages found since
         """
-        total = np.full(len(ranks), self.weights[0])  # who came first is first within a lane
+        total = np.full(len(ranks), self.weights[0])  # equal for all: a lane serves pages by arrival
         for weight, scores, table in zip(self.weights[1:], (backlinks, ranks), self._tables, strict=False):
             if weight:
                 top = table[0][-1]
@@ -84,7 +93,7 @@ class OrderBlend:
 
 
 def _table(sample: Array, waiting: int) -> tuple[Array, Array]:
-    """Return the scores of a sample of the waiting pages, ascending, and the chances of a page with each score."""
+    """Return the scores of a sample of the waiting pages, ascending, and the chance of a page with each score."""
     if not len(sample):
         return np.zeros(1), np.ones(1)
     scores, counts = np.unique(sample, return_counts=True)

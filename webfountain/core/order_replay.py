@@ -1,8 +1,8 @@
-"""Replays of the known web: how early each order would have found the pages that are important now.
+"""Replays of the known web: they show how early each order would have found the pages that are important now.
 
-Each order starts at the first page and fetches all pages that were crawled, by the links that their own fetches show.
-So all orders are measured on the same web, whichever of them the crawl followed. The loss of an order is the mean
-logarithm of the places of the important pages.
+Each order starts at the first page, follows the links of the pages that it fetches, and so fetches all pages that were
+crawled. So all orders are measured on the same web, whichever order the crawl followed. The loss of an order is the
+mean logarithm of the places of the important pages.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 __all__ = ["Links", "replay_losses"]
 
 _HOT: Final = 0.02
-"""Share of the pages that counts as important, by rank and by backlinks."""
+"""Share of the pages that count as important, by rank and again by backlinks."""
 _FEWEST_HOT: Final = 10
 _RANKINGS: Final = 50
 """Number of rankings in a replay of PageRank order."""
 _STEPS: Final = 10
-"""Steps of a ranking, which continues from the one before."""
+"""Number of steps of a ranking. Each ranking starts from the previous one."""
 _DAMPING: Final = 0.9
 
 Links = list[list[int]]
-"""For each page the pages that it links to, all of them crawled, in the order in which the crawl fetched them."""
+"""For each page, the crawled pages to which it links. Pages are in the order in which the crawl fetched them."""
 
 
 def replay_losses(links: Links, *, ranks: Array, backlinks: Array) -> list[float]:
@@ -40,8 +40,8 @@ def replay_losses(links: Links, *, ranks: Array, backlinks: Array) -> list[float
 
     Parameters
     ----------
-    links : of n pages; page 0 is where the crawl began
-    ranks, backlinks : (n,) importance of the pages by two measures, as far as it is known now
+    links : links of n pages; the crawl began at page 0
+    ranks, backlinks : (n,) current importance of the pages by two measures
     """
     pages = len(links)
     many = min(pages, max(_FEWEST_HOT, round(_HOT * pages)))
@@ -77,7 +77,7 @@ def _by_backlinks(links: Links) -> Iterator[int]:
 
 
 def _by_rank(links: Links) -> Iterator[int]:
-    """By the last of 50 rankings; pages found since then come last."""
+    """Yield the pages in PageRank order, by the last of `_RANKINGS` rankings; pages found since then come last."""
     from scipy.sparse import csr_array  # noqa: PLC0415  (0.3 s at start)
 
     pages = len(links)
@@ -112,7 +112,7 @@ def _by_rank(links: Links) -> Iterator[int]:
 
 
 def _crawl(links: Links, add: Callable[[int, Sequence[int]], None], take: Callable[[], int | None]) -> Iterator[int]:
-    """Yield the pages in an order. Pages that no link leads to (other seeds) follow when nothing else waits."""
+    """Yield the pages in an order. Pages to which no link leads (other seeds) follow when nothing else waits."""
     known, crawled = [False] * len(links), [False] * len(links)
     seeds = iter(range(len(links)))
     for _ in links:

@@ -1,14 +1,15 @@
-"""Use the dates of last changes that sitemaps and feeds give as noisy signals, with what they proved to be worth.
+"""Use the dates of last changes in sitemaps and feeds as noisy signals, weighted by how reliable they proved to be.
 
-A page is *dated* if a sitemap or feed gives a later time than that of our copy, and *listed* if it gives a time at all.
-Fetches show the two qualities of a site's dates: their precision, the share of dated pages that a fetch finds changed,
-and their recall, the share of the changes of listed pages that were dated. A dated page has changed with the
-probability of the precision, so a fetch saves this part of its expected time without a change. A listed page without a
-later date changes unseen only at the part 1 - recall of its rate, so its urgency is smaller by about this factor. Both
-begin with an assumption, so a site whose dates mean nothing loses its budget to them for a few fetches only.
+A page is *listed* if a sitemap or feed gives a time for it, and *dated* if this time is later than that of our copy.
+Fetches show two qualities of a site's dates. The precision is the share of dated pages that a fetch finds changed. The
+recall is the share of listed pages' changes that a date announced. The probability that a dated page has changed is the
+precision. So the expected gain of a fetch is the precision times the time for which the page will then stay unchanged.
+For a listed page without a later date, unseen changes occur only at (1 - recall) times its rate. So its urgency is
+smaller by about this factor. Both qualities begin with an assumption. So if a site's dates mean nothing, they waste
+only a few fetches.
 
 Source: Busa-Fekete, Zimmert, György, Qiu, *GREEDY-NCIS* (2025): the value of a crawl under signals with a precision and
-a recall. The estimates, and the product for listed pages in place of the thinned process, are ours.
+a recall. The estimates are ours, and so is the product for listed pages, which replaces the paper's thinned process.
 """
 
 from __future__ import annotations
@@ -28,16 +29,16 @@ __all__ = ["PageDates"]
 
 PRECISION: Final = 0.8
 PRECISION_WEIGHT: Final = 5.0
-"""Assumed precision, and its weight in fetches of dated pages."""
+"""Assumed precision, and the weight of this assumption in fetches of dated pages."""
 RECALL_WEIGHT: Final = 5.0
 """Weight, in found changes, of the assumption that dates show no change."""
 MOST: Final = 200.0
-"""Number of observations above which the older ones fade, because a site may change its software."""
+"""If there are more observations than this, older ones fade, because a site may change its software."""
 _UNLISTED, _LISTED, _DATED = range(3)
 
 
 class PageDates:
-    """The dates of one site's pages by number, and the counts from which precision and recall follow."""
+    """The dates of one site's pages by number, and the counts from which precision and recall are computed."""
 
     __slots__ = ("_caught", "_confirmed", "_followed", "_missed", "_state")
 
@@ -50,11 +51,11 @@ class PageDates:
         return len(self._state) > 0
 
     def saved(self) -> tuple[bytes, tuple[float, float, float, float]]:
-        """Return the arguments with which a later object continues."""
+        """Return the arguments for a later object that continues from this state."""
         return self._state.tobytes(), (self._followed, self._confirmed, self._caught, self._missed)
 
     def some(self, pages: Flags) -> PageDates:
-        """Return the dates of some of the pages, numbered in their order."""
+        """Return the dates of the chosen pages, numbered anew in the same order."""
         if self:
             self._grow(len(pages))
         return PageDates(self._state[pages[: len(self._state)]].tobytes(), self.saved()[1])
@@ -70,12 +71,12 @@ class PageDates:
         return self._caught / (self._caught + self._missed + RECALL_WEIGHT)
 
     def receive(self, pages: Ints, is_later: Flags) -> None:
-        """Receive the pages that a sitemap or feed dates, and whether each time is later than that of our copy."""
+        """Receive the pages for which a sitemap or feed gives a time, and whether each time is later than our copy."""
         self._grow(int(pages.max(initial=-1)) + 1)
         self._state[pages] = np.where(is_later, _DATED, _LISTED)
 
     def visit(self, page: int, *, changed: bool) -> None:
-        """Learn from a fetch that was compared with our copy. A page without another date is listed after it."""
+        """Learn from a fetch that was compared with our copy. Afterwards, a dated page counts only as listed."""
         state = int(self._state[page]) if page < len(self._state) else _UNLISTED
         if state == _DATED:
             self._followed, self._confirmed = _faded(self._followed + 1.0, self._confirmed + changed)
@@ -85,12 +86,12 @@ class PageDates:
             self._caught, self._missed = _faded(self._caught + caught, self._missed + (not caught))
 
     def weigh(self, worth: Array, worth_of_change: Array) -> None:
-        """Change the worth of fetches, in place.
+        """Adjust the urgencies of pages to their dates, in place.
 
         Parameters
         ----------
-        worth : (pages,) by what fetches found
-        worth_of_change : (pages,) if the page surely changed
+        worth : (pages,) urgency of each page according to fetches alone; changed in place
+        worth_of_change : (pages,) urgency if the page has surely changed
         """
         self._grow(len(worth))
         state = self._state[: len(worth)]

@@ -1,11 +1,11 @@
-"""Rankings of a link graph: PageRank, TrustRank, backlinks. All known pages count, whether they were crawled or not.
+"""Rankings of a link graph: PageRank, TrustRank, backlinks. All known pages count, whether crawled or not.
 
 PageRank x = (1-d) v + d (P' x + v * sum of x over pages without links) is, up to a factor, the solution of the linear
 system y = (1-d) v + d P' y. This system needs no special treatment of pages without links; x is y divided by its sum.
 Each step reads each block of the graph once and keeps none in memory. The solution and its residual are in double
 precision; the residual proves the error bound. The corrections are computed in single precision, in half the time.
-They use ORTHOMIN(4) (Vinsome 1976), which needs two steps where the power iteration needs three. If ORTHOMIN stalls,
-the power iteration is used, which always converges.
+They use ORTHOMIN(4) (Vinsome 1976), which needs about two thirds of the steps of the power iteration. If ORTHOMIN
+stalls, the power iteration is used, which always converges.
 
 Source: Cho 1998, section 2 (IR, d = 0.9, a page without links links to every page); Policies 2006 (TrustRank's
 dampening and splitting). Deviation: scores sum to 1; in the paper they sum to the number of pages.
@@ -41,7 +41,7 @@ DAMPENING: Final = 0.85
 """Share of trust that is left after one hop."""
 
 _GAIN: Final = 1e-3
-"""Factor by which a correction reduces the residual before the residual is computed again. Single precision allows
+"""Factor by which a correction reduces the residual before the residual is computed anew. Single precision would allow
 1e-5.
 """
 
@@ -51,7 +51,7 @@ precision.
 """
 
 _LONGEST: Final = 100
-"""Number of ORTHOMIN steps after which the residual is computed again."""
+"""Largest number of ORTHOMIN steps before the residual is computed anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ def pagerank(
     damping : probability of following a link, 0 <= d < 1
     teleport : (n,) weights >= 0, not all 0, of the pages where a surfer who follows no link continues; None: equal
     start : (n,) an earlier ranking (any weights >= 0, not all 0), which saves steps; None: `teleport`
-    tolerance : of the sum of absolute errors; proven by the residual, not estimated from the last step
+    tolerance : bound of the sum of absolute errors; it is proven by the residual, not estimated from the last step
 
     Raises
     ------
@@ -104,8 +104,8 @@ def pagerank(
         missing += base
         missing -= y
         steps += 1
-        # The error of y is (I - dP')^-1 missing. Its norm is at most that of `missing` divided by 1-d; scaling may
-        # double it.
+        # The error of y is (I - dP')^-1 times `missing`. So its norm is at most that of `missing` divided by 1-d;
+        # scaling may double the error.
         lacking = float(np.abs(missing).sum())
         error = 2.0 * lacking / ((1.0 - damping) * float(y.sum()))
         if error <= tolerance:
@@ -128,10 +128,10 @@ def trustrank(
     dampening: float = DAMPENING,
     tolerance: float = 1e-10,
 ) -> Ranking:
-    """Spread trust from the pages `trusted` along the links. At each hop the share `dampening` of it remains and is
-    split equally among the page's links.
+    """Spread trust from the pages `trusted` along the links. At each page, the share `dampening` of the trust remains
+    and is split equally among the page's links.
 
-    `weights` (k,) are the trust of each of them; None: all alike.
+    `weights` (k,) gives the trust of each page in `trusted`; None: all alike.
 
     Raises ValueError if no page is trusted or one is not in the graph; NotConverged as `pagerank` does.
 
@@ -159,8 +159,8 @@ def _weights(teleport: Array | None, nodes: int) -> Array:
 
 
 def _power(links: _Links[np.float32], flow: _Single, least: float, steps: int) -> tuple[_Single, int]:
-    """Add up the stages of `flow` along the links until its L1 norm is at most `least`. Return the sum and the number
-    of steps.
+    """Pass `flow` along the links, step by step, until its L1 norm is at most `least`. Return the sum over all steps
+    and their number.
     """
     total = flow.copy()
     taken = 0
@@ -172,8 +172,8 @@ def _power(links: _Links[np.float32], flow: _Single, least: float, steps: int) -
 
 
 def _orthomin(links: _Links[np.float32], flow: _Single, least: float, steps: int) -> tuple[_Single, int]:
-    """Do the same as `_power` with ORTHOMIN, which minimises the rest of `flow` in the L2 norm over the last few
-    directions.
+    """Compute the same as `_power` with ORTHOMIN, which minimises the L2 norm of what is left of `flow` over the last
+    few directions.
     """
     total = np.zeros_like(flow)
     kept: deque[tuple[_Single, _Single, float]] = deque(maxlen=_KEPT)
@@ -197,8 +197,8 @@ def _orthomin(links: _Links[np.float32], flow: _Single, least: float, steps: int
 
 
 class _Links(Generic[_Real]):
-    """Blocks of a graph as sparse matrices of ones, in one precision. All matrices share one array of ones and use the
-    page numbers without a copy.
+    """Blocks of a graph as sparse matrices of ones, in one precision. All matrices share one array of ones; the arrays
+    of page numbers are not copied.
     """
 
     def __init__(self, graph: LinkGraph, damping: float, precision: type[_Real]) -> None:

@@ -1,9 +1,9 @@
 """Phase clocks, which show how far each bucket's plan has advanced.
 
 V_i(t) is the sum of the crawl fractions x_i/b_i until t. A page of bucket i is due when V_i has gained 1 since its
-last crawl (DESIGN.md section 4). The clocks are stored as straight lines between knots. So a page needs only the time
-of its last crawl, and a new plan only adds knots; no queue is rewritten. Before the first knot a bucket's clock runs
-at its own change rate. After the last knot it runs at the mean speed of the last plan.
+last crawl (DESIGN.md section 4). The clocks are stored as straight lines between knots. So only the time of the last
+crawl must be stored for a page, and a new plan only adds knots; no queue is rewritten. Before the first knot a bucket's
+clock runs at the bucket's own change rate. After the last knot it runs at the mean speed of the last plan.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ __all__ = ["Phases"]
 
 @dataclass(frozen=True, slots=True)
 class Phases:
-    """Immutable phase clocks; `planned` returns the next ones.
+    """Immutable phase clocks; `planned` returns new clocks for a new plan.
 
     Attributes
     ----------
     times : (K,) UTC s, ascending, K >= 1
-    values : (K, L) phase of each of L lanes at the knots, never falling
+    values : (K, L) phase of each of L lanes at the knots; it never falls
     before, after : (L,) phase per second before the first and after the last knot
     """
 
@@ -41,10 +41,10 @@ class Phases:
         return cls(np.array([start]), np.zeros((1, speed.size)), speed, speed)
 
     def planned(self, increments: Array, *, start: float, period: float, keep: int = 64) -> Phases:
-        """Return clocks with a plan of (T, L) increments from `start`, one per `period`. Earlier plans after `start`
-        are dropped.
+        """Return clocks with a plan of (T, L) increments from `start`, one per `period`. Knots of earlier plans after
+        `start` are dropped.
 
-        The last `keep` past knots stay. Before the kept knots, the clocks run at their mean speed over the kept ones.
+        Of the knots before `start`, the last `keep` stay. Before these, the clocks run at their mean speed over them.
         """
         past = self.times < start
         begin = self.at(start)
@@ -67,8 +67,8 @@ class Phases:
         return np.asarray(self.values[k - 1] + share * (self.values[k] - self.values[k - 1]))
 
     def horizon(self, t: float, *, gain: float = 1.0) -> Array:
-        """Return the (L,) latest times since which each lane's clock has gained `gain` until `t`; -inf if it never
-        moved.
+        """Return the (L,) latest times from which each lane's clock has gained `gain` by the time `t`; -inf if there is
+        no such time.
         """
         return self._latest(self.at(t) - gain)
 
@@ -98,8 +98,8 @@ class Phases:
         return found
 
     def _between(self, lane: int, phase: float, *, late: bool) -> float:
-        """Return the time when a lane's clock shows a phase between its first and last knot. If the clock stood still
-        at that phase, `late` selects the last such time instead of the first.
+        """Return when a lane's clock shows a phase, between its first and last knot. If the clock stands still at this
+        phase, `late` selects the last such time instead of the first.
         """
         line = self.values[:, lane]
         k = int(np.searchsorted(line, phase, side="right" if late else "left"))

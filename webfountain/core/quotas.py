@@ -1,8 +1,8 @@
 """Convert a plan into what the sequencers use: quotas in whole pages, the weight p, and the phase-clock increments.
 
-A plan contains fractions of pages; a crawl fetches whole pages. Quotas are the plan rounded by largest remainder; they
-use the capacity until no further page fits. What rounding takes from a bucket is carried to its next period. So a
-bucket whose plan is a third of a page per period is visited every third period.
+A plan contains fractions of pages; a crawl fetches whole pages. Quotas are the plan, rounded by largest remainder; they
+use the capacity until no further page fits. What rounding takes from a bucket is carried over to the next period. So if
+the plan of a bucket is a third of a page per period, a page is fetched every third period.
 
 Place in the walk (DESIGN 4): optimizer -> **quotas** -> weights of the site sequencers and the recrawl share of each
 bucket. This module chooses no page: the sequencers select pages inside a bucket.
@@ -30,7 +30,7 @@ _DUST = 1e-9
 class Quotas:
     """Numbers of pages to fetch in each period.
 
-    ``recrawl`` (T, B) and ``fresh`` (T,) are whole pages: known pages and never-crawled pages. ``weight`` (T,) is p,
+    ``recrawl`` (T, B) counts known pages and ``fresh`` (T,) never-crawled pages, in whole pages. ``weight`` (T,) is p,
     the never-crawled share of the planned fetches; it is 0.5 in a period without planned fetches. ``increment`` (T, B)
     is the gain of each bucket's phase clock: the crawled fraction of the bucket.
     """
@@ -61,8 +61,8 @@ def make_quotas(instance: Instance, x: Array, z: Array) -> Quotas:
 
 
 def _room(instance: Instance, used: Array, t: int) -> float:
-    """Return the time to spend in a period: the capacity if the plan leaves less than half a page of it, otherwise the
-    planned time.
+    """Return the time to spend in a period: the whole capacity if the plan leaves less than the time of half a page,
+    otherwise the planned time.
     """
     dearest = max(float(instance.c[t].max(initial=0.0)), float(instance.d[t]))
     capacity = float(instance.C[t])
@@ -70,8 +70,9 @@ def _room(instance: Instance, used: Array, t: int) -> float:
 
 
 def _whole(wanted: Array, carried: Array, present: Counts, cost: Array, room: float) -> Counts:
-    """Return the whole pages (B+1,) of one period: rounded down, then single pages by largest remainder, then pages
-    that still fit.
+    """Return the whole pages (B+1,) of one period.
+
+    Numbers are rounded down. Then single pages are added by largest remainder, then pages that still fit.
     """
     given = np.minimum(np.floor(wanted + _DUST).astype(np.int64), present)
     left = room * (1.0 + 1e-12) + _DUST * cost.max(initial=0.0) - float(given @ cost)

@@ -1,10 +1,10 @@
 """The sections of a site: the tree of its URL directories, whose pages tend to change together.
 
-A page belongs to the directory of its path. Every directory is a section of its parent; the site is the root.
+A page belongs to the directory of its path. Every directory is a subsection of its parent; the site is the root.
 `activity` stores its statistics per section. A section with few pages uses the statistics of its parent.
 
-For sums towards the root and values towards the leaves, the trees of several sites are concatenated as arrays, level
-by level, each with its own root at depth 0 (`SectionTree`).
+`SectionTree` passes sums towards the root and values towards the leaves. For this, it concatenates the trees of several
+sites as arrays, level by level; each tree has its own root at depth 0.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _COUNTED: Final = 20
 
 
 class Sections:
-    """Numbers of a site's sections, in the order in which they appear. A number never changes; a parent's number is
-    smaller than those of its children.
+    """Numbers of a site's sections, in the order in which the sections appear. A number never changes; a parent has a
+    smaller number than its children.
     """
 
     def __init__(self, *, max_depth: int = 8, most: int = 1000) -> None:
@@ -40,7 +40,7 @@ class Sections:
         means one section per site.
 
         If there are more than `most` directories (some sites have one per page), those with the fewest pages belong to
-        their parent's section. A directory that became a section stays one.
+        their parent's section. A directory that has become a section stays a section.
         """
         self._max_depth = max_depth
         self._most = most
@@ -54,9 +54,9 @@ class Sections:
         return len(self._parent)
 
     def sections_of(self, paths: Sequence[str]) -> list[int]:
-        """Return the section of the URL path of each new page. All pages are counted before any gets its section.
+        """Return the section of each new page, given its URL path. All pages are counted before any gets its section.
 
-        The part of the path after the last slash, a query or a fragment is no directory.
+        The part after the last slash, a query and a fragment are not directories.
         """
         of_parent: dict[str, list[str]] = {}  # ancestors of each directory, computed once for all its pages
         keys = []
@@ -76,7 +76,7 @@ class Sections:
         return sections
 
     def _forget(self) -> None:
-        """Drop the half of the directories with the fewest pages. Some sites have one directory per page."""
+        """Drop the half of the directories with the fewest pages, because some sites have one directory per page."""
         least = sorted(self._pages.values(), reverse=True)[_COUNTED * self._most // 2]
         self._pages = {key: pages for key, pages in self._pages.items() if pages > least or key in self._number}
 
@@ -106,7 +106,7 @@ class Sections:
         return section
 
     def names(self) -> list[str]:
-        """Return the directory of each section, by number; the site's is ""."""
+        """Return the directory of each section, by number; the directory of the site itself is ""."""
         return list(self._number)
 
     def parents(self) -> list[int]:
@@ -121,7 +121,7 @@ class Sections:
 
 
 class Level(NamedTuple):
-    """The sections of one depth; siblings are neighbours."""
+    """The sections at one depth; siblings are next to each other."""
 
     sections: Ints
     parents: Ints

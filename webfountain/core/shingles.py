@@ -36,9 +36,9 @@ BAND_MIX: Final = np.array(
 
 
 def shingles(text: str) -> npt.NDArray[np.uint64]:
-    """Return 64-bit hashes of a text's runs of four tokens, in order, repeats kept; shape (max(1, tokens - 3),).
+    """Return 64-bit hashes of a text's runs of four tokens, in order, with repeats; shape (max(1, tokens - 3),).
 
-    A text shorter than four tokens is one shingle; an empty text has none. Each token is hashed once; numpy combines
+    A text of fewer than four tokens is one shingle; an empty text has none. Each token is hashed once; numpy combines
     the four hashes.
     """
     words = text.lower().split()

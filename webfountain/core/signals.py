@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 __all__ = ["VISITS", "Signals"]
 
 VISITS = 12
-"""Least number of visits to a page before evidence fades. Without this limit, pages that are visited four times a year
-would have too few visits in 250 days.
+"""Smallest number of visits to a page over which evidence fades. Without this limit, pages that are visited four times
+a year would have too few visits in 250 days.
 """
 
 
@@ -22,33 +22,33 @@ class Signals:
     """Signals that `activity` uses, and the weights of its priors."""
 
     siblings: bool = True
-    """Use the activity of the section in each step; off: all steps have equal weight."""
+    """Use the activity of the section in each step. If off, all steps have equal weight."""
     sections: bool = True
-    """Use one rate per section; off: one rate for the site."""
+    """Use one rate per section. If off, use one rate for the site."""
     history: bool = True
-    """Use the page's own checks; off: every page has the rate of its section."""
+    """Use the page's own checks. If off, every page has the rate of its section."""
     independent: bool = True
-    """Let pages change independently, in proportion to how well this predicted the site's fetches; off: use sections
-    alone.
+    """Use the explanation by independent pages too; its weight grows if it predicts the site's fetches well. If off,
+    use sections alone.
     """
     forgetting: bool = True
-    """Let old evidence fade with `memory`; off: keep it for ever."""
+    """Let old evidence fade with `memory`. If off, keep evidence for ever."""
     memory: float = 250.0
     """Number of steps after which evidence counts 1/e."""
     prior_rate: float = 1 / 120
-    """Prior changes per page and step. The default, one in four months, is that of the sources."""
+    """Changes per page and step assumed by the prior. The default, one in four months, is from the sources."""
     prior_exposure: float = 50.0
     """Weight of `prior_rate`, in page-steps."""
     section_steps: float = 120.0
-    """Weight of the parent's rate for a section, in steps of observing the whole section."""
+    """Weight of the parent's rate in the rate of a section, in steps in which the whole section is observed."""
     step_events: float = 0.3
-    """Weight of the parent's activity in a step, in expected changes. A smaller value lets activity differ more from
-    step to step.
+    """Weight of the parent's activity in the activity of a step, in expected changes. With a smaller value, activity
+    differs more from step to step.
     """
     page_events: float = 0.5
-    """Weight of the section's rate for a page, in changes. The default gives rates as skewed as those of the web."""
+    """Weight of the section's rate in a page's rate, in changes. The default makes rates as skewed as on the web."""
     visit: float = 0.01
-    """Mean number of steps between two visits to a page. If it is far below one, all rates can be distinguished."""
+    """Mean number of steps between two visits to a page. If this is far below one, all rates can be distinguished."""
 
     def lasting(self, interval: float) -> Signals:
         """Return the signals for one visit per page every `interval` steps, with a memory of at least `VISITS`

@@ -19,18 +19,18 @@ class SectionRate(NamedTuple):
     path: str
     """Directory; "" for the site itself."""
     pages: int
-    """Pages of the section that belong to none of its parts."""
+    """Number of pages that belong to the section itself and to none of its subsections."""
     rate: float
     """Changes per page and step, over the long run."""
 
 
 class SiteBeliefs(NamedTuple):
-    """Beliefs about pages since their last fetch at a step, one element per site."""
+    """Beliefs, at one step, about pages since the last fetch of each; one element per site."""
 
     obsolete: Array
     """Number of pages expected to be obsolete."""
     so_far: Array
-    """Page-steps for which they are expected to have been obsolete, since the last fetch of each."""
+    """Expected page-steps for which pages have been obsolete, since the last fetch of each."""
     growing: Array
     """Number of pages expected to become obsolete in the next step."""
 
@@ -41,15 +41,16 @@ class Approach(NamedTuple):
     urgency: Array
     """Urgency, steps."""
     slope: Array
-    """Upper bound of the slope of the logarithm of the urgency over the logarithm of `lasted`; the slope only falls."""
+    """Upper bound of the slope of ln(urgency) over ln(`lasted`). The slope only falls with time."""
     lasted: Array
-    """Time in steps in which the section's long-run rate gives the hazard since the page's last fetch."""
+    """Number of steps in which the section's long-run rate would give the hazard since the page's last fetch."""
     elapsed: Array
-    """The larger of `lasted` and the steps since the page's last fetch; `lasted` alone where those steps do not count.
+    """The larger of `lasted` and the number of steps since the page's last fetch. If these steps do not count, it is
+    `lasted`.
     """
     least: Array
-    """Factor of the square root of an urgency: the product is the earliest time, in steps, at which the page can have
-    it. `elapsed` steps of this time are over.
+    """Factor by which the square root of an urgency is multiplied to get the earliest time at which the page can have
+    this urgency, in steps since its last fetch. `elapsed` steps of this time are over.
     """
 
 
@@ -57,8 +58,8 @@ class FetchEvidence(NamedTuple):
     """Results of fetches compared with the beliefs before them."""
 
     expected: Array
-    """(sites,) pages that were believed obsolete when they were fetched."""
+    """(sites,) expected number of fetched pages that were obsolete, by the beliefs before the fetches."""
     changed: Array
-    """(sites,) pages that were found changed."""
+    """(sites,) number of pages that were found changed."""
     lasted: Array
     """(pages found changed,) steps for which each is believed to have been obsolete."""

@@ -1,10 +1,9 @@
-"""Compute the urgency of a site's pages, and how many are obsolete, from what its fetches found (`core.activity`).
+"""Compute the urgencies of a site's pages, and how many are obsolete, from the results of fetches (`core.activity`).
 
 Place in the walk (DESIGN 4): verdict -> **here** -> urgency -> the next page to fetch. The live crawler
 (`frontier.planning`) and `simulate revisit` use the same objects. Time is counted in steps, whole numbers that grow;
 the caller defines their length. A `SiteUrgency` is the stored state of one site. `Sites` computes several sites
-together, so that a small site costs little. Pages are numbered from 0 in the order in which they are added; `Sites`
-numbers them site after site.
+together, so that a small site costs little. Pages are numbered from 0 in the order in which they are added.
 """
 
 from __future__ import annotations
@@ -37,15 +36,15 @@ if TYPE_CHECKING:
 __all__ = ["Approach", "Array", "FetchEvidence", "Flags", "Ints", "Past", "SiteBeliefs", "SiteUrgency", "Sites"]
 
 _FARTHEST: Final = 4096.0
-"""Number of steps, about a hundred visits, beyond which a page counts as one that never reaches a price."""
+"""A page that needs more steps than this, about a hundred visits, to reach a price counts as never reaching it."""
 _TINY: Final = 1e-30
 _NEVER: Final = 2**53
 """Step that is later than all others."""
 _SLICE: Final = 50_000
 """Number of pages per slice of a computation, which bounds the memory of intermediate arrays."""
 _EVENTS, _EXPOSURE, _BEFORE, _IMPORTANCE = range(4)
-"""Columns of a page: changes found; exposure; hazard of its section from its last fetch to the start of the window;
-factor of its urgency. The columns for `independent_pages` follow."""
+"""Columns of a page. In order: changes found; exposure; hazard of the section from the page's last fetch to the start
+of the window; factor of the page's urgency. The columns for `independent_pages` follow."""
 _PAST: Final = slice(4, 4 + COLUMNS)
 _WIDTH: Final = 4 + COLUMNS
 
@@ -86,8 +85,9 @@ class SiteUrgency:
         ----------
         paths : (pages,) URL paths; pages are numbered in this order
         since : (pages,) step of the last fetch
-        events, observed_time : (pages,) changes found so far, and number of steps in which no change was missed
-        alone : (`COLUMNS`, pages) the past for pages that change independently, see `independent_pages.COLUMNS`
+        events : (pages,) number of changes found so far
+        observed_time : (pages,) number of steps in which every change would have been found
+        alone : (`COLUMNS`, pages) the past as the explanation by independent pages needs it (`independent_pages`)
         """
         past = Past(signals=signals)
         section = past.add(paths, since=since, events=events, observed_time=observed_time)
@@ -105,7 +105,7 @@ class SiteUrgency:
         return len(self._section)
 
     def some(self, pages: Flags) -> SiteUrgency:
-        """Return a site with some of the pages, numbered in this order, and all evidence about its sections."""
+        """Return a site with the chosen pages, numbered anew in the same order, and all evidence about its sections."""
         found = SiteUrgency.__new__(SiteUrgency)
         found.signals, found.memory, found._sections = self.signals, self.memory, self._sections
         found.trust = self.trust
@@ -115,7 +115,7 @@ class SiteUrgency:
     def follow(self, other: SiteUrgency) -> None:
         """Take over newer evidence about the sections from another object for the same site.
 
-        Steps that leave the window in between keep the activity that this object's pages assumed before.
+        For this object's pages, steps that have left the window meanwhile keep the activity that was assumed before.
         """
         if other.memory.step >= self.memory.step:
             Sites([self], step=other.memory.step).keep()
@@ -130,7 +130,7 @@ class SiteUrgency:
 
         Parameters
         ----------
-        paths, since, importance : (pages,) URL path, step of the first or last fetch, factor of the urgency
+        since, importance : (pages,) step of the first or last fetch; factor of the urgency
         """
         if not isinstance(self._sections, Sections):
             self._sections = Sections.decode(self._sections)
@@ -152,18 +152,18 @@ class SiteUrgency:
         together.keep()
 
     def observe(self, pages: Ints, changed: Flags, *, step: int) -> FetchEvidence:
-        """Learn from pages that were fetched in `step` and compared with our copies; each at most once in a call."""
+        """Learn from pages that were fetched in `step` and compared with our copies. A page may occur only once."""
         together = Sites([self], step=step)
         found = together.observe(pages, changed, np.full(len(pages), step))
         together.keep()
         return found
 
     def urgency(self, pages: Ints, *, step: int) -> Array:
-        """Return the freshness that a fetch in `step` would gain, weighted by the page's importance; steps."""
+        """Return the freshness, in steps, that a fetch in `step` would gain, weighted by the page's importance."""
         return Sites([self], step=step).urgency(pages)
 
     def section_rates(self) -> list[SectionRate]:
-        """Return what was learned about each section, the site first."""
+        """Return the change rate of each section, beginning with the site itself."""
         sections = self._sections if isinstance(self._sections, Sections) else Sections.decode(self._sections)
         pages = np.bincount(self._section, minlength=len(sections))
         known = zip(sections.names(), pages.tolist(), self.memory.mean_rates().tolist(), strict=False)
@@ -192,7 +192,7 @@ class SiteUrgency:
         Raises
         ------
         ValueError
-            if another version wrote it, or if it is damaged.
+            if another version wrote the data, or if they are damaged.
         """
         try:
             step, tree, rows, changes, trust, section, since, page, sections = _PARTS.decode(data)
@@ -220,7 +220,7 @@ class SiteUrgency:
 
 
 class Past:
-    """Evidence of earlier fetches of a site, added in parts. Then `site` creates a site with any of the pages."""
+    """Evidence of earlier fetches of a site, added in parts. Then `site` creates a site with any of these pages."""
 
     def __init__(self, *, signals: Signals) -> None:
         self._signals = signals
@@ -275,12 +275,12 @@ class Past:
 
 
 class Sites:
-    """Several sites, computed together at one step, with their pages numbered in a row. `keep` saves the results."""
+    """Several sites that are computed together at one step, with all their pages numbered in a row."""
 
     def __init__(self, sites: Sequence[SiteUrgency], *, step: int | Ints) -> None:
         """Combine sites with equal signals. The sites themselves do not change until `keep`.
 
-        `step` is the present step, a number or (sites,).
+        `step` is the current step, one number or (sites,).
         """
         self._sites = sites
         self._step = np.broadcast_to(np.asarray(step, dtype=np.int64), len(sites))
@@ -311,11 +311,11 @@ class Sites:
         self.unchecked.since[pages], self.unchecked.before[pages] = step, 0.0
 
     def observe(self, pages: Ints, changed: Flags, steps: Ints) -> FetchEvidence:
-        """Learn from pages that were fetched and compared with our copies; each at most once in a call.
+        """Learn from pages that were fetched and compared with our copies. A page may occur only once.
 
         Parameters
         ----------
-        steps : (pages,) step of each fetch, not after the present one
+        steps : (pages,) step of each fetch, not after the current step
         """
         unchecked, events, exposure = self.unchecked.of(pages), self.page[_EVENTS, pages], self.page[_EXPOSURE, pages]
         belief = np.stack(self.activity.weights(unchecked, events, exposure))
@@ -337,14 +337,14 @@ class Sites:
         )
 
     def _mixed(self, pages: Ints) -> tuple[Ints, Ints, Array, Array]:
-        """Return the pages of sites that sections alone do not explain: place, number, sections' weight, age."""
+        """Return place, number, sections' weight and age of each page whose site is not explained by sections alone."""
         places = np.flatnonzero(self.explanations.share[self.site[pages]] < 1.0)
         some = pages[places]
         age = (self._step[self.site[some]] - self.unchecked.since[some]).astype(np.float64)
         return places, some, self.explanations.share[self.site[some]], np.maximum(age, 0.0)
 
     def _learn_alone(self, pages: Ints, changed: Flags, age: Array, by_sections: Array) -> None:
-        """Update the weights of both explanations by the visits, and add the visits to the pages' past."""
+        """Update the weights of both explanations with the visits, and add the visits to the pages' past."""
         seen = age > 0.0  # a second fetch in the same step shows nothing
         pages, changed, age = pages[seen], changed[seen], age[seen]
         odds = log_odds_of(by_sections[seen], self._rates(pages).changed(age), changed)
@@ -353,7 +353,7 @@ class Sites:
         self.explanations.learn(self.site[pages], odds, pasts)
 
     def urgency(self, pages: Ints) -> Array:
-        """Return the freshness that a fetch now would gain, weighted by importance; steps."""
+        """Return the freshness, in steps, that a fetch now would gain, weighted by importance."""
         known = self.page[:, pages]
         found = self.activity.urgency(self.unchecked.of(pages), known[_EVENTS], known[_EXPOSURE])
         places, some, share, age = self._mixed(pages)
@@ -362,7 +362,7 @@ class Sites:
         return np.asarray(known[_IMPORTANCE] * found)
 
     def worth_of_change(self) -> Array:
-        """Return what a fetch of each page now would gain if the page had surely changed; steps, by importance."""
+        """Return the `urgency` of each page if it had surely changed."""
         fresh = self.activity.fresh_time(self.unchecked.section, self.page[_EVENTS], self.page[_EXPOSURE])
         places, some, share, _ = self._mixed(np.arange(len(self.site)))
         fresh[places] = share * fresh[places] + (1.0 - share) * self._rates(some).fresh_time()
@@ -372,7 +372,7 @@ class Sites:
         """Return the `urgency` of every page now, with bounds of its growth."""
         if len(self.site) <= _SLICE:
             return self._approach(np.arange(len(self.site)))
-        # In slices, because the intermediate arrays need several times the memory of the result.
+        # It is computed in slices, because the intermediate arrays need several times the memory of the result.
         slices = (np.arange(begin, min(begin + _SLICE, len(self.site))) for begin in range(0, len(self.site), _SLICE))
         parts = [self._approach(pages) for pages in slices]
         return Approach(*(np.concatenate(each) for each in zip(*parts, strict=True)))
@@ -395,11 +395,11 @@ class Sites:
         return Approach(found * known[_IMPORTANCE], slope, lasted, elapsed, least)
 
     def steps_until(self, approach: Approach, wanted: Flags, prices: Array) -> Array:
-        """Return (prices, sites) steps before which no `wanted` page reaches a price, if no change is found meanwhile.
+        """Return (prices, sites) numbers of steps in which no `wanted` page reaches a price, if no change is found.
 
-        The result is never too late: on logarithmic scales, the urgency grows ever more slowly. It is nearly exact
-        close to the price. It assumes that sections keep their long-run activity and that evidence does not fade. It
-        is inf if no page ever reaches the price.
+        The result is never too large, because on logarithmic scales the urgency grows more and more slowly. It is
+        nearly exact if a page is close to the price. It assumes that sections keep their long-run activity and that
+        evidence does not fade. It is inf if no page ever reaches the price.
         """
         until = np.full((len(prices), len(self._sites)), inf)
         pages = np.flatnonzero(wanted)

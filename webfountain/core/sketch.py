@@ -3,10 +3,10 @@
 A sketch is a MinHash of datasketch (128 permutations, `affine32`) over the shingles of a text, its runs of four
 tokens. The lowest byte of each hash value is kept. The share of equal bytes in two sketches is the overlap of the two
 sets of shingles, plus chance matches (one in 256); `sketch_resemblance` corrects for these. A text with many shingles
-is sampled: only shingles whose hash is a multiple of a power of two are used, so that at most about 512 remain. If the
-number of shingles is close to where the next power is used, the text has two sketches (`sketches`). A *band* is eight
-bytes of a sketch. Two pages with at least one of eight bands in common are candidates: 99 % of the pairs with
-resemblance .9, one in eight at .6.
+is sampled: only shingles whose hash is a multiple of a power of two are used, so that at most about 512 remain. If a
+slightly different number of shingles would lead to another power, the text has two sketches (`sketches`). A *band* is
+eight bytes of a sketch. Two pages with at least one of eight bands in common are candidates. These include 99 % of the
+pairs with resemblance .9, and one in eight of the pairs with resemblance .6.
 
 Tokens are hashed in one pass of numpy over the bytes of a text. The pass lower-cases only ASCII letters and splits
 only at ASCII white space, so these hashes cannot be compared with hashes of other programs. Hashing each token with
@@ -15,8 +15,8 @@ xxh3 takes four times as long (`tests/benchmarks/bench_near_duplicates.py`).
 Source: Broder, *On the resemblance and containment of documents*, 1997 (shingles, samples modulo m); Li, König, *b-bit
 minwise hashing*, 2010; Indyk, Motwani, *Approximate nearest neighbors*, 1998 (bands).
 
-datasketch imports scipy.integrate for one function, with which `MinHashLSH` chooses its parameters. The import takes
-0.3 of datasketch's 0.4 s, and a crawl needs no such choice. So the function is imported when it is called.
+datasketch imports scipy.integrate for one function, with which `MinHashLSH` chooses its parameters. This takes 0.3 of
+the 0.4 s for the import of datasketch, and a crawl never calls the function. So it is imported only when it is called.
 """
 
 from __future__ import annotations
@@ -65,11 +65,10 @@ SKETCH_BYTES: Final = 128
 """Number of permutations of a MinHash, one byte each."""
 BANDS: Final = 8
 ROWS: Final = 8
-"""Bytes of a band. `BANDS` and `ROWS` are those that datasketch chooses for `MinHashLSH(threshold=0.7, num_perm=64)`.
-"""
+"""Bytes of a band. datasketch chooses these `BANDS` and `ROWS` for `MinHashLSH(threshold=0.7, num_perm=64)`."""
 LEAST_SHINGLES: Final = 24
-"""Least number of shingles of a text with a sketch. Shorter texts are often the same on many pages, such as "please
-enable JavaScript".
+"""A text with fewer shingles has no sketch. Such short texts, like "please enable JavaScript", are often the same on
+many pages.
 """
 MOST_SHINGLES: Final = 512
 """Number of shingles above which a text is sampled."""
@@ -84,12 +83,13 @@ _SPACE: Final = 32
 """Largest byte that separates tokens; all smaller bytes separate tokens too."""
 _BLOCK: Final = 1 << 16
 _LOWER: Final = np.uint64(0x2020202020202020)
-"""Bits in which small ASCII letters differ from capitals. Bytes that differ only in these bits count as equal."""
+"""The bit in which small ASCII letters differ from capitals, in each of eight bytes. Bytes that differ only in this bit
+count as equal."""
 _FIRST_BYTES: Final = np.array([(1 << 8 * many) - 1 for many in range(9)], dtype=np.uint64)
 _SKETCH_SHIFT: Final = np.uint64(32)
 _ROWS_AT_ONCE: Final = 640
-"""Shingles whose permutations are computed at once, 320 kB: nearly every sample, so that numpy is called once for each
-step. A text that repeats itself may have any number of them.
+"""Number of shingles whose permutations are computed at once, in 320 kB. Nearly every sample is smaller, so that numpy
+is called once for each step. Only a text that repeats itself may have more.
 """
 _GREATEST: Final = np.uint32((1 << 32) - 1)
 """Hash value of an empty set."""
@@ -107,8 +107,8 @@ def sketch(text: str, key: int = 0) -> bytes | None:
 
 
 def sketches(text: str, key: int = 0) -> list[bytes]:
-    """Return the sketch of a text, and a second one if a slightly longer or shorter text would be sampled with another
-    power.
+    """Return the sketch of a text, and a second sketch if a slightly longer or shorter text would be sampled with
+    another power.
 
     Compare both with the sketches of other texts, but store only the first. The list is empty if `sketch` returns
     None.
@@ -122,8 +122,8 @@ def sketches(text: str, key: int = 0) -> list[bytes]:
 
 
 def _modulus(shingles: int) -> int:
-    """Return the power of two that samples a text, given its number of shingles. All hashes of the sample are
-    multiples of it.
+    """Return the power of two for sampling a text, given its number of shingles. The sample consists of the hashes that
+    are multiples of this power.
     """
     return 1 << ((shingles - 1) // MOST_SHINGLES).bit_length()
 
@@ -131,8 +131,8 @@ def _modulus(shingles: int) -> int:
 def _signature(hashes: Words) -> bytes:
     """Return the lowest bytes of the hash values of a MinHash.
 
-    The values are those of `MinHash.update_batch` (a test compares them), which makes two arrays of 170 kB for each
-    text. Here it is one array.
+    The values are the same as those of `MinHash.update_batch` (a test compares them). That method makes two arrays of
+    170 kB for each text, and this function only one.
     """
     multipliers, offsets = _permutations()
     least = np.full(SKETCH_BYTES, _GREATEST)
@@ -156,7 +156,7 @@ def _finalized(hashes: Words) -> Words:
 
 @cache
 def _permutations() -> tuple[Words, Words]:
-    """Return the factors and summands of the permutations of the MinHash from which all sketches are copied."""
+    """Return the factors and summands of the permutations that all sketches use."""
     multipliers, offsets = minhash_class()(SKETCH_BYTES, scheme="affine32").permutations
     return multipliers, offsets
 
@@ -190,27 +190,29 @@ def sketch_rows(drawn: Sequence[bytes]) -> Sketches:
 
 
 def most_resemblance(drawn: Sequence[bytes], others: Sketches) -> npt.NDArray[np.float64]:
-    """Return the (n,) estimated resemblances of one text to (n, 128) other sketches, taking the better of its
-    `sketches` for each.
+    """Return the (n,) estimated resemblances of one text to (n, 128) sketches of others.
+
+    `drawn` are the text's `sketches`; for each other sketch, the one that resembles it more counts.
     """
     return np.asarray(np.max([sketch_resemblance(row, others) for row in sketch_rows(drawn)], axis=0))
 
 
 @cache
 def _keys_of_tokens(key: int) -> tuple[np.uint64, np.uint64, np.uint64]:
-    """Return three numbers derived from a key, one for each keyed step of the token hash. For key 0 these steps have
-    no effect.
+    """Return three numbers derived from a key, one for each step of the token hash that uses the key. With key 0 these
+    steps have no effect.
     """
     first, second, third = mixed(np.array([key], dtype=np.uint64) * BAND_MIX[:3]).tolist()
     return np.uint64(first), np.uint64(second), np.uint64(third)
 
 
 def _shingles(data: bytes, key: tuple[np.uint64, np.uint64, np.uint64]) -> Words:
-    """Return the 32-bit hashes of all runs of four tokens, repeats kept."""
+    """Return the 32-bit hashes of all runs of four tokens, with repeats."""
     tokens = _token_hashes(data, key)
     if len(tokens) < _SKETCH_TOKENS:
         return np.empty(0, dtype=np.uint32)
-    # Combine pairs, then pairs of pairs two tokens apart, so that each of the four tokens gets its own factor.
+    # First combine neighbouring tokens, then pairs that are two tokens apart. So each of the four tokens gets its own
+    # factor.
     pairs = tokens[:-1] * BAND_MIX[0]
     pairs += tokens[1:]
     runs = pairs[:-2] * BAND_MIX[2]
@@ -230,24 +232,24 @@ def _token_hashes(data: bytes, key: tuple[np.uint64, np.uint64, np.uint64]) -> H
 
 
 def _tokens_of(block: bytes, key: tuple[np.uint64, np.uint64, np.uint64]) -> Hashes:
-    """Return a hash of each token: from its first eight bytes, and if it is longer, also from its last eight and its
-    length.
+    """Return a hash of each token.
 
-    A token of more than 16 bytes is hashed as a whole by xxh3.
+    It is computed from the token's first eight bytes and, if the token is longer, from its last eight and its length. A
+    token of more than 16 bytes is hashed as a whole by xxh3.
     """
     buffer = b" " + block + b" " * 8
     divides = np.frombuffer(buffer, dtype=np.uint8) <= _SPACE
     edges = (divides[1:] ^ divides[:-1]).nonzero()[0]
     before, last = edges[::2], edges[1::2]
     length = last - before
-    # The eight bytes that start at each byte. They are copied, because unaligned reads are slow.
+    # For each byte, the eight bytes that start there. They are copied, because unaligned reads are slow.
     eights = np.ndarray((len(buffer) - 7,), dtype="<u8", buffer=buffer, strides=(1,)).copy()
     hashes = eights.take(before + 1)
     hashes |= _LOWER
     hashes &= _FIRST_BYTES.take(length, mode="clip")
     hashes ^= key[
         0
-    ]  # The key must enter before any product; otherwise two tokens would collide under every key or under none.
+    ]  # The key must enter before any product. Otherwise two tokens would collide under every key or under no key.
     hashes *= BAND_MIX[1]
     longer = (length > 8).nonzero()[0]
     lengths = length.take(longer)

@@ -1,4 +1,4 @@
-"""The strategies: weights of obsolete pages in each period of a cycle, by name (as in instance files) and by number.
+"""The strategies: weights of obsolete pages in each period of a cycle, by name (used in instance files) and by number.
 
 Place in the walk (DESIGN 4): the objective of an instance that `census` or `make_instance` builds.
 
@@ -18,12 +18,13 @@ if TYPE_CHECKING:
 
 __all__ = ["NAMED", "STRATEGIES", "weights_of"]
 
-_LOW = 0.008  # strategy 3's weight of the periods before the last, calibrated to the paper's Table 3
+_LOW = 0.008  # weight of the periods before the last in strategy 3, calibrated to the paper's Table 3
 
 _NUMBERED = {1: "equal", 2: "last", 3: "last-heavy"}
 
 STRATEGIES = tuple(_NUMBERED)
-"""1: equal weights in all periods; 2: the last period only; 3: the last period, and little weight before."""
+"""1: equal weights in all periods; 2: only the last period counts; 3: the last period counts most, the others little.
+"""
 
 
 def _equal(periods: int, low: float) -> Array:
@@ -44,7 +45,7 @@ def _last_heavy(periods: int, low: float) -> Array:
 
 
 NAMED: dict[str, Callable[[int, float], Array]] = {"equal": _equal, "last": _last, "last-heavy": _last_heavy}
-"""Functions that return the (T,) weights, given the number of periods and the weight of those before the last."""
+"""Functions that return the (T,) weights, given the number of periods and the weight of periods before the last."""
 
 
 def weights_of(strategy: int, periods: int) -> Array:

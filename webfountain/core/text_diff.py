@@ -1,10 +1,10 @@
 """Compare two texts in bounded time: the replaced runs of lines or words, and a unified diff.
 
 Place in the walk: with the verdict of a changed page (`change`), if the policy keeps diffs. Someone may build a page
-that is slow to compare, so each step has a limit. First, the equal beginning and end are cut off. Then tokens that
-occur exactly once in both texts divide the rest (Cohen's patience diff). The remaining gaps are compared by the
-shortest edit script until its limit of steps is reached; the rest is replaced as a whole. The result is always a
-correct edit; for hostile texts it is only less detailed.
+that is slow to compare, so each step has a limit. First, the equal beginning and end are cut off. Then the texts are
+divided at tokens that occur exactly once in both (Cohen's patience diff). In the remaining gaps, the shortest edit
+script is computed until a limit of steps is reached; the rest is replaced as a whole. The result is always a correct
+edit; for hostile texts it is only less detailed.
 
 Source: Myers 1986, "An O(ND) Difference Algorithm and Its Variations", section 4 (the greedy algorithm).
 """
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
 __all__ = ["DIFF_BYTES", "DiffBlocks", "TextEdit", "blocks_of_diff", "edits", "unified"]
 
 DIFF_BYTES: Final = 20_000
-"""Largest size of a stored diff, UTF-8."""
+"""Largest size of a stored diff, bytes of UTF-8."""
 MAX_LINES: Final = 4000
-"""Number of lines that are compared; the rest of a longer text is ignored."""
+"""Largest number of lines that are compared; further lines are ignored."""
 MAX_LINE: Final = 2000
-"""Number of characters of a line that are compared; the rest of a longer line is ignored."""
+"""Largest number of characters of a line that are compared; further characters are ignored."""
 WORK: Final = 25_000
 """Largest number of steps of the shortest edit script for two texts, about 5 ms; ordinary pages need a third of it.
 """
 DEPTH: Final = 4
 """Largest depth of nested divisions by unique tokens."""
 _CONTEXT: Final = 1
-"""Equal lines shown before and after a change: a line is a whole block of a page, so one line is enough."""
+"""Number of equal lines shown before and after a change. One is enough, because a line is a whole block of a page."""
 _WORDS: Final = re.compile(r"\s+|\w+|[^\w\s]")
 DIFF_STEPS: Final = 20_000
 """Largest number of steps for the words of all lines of a diff, about 4 ms."""
@@ -44,7 +44,7 @@ _Pair = tuple[int, int]
 
 
 class TextEdit(NamedTuple):
-    """Replacement of the tokens `old_from` to `old_to` (excluded) of the old text by tokens of the new one."""
+    """Replacement of the tokens `old_from` to `old_to` (excluded) of the old text with tokens of the new text."""
 
     old_from: int
     old_to: int
@@ -65,7 +65,7 @@ class _Gap(NamedTuple):
 def edits(old: Sequence[str], new: Sequence[str], *, work: int = WORK) -> list[TextEdit]:
     """Return the edits, in order, that turn the old tokens into the new ones. Between two edits the texts are equal.
 
-    It takes O(n) for n tokens and `work` steps of about 200 ns each, whatever the texts contain.
+    The time is O(n) for n tokens plus at most `work` steps of about 200 ns each, whatever the texts contain.
     """
     numbers: dict[str, int] = {}
     old_ids = [numbers.setdefault(token, len(numbers)) for token in old]
@@ -117,7 +117,7 @@ class _Comparison:
         return _Gap(i, x, j, y, depth)
 
     def _unique(self, gap: _Gap) -> list[_Pair]:
-        """Return the longest sequence, in the same order in both runs, of tokens that occur exactly once in both."""
+        """Return the longest sequence of tokens that occur exactly once in both runs, and in the same order."""
         old, new = self._old[gap.old_from : gap.old_to], self._new[gap.new_from : gap.new_to]
         old_counts, new_counts = Counter(old), Counter(new)
         place = {token: y for y, token in enumerate(new, gap.new_from) if new_counts[token] == 1}
@@ -185,8 +185,8 @@ def _longest_rising(pairs: Sequence[_Pair]) -> list[_Pair]:
     """Return the longest subsequence of pairs, ordered by the first position, in which the second position rises too.
     It takes O(n log n).
     """
-    tails: list[int] = []  # the smallest last position of a sequence of each length
-    ends: list[int] = []  # its pair
+    tails: list[int] = []  # for each length, the smallest last position of a rising sequence
+    ends: list[int] = []  # for each length, the last pair of this sequence
     before: list[int] = []
     for at, (_, y) in enumerate(pairs):
         length = bisect_left(tails, y)
@@ -246,8 +246,8 @@ def _hunks(changes: Sequence[TextEdit]) -> Iterator[list[TextEdit]]:
 
 
 def _range(begin: int, end: int) -> str:
-    """Return the range of the lines `begin` to `end` (excluded) in the form of a hunk's header. An empty run has the
-    number of the line before it.
+    """Return the range of the lines `begin` to `end` (excluded), as written in a hunk's header. If there are no lines,
+    it has the number of the line before.
     """
     many = end - begin
     if many == 1:
@@ -256,8 +256,9 @@ def _range(begin: int, end: int) -> str:
 
 
 class DiffBlocks(NamedTuple):
-    """What a unified diff says: the removed and the added blocks, and each changed block with its changed words
-    marked, ``a price of [-12-]{+13+} EUR``.
+    """The blocks of a unified diff: removed blocks, added blocks, and changed blocks with their changed words marked.
+
+    Marks look like this: ``a price of [-12-]{+13+} EUR``.
     """
 
     removed: tuple[str, ...]
@@ -266,7 +267,7 @@ class DiffBlocks(NamedTuple):
 
 
 def blocks_of_diff(diff: str) -> DiffBlocks:
-    """Return the blocks of a unified diff. It takes bounded time, whatever the diff contains: all its lines share
+    """Return the blocks of a unified diff. The time is bounded, whatever the diff contains, because all its lines share
     DIFF_STEPS.
     """
     lines = diff.split("\n")

@@ -1,11 +1,11 @@
 """Similarity of a text to a query: the cosine of their tf-idf vectors, with idf estimated from the texts seen so far.
 
-Place in the walk: the examiner computes it for a page whose policy has a `topic`. It also computes it for the link
-texts and URLs that lead to pages not yet fetched. Words are counted over all learned texts. If there are too many
-different words, those that occurred once are dropped, because they have nearly the weight of unknown words.
+Place in the walk: the examiner computes the similarity of a page if its policy has a `topic`. It also computes the
+similarity of link texts and URLs that lead to pages not yet fetched. Words are counted over all learned texts. If there
+are too many different words, those that occurred once are dropped: they have nearly the weight of unknown words.
 
-A page is *hot* if it is on topic. A waiting page is hot if a link's text or its URL is on topic, or if it is a few
-links from a hot page. Hot pages go before all others (Cho 1998, hot_queue).
+A page is *hot* if it is on topic. A waiting page is hot if its URL or the text of a link to it is on topic, or if it is
+a few links away from a hot page. Hot pages come before all others (Cho 1998, hot_queue).
 
 Source: Cho 1998, section 2 (IS: an inner product of tf-idf vectors, idf "estimated from the pages seen so far"),
 section 5 (anchor texts and URLs, hot_queue). Deviation: vectors are normalised, so a similarity is between 0 and 1 and
@@ -49,9 +49,9 @@ __all__ = [
 ]
 
 MOST_WORDS: Final = 200_000
-"""Largest number of different words that are counted, about 100 bytes each."""
+"""Largest number of different words that are counted; each takes about 100 bytes."""
 SHARED_WORDS: Final = 20_000
-"""Number of the most frequent words that are published, 10 bytes each. Rarer words occur in very few texts."""
+"""Number of the most frequent words that are published; each takes 10 bytes. Rarer words occur in very few texts."""
 MOST_TEXTS: Final = 1 << 16
 """Number of texts above which the counts are halved, so that old words fade."""
 _LONGEST: Final = 20_000
@@ -60,21 +60,19 @@ NEAR: Final = 3
 """Largest distance, in links, from a hot page at which a waiting page is hot too (Cho 1998, section 5)."""
 FAR: Final = NEAR + 1.0
 HOT: Final = 32.0
-"""Least importance of hot pages; all other pages are below it if a policy has a topic."""
+"""Smallest importance of hot pages. If a policy has a topic, all its other pages are less important."""
 _HOTTEST: Final = 512.0
-"""Importance of a hot page of otherwise mean importance."""
+"""Importance of a hot page that would otherwise have mean importance."""
 _WORD: Final = re.compile(r"[^\W_]{2,40}")
-"""Pattern of a word. Longer words are counted in parts: queries do not contain them, and a server may send endless
-ones.
+"""Pattern of a word. Longer words are counted in parts: queries do not contain them, and a server may send words
+without end.
 """
 
 _LINK_TEXT: Final = 256
 
 
 class WordCounts(msgspec.Struct, frozen=True, array_like=True):
-    """Published counts: the number of texts, and for each of the most frequent words the number of texts that contain
-    it.
-    """
+    """Published counts: the number of texts, and how many of them contain each of the most frequent words."""
 
     texts: int = 0
     texts_with: dict[str, int] = {}
@@ -121,12 +119,12 @@ class Topics:
                     self._texts_with = Counter(dict(self._texts_with.most_common(self._most // 2)))
 
     def exchange(self, published: WordCounts) -> WordCounts:
-        """Merge the counts that other processes and earlier crawls published, and return the counts to publish in
-        their place.
+        """Merge the counts that other processes and earlier crawls published with the own counts. Return the counts to
+        publish instead.
 
-        Each process adds the counts that it made since its last exchange to the published ones. If two processes
-        publish at the same time, some new counts of one may be lost for words that others counted too. This does
-        little harm, because the words will occur again.
+        Each process adds its counts since its last exchange to the published counts. If two processes publish at the
+        same time, new counts of one process may be lost for some words. This does little harm, because the words will
+        occur again.
         """
         with self._teaching:
             before, texts, known = self._shared, self._texts, self._texts_with
@@ -150,10 +148,10 @@ class Topics:
             return self._shared
 
     def promise(self, query: str, url: str, anchor: str) -> float:
-        """Return the estimated similarity of a page not yet fetched, by a link's text and by the words in its
-        canonical URL's path.
+        """Return the estimated similarity of a page not yet fetched.
 
-        It is the larger of the two, because often one of them is only a menu word or a number.
+        One estimate uses the text of a link to it, another the words in the path of its canonical URL. The larger one
+        is returned, because often one of the two texts is only a menu word or a number.
         """
         path = url[path_start(url) + 1 :]
         if "%" in path:
@@ -189,29 +187,30 @@ class Topics:
 
 
 def _by_count(counted: tuple[str, int]) -> tuple[int, str]:
-    """Return a sort key: highest count first, ties by the word."""
+    """Return a sort key that puts the highest count first and orders equal counts by the word."""
     return -counted[1], counted[0]
 
 
 def links_from_hot(scores: Sequence[float]) -> float:
-    """Return a page's distance, in links, from a hot page by its scores (`PageRecord.scores`): 0 for a hot page, at
-    most FAR.
+    """Return the distance of a page from a hot page, in links: 0 for a hot page, at most FAR.
+
+    `scores` are the page's scores (`PageRecord.scores`).
     """
     return min(scores[1], FAR) if len(scores) > 1 else FAR
 
 
 def is_hot(scores: Sequence[float], least: float, *, waits: bool) -> bool:
-    """Return whether a page is on topic: its similarity is `least` or more. A page that `waits` is also hot if it is
-    near a hot page.
+    """Return whether a page is hot: its similarity is `least` or more. A page that `waits` is also hot if it is near a
+    hot page.
     """
     return bool(scores) and (scores[0] >= least or (waits and links_from_hot(scores) <= NEAR))
 
 
 def with_hot_first(importance: npt.NDArray[np.float64], hot: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
-    """Return the (n,) importances of waiting pages after raising those of hot pages (n,) to HOT or more, above all
+    """Return the (n,) importances of waiting pages after raising those of `hot` pages (n,) to HOT or more, above all
     others.
 
-    The importance classes of hot pages are twice as wide, so there is room for all of them.
+    The importance classes of hot pages are twice as wide as usual, so there is room for all hot pages.
 
     Source: Cho 1998, section 5 (two queues, each in the order of the metric).
     """
@@ -224,8 +223,8 @@ def _words(text: str) -> list[str]:
 
 
 def _counted(text: str) -> Mapping[str, int]:
-    """Return the word counts of a text. They are cached, because a page's text is used again at once, and link texts
-    with the next page.
+    """Return the word counts of a text. They are cached, because a page's text is used again at once, and the same link
+    texts occur on the next page.
     """
     return _counted_link(text) if len(text) <= _LINK_TEXT else _counted_page(text[:_LONGEST])
 

@@ -1,7 +1,7 @@
 """Urgency: the obsolete time that a fetch now is expected to save, for a page whose change rate is uncertain.
 
 All strategies that know or learn rates follow the greedy rule: fetch the pages with the greatest urgency. The most
-urgent page changes slowly and is probably obsolete, because after a fetch it stays fresh for long. A page that changes
+urgent page is probably obsolete but changes slowly, so that it stays fresh for long after a fetch. A page that changes
 faster than the crawl can follow gets almost no fetches.
 """
 
@@ -22,9 +22,9 @@ __all__ = ["Array", "urgency", "urgency_and_slope", "urgency_of_known_rate"]
 def urgency_of_known_rate(rate: Array, elapsed: Array) -> Array:
     """Return (1 - e^-x (1 + x)) / rate with x = rate * elapsed: the index of a page that changes by a Poisson process.
 
-    The index is also the price per fetch at which a page would be refreshed every `elapsed`. Fetching the page with
-    the greatest index first makes these prices equal, which is the optimal allocation. The index of a page that never
-    changes is 0.
+    The index is also the price per fetch at which a page should be refreshed at intervals of `elapsed`. If the page
+    with the greatest index is always fetched first, these prices become equal, which is the optimal allocation. The
+    index of a page that never changes is 0.
 
     Parameters
     ----------
@@ -41,9 +41,9 @@ def urgency_of_known_rate(rate: Array, elapsed: Array) -> Array:
 def urgency(hazard: Array, rate: Array, events: Array, exposure: Array) -> Array:
     """Return the expected index of a page whose rate, relative to its section's, is r ~ Gamma(`events`, `exposure`).
 
-    The section's changes arrive in bursts: `hazard` is the expected number of changes of its average page since the
-    page's last fetch. `rate` is this number per step in the long run. With H = hazard, A = events, b = exposure and q
-    = b/(b + H), the mean over r of (1 - e^-rH (1 + rH)) / (r rate) is
+    The section's changes arrive in bursts. `hazard` is the expected number of changes of an average page of the section
+    since the given page's last fetch. `rate` is the number of changes of an average page per step in the long run. With
+    H = hazard, A = events, b = exposure and q = b/(b + H), the mean over r of (1 - e^-rH (1 + rH)) / (r rate) is
 
         (b (1 - q^(A-1))/(A - 1) - H q^A) / rate
 
@@ -54,13 +54,13 @@ def urgency(hazard: Array, rate: Array, events: Array, exposure: Array) -> Array
 
 
 def urgency_and_slope(hazard: Array, rate: Array, events: Array, exposure: Array) -> tuple[Array, Array]:
-    """Return the `urgency` and its slope over the hazard, both on logarithmic scales. The slope is at most 2 and falls.
+    """Return the `urgency`, and the slope of its logarithm over the logarithm of the hazard.
 
-    Both (1 - e^-y (1 + y)) and the gamma density are log-concave on such a scale. So is the mean of the first under
-    the second (Prekopa, *On logarithmic concave measures and functions*, 1973). Its derivative is H (A/b) q^(A+1) /
-    rate.
+    The slope is at most 2 and falls as the hazard grows: (1 - e^-y (1 + y)) and the gamma density are log-concave on
+    such a scale, and so is the mean of the first under the second (Prekopa, *On logarithmic concave measures and
+    functions*, 1973). The derivative of this mean is H (A/b) q^(A+1) / rate.
     """
-    grown = 1.0 + hazard / exposure  # 1/q; the whole cost is one logarithm and one power
+    grown = 1.0 + hazard / exposure  # this is 1/q; nearly all the cost is one logarithm and one power
     log_grown = np.log(grown)
     power = np.exp(-events * log_grown)
     order = events - 1.0
@@ -69,7 +69,7 @@ def urgency_and_slope(hazard: Array, rate: Array, events: Array, exposure: Array
     tail = (1.0 - power * grown) / order
     tail[middle] = log_grown[middle]
     index = exposure * tail - hazard * power
-    # The difference loses its digits if few changes are expected; the first term of its series does not.
+    # If few changes are expected, the difference loses its digits, so the first term of its series is used.
     few = hazard * np.maximum(events, 1.0) < 1e-4 * exposure
     square = events * hazard**2 / exposure
     index[few] = square[few] / 2

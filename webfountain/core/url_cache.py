@@ -1,8 +1,8 @@
 """Caches of recently seen URLs, which answer for most links of a page without the store or the network.
 
-A cache is a bounded set of 8-byte fingerprints. A cache returns those URLs of a batch that it does not contain, adds
-them and evicts others. A crawl uses LRU. CLOCK, RANDOM and STATIC are for comparison. MIN, which must know the future,
-and INFINITE are lower bounds for simulation only.
+A cache is a bounded set of 8-byte fingerprints. Given a batch of URLs, it returns those that it does not contain, adds
+them, and evicts others. A crawl uses LRU. CLOCK, RANDOM and STATIC exist for comparison. MIN, which must know the
+future, and INFINITE are lower bounds, used only in simulations.
 
 Source: Broder, Najork, Wiener, *Efficient URL caching for World Wide Web crawling*, 2003, section 5; MIN after Belady.
 """
@@ -19,7 +19,7 @@ __all__ = ["BYTES_PER_URL", "LruCache", "StaticCache", "UrlCache", "entries_with
 
 BYTES_PER_URL: Final = 224
 """Largest memory of one entry: a fingerprint (an int of 36 bytes) and its slot in an ordered dict that has just grown.
-An entry of CLOCK needs a fifth less.
+An entry of CLOCK needs a fifth less memory.
 """
 
 
@@ -39,7 +39,7 @@ class UrlCache(Protocol):
     def missing(self, urls: Sequence[int]) -> list[int]:
         """Return the URLs of the batch that the cache did not contain, in order, and add them.
 
-        A URL that occurs twice in the batch is returned once, unless it was evicted in between.
+        If a URL occurs twice in the batch, it is returned once, unless it was evicted in between.
         """
 
     def drop(self, urls: Iterable[int]) -> None:
@@ -57,7 +57,7 @@ class LruCache:
 
     def __init__(self, size: int) -> None:
         self._size = positive(size)
-        # Not a dict: finding its first entry walks over the places of all removed entries.
+        # A plain dict is not used: the search for its first entry passes the places of all removed entries.
         self._held: OrderedDict[int, None] = OrderedDict()
 
     def missing(self, urls: Sequence[int]) -> list[int]:

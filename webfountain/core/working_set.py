@@ -1,9 +1,9 @@
 """Improve a plan by SLSQP on a working set, within the capacity.
 
-Optima of the model are almost bang-bang: of 3,570 fractions about 12 to 30 lie strictly inside (0, 1). So SLSQP gets a
-*working set*: these fractions, the bound fractions whose reduced gradient points inward, and g. The multipliers that
-SLSQP returns are the capacity prices, which choose the next working set. The work of SLSQP grows with the cube of the
-set's size.
+Optima of the model are almost bang-bang: of 3,570 fractions about 12 to 30 lie strictly inside (0, 1); the others are
+at a bound. So SLSQP gets a *working set*: the interior fractions, those fractions at a bound whose reduced gradient
+points inward, and g. The multipliers that SLSQP returns are the capacity prices, which determine the next working set.
+The work of SLSQP grows with the cube of the set's size.
 
 Place in the walk (DESIGN 4): model -> calendars, which give the starting plan -> **working set** -> quotas.
 """
@@ -23,18 +23,16 @@ __all__ = ["Mask", "RepairedPlan", "better", "closed_fractions", "measured", "po
 
 Mask = npt.NDArray[np.bool_]
 
-_INWARD = 40  # number of bound fractions in a working set
-_LARGEST = 120  # number of interior fractions in a working set
+_INWARD = 40  # largest number of fractions at a bound in a working set
+_LARGEST = 120  # largest number of interior fractions in a working set
 _ROUNDS = 6
-_LONG = 28  # with more periods, periods / 2 rounds follow, because each working set covers a smaller part
+_LONG = 28  # with more periods, there are periods / 2 rounds, because each working set covers a smaller part
 _EDGE = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class RepairedPlan:
-    """A plan that satisfies the capacity, on the scaled instance: ``u`` (T, B+1) contains f and, in the last column,
-    g.
-    """
+    """A plan within the capacity of the scaled instance. ``u`` (T, B+1) contains f and, in the last column, g."""
 
     u: Array
     objective: float
@@ -43,7 +41,9 @@ class RepairedPlan:
 
 
 def uniform_plan(instance: Instance) -> tuple[Array, Array]:
-    """Return fractions f (T, B) and g (T,) that crawl all new pages and then the same share of every bucket."""
+    """Return fractions f (T, B) and g (T,) with which all new pages are crawled, and then the same share of every
+    bucket.
+    """
     closed = closed_fractions(instance)
     u = np.where(closed, 0.0, 1.0)
     return repaired(instance, u[:, :-1], u[:, -1])
@@ -96,9 +96,9 @@ def polished(instance: Instance, plan: RepairedPlan, *, route: str, everything: 
 
 
 def _lowered(f: Array, cost: Array, room: float) -> Array:
-    """Return ``f`` (B,) reduced until it fits into ``room``. Only split buckets are lowered, if that is enough.
+    """Return ``f`` (B,) reduced until it fits into ``room``. If it is enough, only split buckets are lowered.
 
-    Otherwise the rounding errors of a solver would turn every whole bucket into a split one.
+    Without this rule the rounding errors of a solver would turn every whole bucket into a split bucket.
     """
     excess = float(f @ cost) - room
     if excess <= 0.0:
@@ -111,8 +111,8 @@ def _lowered(f: Array, cost: Array, room: float) -> Array:
 
 
 def _working_set(instance: Instance, plan: RepairedPlan) -> Mask:
-    """Return a mask (T, B+1) of the working set: interior fractions, bound ones whose reduced gradient points inward,
-    and g.
+    """Return a mask (T, B+1) of the working set: interior fractions, fractions at a bound whose reduced gradient points
+    inward, and g.
     """
     u = plan.u
     path = simulate(instance, u[:, :-1], u[:, -1])
@@ -127,8 +127,8 @@ def _working_set(instance: Instance, plan: RepairedPlan) -> Mask:
 
 
 def _largest(score: Array, count: int) -> Mask:
-    """Return a mask of the ``count`` largest scores above zero. Ties go to the earlier period, then to the faster
-    bucket.
+    """Return a mask of the ``count`` largest scores above zero. Among equal scores, earlier periods come first, then
+    faster buckets.
     """
     first = np.argsort(-score, axis=None, kind="stable")[:count]
     chosen = np.zeros(score.shape, dtype=np.bool_)
@@ -137,8 +137,8 @@ def _largest(score: Array, count: int) -> Mask:
 
 
 def closed_fractions(instance: Instance) -> Mask:
-    """Return a mask of the fractions (T, B+1) that must stay 0, because there is no time to crawl or the bucket never
-    has a page.
+    """Return a mask of the fractions (T, B+1) that must stay 0, because the period has no crawling time or the bucket
+    never has a page.
     """
     cost = np.column_stack([instance.c, instance.d])
     empty = np.append((instance.b0 <= 0.0) & (instance.p <= 0.0), False)
@@ -146,7 +146,7 @@ def closed_fractions(instance: Instance) -> Mask:
 
 
 class _Focus:
-    """The model as a function of the chosen fractions alone, scaled to values of about 1. It evaluates each point
+    """The model as a function of the chosen fractions alone, scaled to values of about 1. Each point is evaluated only
     once.
     """
 
@@ -166,7 +166,7 @@ class _Focus:
         return u
 
     def values(self, v: Array) -> tuple[float, Array, Array, Array]:
-        """Return the objective, its gradient, the unused capacity of each period and the Jacobian of that."""
+        """Return the objective, its gradient, the unused capacity of each period, and the Jacobian of this capacity."""
         if (point := v.tobytes()) != self._point:
             self._point, self._values = point, self._evaluated(v)
         return self._values

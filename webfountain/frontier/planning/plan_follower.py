@@ -43,7 +43,7 @@ def plans(collection: Collection, *, recrawl: bool) -> bool:
 
 
 class PlanFollower:
-    """Keeps the ant's `schedule`, which uses buckets alone before the first plan, and if nothing is planned."""
+    """The ant's current `schedule`: it uses buckets alone before the first plan, and if nothing is planned."""
 
     def __init__(self, collection: Collection, *, metrics: Metrics, start: float, recrawl: bool = True) -> None:
         """If `recrawl` is False, every page is fetched only once."""

@@ -161,7 +161,7 @@ class Controller:
 
 
 class NoController:
-    """Takes the place of a controller if nothing is planned."""
+    """Stand-in for a controller, used if nothing is planned."""
 
     def census_since(self, at: float) -> int | None:
         """Return None: no census is needed."""

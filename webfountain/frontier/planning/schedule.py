@@ -156,7 +156,10 @@ class Schedule(Protocol):
 
 
 class BucketSchedule:
-    """Makes a page due again after `1 / VISITS_PER_CHANGE` of its bucket's mean change interval, within the bounds."""
+    """Schedule by buckets alone: a page is due again after a part of its bucket's mean change interval.
+
+    The part is `1 / VISITS_PER_CHANGE`. The interval is kept within the bounds.
+    """
 
     __slots__ = ("_fastest", "_intervals")
 
@@ -188,7 +191,7 @@ class BucketSchedule:
 
 
 class NoRecrawl:
-    """Makes no page due again. It is used for requests of another project, which are made once."""
+    """Schedule that makes no page due again. It is used for requests of another project, which are made once."""
 
     def horizon(self, site: str, at: float) -> list[float]:
         return [-inf] * LANES
