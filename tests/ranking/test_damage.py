@@ -17,7 +17,7 @@ import pytest
 from webfountain.core.sketch import SKETCH_BYTES
 from webfountain.duplicates.index import DuplicateIndex, IndexedPage
 from webfountain.duplicates.index_check import damaged_index, mend_index
-from webfountain.ranking.link_files import COMPLETE_SINCE, LogFiles
+from webfountain.ranking.link_files import COMPLETE_SINCE, DamagedFile, LogFiles
 from webfountain.ranking.link_journal import read_rows
 from webfountain.ranking.link_log import LinkLog, LinkLogReader, compact, fingerprint
 from webfountain.ranking.log_completeness import GRACE_S, complete_since, damaged_files, mend
@@ -28,7 +28,7 @@ from webfountain.records import Link
 from webfountain.urls import fingerprint as key_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 KINDS = ("cut", "emptied", "flipped", "deleted", "garbage")
 
@@ -310,6 +310,29 @@ def test_a_file_without_rows_whose_columns_are_others_is_damaged(tmp_path: Path)
     assert str(shard) in line
     assert carry_out(Job(url, str(tmp_path / "scores"), at=1.0)) == 1
     assert damaged_files(url) == []
+
+
+def test_a_segment_that_passes_the_check_can_be_compacted(tmp_path: Path) -> None:
+    """A wrong count of rows in the footer ends the batches of a check early; reading the whole file fails by it."""
+    url = str(tmp_path / "links")
+    with closing(LinkLog(url, writer="ant")) as writer:
+        for page in "ab":
+            writer.append(f"http://{page}.example/", f"http://{page}.example", at=1.0, links=[])
+    [segment] = Path(url).glob("segments/links-*")
+    files, name, whole = LogFiles(url), f"segments/{segment.name}", segment.read_bytes()
+    footer = len(whole) - 8 - int.from_bytes(whole[-8:-4], "little")
+    for place in range(footer, len(whole)):
+        segment.write_bytes(whole[:place] + bytes([whole[place] ^ 1 << place % 8]) + whole[place + 1 :])
+        checked = _rows(lambda: files.read_batches(name, 100))
+        assert checked is None or checked == _rows(lambda: [files.read(name)]), place
+
+
+def _rows(read: Callable[[], Iterable[pa.Table]]) -> int | None:
+    """Return the number of rows, or None if the file is damaged."""
+    try:
+        return sum(map(len, read()))
+    except DamagedFile:
+        return None
 
 
 def test_the_ranker_mends_what_it_cannot_read_and_says_so(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

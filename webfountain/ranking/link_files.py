@@ -200,9 +200,13 @@ class LogFiles:
         with self._reading(name) as file:
             parquet = pq.ParquetFile(file, page_checksum_verification=True)
             _known(parquet.schema_arrow.empty_table(), name)  # a file without rows has no batch to check
+            missing = parquet.metadata.num_rows
             for each in parquet.iter_batches(batch_size=batch, columns=columns):
                 found = pa.Table.from_batches([each])
+                missing -= len(found)
                 yield _known(found, name) if columns is None else found
+            if missing:  # a wrong count in the footer ends the batches early, without an error
+                raise ValueError(f"its rows differ by {missing} from their count")
 
     def count(self, name: str) -> int:
         """Return the number of rows of a file, from its footer."""
