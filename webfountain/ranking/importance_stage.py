@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 __all__ = ["ImportanceStage"]
 
 GRADED: Final = 2000
-"""Largest number of waiting URLs per batch whose importance is updated from a new ranking; it takes some
+"""Largest number of waiting URLs per batch whose importance is updated from a new ranking. The update takes some
 milliseconds.
 """
 RISEN: Final = 64
-"""Largest number of waiting URLs of a site whose importance is corrected when the site's hand is refilled. A lease
-never takes more.
+"""Largest number of a site's waiting URLs whose importance is corrected when the site's hand is refilled. A lease never
+takes more URLs.
 """
 _LINKING: Final = COPIED | {"redirected", "gone"}
 """Outcomes after which a page may have new links."""
@@ -114,7 +114,7 @@ def _has_links(visit: Visit) -> bool:
 
 
 def _linked(visit: Visit, links: Sequence[Link]) -> LinkedPage:
-    """Return a visit with those of its links that are followed. A page that is gone has no links."""
+    """Return a visited page with those of its links that are followed. A page that is gone has no links."""
     again = leased(visit.fetch).last_crawled is not None
     redirected, reading, unfollowed = visit.kind == "redirected", visit.reading, visit.reading.unfollowed
     if len(links) < len(reading.links):  # the page repeats another page

@@ -32,7 +32,7 @@ MANIFEST: Final = "manifest.json"
 COMPLETE_SINCE: Final = "complete-since"
 _DAMAGED: Final = "damaged"
 _WORDS: Final = 200
-"""Largest number of characters of a reader's error text in a message."""
+"""Largest number of characters that a message quotes from a reader's error."""
 ROW: Final = pa.schema(
     [
         ("source", pa.uint64()),
@@ -146,11 +146,11 @@ class LogFiles:
         return content
 
     def exists(self, name: str) -> bool:
-        """Return whether a file is there."""
+        """Return whether a file exists."""
         return bool(self._fs.exists(self._path(name)))
 
     def beside(self, path: Path) -> str | None:
-        """Return the name of a file whose folder is beside that of the log; None for another place."""
+        """Return the name of a file whose folder is next to the log's folder; None for a file in another place."""
         path = path.absolute()
         if not self._local or path.parent.parent != Path(self._root).parent:
             return None
@@ -161,8 +161,8 @@ class LogFiles:
         self._write(name, content.encode())
 
     def live(self, kind: str) -> tuple[Manifest, list[str]]:
-        """Return the manifest, its shards, and the segments that it does not contain, of `links` or `names`."""
-        # List the segments first: one that is compacted meanwhile is then in the manifest and is read there.
+        """Return the manifest, and the live files of `links` or `names`: its shards, and the segments not in them."""
+        # List the segments first: if one is compacted meanwhile, it is in the manifest and is read with the shards.
         present = self.listed("segments")
         manifest = self.manifest()
         contained = set(manifest.contained)
@@ -174,7 +174,7 @@ class LogFiles:
         return [each for each in self.listed("segments") if each not in contained]
 
     def sweep(self, manifest: Manifest) -> None:
-        """Delete what compactions leave behind: old shards, and segments that the shards contain."""
+        """Delete the files that compactions leave behind: old shards, and segments that the shards contain."""
         kept = {*manifest.rows, *manifest.names}
         gone = [each for each in self.listed("shards") if each not in kept]
         gone += [each for each in self.listed("segments") if each in set(manifest.contained)]
@@ -182,7 +182,7 @@ class LogFiles:
             self.remove(each)
 
     def remove(self, name: str) -> None:
-        """Delete a file, if it is there."""
+        """Delete a file, if it exists."""
         try:
             self._fs.rm_file(self._path(name))
         except FileNotFoundError:
@@ -221,7 +221,7 @@ class LogFiles:
         except FileNotFoundError as error:
             raise self.damaged(name, error) from error
         except OSError as error:
-            if error.errno is None:  # Arrow's error for content that cannot be decoded
+            if error.errno is None:  # Arrow raises this error if the content cannot be decoded
                 raise self.damaged(name, error) from error
             raise RepositoryError(f"{self._path(name)}: {error}") from error
         except (pa.ArrowException, ValueError) as error:
@@ -257,7 +257,7 @@ class LogFiles:
         self._write(name, made.getvalue())
 
     def _write(self, name: str, content: bytes) -> None:
-        """Write a file completely or not at all: by a rename in a folder, as one object elsewhere."""
+        """Write a file completely or not at all: in a folder by a rename, at an fsspec URL as one object."""
         path = self._path(name)
         try:
             self._make_folder(path.rpartition("/")[0])
@@ -270,7 +270,7 @@ class LogFiles:
             raise RepositoryError(f"{path}: {error}") from error
 
     def _make_folder(self, path: str) -> None:
-        """Create the folder and that of the log, readable by the user only. At an fsspec URL, use the defaults."""
+        """Create a folder and the log's folder, readable only by the user. At an fsspec URL, use the defaults."""
         if not self._local:
             self._fs.makedirs(path, exist_ok=True)
             return

@@ -1,10 +1,10 @@
 """Importance in the running crawl, from the last ranking, the links found since then, and the page's policy.
 
 Place in the walk (DESIGN 3): before the links of a page are discovered, they are logged and credited here. New links
-get an importance, which selects their lane. Waiting pages that gained much get a new importance (`risen`), when their
-site's hand is refilled. Each new epoch of scores is applied to a site's queues when the site is activated or its hand
-refilled (`importance`, with the store's `regrade`). The worker thread owns it. A crawl without ``ranking.every`` and
-``score`` does not create this object.
+get an importance, which selects their lane. Waiting pages whose importance grew much get a new one when their site's
+hand is refilled (`risen`). Each new epoch of scores is applied to a site's queues when the site is activated or its
+hand refilled (`importance`, with the store's `regrade`). The worker thread owns the `LiveImportance` object. A crawl
+without ``ranking.every`` and ``score`` does not create it.
 """
 
 from __future__ import annotations
@@ -42,19 +42,19 @@ if TYPE_CHECKING:
 __all__ = ["PROMISE", "SAMPLE", "LiveImportance", "RisenPages", "live_importance"]
 
 PROMISE: Final = 2.0
-"""Least expected rank, relative to a mean page, of a waiting home page while too few home pages were fetched."""
+"""Smallest rank, relative to a mean page, that is expected of a waiting home page while few home pages were fetched."""
 SAMPLE: Final = 1000
-"""Number of the last fetched home pages whose mean rank is expected of waiting home pages."""
+"""Number of home pages, those fetched last, whose mean rank is expected of waiting home pages."""
 _SAMPLED: Final = 40_000
-"""Largest number of ranked pages from which the distribution of the waiting ones is read; it takes some milliseconds.
-"""
+"""Largest number of ranked pages from which the distribution of waiting pages is estimated, in some milliseconds."""
 _KEY: Final = attrgetter("key")
 
 
 class RisenPages:
-    """Waiting pages whose importance has grown, per site, ordered by their importance when they were last added.
+    """Waiting pages whose importance has grown, per site, in order of importance.
 
-    If there are more than `most` pages, all are dropped: they stay in their lanes until their importance grows again.
+    A page's importance is that at its last `add`. If there are more than `most` pages, all are dropped: they stay in
+    their lanes until their importance grows again.
     """
 
     def __init__(self, *, most: int = KEPT) -> None:
@@ -63,10 +63,10 @@ class RisenPages:
         self._worth: dict[str, dict[bytes, float]] = {}
         self._heaps: dict[
             str, list[tuple[float, bytes]]
-        ] = {}  # an entry is stale if its importance is not the present one of the page
+        ] = {}  # an entry is stale if its importance differs from the page's current one
 
     def add(self, site: str, key: bytes, worth: float) -> None:
-        """Store a page's present importance."""
+        """Add a page with its current importance."""
         self._count += 1
         if self._count > self._most:
             self.clear()
@@ -104,7 +104,7 @@ def live_importance(
 
     Parameters
     ----------
-    folder : of the store, or of the repository if the store has none; it contains `links` and `scores`
+    folder : folder of the store, or of the repository if the store has none; it contains `links` and `scores`
     writer : unique name of the process that writes the log
     ranker : runs the rankings; None: a process of its own
     """
@@ -128,13 +128,13 @@ def live_importance(
 
 
 class LiveImportance:
-    """The importance of pages. Used by the worker thread only.
+    """The importance of pages. Only the worker thread uses it.
 
     Parameters
     ----------
     collection : the collection whose policies weigh the metrics
-    rankings : source of rankings; None: none, so only credit since the start counts
-    sites : waiting sites and their order; None: they are ordered by credit since the start
+    rankings : source of rankings; None: there are no rankings, so only credit since the start counts
+    sites : waiting sites and their order; None: sites are ordered by credit since the start
     """
 
     def __init__(
@@ -150,7 +150,7 @@ class LiveImportance:
         """Waiting pages that need a new importance."""
         self._rankings = rankings
         self._is_bounded = collection.limits.pages is not None
-        # A policy that weighs backlinks itself wants the bare rank beside them.
+        # If a policy weighs backlinks itself, its other metric must be the pure rank.
         weighs = any("backlinks" in collection.weights_of(policy) for policy in collection.policies)
         self._blend = None if self._is_bounded or rankings is None or weighs else OrderBlend()
         self._online: OnlineImportance[bytes] = OnlineImportance(most=KEPT, blend=self._blend)
@@ -183,7 +183,7 @@ class LiveImportance:
                 self._homes.append(key)
             self.sites.credit(one.site, one.links)
             targets = list(map(_KEY, one.links))
-            # Their present importance is computed when their site's hand is refilled.
+            # Their current importance is computed when their site's hand is refilled.
             outgrown = self._online.credit(key, targets, score=score, linked=bool(was_linked))
             self.risen.drop(one.site, key)
             for place, worth in outgrown.items():
@@ -192,7 +192,7 @@ class LiveImportance:
     # -------------------------------------------------------------- weighing
 
     def weigh(self, links: Sequence[Link]) -> list[Link]:
-        """Return links with their importance as new pages, and the scores that it was computed from."""
+        """Return links with their importance as new pages, and the scores from which it was computed."""
         if not links:
             return []
         made = self._of_waiting(links, [link.key for link in links])
@@ -202,17 +202,17 @@ class LiveImportance:
         ]
 
     def importance(self, records: Sequence[PageRecord]) -> list[float]:
-        """Return the present importance of waiting pages."""
+        """Return the current importance of waiting pages."""
         found: list[float] = self._of_waiting(records, [fingerprint(record.url) for record in records]).tolist()
         return found
 
     def worth_of_holding(self, records: Sequence[PageRecord]) -> list[float]:
-        """Return the importance of pages, held and waiting alike, for a collection of a fixed size."""
+        """Return the importance of pages for a collection of a fixed size, on one scale for held and waiting pages."""
         found: list[float] = self.weights.with_hot_first(records, self._of_held(records)).tolist()
         return found
 
     def weighed(self, records: Iterable[PageRecord]) -> list[PageRecord]:
-        """Return the records of fetched pages with their present importance."""
+        """Return the records of fetched pages with their current importance."""
         records = list(records)
         found = self._of_held(records).tolist()
         return [msgspec.structs.replace(record, importance=value) for record, value in zip(records, found, strict=True)]
@@ -221,7 +221,7 @@ class LiveImportance:
         return self.weights.with_hot_first(pages, self._combined(pages, keys, self._worths_of_waiting(keys, pages)))
 
     def _of_held(self, records: Sequence[PageRecord]) -> Array:
-        """Return the importances by rank, from the last ranking and the credit since then."""
+        """Return the importances of pages by rank, from the last ranking and the credit since then."""
         keys = [fingerprint(record.url) for record in records]
         ranks = self._published("pagerank", keys, PRIOR) + self._online.gains(keys)
         return self._combined(records, keys, self._bounded(keys, ranks))
@@ -236,8 +236,8 @@ class LiveImportance:
         return self.weights.combine(pages, scores)
 
     def _bounded(self, keys: Sequence[bytes], ranks: Array) -> Array:
-        """Return the (n,) ranks. In a collection of a fixed size, the part of its rank that a link farm gives itself
-        is removed."""
+        """Return the (n,) ranks. In a collection of a fixed size, they are without the rank that pages of a link farm
+        give each other."""
         if not self._is_bounded:
             return np.asarray(ranks)
         return bounded_by_trust(ranks, self._published("trust", keys, -1.0))
@@ -247,8 +247,7 @@ class LiveImportance:
         stored, so that a later rise is noticed.
 
         In a collection of a fixed size, only the rank counts. Otherwise a page could displace a held page by its
-        expected rank, lose this rank once it is fetched, and be displaced by the next one. Pages would then displace
-        each other without end.
+        expected rank, lose this rank when it is fetched, and be displaced by the next page, and so on without end.
         """
         worths = self._online.weigh(
             keys, ranks=self._published("pagerank", keys, 0.0), backlinks=self._ranked_backlinks(keys)
@@ -265,7 +264,7 @@ class LiveImportance:
         return np.asarray(counted / mean) if mean > 0 else counted
 
     def _ranked_backlinks(self, keys: Sequence[bytes]) -> Array:
-        """Return the (n,) numbers of pages that link to pages, by the last ranking."""
+        """Return the (n,) numbers of backlinks of pages by the last ranking."""
         if self._rankings is None or not len(self._rankings.scores):
             return np.zeros(len(keys))
         scores = self._rankings.scores
@@ -284,7 +283,7 @@ class LiveImportance:
             self.words.share(board, at=at)
 
     def tend(self, at: float, *, known: int) -> bool:
-        """Start a ranking when it is due, and load a new one. Return whether a new one was loaded.
+        """Start a ranking if one is due, and load a new ranking if there is one. Return whether one was loaded.
 
         `known` is the number of pages in the store.
 
@@ -297,7 +296,7 @@ class LiveImportance:
         if self._rankings is None or not self._rankings.tend(at, self.weights.trusted_seeds):
             return False
         # The mean rank of home pages that were fetched together with the pages around them. For a waiting home page,
-        # fewer of its links are known: those from its own site are still missing.
+        # fewer links are known, because the links from its own site are still missing.
         if self._homes:
             self._promise = float(self._published("pagerank", list(self._homes), PRIOR).mean())
         self.sites.refresh()

@@ -1,8 +1,8 @@
-"""The journal of a link log: rows that are not yet in a segment. It makes a row as durable as its page.
+"""The journal of a link log: rows that are not yet in a segment. With it, a row is as durable as its page's record.
 
-A row is appended to the journal before its page is settled. The journal is emptied once the rows are in a segment. So
+A row is appended to the journal before its page is settled. The journal is emptied when the rows are in a segment. So
 no kill or full disk loses the row of a settled page: the next process that opens the log moves the rows of ownerless
-journals into a segment. A row may be written twice; that does no harm, because only the newest row of a page counts.
+journals into a segment. A row may be written twice; this does no harm, because only the newest row of a page counts.
 
 Each row is preceded by its length and a checksum. If a journal is damaged, the rows before the damage are recovered,
 and the number of lost bytes is reported. This module does not know what segments are (`link_log` does).
@@ -48,7 +48,7 @@ _encode: Final = msgspec.msgpack.Encoder().encode
 
 
 class JournalRow(msgspec.Struct, frozen=True, array_like=True):
-    """A row as written: joined fingerprints, and (URL, site) of those whose name is not in any segment yet."""
+    """A row as written: joined fingerprints, and (URL, site) for each fingerprint whose name is in no segment yet."""
 
     url: str
     site: str
@@ -64,7 +64,7 @@ class LinkJournal:
     """The journal of one writer, in a file that it keeps locked. Not thread-safe."""
 
     def __init__(self, folder: Path, writer: str) -> None:
-        """Raise RepositoryError if the file cannot be created."""
+        """Create the file. Raise RepositoryError if this fails."""
         self.path = folder / f"{writer}{_SUFFIX}"
         self._waiting = bytearray()
         try:
@@ -122,7 +122,7 @@ class LinkJournal:
         return file
 
     def _make_again(self) -> None:
-        """Copy the rows of a deleted file, which this process can still read, into a new one."""
+        """Copy the rows of a deleted file, which this process can still read, into a new file."""
         logger.warning("%s: it was deleted: made again with its %d bytes", self.path, self._end)
         self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         deleted, file = self._file, self._made()
@@ -188,7 +188,7 @@ def read_rows(data: bytes) -> tuple[list[JournalRow], int]:
 
 
 def journal_rows(folder: Path) -> Iterator[list[JournalRow]]:
-    """Yield the readable rows of each journal that has some, also while its owner writes it."""
+    """Yield the readable rows of each journal that has any, even if its owner is still writing."""
     for path in sorted(folder.glob(f"*{_SUFFIX}")):
         with suppress(OSError):  # its owner may have closed it
             rows, _ = read_rows(path.read_bytes())
@@ -208,8 +208,7 @@ def damaged_journals(folder: Path) -> list[str]:
 
 
 def mend_journals(folder: Path) -> list[str]:
-    """Cut damaged journals off after the last readable row. Return a line for each of them. The next crawl reads the
-    rows."""
+    """Cut damaged journals off after the last readable row. Return a line for each. The next crawl reads these rows."""
     found = damaged_journals(folder)
     if found:
         for path in sorted(folder.glob(f"*{_SUFFIX}")):

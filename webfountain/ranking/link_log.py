@@ -1,14 +1,14 @@
 """The link log: the links of each fetched page, one row per page, in Parquet files that other programs can read.
 
 A writer appends rows. Once per period, or when there are enough rows, it writes them as a *segment*. Until then, the
-rows are in its journal (`link_journal`). Compaction merges the segments into *shards*. The shard depends on the site
-of the page; rows are sorted by site and page. In a shard, the newest row of a page replaces older ones. Each shard has
-a file of *names*: the URL of each fingerprint of its sites, in SURT order.
+rows are in its journal (`link_journal`). Compaction merges the segments into *shards*. The site of a page determines
+its shard; rows are sorted by site and page. In a shard, the newest row of a page replaces older rows. Each shard has a
+file of *names*: the URL of each fingerprint of its sites, in SURT order.
 
 The manifest is replaced in one step. It lists the current shards and the segments that they contain. The live files
 are these shards and every segment that the manifest does not list. So a reader sees each row once: before, during and
-after a compaction, even if that is killed. Unused files stay until the next compaction, for readers that have just
-started.
+after a compaction, even if the compaction is killed. Unused files stay until the next compaction, for readers that have
+just started.
 
 Fingerprints are xxh3 hashes of 8 bytes, of the canonical URL of a page or of a site. The log computes no ranking and
 does not judge links. Links that are nofollow, or that the crawl does not follow, are logged with a flag, because
@@ -52,7 +52,7 @@ ROWS: Final = 20_000
 """Number of pages after which a segment is written before its period ends."""
 
 _KNOWN_NAMES: Final = 1_000_000
-"""Largest number of fingerprints that a writer remembers as already named, 60 bytes each."""
+"""How many fingerprints a writer keeps, at most, to know that their names are already written; 60 bytes each."""
 
 
 def fingerprint(url: str) -> int:
@@ -87,10 +87,11 @@ class LinkLog:
         journal: Path | None = None,
         at: float = 0.0,
     ) -> None:
-        """`url` is a folder or an fsspec URL; `period` in seconds of the rows' own times; `at` the present time.
+        """Open the log at `url`, a folder or an fsspec URL. `at` is the current time.
 
-        `journal` is the folder of the journals of all writers of the log on this machine. Rows of ownerless journals
-        in it are put into a segment. Without it (None), rows since the last segment are lost if the process dies.
+        A segment covers at most `period` seconds of its rows' own times. `journal` is the folder of the journals of all
+        writers of the log on this machine. Rows of ownerless journals in it are put into a segment. If it is None, rows
+        since the last segment are lost if the process dies.
 
         Raises RepositoryError if a file cannot be read or written.
         """
@@ -100,7 +101,7 @@ class LinkLog:
         self.complete_since = open_log(self._files, at=at)
         """Time since which each fetched page has its row, UTC seconds."""
         self._period, self._rows = period, rows
-        # A file name is never used again, because the manifest may still list an older file of that name as contained.
+        # A file name is never used again: the manifest may still list an older file of this name as merged.
         self._writer = f"{writer}-{secrets.token_hex(4)}"
         self._journal = None if journal is None else LinkJournal(journal, self._writer)
         self._register = SegmentRegister(
@@ -128,12 +129,12 @@ class LinkLog:
 
         Parameters
         ----------
-        url : canonical
-        links : the keys are the fingerprints of the linked URLs
+        url : canonical URL of the page
+        links : their keys are the fingerprints of the linked URLs
         flags : one byte per link, of the flags in `webfountain.ranking`; empty: all FOLLOWED
         anchors : one text per link, if a policy needs them
 
-        Raises RepositoryError if a full segment, or one of an earlier period, cannot be written.
+        Raises RepositoryError if a segment that is full or belongs to an earlier period cannot be written.
         """
         period = int(at // self._period)
         if self._time and (period != self._current or len(self._time) >= self._rows):
@@ -181,7 +182,7 @@ class LinkLog:
         self._anchors.append(row.anchors)
 
     def _take_over(self, folder: Path) -> bool:
-        """Put the rows of ownerless journals into a segment. Return whether rows were lost with one of them."""
+        """Put the rows of ownerless journals into a segment. Return whether any of these journals had lost rows."""
         has_lost = False
         for writer, rows, lost in left_behind(folder):
             has_lost = has_lost or lost > 0
@@ -281,10 +282,9 @@ class LinkLogReader:
             yield from self._files.read_batches(file, 20_000)
 
     def sources_of(self, target: int) -> dict[str, int]:
-        """Return the URLs of the pages whose last fetched version links to a page, given by its fingerprint, with the
-        flags of each link.
+        """Return the URLs of the pages whose last fetched version links to a page, with the flags of each link.
 
-        It reads the whole log.
+        The page is given by its fingerprint. The call reads the whole log.
         """
         found: dict[int, tuple[float, int]] = {}
         for table in self.rows():
@@ -310,7 +310,7 @@ class LinkLogReader:
     def unfollowed(self) -> dict[str, list[str]]:
         """Return the URL of each page that had refused links at its last fetch, and the URLs of these links.
 
-        It reads the whole log. The result is in memory.
+        The call reads the whole log. The result is held in memory.
         """
         found: dict[int, tuple[float, npt.NDArray[np.uint64]]] = {}
         for table in self.rows():
@@ -343,9 +343,9 @@ class LinkLogReader:
 def compact(url: str, *, shards: int | None = None) -> int:
     """Merge all live segments into the shards, shard by shard. Return the number of rows in the shards.
 
-    Only one compaction may run at a time. In a folder, the second one waits for the first. At an fsspec URL, crawls
-    that share a log must ensure this themselves. Memory is needed for the rows since the last compaction and one
-    shard. `shards` is fixed at the first compaction (default 16).
+    Only one compaction may run at a time. In a folder, a second compaction waits for the first. At an fsspec URL,
+    crawls that share a log must ensure this themselves. Memory is needed for the rows since the last compaction and for
+    one shard. `shards` is fixed at the first compaction (default 16).
 
     Raises RepositoryError if a file is missing, or cannot be read or written; the old manifest then stays valid.
     """
@@ -426,5 +426,5 @@ def _first_of_each(table: pa.Table, column: str) -> pa.Table:
 
 
 def _uint64(fingerprints: Sequence[bytes]) -> pa.Array:
-    """Return fingerprints as an array; they are given as digests, single or joined."""
+    """Return fingerprints as an array. They are given as digests; an element may be several joined digests."""
     return pa.array(np.frombuffer(b"".join(fingerprints), dtype=">u8").astype(np.uint64))

@@ -1,8 +1,8 @@
-"""The links of single pages, looked up in the link log: to which pages one links, and which pages link to it.
+"""The links of single pages, looked up in the link log: to which pages a page links, and which pages link to it.
 
-The log is made for rankings, which read it as a whole. A lookup reads at most `MOST_ROWS` rows, the newest first and
-the page's own site first, and `MOST_NAMES` names, and says if more were left. It reads the journals of running crawls
-too, so the links of a page are found as soon as the page is settled.
+The log is made for rankings, which read it as a whole. A lookup reads at most `MOST_ROWS` rows, beginning with the
+newest and with the page's own site, and at most `MOST_NAMES` names. The result says if something was left unread. A
+lookup also reads the journals of running crawls, so the links of a page are found as soon as the page is settled.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ if TYPE_CHECKING:
 __all__ = ["LinkLookup", "LoggedLink", "LoggedLinks"]
 
 MOST_ROWS: Final = 200_000
-"""Number of pages of the log that one lookup reads."""
+"""Largest number of rows of the log that one lookup reads; each page has a row."""
 MOST_NAMES: Final = 2_000_000
-"""Number of names of pages that one lookup reads."""
+"""Largest number of names of pages that one lookup reads."""
 _BATCH: Final = 20_000
 _COLUMNS: Final = ["source", "site", "time", "targets", "target_sites", "flags"]
 
 
 class LoggedLink(NamedTuple):
-    """A link from or to a page, named by the other page."""
+    """A link from or to a page, described by the other page."""
 
     url: str
     followed: bool
-    """False if the crawl does not follow it: it is nofollow, or a rule refuses it."""
+    """False if the crawl does not follow the link: it is nofollow, or a rule refuses it."""
 
 
 class LoggedLinks(NamedTuple):
@@ -75,14 +75,14 @@ class _LinkEnd(NamedTuple):
 
 
 class LinkLookup:
-    """Looks up links in the log at `url`, a folder or an fsspec URL, with its `journal` folder, if there is one."""
+    """A reader of single links in the log at `url` (a folder or an fsspec URL), and in its `journal` folder, if any."""
 
     def __init__(self, url: str, *, journal: Path | None) -> None:
         self._files = LogFiles(url)
         self._journal = journal
 
     def out_of(self, url: str, *, most: int) -> LoggedLinks:
-        """Return the first links of a page, as of its newest logged fetch. Raise RepositoryError for a damaged log."""
+        """Return the first links of a page at its newest logged fetch. Raise RepositoryError for a damaged log."""
         page = np.uint64(fingerprint(url))
         newest, found, read = -np.inf, dict[_LinkEnd, None](), 0
         for rows in self._rows(fingerprint(site_of(url)), others=False):
@@ -117,7 +117,7 @@ class LinkLookup:
         return self._named(list(found.values())[:most], complete=complete and len(found) <= most)
 
     def _rows(self, site: int, *, others: bool) -> Iterator[_Rows]:
-        """Yield the rows of the journals, of the segments, of the site's shard, and of the `others`."""
+        """Yield the rows of the journals, of the segments, of the site's shard, and, if `others`, of other shards."""
         if self._journal is not None:
             for journal in journal_rows(self._journal):
                 yield _of_journal(journal)
@@ -162,7 +162,7 @@ class LinkLookup:
 
 
 def _newest(sources: Prints, times: npt.NDArray[np.float64], pages: set[int]) -> dict[int, float]:
-    """Return the time of the newest row of each of some pages."""
+    """Return the time of the newest row of each page in `pages`."""
     newest = dict.fromkeys(pages, -np.inf)
     rows = np.flatnonzero(np.isin(sources, np.array(list(pages), dtype=np.uint64)))
     for page, at in zip(sources[rows].tolist(), times[rows].tolist(), strict=True):

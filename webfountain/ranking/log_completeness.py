@@ -2,8 +2,8 @@
 
 A damaged file loses the rows of pages, and a log that is younger than its crawl never had the rows of earlier pages. A
 page that changes is logged again in any case. An unchanged page is logged when it is first fetched after the log
-became complete: then its links are read again (`pages.examiner`). So no row is missing for longer than until the next
-visit. The time is in a small file of the log, for all crawls that write it.
+became complete: then its links are read again (`pages.examiner`). So every row is there after the next visit of its
+page. The time is stored in a small file of the log, for all crawls that write the log.
 
 `mend` repairs a log. Unreadable files are moved to the folder `damaged` of the log. An empty shard replaces a missing
 one. Registers of the writers show which files are missing (`segment_register`). If the manifest is lost, the newest
@@ -30,14 +30,14 @@ __all__ = ["GRACE_S", "complete_since", "damaged_files", "incomplete_until", "me
 logger = logging.getLogger(__name__)
 
 GRACE_S: Final = 900.0
-"""Seconds after which every crawl that writes the log knows of the damage and has ended the fetches that it had
-started."""
+"""Seconds after which every crawl that writes the log knows of the damage, and has ended the fetches that had begun
+before."""
 
 _SHARD: Final = re.compile(r"shards/(links|names)-(\d{6})-(\d{4})\.parquet")
 
 
 def complete_since(files: LogFiles) -> float | None:
-    """Return the time, UTC seconds; None if no crawl has opened the log.
+    """Return the time since which a log is complete, UTC seconds; None if no crawl has opened the log.
 
     Raises DamagedFile if the content is not a time, RepositoryError if the disk reports an error.
     """
@@ -54,7 +54,7 @@ def complete_since(files: LogFiles) -> float | None:
 
 
 def open_log(files: LogFiles, *, at: float) -> float:
-    """Return the time for a crawl that opens the log. If no time is known, the log is complete from now on."""
+    """Return the time since which a log is complete, for a crawl that opens it. If no time is known, it is now."""
     try:
         since = complete_since(files)
         if since is not None:
@@ -66,7 +66,7 @@ def open_log(files: LogFiles, *, at: float) -> float:
 
 
 def _begin_log(files: LogFiles, *, at: float) -> float:
-    """Write a time if there is still none. Say so if there should be one: it is written before the first register."""
+    """Write a time if there is still none. Log a warning if there are registers, because the time is written first."""
     has_writers = has_registers(files)
     try:
         since = complete_since(files)
@@ -82,7 +82,7 @@ def _begin_log(files: LogFiles, *, at: float) -> float:
 
 
 def incomplete_until(files: LogFiles, at: float) -> float:
-    """Record that rows were found to be lost `at` this time. Return the time from which the log is complete."""
+    """Record that rows were found lost at the time `at`. Return the time from which the log will be complete."""
     since = at + GRACE_S
     files.replace_text(COMPLETE_SINCE, str(since))
     return since
@@ -99,14 +99,14 @@ def damaged_files(url: str) -> list[str]:
 
 
 def read_files(url: str) -> int:
-    """Return the number of files that a log uses now."""
+    """Return the number of files that a log currently uses."""
     files = LogFiles(url)
     manifest = files.manifest()
     return len(manifest.rows) + len(manifest.names) + len(files.segments(manifest))
 
 
 def mend(url: str, *, at: float) -> list[str]:
-    """Set damaged files aside, so that the log can be read. Return a line for each of them. `at` is the present time.
+    """Set damaged files aside, so that the log can be read. Return a line for each of them. `at` is the current time.
 
     Raises RepositoryError if a file cannot be read, moved or written for a reason other than damage.
     """
@@ -133,7 +133,7 @@ def mend(url: str, *, at: float) -> list[str]:
 
 
 def _last_manifest(files: LogFiles) -> Manifest:
-    """Return the manifest. Raise DamagedFile if it is not the last one: without it, the shards would be ignored."""
+    """Return the manifest. Raise DamagedFile if it is not the newest: the newest shards would be ignored."""
     newest = newest_generation(files)  # before the manifest, because a compaction may end between the two
     manifest = files.manifest()
     if manifest.generation < newest:

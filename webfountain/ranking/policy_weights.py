@@ -31,7 +31,7 @@ _POLICY: Final = attrgetter("policy")
 
 
 class PolicyWeights:
-    """The weights of a collection's policies, and the means of the metrics that come from the pages themselves."""
+    """The weights of a collection's policies, and the running means of metrics computed from the pages themselves."""
 
     def __init__(self, collection: Collection, topics: Topics) -> None:
         self._words = topics
@@ -50,7 +50,7 @@ class PolicyWeights:
         return bool(self._topics)
 
     def trusted_seeds(self) -> dict[str, float]:
-        """Return the seeds with their trust, if a policy uses trust or the collection has a fixed size."""
+        """Return the seeds with their trust; empty unless a policy uses trust or the collection has a fixed size."""
         collection = self._collection
         if collection.limits.pages is None and not any(
             "trust" in collection.weights_of(policy) for policy in collection.policies
@@ -67,15 +67,16 @@ class PolicyWeights:
 
         Parameters
         ----------
-        scores : (n,) for each metric that is `wanted`, relative to its mean: "pagerank", "backlinks" and "trust" from
-            the last ranking, below 0 if the ranking does not know it. The other metrics come from the pages themselves
+        scores : (n,) scores for each of the metrics "pagerank", "backlinks" and "trust" that is `wanted`, from the last
+            ranking and relative to the mean; negative if the ranking does not know the score. The other metrics are
+            computed from the pages themselves
         """
         wanted, known = self.wanted(pages), dict(scores)
         if "trust" in wanted:
             trust = np.array([page.trust for page in pages])
             inherited = self._relative("trust", trust)
             known["trust"] = np.where(known["trust"] < 0, inherited, known["trust"])
-            # The ranking knows only the links to a distrusted page, not those from it.
+            # The ranking knows the links to a distrusted page, but not the links from it.
             known["trust"] = np.where(trust > 0, known["trust"], 0.0)
         if "location" in wanted:
             known["location"] = self._relative("location", location([page.url for page in pages]))

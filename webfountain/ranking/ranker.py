@@ -1,9 +1,9 @@
 """The ranker: compute scores from a link log or a graph file, in a process of its own beside the crawl.
 
-It reads the log's rows once. Pages are numbered by their position in the sorted list of all sources and targets, so
-pages that were never fetched are ranked too. Links are sorted by target into files. Each file is one block of
-in-links, mapped into memory while the ranking reads it. So memory contains the list of fingerprints, one block, and
-the vectors of the ranking.
+The ranker reads the log's rows once. Pages are numbered by their position in the sorted list of all sources and
+targets, so pages that were never fetched are ranked too. Links are sorted by target into files. Each file is one block
+of in-links, mapped into memory while the ranking reads it. So memory contains only the list of fingerprints, one block,
+and the vectors of the ranking.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     Times = npt.NDArray[np.float64]
 
 FEWEST_REPLAYED: Final = 200
-"""Least number of crawled pages over which the orders are replayed."""
+"""Smallest number of crawled pages for a replay of the orders."""
 MOST_REPLAYED: Final = 5000
-"""Largest number of crawled pages over which the orders are replayed; it takes about a second of CPU."""
+"""Largest number of crawled pages for a replay of the orders, which then takes about a second of CPU time."""
 _TARGETS_A_BLOCK: Final = 1 << 18
 
 
@@ -52,9 +52,9 @@ class RankedLog:
     graph: LinkGraph
     crawled: npt.NDArray[np.bool_]
     times: npt.NDArray[np.float64]
-    """(n,) time of the newest row of each page, inf without one."""
+    """(n,) time of the newest row of each page; inf for a page without a row."""
     pairs: npt.NDArray[np.int32] | None
-    """(m, 2) the links, source and target, in the order in which they stand on the pages; None for a large log."""
+    """(m, 2) source and target of each link, in the order of the links on their page; None for a large log."""
 
 
 def publish_ranking(url: str, folder: Path, *, trusted: Mapping[str, float] | None = None, at: float = 0.0) -> int:
@@ -85,10 +85,10 @@ def publish_ranking(url: str, folder: Path, *, trusted: Mapping[str, float] | No
 
 
 def replayed_orders(folder: Path, log: RankedLog, ranks: Scores, backlinks: Scores) -> tuple[int, Sequence[float]]:
-    """Return how many pages the last replay of the orders had, and the sums of their losses.
+    """Return the number of pages in the last replay of the orders, and the sum of each order's losses so far.
 
-    The orders are replayed when the crawl has about doubled, while it is small: what decides shows early, and the
-    replay of a large web is expensive.
+    The orders are replayed each time the crawl has grown by half, but only while it is small: the best order shows
+    early, and the replay of a large web is expensive.
     """
     last, losses = last_replay(folder)
     crawled = int(np.count_nonzero(log.crawled))
@@ -178,7 +178,7 @@ def _all_pages(reader: LinkLogReader) -> Fingerprints:
     for table in reader.rows():
         fresh += [table["source"].to_numpy(), _flat(table, "targets")[_counted(table)]]
         waiting += len(fresh[-1]) + len(fresh[-2])
-        # Merged when new fingerprints are as many as known ones, so that the whole costs a few sorts.
+        # Merge when there are as many new fingerprints as known ones, so that the total cost is a few sorts.
         if waiting > max(len(pages), 1 << 20):
             pages, fresh, waiting = distinct(np.concatenate([pages, *fresh])), [], 0
     return distinct(np.concatenate([pages, *fresh])) if fresh else pages

@@ -1,4 +1,4 @@
-"""The ranker as a process beside the crawl: it is started with a job, nobody waits for it, and it may be killed at any
+"""The ranker as a process beside the crawl. It is started with a job, nobody waits for it, and it may be killed at any
 time.
 
 ``python -m webfountain.ranking.ranker_process FILE`` reads a `Job`, compacts the link log, ranks it and publishes an
@@ -30,10 +30,10 @@ logger = logging.getLogger(__name__)
 _ROOT: Final = Path(__file__).resolve().parents[2]
 _NICE: Final = 19
 _MOST_LINES: Final = 20
-"""Largest number of damaged files that are reported. A pipe that nobody reads can hold as many lines."""
+"""Largest number of damaged files that are reported. A pipe can hold this number of lines while nobody reads it."""
 
 LEAST_COST_S: Final = 0.6
-"""CPU time of a ranking of few pages, s: mostly the start of a process."""
+"""CPU time of a ranking of few pages, s. Most of it is spent on the start of the process."""
 
 
 class Job(msgspec.Struct, frozen=True):
@@ -65,7 +65,7 @@ class Ranker(Protocol):
         ...
 
     def cost_s(self) -> float:
-        """Return the CPU time of the last job; before the first, its expected time; s."""
+        """Return the CPU time of the last job, s; before the first job, the expected time."""
         ...
 
     def stop(self) -> None:
@@ -87,7 +87,7 @@ class RankerProcess:
         with private(file) as written:
             written.write(msgspec.msgpack.encode(job))
         path = os.pathsep.join(filter(None, [str(_ROOT), os.environ.get("PYTHONPATH", "")]))
-        # A session of its own, because signals from the terminal are meant for the parent.
+        # It gets its own session, because signals from the terminal are meant for the parent.
         self._process = subprocess.Popen(  # noqa: S603  (ourselves)
             [sys.executable, "-P", "-m", "webfountain.ranking.ranker_process", str(file)],
             stdin=subprocess.DEVNULL,
@@ -144,7 +144,9 @@ def _dispose(process: subprocess.Popen[bytes]) -> None:
 
 
 def carry_out(job: Job) -> int | None:
-    """Compact, rank and publish. Return the epoch's number, or None if another process has done it or is doing it.
+    """Compact the log, rank it and publish the scores. Return the epoch's number.
+
+    Return None if another process has done this or is doing it.
 
     Raises RepositoryError if a file cannot be read or written.
     """

@@ -33,22 +33,22 @@ logger = logging.getLogger(__name__)
 FLUSH_S: Final = 60.0
 """Seconds after which logged rows are written to a segment."""
 FEWEST: Final = 250
-"""Number of logged pages that starts the first ranking. The next ones start at each doubling."""
+"""Number of logged pages at which the first ranking starts. The next rankings start at each doubling."""
 DOUBLING: Final = 16_000
 """Number of logged pages up to which rankings start at each doubling. Rare early rankings let the crawl look around."""
 GROWTH: Final = 0.2
-"""Growth of the number of logged pages that starts the next ranking after that."""
+"""Beyond `DOUBLING`, the next ranking starts when the number of logged pages has grown by this share."""
 HEADSTART_S: Final = 15.0
 """CPU time, s, that rankings may take beyond `SHARE`, so that collections of some 100,000 pages are ranked in time."""
 SHARE: Final = 0.05
-"""Largest CPU time of rankings as a share of the CPU time of the crawl; for rankings that `every` makes due, as a
-share of one core.
+"""Largest CPU time of rankings, as a share of the CPU time of the crawl. For rankings that are due because of `every`,
+it is a share of one core.
 """
 _NOFOLLOW, _UNFOLLOWED = bytes((NOFOLLOW,)), bytes((UNFOLLOWED,))
 
 
 class RowLog(Protocol):
-    """The writer of a link log (`LinkLog`), or what stands in for it where the ranker knows the links."""
+    """The writer of a link log (`LinkLog`), or a substitute for it if the ranker has the links anyway."""
 
     is_new: bool
     complete_since: float
@@ -76,13 +76,13 @@ class Rankings:
 
     Parameters
     ----------
-    links : where the log is
+    links : location of the log
     scores : folder in which scores are published
     every : seconds between rankings
     log : the log's writer in this process
     ranker : ranks the log
-    at : now, UTC seconds
-    cpu : returns the CPU seconds of the crawl so far
+    at : current time, UTC seconds
+    cpu : returns the CPU time of the crawl so far, s
     """
 
     def __init__(
@@ -156,7 +156,7 @@ class Rankings:
         return True
 
     def _refresh_completeness(self) -> None:
-        """Read again since when the log is complete, because the last ranking may have found a damaged file."""
+        """Read again the time since which the log is complete: the last ranking may have found a damaged file."""
         from webfountain.ranking.link_files import DamagedFile, LogFiles  # noqa: PLC0415  (pyarrow)
         from webfountain.ranking.log_completeness import complete_since  # noqa: PLC0415
 

@@ -44,20 +44,20 @@ __all__ = [
 ]
 
 UNREADABLE: Final = (EOFError, SyntaxError, TokenError, TypeError, KeyError, OverflowError, MemoryError)
-"""The errors, besides ValueError, that numpy raises for an invalid header of an array file."""
+"""Errors that numpy raises, besides ValueError, if the header of an array file is invalid."""
 
 logger = logging.getLogger(__name__)
 
 _NAME: Final = "EPOCH"
 _WORDS: Final = 100
-"""Largest number of characters of a damaged file, or of its error, in a message."""
+"""Largest number of characters that a message quotes from a damaged file or from the error that it caused."""
 
 FOLLOWED: Final = 0
 NOFOLLOW: Final = 1
 REDIRECT: Final = 2
 UNFOLLOWED: Final = 4
-"""Flags of a link, which can be added. NOFOLLOW: the author of the page says not to follow it, and the crawl obeys.
-UNFOLLOWED: the policy refuses it, or the page repeats another page whose links are followed.
+"""Flags of a link, which can be combined. NOFOLLOW: the author of the page asks not to follow the link, and the crawl
+obeys. UNFOLLOWED: the policy refuses the link, or the page repeats another page whose links are followed.
 """
 
 
@@ -75,8 +75,8 @@ def publish_scores(
 
     Parameters
     ----------
-    fingerprints : (n,) strictly ascending
-    scores : name, as in a policy's `score`, to (n,) values relative to the mean; stored in single precision
+    fingerprints : (n,) fingerprints of the pages, strictly ascending
+    scores : (n,) values relative to the mean, by name as in a policy's `score`; they are stored in single precision
     at : time of the ranking, UTC seconds
     links : number of counted links
     replayed, losses : number of pages in the last replay, and sums of the losses of orders (`core.order_replay`)
@@ -97,7 +97,7 @@ def publish_scores(
         last = max(_epoch(folder).number, _newest(folder))
         made = folder / f"epoch-{last + 1:08d}"
         for each in folder.glob("epoch-*"):
-            # Left behind by a killed publication, and epochs before the previous one.
+            # Remove the rest of a killed publication, and epochs before the previous one.
             if each.name != f"epoch-{last:08d}":
                 shutil.rmtree(each)
         made.mkdir(mode=0o700)
@@ -120,8 +120,8 @@ def published_at(folder: Path) -> float:
 
 
 class EpochScores:
-    """The scores that were current when this object was opened or last refreshed. Before the first ranking it is epoch
-    0, which has no pages."""
+    """The scores that were current when this object was opened or last refreshed. Before the first ranking, the epoch
+    is 0, which has no pages."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -131,7 +131,7 @@ class EpochScores:
         self.links = 0
         """Number of links that the ranking counted."""
         self.losses: tuple[float, ...] = ()
-        """Sums of the losses of orders in replays, () before the first."""
+        """Sum of each order's losses in replays; () before the first replay."""
         self._fingerprints: Fingerprints = np.zeros(0, dtype=np.uint64)
         self._scores: dict[str, npt.NDArray[np.float32]] = {}
         self.refresh()
@@ -145,7 +145,7 @@ class EpochScores:
         return len(self._fingerprints)
 
     def refresh(self) -> bool:
-        """Load a newer epoch if there is one, and return whether there was. It may be called during a publication."""
+        """Load a newer epoch if there is one. Return whether one was loaded. A publication may run meanwhile."""
         epoch = _epoch(self._folder)
         if epoch.number == self.epoch:
             return False
@@ -164,8 +164,8 @@ class EpochScores:
     def lookup(self, name: str, fingerprints: Fingerprints, *, absent: float = 0.0) -> npt.NDArray[np.float64]:
         """Return the (k,) scores of the pages with these (k,) fingerprints, and `absent` for pages without a score.
 
-        It costs one bisection in the mapped file per page, some microseconds at 10^7 pages. Raises KeyError for an
-        unknown name.
+        The cost per page is one binary search in the mapped file, some microseconds at 10^7 pages. Raises KeyError for
+        an unknown name.
         """
         scores = self._scores[name] if self.epoch else np.zeros(0, dtype=np.float32)
         found = np.full(len(fingerprints), absent)
@@ -178,9 +178,10 @@ class EpochScores:
         return found
 
     def waiting(self, names: Sequence[str], *, most: int) -> tuple[int, list[npt.NDArray[np.float64]]]:
-        """Return about how many pages waited when they were ranked, and the scores (s,) of a sample of them.
+        """Return an estimate of how many pages waited when they were ranked, and the scores (s,) of a sample of them.
 
-        The sample is that of the waiting among at most `most` pages, which the fingerprints choose at random.
+        At most `most` pages are drawn evenly from the list of fingerprints, which are random. The sample consists of
+        the waiting pages among these.
         """
         chosen = slice(None, None, max(1, -(-len(self) // most)))
         waits = self._scores["crawled"][chosen] == 0
@@ -189,8 +190,8 @@ class EpochScores:
         return round(scale * np.count_nonzero(waits)), found
 
     def _places(self, fingerprints: Fingerprints) -> npt.NDArray[np.int64]:
-        """Return the position of each fingerprint, or where it would be inserted. Fingerprints are searched in order,
-        so that neighbours share disk pages.
+        """Return the position of each fingerprint, or the position at which it would be inserted. The searches are made
+        in the order of fingerprints, so that neighbours share disk pages.
         """
         order = np.argsort(fingerprints)
         places = np.empty(len(order), dtype=np.int64)
@@ -199,7 +200,7 @@ class EpochScores:
 
 
 class _Epoch(NamedTuple):
-    """An epoch: its number (0: none), time of ranking, number of links, names of scores, and the replays of orders."""
+    """An epoch: its number (0: none), time of ranking, number of links, names of scores, and results of replays."""
 
     number: int = 0
     at: float = -inf
@@ -210,7 +211,7 @@ class _Epoch(NamedTuple):
 
 
 def last_replay(folder: Path) -> tuple[int, tuple[float, ...]]:
-    """Return how many pages the last replay had, and the sums of the losses: 0 and () before the first."""
+    """Return the number of pages in the last replay, and the sum of each order's losses; 0 and () before a replay."""
     epoch = _epoch(folder)
     return epoch.replayed, epoch.losses
 
@@ -242,17 +243,17 @@ def _read_epoch(text: str) -> _Epoch:
 
 
 def _set_aside(folder: Path, error: Exception) -> None:
-    """Move unreadable scores away; the next ranking will publish new ones. This is logged once, because the scores are
-    then gone.
+    """Move unreadable scores away; the next ranking will publish new ones. This is logged only once, because there are
+    no unreadable scores afterwards.
     """
-    with suppress(OSError):  # the folder is read-only
+    with suppress(OSError):  # the folder may be read-only
         os.replace(folder / _NAME, folder / f"{_NAME}.damaged")
     words = " ".join(str(error).split())[:_WORDS]
     logger.warning("%s: damaged (%s): set aside until the next ranking", folder / _NAME, words)
 
 
 def _newest(folder: Path) -> int:
-    """Return the largest number of an epoch whose files exist, 0 if there is none."""
+    """Return the largest number of an epoch whose files exist; 0 if there are none."""
     found = (each.name.removeprefix("epoch-") for each in folder.glob("epoch-*"))
     return max((int(number) for number in found if number.isdecimal()), default=0)
 
@@ -291,7 +292,7 @@ def mend_scores(folder: Path) -> list[str]:
 def _loaded(made: Path, names: Iterable[str]) -> dict[str, npt.NDArray[Any]]:
     """Return the mapped arrays of an epoch as plain arrays, because operations on a memmap would create new memmaps.
 
-    Raises ValueError if they do not belong to one epoch, FileNotFoundError if they do not exist.
+    Raises ValueError if the files do not belong to one epoch, FileNotFoundError if they do not exist.
     """
     try:
         return _checked(made, names)

@@ -1,12 +1,12 @@
-"""The registers of a link log's writers: they show that a file was deleted, which no other file names.
+"""The registers of a link log's writers: they show when a file was deleted that no other file mentions.
 
 Each writer makes a register in the folder `written` of the log when it opens the log. After each segment it writes the
 names of its segments there, each with the generation of the shards at that time. A compaction takes in all segments
-that are there when it begins, so those of two generations ago are in the shards, and are no longer listed. Until the
-writer ends, its register also says where its journal is, if that is beside the log. A killed writer's register is
-closed by whoever takes over its journal.
+that exist when it begins. So segments of two generations ago are in the shards, and are no longer listed. Until the
+writer ends, its register also says where its journal is, if the journal is next to the log. If a writer is killed, the
+process that takes over its journal closes its register.
 
-So a missing segment or journal is found by the register, and a missing register by the segments of its writer.
+So a register shows if a segment or journal is missing, and the segments of a writer show if its register is missing.
 """
 
 from __future__ import annotations
@@ -42,20 +42,20 @@ _ELSEWHERE: Final = "-"
 
 
 class _Entries(NamedTuple):
-    """What a register says: generations and names of segments, and the journal; None: its writer has ended."""
+    """The contents of a register: generations and names of segments, and the journal; None if its writer has ended."""
 
     segments: tuple[tuple[int, str], ...] = ()
     journal: str | None = None
 
     def text(self) -> str:
-        """Return the lines of the file. The last one is their checksum, because a cut file must not pass for whole."""
+        """Return the lines of the file. The last line is a checksum, which shows whether the file was cut."""
         first = "" if self.journal is None else f"open {self.journal}\n"
         lines = first + "".join(f"{generation} {name}\n" for generation, name in self.segments)
         return f"{lines}{crc32(lines.encode()):08x}\n"
 
 
 class SegmentRegister:
-    """The register of one writer, which no other process writes while it runs."""
+    """The register of one writer. No other process writes it while the writer runs."""
 
     def __init__(self, files: LogFiles, writer: str, journal: Path | None) -> None:
         """Make the register. `journal` exists already. Raise RepositoryError if the disk reports an error."""
@@ -71,13 +71,13 @@ class SegmentRegister:
         try:
             present = self._files.manifest().generation
         except DamagedFile:
-            return  # the repair reads all segments, and finds out which are in the shards
+            return  # the repair reads all segments to find out which are in the shards
         kept = [each for each in self._entries.segments if present - 1 <= each[0] <= present]
         self._entries = self._entries._replace(segments=(*kept, *((present, name) for name in segments)))
         self._write()
 
     def close(self) -> None:
-        """Record that the writer has ended and its journal is empty. A register that never had a segment is removed."""
+        """Record that the writer has ended and its journal is empty. Remove the register if it never had a segment."""
         self._entries = self._entries._replace(journal=None)
         if self._has_segments:
             self._write()
@@ -101,12 +101,12 @@ def close_register(files: LogFiles, writer: str) -> None:
 def damaged_registers(files: LogFiles, manifest: Manifest) -> Iterator[DamagedFile]:
     """Yield an error for each register, segment or journal that is missing, and for each register that is damaged.
 
-    The order of reading is the reverse of that of writing: the time of the log, registers, journals, segments.
+    Files are read in the reverse of the order of writing, which is: the time of the log, registers, journals, segments.
     """
     fresh = files.segments(manifest)
     registers = files.listed(_FOLDER, suffix=_SUFFIX)
     if not files.exists(COMPLETE_SINCE):
-        fresh = []  # written by an earlier version, or the time is missing, which is enough
+        fresh = []  # an earlier version wrote it, or the time is missing, which is reported anyway
         if registers:
             yield files.damaged(COMPLETE_SINCE, FileNotFoundError("it is missing"))
     found: dict[str, _Entries] = {}
@@ -121,8 +121,8 @@ def damaged_registers(files: LogFiles, manifest: Manifest) -> Iterator[DamagedFi
             yield files.damaged(register, FileNotFoundError("it is missing"))
     # Read after the registers, because a segment is written before it is listed.
     known = {*files.listed("segments"), *manifest.contained, *files.aside()}
-    # Without the list of contained segments, the manifest was made again: then those of the last generation may be in
-    # the shards.
+    # If the manifest has no list of contained segments, a repair made it. Then segments of the last generation may be
+    # in the shards.
     oldest = manifest.generation - bool(manifest.contained)
     for register, entries in found.items():
         if _is_journal_missing(files, entries) and _is_journal_missing(files, _read(files, register)):
@@ -139,7 +139,7 @@ def damaged_registers(files: LogFiles, manifest: Manifest) -> Iterator[DamagedFi
 
 
 def mend_registers(files: LogFiles, manifest: Manifest) -> None:
-    """Make registers again from the present segments, and forget missing journals."""
+    """Make registers again from the segments that exist, and forget missing journals."""
     lost: dict[str, list[tuple[int, str]]] = {}
     for segment in files.segments(manifest):
         if (register := _register_of(segment)) is not None:
@@ -168,7 +168,7 @@ def _present_generation(files: LogFiles) -> int:
 
 
 def newest_generation(files: LogFiles) -> int:
-    """Return the newest generation in a readable register. An older manifest is not the last one."""
+    """Return the newest generation in a readable register. If the manifest is older, it is not the newest manifest."""
     newest = 0
     for register in files.listed(_FOLDER, suffix=_SUFFIX):
         try:
@@ -179,7 +179,7 @@ def newest_generation(files: LogFiles) -> int:
 
 
 def has_registers(files: LogFiles) -> bool:
-    """Return whether a writer of this version has opened the log and not left it without a trace."""
+    """Return whether there is a register: a writer of this version is running, or has written segments."""
     return bool(files.listed(_FOLDER, suffix=_SUFFIX))
 
 
@@ -204,7 +204,7 @@ def _register_of(segment: str) -> str | None:
 
 
 def _read(files: LogFiles, register: str) -> _Entries:
-    """Return the entries, none if the file does not exist."""
+    """Return the entries of a register; they are empty if the file does not exist."""
     text = files.text(register)
     if text is None:
         return _Entries()

@@ -1,4 +1,4 @@
-"""Word counts shared by the ants of a crawl, which are needed to judge topics."""
+"""Word counts that the ants of a crawl share. They are needed to judge topics."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["TopicWords", "words_of"]
 
 _EXCHANGE_S: Final = 60.0
-"""Seconds between two exchanges. A kill loses the counts since the last exchange."""
+"""Seconds between two exchanges. If the process is killed, counts since the last exchange are lost."""
 _NO_WORDS: Final = msgspec.msgpack.encode(WordCounts())
 
 

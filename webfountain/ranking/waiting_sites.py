@@ -1,4 +1,4 @@
-"""The sites that wait with due pages, in order of their importance."""
+"""The sites that have due pages and wait, in order of their importance."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["KEPT", "WaitingSites"]
 _SITE: Final = attrgetter("site")
 
 KEPT: Final = 500_000
-"""Largest number of waiting sites, and of links between sites, in memory, about 300 bytes each."""
+"""Largest number of waiting sites in memory, and of links between sites; each takes about 300 bytes."""
 
 
 class WaitingSites:
