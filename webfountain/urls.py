@@ -124,14 +124,14 @@ def site_of(url: str) -> str:
     return url if end < 0 else url[:end]
 
 
-def site_of_text(text: str) -> str:
+def site_of_text(text: str, name: str = "site") -> str:
     """Return the site that a person names, such as https://example.org, with or without a slash at the end.
 
-    Raises UrlError if the text is the URL of a page, or no URL.
+    Raises UrlError if the text is the URL of a page, or no URL. `name` is that of the option, for the message.
     """
     home = canonical(text)
     if home != site_of(home) + "/":
-        raise UrlError(f"site {text!r}: is not a site (allowed: scheme://host[:port])")
+        raise UrlError(f"{name} {text!r}: is not a site (allowed: scheme://host[:port])")
     return site_of(home)
 
 

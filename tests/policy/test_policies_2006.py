@@ -108,9 +108,9 @@ SCENARIOS: list[tuple[str, list[str]]] = [
     (
         "Krugler: a score from content, domain and OPIC, divided among the valid outlinks and summed into the targets",
         [
-            "core/test_importance.py::test_cash_flows_to_where_nobody_was_and_none_is_made",
+            "core/test_importance.py::test_fetching_a_page_again_credits_only_what_it_gained_since",
             "ranking/test_ranker.py::test_the_graph_of_the_log_is_that_of_the_newest_rows",
-            "ranking/test_link_importance.py::test_a_page_that_many_link_is_asked_before_what_was_known_sooner",
+            "ranking/test_link_importance.py::test_without_rankings_a_page_that_many_pages_link_to_is_fetched_before_pages_found_earlier",
         ],
     ),
     (

@@ -34,7 +34,7 @@ def changes(store: str, since: str | None, follow: bool, site: str | None, as_li
 
     Hold a page whose verdict is new, changed, minor or returned; after any other verdict remove it.
     """
-    asked, site = options.since_of(since), None if site is None else site_of_text(site)
+    asked, site = options.since_of(since), None if site is None else site_of_text(site, "--site")
     with reading(store) as opened, contextlib.suppress(KeyboardInterrupt):
         cursor = cursor_of(opened, asked)
         wait_s = SHORTEST_WAIT_S

@@ -70,7 +70,7 @@ def _note(url: str | None, site: str | None) -> ForgetNote:
     if url is not None:
         name = canonical(url)
         return ForgetNote(site_of(name), name)
-    return ForgetNote(site_of_text(site or ""))
+    return ForgetNote(site_of_text(site or "", "--site"))
 
 
 def _deliver(inbox: Inbox, store: str, repository: Path) -> DeliveryResult:

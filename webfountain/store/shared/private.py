@@ -17,6 +17,7 @@ import math
 import os
 import signal
 import tempfile
+import threading
 import time
 from pathlib import Path
 from typing import Final
@@ -103,7 +104,7 @@ class PrivateServer:
         try:
             self._hold(folder)
             self._end_orphan(folder)
-            self._server = ValkeyServer(
+            self._server = _Server(
                 port=0, data_dir=self._data, persist=True, unix_socket_path=socket_of(folder), **_SETTINGS
             )
             try:
@@ -217,6 +218,41 @@ class PrivateServer:
                 self._process: int = client.info("server")["process_id"]
             except (redis.exceptions.RedisError, OSError) as error:
                 raise StoreError(f"valkey://{folder}: the server died right after its start: {error}") from None
+
+
+class _Server(ValkeyServer):  # type: ignore[misc]  # the package has no types
+    """A server whose process is known before a SIGTERM can end its start.
+
+    The crawl's handler raises an exception. If that came while the process is made, nobody would own the process.
+    """
+
+    def start(self, timeout: float = _START_S) -> None:
+        """Start the server and wait until it answers."""
+        self._came = False
+        handler = signal.getsignal(signal.SIGTERM)
+        self._handler = handler if callable(handler) and threading.current_thread() is threading.main_thread() else None
+        if self._handler is not None:
+            signal.signal(signal.SIGTERM, self._note)
+        try:
+            super().start(timeout)
+        finally:
+            self._deliver()
+
+    def wait_until_ready(self, timeout: float = _START_S) -> None:
+        """Wait until the server answers. A SIGTERM that came before takes effect now."""
+        self._deliver()
+        super().wait_until_ready(timeout)
+
+    def _note(self, *_: object) -> None:
+        self._came = True
+
+    def _deliver(self) -> None:
+        if self._handler is None:
+            return
+        signal.signal(signal.SIGTERM, self._handler)
+        self._handler = None
+        if self._came:
+            signal.raise_signal(signal.SIGTERM)
 
 
 def _client(folder: Path, *, answer_s: float = _ANSWER_S) -> redis.Redis:
