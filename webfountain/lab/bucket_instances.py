@@ -1,8 +1,8 @@
 """Build the model's arrays from the table of an instance file.
 
 The table is the content of a TOML file with the sections of EMT-1, read by `tomllib`: mean lifetimes at quantiles of
-the buckets, costs, discovery rates, strategies by name. Where the format has one number, a list is allowed too.
-``costs.old`` and ``discovery.old_finds_new`` take a list with one number per bucket; the others, one per period.
+the buckets, costs, discovery rates, strategies by name. A list is allowed in place of each single number. The lists of
+``costs.old`` and ``discovery.old_finds_new`` have one number per bucket; other lists have one number per period.
 
 A live crawl does not use this module: it measures its instance (`census`). `lab` reads the files.
 
@@ -56,8 +56,8 @@ def build_instance(
     periods: int | None = None,
     buckets: int | None = None,
 ) -> Instance:
-    """Build the model of a table under a strategy and a version; ``periods`` and ``buckets`` replace the table's
-    values.
+    """Build the model of a table under a strategy and a version. ``periods`` and ``buckets`` replace the values in the
+    table.
 
     Version v1 spreads the initial pages evenly. v2 spreads them 3:1:3 over the fastest quarter, the middle and the
     slowest quarter of the buckets. v3 halves the change rates of v1.
@@ -94,12 +94,12 @@ def build_instance(
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A table of the file, which names key and value in its errors."""
+    """A table of the file. Its errors give the key and the value."""
 
     table: Table
 
     def check_keys(self) -> None:
-        """Raise InputError for an unknown key, which would otherwise be ignored silently."""
+        """Raise InputError if there is an unknown key, because such a key would otherwise be ignored silently."""
         for section, allowed in _KEYS.items():
             known = allowed | (_NOTES if not section else set())
             for key in self._section(section):

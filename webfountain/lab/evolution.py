@@ -43,7 +43,7 @@ LIFESPAN_CLASSES: Final = (("<= 1 week", 7.0), ("<= 1 month", 30.0), ("<= 4 mont
 POISSON_MEANS: Final = (10.0, 20.0)
 """Mean intervals of the pages in Figure 6, days."""
 POISSON_BAND: Final = 0.2
-"""Largest relative distance of a page's mean interval from 10 or 20 days. The paper gives no value."""
+"""Largest relative distance of a page's mean interval from the 10 or 20 days of Figure 6. The paper gives no value."""
 POISSON_CHANGES: Final = 5
 """Minimum number of changes of a page in Figure 6. With fewer changes the mean is not reliable."""
 _BEYOND = "> 4 months"
@@ -74,7 +74,7 @@ class GroupEvolution(msgspec.Struct, frozen=True):
     """Answers to the four questions for one group of pages."""
 
     pages: int
-    """Number of visible spans. A page that came back counts again."""
+    """Number of visible spans of pages. A page that came back counts again."""
     changes: int
     never_changed: int
     change_interval: dict[str, float]
@@ -82,13 +82,11 @@ class GroupEvolution(msgspec.Struct, frozen=True):
     lifespan_seen: dict[str, float]
     """Figure 4, method 1: the time during which a page was visible."""
     lifespan_doubled: dict[str, float]
-    """Figure 4, method 2: this time is doubled for pages visible at the start or the end of the observation."""
+    """Figure 4, method 2: as method 1, but doubled for pages visible at the start or the end of the observation."""
     at_start: int
     """Number of pages in Figure 5: the pages that exist on the first day."""
     half_changed_days: int | None
-    """Days until half of the pages of the first day have changed or vanished. None
-    if more than half stayed unchanged.
-    """
+    """Days until half of the pages of the first day have changed or vanished; None if more than half did not."""
     unchanged: tuple[float, ...]
     """Figure 5: share of the pages of the first day that are unchanged and present after 0, 1, … days."""
     poisson: tuple[PoissonCheck, ...]

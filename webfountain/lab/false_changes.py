@@ -1,10 +1,10 @@
 """False changes: a generated web with clocks, adverts and counters, visited again and again by a crawl's examiner.
 
-200 pages of ten sites, as minified HTML. Each answer differs: a clock, adverts, rotating links, shuffled tags, a
-form's token, a visit counter; some pages have an advert among the paragraphs, now here, now there. Among them are 400
-true changes of 1 to 30 words, 50 of them inside noisy blocks. `measure` visits each page `ROUNDS` times, a day apart,
-and makes the extra visits that the examiner orders. It counts what was reported and was no change, and what was a
-change and not reported.
+The web has 200 pages on ten sites, in minified HTML. Each answer differs: pages have a clock, adverts, rotating links,
+shuffled tags, a form's token and a visit counter; some have an advert that moves among the paragraphs. In addition
+there are 400 true changes of 1 to 30 words, 50 of them inside noisy blocks. `measure` visits each page `ROUNDS` times,
+a day apart, and makes the extra visits that the examiner orders. It counts the reports without a true change, and the
+true changes that were not reported.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _WORDS: Final = tuple(_VOCABULARY.split())
 
 
 class TrueChange(NamedTuple):
-    """An edit of one page between two rounds: so many words of a paragraph, a price, or a line inside a noisy block."""
+    """An edit of one page between two rounds: some words of a paragraph, a price, or a line inside a noisy block."""
 
     page: int
     round: int
@@ -70,7 +70,7 @@ class TrueChange(NamedTuple):
 
 
 class _Article:
-    """What the author of a page wrote."""
+    """The text that the author of a page wrote."""
 
     def __init__(self, page: int) -> None:
         draw = Random(page)
@@ -134,7 +134,7 @@ class NoisyWeb:
 
 
 def drawn_changes(draw: Random) -> list[TrueChange]:
-    """Return `TRUE_CHANGES` changes after the rounds of learning, no two of a page in one round."""
+    """Return `TRUE_CHANGES` changes after the rounds of learning. No page has two changes in one round."""
     places = ["live"] * INSIDE_NOISE + ["paragraph", "paragraph", "price"] * TRUE_CHANGES
     found, used = [], set[tuple[int, int]]()
     for place in places[:TRUE_CHANGES]:
@@ -150,7 +150,7 @@ def _words(draw: Random, many: int) -> str:
 
 
 def _edited(text: str, many: int, draw: Random) -> str:
-    """Return a text in which some words in a row are new."""
+    """Return the text after replacing `many` words in a row."""
     words = text.split()
     at = draw.randrange(len(words) - min(many, len(words)) + 1)
     words[at : at + many] = [f"{draw.choice(_WORDS)}{draw.randrange(1000)}x" for _ in range(many)]
@@ -158,7 +158,7 @@ def _edited(text: str, many: int, draw: Random) -> str:
 
 
 class ReportCounts(NamedTuple):
-    """Counts after the rounds from which a page can learn."""
+    """Counts in the rounds after those for learning."""
 
     reported: int
     false: int
@@ -166,19 +166,19 @@ class ReportCounts(NamedTuple):
     missed: int
     """True changes outside noisy blocks that were not reported."""
     missed_long: int
-    """Those of five words or more."""
+    """Missed changes of five words or more."""
     missed_inside: int
     visits: int
     extra: int
 
     @property
     def false_share(self) -> float:
-        """Part of the reports that was false."""
+        """Share of the reports that were false."""
         return self.false / self.reported if self.reported else 0.0
 
     @property
     def extra_share(self) -> float:
-        """Part of the visits that was extra."""
+        """Share of the visits that were extra visits."""
         return self.extra / self.visits
 
 
@@ -226,7 +226,7 @@ class ChangingWeb(Protocol):
 
 
 def measure(rules: str, web: ChangingWeb) -> ReportCounts:
-    """Return the figures of a crawl of a web with the given tables of a policy file."""
+    """Return the counts for a crawl of `web` under `rules`, which are tables of a policy file."""
     visitor = _Visitor(rules)
     counts = dict.fromkeys(ReportCounts._fields, 0)
     for round in range(ROUNDS):

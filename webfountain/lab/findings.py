@@ -36,11 +36,11 @@ _PRINTED = {
 }
 _FIGURES = ("objective", "pages_end", "obsolete_end")
 _REPRODUCED = 0.05  # largest relative error of a reproduced figure
-_ONCE = 0.02  # a crawl that differs more than this from a whole number counts as split
+_ONCE = 0.02  # a bucket whose number of crawls differs more than this from a whole number counts as split
 
 
 class FigureRow(TypedDict):
-    """One printed figure and our value; ``error`` is relative."""
+    """One printed figure of the paper and our value; ``error`` is the relative error."""
 
     table: str
     strategy: str
@@ -74,7 +74,7 @@ class _SolvedRun:
 
     @property
     def obsolete(self) -> Array:
-        """Return the obsolete pages (T,) at the end of each period, without never-crawled pages."""
+        """Return the numbers of obsolete pages (T,) at the end of each period, without never-crawled pages."""
         return np.asarray(self.path.y[1:].sum(axis=1), dtype=np.float64)
 
 

@@ -44,7 +44,7 @@ class PageSpan(NamedTuple):
     changes: int
     """Number of days with a change."""
     days: tuple[int, ...]
-    """Days with a change, ascending. Shorter than `changes` if the store keeps only the newest checks."""
+    """Days with a change, ascending. There are fewer than `changes` if the store keeps only the newest checks."""
 
     @property
     def observed_time(self) -> int:
@@ -77,7 +77,7 @@ def observe_trace(
     Parameters
     ----------
     start, days : the observed window, UTC seconds and whole days; None: the whole trace
-    min_change : ignore an M event with resemblance above 1 - min_change; 0 counts every byte
+    min_change : ignore an M event with resemblance above 1 - min_change; with 0, every different byte counts
     served : leave out pages without a URL
 
     Raises
@@ -96,7 +96,7 @@ def observe_trace(
     length = int(np.ceil((end - begin) / DAY)) if days is None else days
     counts = t <= begin + length * DAY
     if min_change:
-        counts &= (kind != "M") | ~(table["resemblance"] > 1.0 - min_change)  # an unknown one counts
+        counts &= (kind != "M") | ~(table["resemblance"] > 1.0 - min_change)  # a change of unknown size counts
     if served:
         counts &= np.array([url is not None for url in sites["url"]])[page]
     order = np.argsort(page[counts], kind="stable")
@@ -172,7 +172,7 @@ def _span(site: str, born: int, died: int, length: int, days: list[int]) -> Page
 
 
 def _kept(record: PageRecord, begin: float, length: int, day: float) -> PageSpan:
-    """Return one record as a span. The times of its checks are counted back from the last check."""
+    """Return the span of one record. The times of its checks are counted back from the last check."""
     last = record.last_crawled or 0.0
     at, found = last, list[int]()
     for check in reversed(decode(record.history)):
@@ -180,7 +180,7 @@ def _kept(record: PageRecord, begin: float, length: int, day: float) -> PageSpan
             found.append(int((at - begin) // day))
         at -= check.interval
     days = tuple(sorted({max(0, number) for number in found}))
-    # For changes older than the history only their number is known.
+    # Only the number is known of changes that are older than the history.
     changes = max(len(days), record.changes - len(found) + len(days))
     first, until = int((record.first_seen - begin) // day), int((last - begin) // day)
     there = record.state != "gone"

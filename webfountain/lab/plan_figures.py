@@ -1,7 +1,7 @@
 """Figures 3 to 6 of Edwards 2001 from newly solved plans of an instance file, as PNG and SVG.
 
 The curves are the optimiser's results for the constants in the file. The paper does not print the constants of its
-model. Compare the shapes of its curves with ours; the numbers may differ.
+model. So compare the shapes of the paper's curves with ours; the numbers may differ.
 """
 
 from __future__ import annotations

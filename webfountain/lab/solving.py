@@ -1,8 +1,8 @@
 """The optimiser for instance files, as `plan solve` uses it.
 
-It reads the file, times the solve and writes the plan; all mathematics is in `core`. It is not part of a crawl (DESIGN
-4): the controller solves the plans of a live crawl. The folder ``instances`` beside this file contains the instances of
-the package.
+This module reads the file, times the solve and writes the plan; all mathematics is in `core`. It is not part of a crawl
+(DESIGN 4): the controller solves the plans of a live crawl. The folder ``instances`` beside this file contains the
+instances of the package.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["demo"]
 
 _MARK = "made-by-webfountain-demo"
-"""Name of a file in the demo's folder: a folder is emptied only if it contains this file."""
+"""Name of a file that the demo puts into its folder. A folder is emptied only if it contains this file."""
 
 
 @click.command(epilog="Example: webfountain demo --sites 20 --seconds 30")
@@ -80,8 +80,7 @@ def demo(
 
 
 def _emptied(store: str) -> Path:
-    """Return the folder of a demo's store after emptying it: the generated web starts again, so old copies mean
-    nothing."""
+    """Return the folder of a demo's store after emptying it. The generated web starts anew, so old copies are void."""
     from webfountain.store.locations import folder_of, is_held  # noqa: PLC0415
 
     folder = folder_of(store)
@@ -100,15 +99,15 @@ def _emptied(store: str) -> Path:
 
 
 def _started(server: type[DemoServer], policy: Collection, *, seed: int, sites: int, pages: int) -> DemoServer:
-    """Start the generated web, on the policy file's own addresses if they are free."""
+    """Start the generated web. It uses the addresses in the policy file if they are free."""
     given = {"seed": seed, "sites": sites, "pages": pages, "period": policy.cycle.period_s, "latency": 0.002}
     port = next(iter(policy.seeds())).rpartition(":")[2].strip("/")
     return server(port=port, **given) if port.isdigit() and _is_free(sites, int(port)) else server(**given)
 
 
 def _is_free(sites: int, port: int) -> bool:
-    """Return whether the generated web can use this port; if not, it takes another, and the policy file's seeds are
-    replaced."""
+    """Return whether the generated web can use this port. If not, it takes another port, and the seeds of the policy
+    file are replaced."""
     from webfountain.lab.demo.server import bind_sites  # noqa: PLC0415
 
     try:
@@ -121,7 +120,7 @@ def _is_free(sites: int, port: int) -> bool:
 
 
 def _policy_file(policy: Collection, urls: list[str], folder: Path) -> Path:
-    """Return the policy file itself if its seeds are the web's home pages, else a copy that names them."""
+    """Return the policy file itself if its seeds are the web's home pages, else a copy of it with these seeds."""
     if list(policy.seeds()) == urls:
         return policy.path
     text = policy.path.read_text(encoding="utf-8")
@@ -142,7 +141,7 @@ class _Sampler:
         self.samples: list[Sample] = []
 
     def measure(self) -> None:
-        """Take one sample; take none if the crawl has not created its store yet, or Ctrl-C has ended the server too."""
+        """Take one sample. Do nothing if the crawl has not created its store yet, or if Ctrl-C has ended the server."""
         from webfountain.lab.demo.process import freshness  # noqa: PLC0415
 
         try:

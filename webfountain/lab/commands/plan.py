@@ -27,7 +27,7 @@ _PERIODS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     ">new": lambda row: f"{row['new']:,}",
     ">done ": lambda row: f"{row['crawled_new']:,}",
 }
-"""Columns of `plan show`: quotas of known and new pages, with the fetches made of each."""
+"""Columns of `plan show`: quotas of known and of new pages, and the fetches made of each kind."""
 _PREDICTED: dict[str, Callable[[Mapping[str, Any]], str]] = {
     ">obsolete, predicted": lambda row: f"{row['obsolete_oldest_first']:,.1f}",
     ">of known": lambda row: f"{row['known']:,.0f}",
@@ -40,7 +40,7 @@ _CYCLES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     ">with a probability of 80 %": lambda row: f"{row['low']:.2%} to {row['high']:.2%}",
     ">found": lambda row: f"{row['found']:.2%}" if "found" in row else "-",
 }
-"""Columns for the strategy fountain: the forecast of each cycle, and what its fetches found."""
+"""Columns for the strategy fountain: the forecast of each cycle, and the share that fetches found."""
 _CYCLES_SHOWN = 8
 
 
@@ -164,5 +164,5 @@ def figures(folder: str, instance: str | None) -> None:
 
 
 def _file(instance: str) -> Path:
-    """Return a file, or the instance of this name that comes with webfountain."""
+    """Return the path of an instance file: a file, or an instance that comes with webfountain, given by name."""
     return Path(instance) if Path(instance).suffix else packaged_instance(instance)

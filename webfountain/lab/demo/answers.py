@@ -1,7 +1,7 @@
 """What the HTTP server needs from a web on loopback: a clock, answers and the true pages.
 
-Place in the walk: before it; this is the outside world that the demo and the tests crawl. A web does not know sockets
-and headers, and never reads a clock: *web time* is an argument, in the unit of the web (periods for the generated web,
+Place in the walk: before it; this is the outside world that the demo and the tests crawl. A web knows no sockets and no
+headers. It never reads a clock: *web time* is an argument, in the unit of the web (periods for the generated web,
 seconds for recorded pages).
 """
 
@@ -21,7 +21,7 @@ HTML = "text/html; charset=utf-8"
 
 
 class Answer(NamedTuple):
-    """One answer of a web. ``changed`` is the web time of the last change, None if the answer has no date."""
+    """One answer of a web. ``changed`` is the web time of the last change; None if the answer has no date."""
 
     status: int
     body: bytes = b""
@@ -39,12 +39,15 @@ class Web(Protocol):
         ...
 
     def truth(self, t: float) -> Iterator[tuple[str, str]]:
-        """Return URL and hex SHA-1 of the body of every page that exists at `t` and can be reached by links at `t`."""
+        """Return the URL, and the hex SHA-1 of the body, of every page that exists and is reachable by links at `t`."""
         ...
 
 
 class WebClock(NamedTuple):
-    """Web time starts at `origin` at UTC second `started` and runs at `rate` web units per second; rate 0 stops it."""
+    """A clock of web time: it shows `origin` at UTC second `started`, and runs at `rate` web units per second.
+
+    With the rate 0 the clock is stopped.
+    """
 
     origin: float
     rate: float
@@ -52,7 +55,7 @@ class WebClock(NamedTuple):
 
     @classmethod
     def start(cls, origin: float, rate: float) -> WebClock:
-        """Return a clock that starts now; a stopped clock starts a minute earlier, so that all changes have a date in
+        """Return a clock that starts now. With rate 0 it starts a minute earlier, so that all changes have a date in
         the past."""
         return cls(origin, rate, time.time() - (0 if rate else 60))
 
@@ -61,7 +64,7 @@ class WebClock(NamedTuple):
         return self.origin + (utc - self.started) * self.rate
 
     def utc(self, t: float) -> float:
-        """Return the UTC second of a web time; if time is stopped, one web unit before the origin counts as one
+        """Return the UTC second of a web time. If the clock is stopped, one web unit before the origin counts as one
         second."""
         return self.started + (t - self.origin) / (self.rate or 1.0)
 

@@ -1,5 +1,5 @@
 """Run a web's server as a process: start it, read its true pages and its log, and end it. The demo and the tests use
-it. `freshness` and `overlaps` judge a crawl by the server's own data. It ends only the process that it started.
+this module. `freshness` and `overlaps` judge a crawl by the server's own data. Only the started process is ever ended.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _ROOT = Path(__file__).resolve().parents[3]
 
 
 class Truth(NamedTuple):
-    """What a perfect copy would contain at UTC second `at`, web time `t`: hex SHA-1 of the body, by URL."""
+    """The true pages at UTC second `at`, web time `t`: hex SHA-1 of each body, by URL."""
 
     at: float
     t: float
@@ -34,7 +34,7 @@ class Truth(NamedTuple):
 
 
 class ServerProcess:
-    """Runs ``python -m MODULE ARGUMENTS``, which is ready when the constructor returns; the context manager ends it.
+    """The process ``python -m MODULE ARGUMENTS``, ready when the constructor returns. Leaving the context ends it.
 
     Raises WebfountainError if the process ends before it is ready (its output is on standard error).
     """
@@ -82,11 +82,11 @@ class ServerProcess:
         return Truth(**self.ask("/_truth", **({} if at is None else {"at": repr(at)})))
 
     def log(self, after: int = 0) -> list[LoggedVisit]:
-        """Return the visits so far from number `after` on, in the order in which they ended."""
+        """Return the visits from number `after` on, in the order in which they ended."""
         return [LoggedVisit(*fields) for fields in self.ask("/_log", after=after)]
 
     def stats(self) -> dict[str, float]:
-        """Return the number of ``served`` visits, of ``open`` connections, and the server's own ``cpu_seconds``."""
+        """Return the numbers of ``served`` visits and ``open`` connections, and the ``cpu_seconds`` used."""
         return dict(self.ask("/_stats"))
 
     def stop(self) -> None:
@@ -111,10 +111,10 @@ class ServerProcess:
 
 
 class DemoServer(ServerProcess):
-    """The generated web as a process; the keyword options are those of ``python -m webfountain.lab.demo.web``, with
+    """The generated web as a process. It takes the options of ``python -m webfountain.lab.demo.web`` as keywords, with
     underscores.
 
-    Example: ``DemoServer(seed=1, sites=3, pages=60, period=0, latency=0.002)``; True means an option without a value.
+    Example: ``DemoServer(seed=1, sites=3, pages=60, period=0, latency=0.002)``; True means: an option without value.
     """
 
     def __init__(self, **options: object) -> None:

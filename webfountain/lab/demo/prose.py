@@ -1,6 +1,6 @@
-"""Text for generated pages: sentences that read like prose, each made once and shared by all pages of a web.
+"""Text for generated pages: sentences that read like prose. Each is made once and shared by all pages of a web.
 
-Place in the walk: none; it only serves `web.py`. It makes no pages and does not know time.
+Place in the walk: none; only `web.py` uses this module. It makes no pages and does not know the time.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _OPENINGS = _words(
 
 
 class Prose(dict[int, bytes]):
-    """Numbered passages of about `length` bytes, each made when first needed; equal seeds give equal passages."""
+    """Numbered passages of about `length` bytes. Each is made when first needed; equal seeds give equal passages."""
 
     def __init__(self, seed: int, *, length: int = 250) -> None:
         super().__init__()
@@ -57,7 +57,7 @@ class Prose(dict[int, bytes]):
         return passage
 
     def _passage(self, rng: Random, length: int) -> str:
-        """Return one sentence, and more as long as `length` has room for half of another."""
+        """Return one sentence, or more: sentences are added while `length` has room for half of another one."""
         sentences = [_sentence(rng)]
         size = len(sentences[0])
         while size + 35 < length:

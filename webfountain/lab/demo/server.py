@@ -4,8 +4,8 @@ Place in the walk: the other end of the socket, for the demo and the tests. It u
 its process starts at once and takes little CPU time from the benchmark. Every site has its own address (127.0.1.1,
 127.0.1.2, …) on one port, or with ``layout="ports"`` its own port on 127.0.0.1.
 
-These are bounded: request heads, pipelined input, connections, idle time and the log in memory. It behaves correctly
-(hostile servers are part of the tests) and does not use TLS.
+The server limits request heads, pipelined input, connections, idle time and the log in memory. It is a well-behaved
+server (hostile servers are part of the tests), and does not use TLS.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _PHRASES: Final = {status.value: status.phrase for status in HTTPStatus}
 
 
 class LoggedVisit(NamedTuple):
-    """One request that was served: UTC seconds of its first byte, and of the last byte sent.
+    """One request that was served. Its times are the UTC seconds of its first byte and of the last byte sent.
 
     ``busy`` is the number of other requests that its site was serving when this one arrived.
     """
@@ -73,7 +73,7 @@ class Log:
 
 
 class Server:
-    """Serves `web` at the web time that `clock` gives; site number i is `bases[i]`.
+    """A server of `web` at the web time that `clock` gives. Site number i is at `bases[i]`.
 
     latency: seconds before each answer, so that requests take time and may overlap. gzip_bodies: use the gzip content
     coding if the client accepts it.
@@ -111,13 +111,13 @@ class Server:
             connection.close()
 
     def make_room(self) -> None:
-        """Close a tenth of all connections, those that have been idle for longest."""
+        """Close the tenth of all connections that has been idle for longest."""
         silent = [c for c in self.open if not c.serving and c.start]
         for connection in nsmallest(_MAX_CONNECTIONS // 10, silent, key=lambda c: c.last):
             connection.close()
 
     def answer(self, site: int, path: str, utc: float) -> Answer:
-        """Return the web's answer now, or that of an admin path if the request has its token."""
+        """Return the web's answer now; for an admin path, return the admin answer if the request has the token."""
         if path.startswith("/_") and self.admin is not None:
             body = self.admin(self, path)
             if body is not None:
@@ -164,7 +164,7 @@ class ServedConnection(asyncio.Protocol):
         self._next()
 
     def _next(self) -> None:
-        """Serve the buffered requests until one has to wait; then it is called again."""
+        """Serve the buffered requests until one has to wait. When that one is answered, this method is called again."""
         while self.writable and not self.serving and not self.transport.is_closing():
             head, end, rest = self.buffer.partition(b"\r\n\r\n")
             if not end or len(head) > _MAX_HEAD:
@@ -197,7 +197,7 @@ class ServedConnection(asyncio.Protocol):
         return None
 
     def _finish(self, method: str, path: str, headers: dict[str, str], busy: int) -> None:
-        """Answer the present request, log it, and continue with the next one."""
+        """Answer the current request, log it, and continue with the next one."""
         server, start = self.server, self.start
         now = self.start = self.last = time.time()
         status, head, body = self._reply(method, path, headers, now)
@@ -243,8 +243,8 @@ class ServedConnection(asyncio.Protocol):
         )
 
     def _last_modified(self, answer: Answer, utc: float) -> str:
-        """Return the date of the last change; none if it is in the present second, in which a later change would have
-        the same date (RFC 9110, 8.8.2)."""
+        """Return the date of the last change. Return no date if it is in the current second, because a later change in
+        this second would have the same date (RFC 9110, 8.8.2)."""
         if answer.changed is None:
             return ""
         second = int(self.server.clock.utc(answer.changed) // 1)
@@ -257,7 +257,7 @@ class ServedConnection(asyncio.Protocol):
 
 
 def _unchanged(etag: str, dated: str, headers: dict[str, str]) -> bool:
-    """Return whether the client has the newest copy; If-None-Match, if given, decides alone (RFC 9110, 13.1)."""
+    """Return whether the client has the newest copy. If If-None-Match is given, it alone decides (RFC 9110, 13.1)."""
     known = headers.get("if-none-match")
     if known is not None:
         return known == "*" or f'"{etag}"' in known.replace("W/", "").replace(" ", "").split(",")
@@ -267,7 +267,7 @@ def _unchanged(etag: str, dated: str, headers: dict[str, str]) -> bool:
     try:
         return since == dated or parsedate_to_datetime(dated) <= parsedate_to_datetime(since)
     except (ValueError, TypeError):
-        return False  # no date, or one without a time zone: as if it was not given
+        return False  # a header without a date, or without a time zone, is ignored
 
 
 def bind_sites(
@@ -275,7 +275,7 @@ def bind_sites(
 ) -> list[socket.socket]:
     """Return a bound socket per site: addresses from `first` on with one port, or successive free ports of 127.0.0.1.
 
-    Raises OSError if the port is taken; if `port` is 0, up to 20 ports are tried.
+    Raises OSError if the port is taken. If `port` is 0, up to 20 ports are tried before.
     """
     if layout == "ports":
         return [_bind("127.0.0.1", port + i if port else 0) for i in range(count)]

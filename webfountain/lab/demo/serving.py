@@ -1,4 +1,4 @@
-"""The program that runs a web's server: options, the line that says it is ready, admin paths, the end.
+"""The program that runs a web's server: its options, the line that says it is ready, its admin paths, and its end.
 
 Place in the walk: between a web and the process that started it (`ServerProcess`). The ready line is one JSON object
 with ``urls`` (home page of each site), ``admin`` (base URL), ``token``, ``pid``, ``clock``. The admin paths, on every
@@ -37,7 +37,7 @@ __all__ = ["add_serving_options", "bases_of", "ready_line", "run_server", "until
 
 
 def add_serving_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that every web's server has."""
+    """Add the options that are common to the servers of all webs."""
     add = parser.add_argument
     add("--port", type=int, default=0, help="port of all addresses; 0 looks for a free one")
     add("--layout", choices=("addresses", "ports"), default="addresses", help="what tells the sites apart")
@@ -57,7 +57,7 @@ def bases_of(sockets: list[socket.socket]) -> list[str]:
 def run_server(
     options: argparse.Namespace, sites: int, make_web: Callable[[list[str], WebClock], Web], clock: WebClock
 ) -> None:
-    """Bind the sockets, build the web, which knows its own URLs, and serve until the process is told to end."""
+    """Bind the sockets, build the web with its URLs, and serve until the process must end."""
     sockets = bind_sites(sites, port=options.port, layout=options.layout, first=options.first)
     bases = bases_of(sockets)
     web = make_web(bases, clock)
@@ -123,7 +123,7 @@ def _end_with_stdin(reported: asyncio.Event) -> None:
 
 
 def _admin(token: str, server: Server, path: str) -> bytes | None:
-    """Return the body of an admin path, None for a request without the token."""
+    """Return the body for an admin path; None if the request has no token."""
     split = urlsplit(path)
     query = {key: values[0] for key, values in parse_qs(split.query).items()}
     if not hmac.compare_digest(query.get("token", "").encode(), token.encode()):

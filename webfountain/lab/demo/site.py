@@ -1,8 +1,8 @@
-"""One site of the generated web: which pages it has, when they live, how they link, but not what they contain.
+"""One site of the generated web: which pages it has, when they exist and how they link, but not what they contain.
 
 Place in the walk: `web.py` writes and serves these pages. A site is a tree of pages (each lists about eight children)
-with additional random links: 85 of 100 to pages of the same site, with Zipf's law within it, the others to other
-sites; a few lead to redirects, to private pages or to nothing, in the spellings of real links.
+with additional random links. Of these, 85 in 100 lead to pages of the same site, by Zipf's law, the others to other
+sites. A few lead to redirects, to private pages or to nothing. Links are spelled in the various ways of real links.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 __all__ = ["LINKS", "WebPage", "WebSite"]
 
-LINKS: Final = 4096  # ready links of a site; a power of two, so that 16-bit draws select them evenly
+LINKS: Final = 4096  # number of prepared links of a site; a power of two, so that 16-bit draws select links evenly
 _FAN = 8
 _XMLNS = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
 
 
 class WebPage:
-    """What is drawn once for a page, and its changes as far as they were needed (`times`, `kinds`, `thirds`)."""
+    """The properties of a page, which are drawn once, and its changes drawn so far (`times`, `kinds`, `thirds`)."""
 
     __slots__ = (
         "birth", "child_births", "children", "death", "digest", "kinds", "listed", "made", "number", "parent",
@@ -42,7 +42,7 @@ class WebPage:
         self.title = Prose.title(draws[1])
         self.parent = 0
         self.children: list[WebPage] = []  # in the order of birth
-        self.child_births: list[float] = []  # only of pages born after time 0, ascending
+        self.child_births: list[float] = []  # births of the children born after time 0, ascending
         self.rate, self.stamped, self.listed, self.made = 0.0, False, False, birth
         self.times: list[float] = []
         self.kinds = bytearray()
@@ -51,7 +51,7 @@ class WebPage:
 
 
 class WebSite:
-    """The tree of a site's pages: number `i` of `len(sizes)` sites, with `sizes[i]` pages at time 0."""
+    """The tree of a site's pages. The site is number `i` of `len(sizes)` sites, and has `sizes[i]` pages at time 0."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class WebSite:
         self.links = _Links(self, draw)
 
     def _adopt(self, page: WebPage, draw: int) -> None:
-        """Give each page a parent: early pages form a full tree; a late page is listed by a page that lived at time 0,
+        """Give a page its parent. Early pages form a full tree; a late page is listed by a page that existed at time 0,
         in most cases near the root."""
         early = page.number < self.size
         page.parent = (page.number - 1) // _FAN if early else _zipf(self.size, draw)
@@ -115,7 +115,7 @@ class WebSite:
         ).encode()
 
     def nav(self, page: WebPage, late: int) -> bytes:
-        """Return the list of a page's children: those of time 0 and the first `late` of the later ones."""
+        """Return the list of a page's children: all from time 0, and the first `late` of the later children."""
         if not page.children:
             return b"</p>"
         early = len(page.children) - len(page.child_births)
@@ -125,14 +125,15 @@ class WebSite:
     # -- what is not a page --------------------------------------------------------------------------------
 
     def redirect(self, path: str) -> str:
-        """Return where ``/old/N`` (to page N) and ``/go/N`` (to ``/old/N``) lead; empty for every other path."""
+        """Return the target of a redirect: ``/old/N`` leads to page N, and ``/go/N`` to ``/old/N``. The result is empty
+        for every other path."""
         folder, _, name = path[1:].partition("/")
         if folder not in ("old", "go") or not name.isdecimal() or int(name) >= self.size:
             return ""
         return self.pages[int(name)].path if folder == "old" else f"/old/{int(name)}"
 
     def sitemap(self, path: str, listed: Iterable[tuple[str, float]]) -> Answer:
-        """Return a sitemap: even sites have one plain sitemap, odd ones an index that names a gzipped one."""
+        """Return a sitemap. Sites with even numbers have one plain sitemap, others an index with a gzipped sitemap."""
         xml: dict[str, Any] = {"media_type": "application/xml"}
         if self.number % 2 and path == "/sitemap.xml":
             inner = f"<sitemap><loc>{self.base}/sitemap-1.xml.gz</loc></sitemap>"
@@ -150,7 +151,7 @@ class WebSite:
 
 
 class _Links(dict[int, bytes]):
-    """The LINKS ready links of a site, by number; each is made when first needed. Also the end of a paragraph."""
+    """The LINKS prepared links of a site, by number, each with the end of its paragraph; made when needed."""
 
     def __init__(self, site: WebSite, draw: Draws) -> None:
         super().__init__()
@@ -164,8 +165,8 @@ class _Links(dict[int, bytes]):
         return link
 
     def _to_own(self, draws: tuple[int, ...]) -> tuple[str, str]:
-        """Return a link within the site. Four kinds, 12 in a thousand together, lead to no page; two in ten have a
-        fragment or a host."""
+        """Return a link within the site. Of a thousand links, 12 lead to no page, for one of four reasons. Two in ten
+        have a fragment or a host."""
         site = self._site
         target = site.pages[_zipf(site.size, draws[1])]
         few = draws[2] % max(1, site.size // 20)
@@ -174,7 +175,7 @@ class _Links(dict[int, bytes]):
         return odd.get(draws[0] % 1000 // 12) or spellings[draws[3] % 10], target.title
 
     def _to_other(self, draws: tuple[int, ...]) -> tuple[str, str]:
-        """Return a link to a page of another site; its path and title follow from its number alone."""
+        """Return a link to a page of another site. The page's path and title are computed from its number alone."""
         sizes = self._site.sizes
         other = (self._site.number + 1 + draws[1] % (len(sizes) - 1)) % len(sizes)
         number = _zipf(sizes[other], draws[2])

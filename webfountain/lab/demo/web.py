@@ -1,8 +1,8 @@
 """A generated web: pages, links, births, deaths and changes are functions of a seed and of time.
 
 Place in the walk: it is the outside world of the demo and the tests (`server.py` speaks HTTP for it). Time is counted
-in *periods* from 0. The birth of a page is a change of the page that lists it, so links reach every live page. It reads
-no clock and opens no socket. ``python -m webfountain.lab.demo.web`` serves one.
+in *periods* from 0. The birth of a page is a change of the page that lists it, so links reach every live page. A web
+reads no clock and opens no socket. ``python -m webfountain.lab.demo.web`` serves a generated web.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class PageBodies:
         self._prose = Prose(prose_seed, length=body_bytes // self._units - 75)
 
     def write(self, site: WebSite, page: WebPage, own: int, t: float) -> bytes:
-        """Return the body after `own` changes, listing the children born until `t`."""
+        """Return the body of a page after `own` changes. It lists the children born until `t`."""
         texts, note, stamp = state_after(page, own)
         parts = [site.head(page)]
         size = 2 * (self._units // 3 + 1)
@@ -74,10 +74,10 @@ def generated_web(
 ) -> GeneratedWeb:
     """Return a web of `pages` live pages at time 0, on all `sites` together.
 
-    births, deaths: pages that appear and disappear during `span` periods, as a share of `pages`; later the number
-    stays and changes continue. body_bytes, links: approximate values per page. rates: (share, changes per period).
-    sitemap_share: share of the pages that a sitemap lists. bases: one URL without a path per site. utc: converts web
-    time to UTC seconds, for the sitemap's lastmod.
+    births, deaths: pages that appear and disappear during the first `span` periods, as a share of `pages`; later only
+    changes continue. body_bytes, links: approximate values per page. rates: (share, changes per period). sitemap_share:
+    share of the pages that a sitemap lists. bases: one URL without a path per site. utc: converts web time to UTC
+    seconds, for the sitemap's lastmod.
     """
     if not 0 < sites <= pages:
         raise ValueError(f"sites {sites} must be 1 to pages ({pages})")
@@ -104,22 +104,22 @@ class GeneratedWeb:
         self._utc = utc
 
     def version(self, site: int, path: str, t: float) -> int:
-        """Return how many different bodies the page has had until `t`; 0 if it does not live at `t`."""
+        """Return how many different bodies a page has had until `t`; 0 if it does not exist at `t`."""
         page = self.sites[site].find(path, t)
         return 0 if page is None else 1 + self._changes.until(page, t) + bisect_right(page.child_births, t)
 
     def changes(self, site: int, path: str, t: float) -> list[tuple[float, int]]:
-        """Return time and kind of the page's own changes until `t`, without the births that it lists."""
+        """Return time and kind of a page's own changes until `t`. Births of pages that it lists are left out."""
         page = self.sites[site].find(path, t)
         own = 0 if page is None else self._changes.until(page, t)
         return [] if page is None else list(zip(page.times[:own], page.kinds[:own], strict=True))
 
     def rate(self, site: int, path: str) -> float:
-        """Return the rate that was set: own changes per period."""
+        """Return the rate that was set for a page: own changes per period."""
         return self.sites[site].by_path[path].rate
 
     def body(self, site: int, path: str, t: float) -> bytes | None:
-        """Return the page's bytes at `t`, None if it does not live at `t`."""
+        """Return the bytes of a page at `t`; None if it does not exist at `t`."""
         page = self.sites[site].find(path, t)
         return None if page is None else self._write(page, self._changes.until(page, t), t)
 
@@ -127,7 +127,8 @@ class GeneratedWeb:
         return self._bodies.write(self.sites[page.site], page, own, t)
 
     def respond(self, site: int, path: str, t: float) -> Answer:
-        """Answer as a static server does: a query makes no difference; what does not exist now gives 404 (or 410)."""
+        """Return the answer of a static server: a query makes no difference; a page that does not exist at `t` gives
+        404 or 410."""
         path = path.partition("?")[0]
         page = self.sites[site].by_path.get(path)
         if page is None:
@@ -155,7 +156,7 @@ class GeneratedWeb:
         return Answer(301 if path.startswith("/old/") else 302, location=target) if target else Answer(404, b"Nothing")
 
     def _listed(self, site: WebSite, t: float) -> Iterator[tuple[str, float]]:
-        """Return path and UTC second of the last change of the live pages that the sitemap names."""
+        """Return the path, and the UTC second of the last change, of each live page that the sitemap lists."""
         for page in site.alive(t):
             if page.listed:
                 own, born = self._changes.until(page, t), bisect_right(page.child_births, t)
@@ -197,7 +198,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Serve a generated web on loopback until told to end; return the exit status."""
+    """Serve a generated web on loopback until the process must end. Return the exit status."""
     options = _parser().parse_args(arguments)
     rate = 1 / options.period if options.period else 0.0
     clock = WebClock.start(options.origin, rate)

@@ -1,7 +1,7 @@
 """The crawl's own policy in the simulation: the frontier's own objects and price (`AtAPrice`), without queues,
-politeness and network. Two of its signals need data that a bare trace does not have, so they are policies of their own
-here: the importance of pages, and a sitemap. The policy that the price replaced, which ranks all pages together each
-day, is kept as `RANKING` for comparison.
+politeness and network. Two of the crawl's signals, the importance of pages and a sitemap, need data that a plain trace
+does not have, so they are separate policies here. An earlier policy without a price, which ranks all pages together
+each day, is kept as `RANKING` for comparison.
 """
 
 from __future__ import annotations
@@ -57,16 +57,16 @@ ABLATIONS = {
     "fountain-forgetting": Signals(forgetting=False),
     "fountain-independent": Signals(independent=False),
 }
-"""The policy without one of its signals; "fountain-siblings" is fountain without siblings."""
+"""Variants of the policy, each without one signal; "fountain-siblings" is fountain without siblings."""
 
 IMPORTANCE = "fountain+importance"
 """The policy in which urgency is weighted by the importance of the page."""
 
 SITEMAP = "fountain+sitemap"
-"""The policy that reads a sitemap once a day in place of one page."""
+"""The policy in which one fetch per day reads a sitemap instead of a page."""
 
 RANKING = "ranking"
-"""The policy that uses the same urgency, but ranks all pages together each day in place of a price."""
+"""The policy that uses the same urgency without a price: it ranks all pages together each day."""
 
 _SITE: Final = "http://trace.example"
 _POLICY: Final = """
@@ -90,9 +90,8 @@ _LATENCY_S: Final = 0.1
 class AtAPrice:
     """A crawl of the trace's pages as one site: only the worker's `UrgentPages` and the loop's `PlanFollower`.
 
-    The plan consists of the budget alone, with the first price of a collection about which nothing is known; the
-    interval per bucket, which a plan also has, is omitted. A period is a day. Times are seconds since the start, when
-    all live pages were fetched.
+    The plan consists of the budget, and of the first price for a collection about which nothing is known. It has no
+    intervals per bucket. A period is a day. Times are seconds since the start, when all live pages were fetched.
     """
 
     def __init__(
@@ -104,7 +103,7 @@ class AtAPrice:
         weighed: bool = False,
         sitemap: Sitemap | None = None,
     ) -> None:
-        """`weighed`: urgency is weighted by a page's importance. `sitemap` is read once a day, for one fetch."""
+        """If `weighed`, urgency is weighted by a page's importance. `sitemap` is read once a day, for one fetch."""
         self.errands = int(sitemap is not None)
         self._sitemap = sitemap
         self._read_on = -1
@@ -124,14 +123,14 @@ class AtAPrice:
         self._lease = SiteLease(_SITE, 1, _NEVER_S, SiteRecord(_SITE, (0,) * len(STATES), 0.0, 0.0, SiteState()))
         self._due: dict[
             bytes, tuple[float, int]
-        ] = {}  # when the page became due, and its place in the order of becoming due
+        ] = {}  # for each due page: when it became due, and its place in the order in which pages became due
         self._made_due = 0
         self._never_crawled = 0
         self._starved = self._changed = False
         self._learned = b""
 
     def choose(self, at: float, many: int) -> Pages:
-        """Return at most this many due pages, chosen as the frontier and its worker choose for a batch."""
+        """Return at most `many` due pages, chosen as the frontier and its worker choose pages for a batch."""
         urgent, follower = self.urgent, self.follower
         follower.check(at, starved=self._starved)
         self._starved = False
@@ -140,7 +139,7 @@ class AtAPrice:
         urgent.pace.divide(len(self._crawled), 1)
         if urgent.wants(self._lease):
             urgent.admit(self._lease, self._learned, self._crawled.values, at=at)
-        hand = max(many, 1)  # as a site's, which holds a page until the budget has room for it
+        hand = max(many, 1)  # like a site's hand, which holds a page until the budget has room for it
         if _SITE in urgent:
             self._read_sitemap(at)
             self._make_due(price, hand, at)
@@ -150,7 +149,7 @@ class AtAPrice:
         return np.array([self._page[key] for key, _ in first], dtype=np.int64)
 
     def _read_sitemap(self, at: float) -> None:
-        """Receive the day's sitemap. A day's changes come after its fetches."""
+        """Receive the day's sitemap. It has no changes of this day, because these come after the day's fetches."""
         day = int(at // DAY_S)
         if self._sitemap is None or day == self._read_on:
             return
@@ -185,7 +184,7 @@ class AtAPrice:
             self._due[key] = (due, self._made_due)
 
     def learn(self, at: float, fetches: Fetches) -> None:
-        """Learn what fetches found; the intervals in `fetches` are not used."""
+        """Learn from the results of fetches; the intervals in `fetches` are not used."""
         visits = [
             self._visit(at, *each)
             for each in zip(
@@ -215,7 +214,7 @@ class AtAPrice:
 
 
 def _budget(pages: int, capacity: int, period_s: float, signals: Signals) -> Plan:
-    """Return a plan of one period that repeats: recrawls alone, with the price from which pages are fetched."""
+    """Return a plan of one period that repeats. It has only recrawls, and the price from which pages are fetched."""
     known = np.array([float(max(pages, 1))])
     return Plan(
         start=0.0, period=period_s, strategy=3, fountain=True, weights=(0.0,), recrawl=(capacity,), fresh=(0,),
@@ -227,9 +226,7 @@ def _budget(pages: int, capacity: int, period_s: float, signals: Signals) -> Pla
 
 
 class UrgencyPolicy:
-    """The crawl's urgency of one site's pages (`core.site_urgency`) with a day as a step; the most urgent page
-    first.
-    """
+    """The policy `RANKING`: it fetches the most urgent pages of a site first (`core.site_urgency`); a step is a day."""
 
     def __init__(self, urls: list[str], *, signals: Signals) -> None:
         self._urls = urls

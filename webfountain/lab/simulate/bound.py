@@ -1,10 +1,10 @@
 """A lower bound of the obsolete share: no policy with the same budget can be better, whatever it knows.
 
 Each event of a page starts a spell in which our copy is obsolete; the page's next event ends the spell. A fetch saves
-the rest of one spell. Unused fetches of a budget of K per day may be kept for a day, so any day has at most 2K
-fetches, and all days together K times their number. For any prices of fetches, the Lagrangian dual is an upper bound
-of what the best choice under these two limits saves. Several prices are tried, and the best bound is returned.
-`clairvoyant` knows the same and chooses greedily; the optimum is between the two.
+the rest of one spell. With a budget of K per day, unused fetches may be kept for a day. So any day has at most 2K
+fetches, and D days together have at most K D. For any prices of fetches, the Lagrangian dual is an upper bound on the
+time that the best choice under these two limits saves. Several prices are tried, and the best bound is returned.
+The policy `clairvoyant` knows as much and chooses greedily; the optimum is between it and the bound.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def least_obsolete_share(trace: ChangeTrace, fetches_per_day: int, alive_page_da
 
 
 def _most_saved(begin: Ints, end: Ints, days: int, budget: float) -> float:
-    """Return page-days: the least dual value over some prices, found by subgradient steps."""
+    """Return the least dual value over some prices, in page-days. The prices are found by subgradient steps."""
     price, total_price = np.zeros(days + 1), 0.0
     best = float((end - begin - 1).clip(0).sum())
     for number in range(_TRIES):
@@ -56,7 +56,7 @@ def _most_saved(begin: Ints, end: Ints, days: int, budget: float) -> float:
         last = np.where(cost <= cheapest, np.arange(days + 1), days + 1)
         on_day = np.minimum.accumulate(last[::-1])[
             ::-1
-        ]  # for each day, the first day from it on with the cheapest fetch
+        ]  # for each day, the cheapest day for a fetch from this day on (the first of equals)
         gain = end - cheapest[begin + 1] - total_price
         made = (gain > 0) & (on_day[begin + 1] < days)
         value = gain[made].sum() + 2 * budget * price[:days].sum() + budget * days * total_price

@@ -1,8 +1,10 @@
-"""The command `simulate ordering`: a virtual crawler starts at one page, knows only the links of the pages that it
-crawled, and takes the next page by its ordering until none is left. The orderings are compared by one of the models of
-Cho 1998: *threshold* (PST, share of the hot pages crawled so far), *crawl-and-stop* (PCS, share of the K most
-important pages among the first K) and *limited-buffer* (PBC, share of the hot pages in a buffer from which the page of
-least estimated importance is removed first).
+"""The command `simulate ordering`: compare orders in which a virtual crawler takes pages.
+
+The crawler starts at one page and knows only the links of the pages that it crawled. It takes the next page by its
+ordering until none is left. The orderings are compared by one of the models of Cho 1998: *threshold* (PST, the share of
+the hot pages that is crawled so far), *crawl-and-stop* (PCS, the share of the K most important pages among the first K
+pages), and *limited-buffer* (PBC, the share of the hot pages in a buffer, which first removes the page of least
+estimated importance).
 
 Source: Cho 1998, sections 3 and 4.
 """
@@ -66,8 +68,8 @@ class GraphFile:
 
 @dataclass(frozen=True, slots=True)
 class Crawl:
-    """Pages (k,) in the order in which they were crawled; the buffer at each hundredth of the web; CPU seconds spent
-    on ranking."""
+    """The result of a crawl: the pages (k,) in the order in which they were crawled, the buffer at each hundredth of
+    the web, and the CPU time spent on ranking, s."""
 
     order: Pages
     buffers: list[Pages]
@@ -75,8 +77,7 @@ class Crawl:
 
 
 def load_graph(file: Path) -> GraphFile:
-    """Read `indptr` and `indices` of an npz file; raise InputError if it does not contain them or they are not
-    successor lists."""
+    """Read `indptr` and `indices` from an npz file. Raise InputError if they are missing or are not successor lists."""
     try:
         with np.load(file) as arrays:
             graph = GraphFile(arrays["indptr"], arrays["indices"])
@@ -187,7 +188,7 @@ def crawl(
 
 
 def hot_pages(importance: Array, *, hot_share: float | None = None, hot_backlinks: int | None = None) -> Pages:
-    """Return the most important pages, or all with enough backlinks if `importance` counts backlinks; best first.
+    """Return the most important pages, best first. With `hot_backlinks`, these are all pages with enough backlinks.
 
     Raises InputError if both are given, one is out of range, or no page is hot.
     """

@@ -1,4 +1,4 @@
-"""A link graph as a virtual crawler sees it: what it knows and what it crawled.
+"""A link graph as a virtual crawler sees it: which pages it knows and which it crawled.
 
 Place in the walk: `crawl_order` updates it, the orderings read it.
 """
@@ -18,8 +18,7 @@ __all__ = ["CrawledGraph"]
 
 
 class CrawledGraph:
-    """Which pages of a graph are known (n,) and which were crawled (n,); the lists of the other pages must not be
-    read."""
+    """A graph with two marks per page: known (n,) and crawled (n,). Only the links of crawled pages may be read."""
 
     def __init__(self, indptr: npt.NDArray[np.int32], indices: npt.NDArray[np.int32]) -> None:
         self.indptr, self.indices = indptr, indices

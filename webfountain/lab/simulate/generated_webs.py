@@ -1,7 +1,7 @@
 """Generated webs: change traces of artificial sites, each with one kind of change, to find out where a policy loses.
 
-A real site mixes all kinds and covers few years; here each kind is separate and drawn from a seed. Rates are changes
-per day. Sites have `SECTIONS` directories of equal size.
+A real site mixes all kinds of change, and its trace covers few years. Here each kind is separate and drawn from a seed.
+Rates are changes per day. Sites have `SECTIONS` directories of equal size.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def generated_web(kind: str, *, pages: int = 600, days: int = 730, seed: int = 0
 
 
 def _trace(changes: Flags) -> ChangeTrace:
-    """Return the trace of pages that all live from the start; `changes` is (days, pages)."""
+    """Return the trace of pages that all exist from the start; `changes` is (days, pages)."""
     days, pages = changes.shape
     day, page = np.nonzero(changes)
     kind = np.full(len(day), MODIFIED, dtype=np.int8)
@@ -46,7 +46,7 @@ def _urls(pages: int) -> list[str]:
 
 
 def _drawn(rng: np.random.Generator, rate: Array, days: int) -> Flags:
-    """Return (days, pages) whether each page changes; `rate` is (pages,) or (days, pages)."""
+    """Draw on which days each page changes. Return (days, pages); `rate` is (pages,) or (days, pages)."""
     rates = np.broadcast_to(rate, (days, rate.shape[-1]))
     return np.asarray(rng.random(rates.shape) < -np.expm1(-rates))
 
@@ -61,9 +61,7 @@ def _independent(rng: np.random.Generator, pages: int, days: int) -> ChangeTrace
 
 
 def _two_classes(rng: np.random.Generator, pages: int, days: int) -> ChangeTrace:
-    """A third of the pages changes every five days, the others every five hundred; the directories do not show
-    which.
-    """
+    """A third of the pages change every five days, the others every five hundred; both kinds are in all directories."""
     return _trace(_drawn(rng, np.where(rng.random(pages) < 1 / 3, 1 / 5, 1 / 500), days))
 
 
@@ -107,8 +105,7 @@ def _bursts(rng: np.random.Generator, pages: int, days: int) -> ChangeTrace:
 
 
 def _dead_links(rng: np.random.Generator, pages: int, days: int) -> ChangeTrace:
-    """Independent pages; in addition, from each month on, each new live page comes with three dead URLs, which appear
-    and disappear on the same day."""
+    """Independent pages, and for each of them three dead URLs, each of which appears and disappears on one day."""
     live = _trace(_drawn(rng, np.minimum(_rates(rng, pages), 0.5), days))
     dead = pages * _DEAD_PER_LIVE
     at = rng.integers(0, days, dead)

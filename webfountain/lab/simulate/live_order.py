@@ -1,8 +1,8 @@
-"""The order of the live crawl in a simulated one: the same objects decide.
+"""The order of the live crawl in a simulated crawl: the same objects decide.
 
-Place in the walk: an ordering of `simulate ordering`, named fountain. `LiveImportance` gives the pages their
-importance, `Rankings` decides when to rank, `replayed_orders` weighs the orders, and `class_of` selects the lanes. Here
-are only the queue of one site, as the stores keep it, and a ranker that reads the graph instead of a log.
+Place in the walk: this is the ordering `fountain` of `simulate ordering`. `LiveImportance` gives the pages their
+importance, `Rankings` decides when to rank, `replayed_orders` weighs the orders, and `class_of` selects the lanes. This
+module adds only the queue of one site, as the stores keep it, and a ranker that reads the graph instead of a log.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ _POLICY: Final = (
     f'[collection]\nname = "graph"\nseeds = ["{_SITE}/"]\n[network]\nallow_private = true\n[ranking]\nevery = "1000d"\n'
 )
 _PAGE_CPU_S: Final = 1.3e-3
-"""CPU time of the live crawl for a page, s; it limits how often the crawl may rank."""
+"""CPU time of the live crawl per page, s. It limits how often the crawl may rank."""
 _LINK_CPU_S: Final = 1.2e-6
-"""CPU time of the ranker for a link, s."""
+"""CPU time of the ranker per link, s."""
 _POLLED: Final = 16
 """Number of fetched pages after which the simulated crawl checks whether to rank."""
 _TOLERANCE: Final = 1e-4
@@ -57,7 +57,7 @@ _TOLERANCE: Final = 1e-4
 
 
 class LiveOrder:
-    """Takes the page that the live crawl would take: the first page of the best lane of its site."""
+    """The order of the live crawl: it takes the first page of the best lane."""
 
     def __init__(self, seen: CrawledGraph) -> None:
         self._seen = seen
@@ -106,7 +106,7 @@ class LiveOrder:
         return None
 
     def rank(self) -> None:
-        """Do nothing: the live crawl decides itself when to rank."""
+        """Do nothing, because the live crawl decides when to rank."""
 
     def estimates(self) -> Array:
         """Return the (n,) ranks of pages by the last ranking."""
@@ -133,14 +133,14 @@ class LiveOrder:
         heapq.heappush(self._queue, (class_of(importance), self._arrivals[page], page))
 
     def _weigh(self, pages: Sequence[int]) -> None:
-        """Move waiting pages to the lanes of their present importance."""
+        """Move waiting pages to the lanes of their current importance."""
         found = self._importance.importance([self._waiting[page] for page in pages]) if pages else []
         for page, importance in zip(pages, found, strict=True):
             if class_of(importance) != class_of(self._waiting[page].importance):
                 self._put(page, importance)
 
     def _regrade(self) -> None:
-        """Apply a new epoch to the queue, a bounded number of pages at a time, the best lanes first."""
+        """Apply a new epoch to the queue: a limited number of pages per call, the best lanes first."""
         if self._graded != self._importance.epoch:
             self._graded = self._importance.epoch
             waiting = ((class_of(one.importance), self._arrivals[page], page) for page, one in self._waiting.items())

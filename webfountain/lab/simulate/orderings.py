@@ -1,7 +1,7 @@
 """The orderings of `simulate ordering`: which known page a virtual crawler takes next.
 
-Each ordering receives the links of a crawled page and returns the next page; those that rank do so at each hundredth
-of the web. `LiveOrder` is our own: the order of the live crawl.
+Each ordering receives the links of a crawled page and returns the next page. Orderings that rank do so at each
+hundredth of the web. `LiveOrder` is our own ordering, that of the live crawl.
 
 Source: Cho 1998, section 4 (breadth first, backlinks, PageRank); Abiteboul, Preda, Cobena 2003 (OPIC).
 """
@@ -44,7 +44,7 @@ __all__ = [
 ]
 
 _TOLERANCE: Final = 1e-3
-"""Tolerance of the rankings of the PageRank order; a smaller one gives no better order."""
+"""Tolerance of the rankings in PageRank order; a smaller tolerance does not improve the order."""
 
 ORDERINGS = ("breadth-first", "random", "backlinks", "opic", "pagerank", "ideal", "fountain")
 """All names that ``--orderings`` accepts."""
@@ -56,11 +56,11 @@ class Ordering(Protocol):
     seconds: float
 
     def add(self, page: int, targets: Sequence[int], new: Sequence[int]) -> None:
-        """Record that `page` was crawled and links to `targets`, of which `new` were unknown; the start page is its
-        own target."""
+        """Record that `page` was crawled and links to `targets`; those in `new` were unknown before. The start page is
+        its own target."""
 
     def next(self) -> int | None:
-        """Return a known page that was not crawled, None if there is none."""
+        """Return a known page that was not crawled; None if there are none."""
 
     def rank(self) -> None:
         """Rank, because another hundredth of the web was crawled."""
@@ -143,7 +143,7 @@ class Ideal(_UnrankedOrdering):
 
 
 class Backlinks(_UnrankedOrdering):
-    """Takes the page with most links from crawled pages; among equals, the one known for longest."""
+    """Takes the page with most links from crawled pages; among equals, the page that has been known for longest."""
 
     def __init__(self, seen: CrawledGraph) -> None:
         super().__init__(seen)
@@ -169,8 +169,8 @@ class Backlinks(_UnrankedOrdering):
 
 
 class Opic(_UnrankedOrdering):
-    """Takes the page with most cash: the start has one unit, and a crawled page gives all it has to its targets in
-    equal parts."""
+    """Takes the page with most cash. The start page begins with one unit; a crawled page gives all its cash to its
+    targets in equal parts."""
 
     def __init__(self, seen: CrawledGraph) -> None:
         super().__init__(seen)
@@ -220,9 +220,7 @@ class PageRank:
 
 
 def ordering(name: str, seen: CrawledGraph, *, importance: Array | None, seed: int) -> Ordering:
-    """Return the ordering of a name in `ORDERINGS`; `importance` (n,) is the true one, which the ideal ordering
-    needs.
-    """
+    """Return the ordering with a name in `ORDERINGS`. The ideal ordering needs the true `importance` (n,)."""
     if name == "ideal":
         if importance is None:
             raise ValueError("the ideal ordering needs the importance of the pages")
@@ -240,21 +238,21 @@ def ordering(name: str, seen: CrawledGraph, *, importance: Array | None, seed: i
 
 
 def _crawled_only(graph: LinkGraph, crawled: npt.NDArray[np.bool_]) -> LinkGraph:
-    """Return the graph as a crawler knows it after crawling only some pages. The others have no links in it."""
+    """Return the graph as a crawler knows it after crawling only some pages. In it, the other pages have no links."""
     return LinkGraph(graph.nodes, graph.blocks, np.where(crawled, graph.share, 0.0))
 
 
 def _ranked(seen: CrawledGraph, graph: LinkGraph, last: Array | None) -> Array:
-    """Return (n,) PageRank of the known pages, started from the last one; a page found since starts with an average
-    score."""
+    """Return the (n,) PageRank of the known pages. It starts from the last ranking; pages found since then start with
+    an average score."""
     known = seen.known.astype(np.float64)
     start = None if last is None else np.where(seen.known & (last == 0), 1.0 / known.sum(), last)
     return pagerank(graph, teleport=known, start=start, tolerance=_TOLERANCE).scores
 
 
 def _pop(heap: list[Any], seen: CrawledGraph) -> int | None:
-    """Return the page of the least entry (…, page) that was not crawled; entries of lower worth for the same page come
-    later."""
+    """Return the page of the smallest entry (…, page) whose page was not crawled. Older entries of a page, with a lower
+    worth, come after its newest entry."""
     while heap:
         page = int(heapq.heappop(heap)[-1])
         if not seen.crawled[page]:

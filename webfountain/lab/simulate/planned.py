@@ -1,8 +1,7 @@
-"""Plans of the model in the simulation: histories become buckets, buckets become a plan per cycle, the plan makes
-pages due.
+"""Plans of the model in the simulation: buckets are computed from histories, and a plan per cycle from the buckets.
 
-Plans are made by the crawl's own `make_plan` from the same estimates; a period is a day, a cycle 14. Days are counted
-from the start; the clocks' seconds start at midnight of the first day.
+Pages become due by the plan. Plans are made by the crawl's own `make_plan` from the same estimates; a period is a day,
+a cycle 14 days. Days are counted from the start; the seconds of the clocks start at midnight of the first day.
 """
 
 from __future__ import annotations
@@ -82,8 +81,8 @@ class PlannedPolicy:
         self._marks[fetches.pages] = self._phase_after(day)[self._bucket[fetches.pages]]
 
     def _phase_after(self, day: int) -> Array:
-        """Return (256,) the phases of the clocks at the day's end, because the day's own share is to be spent during
-        it."""
+        """Return the (256,) phases of the clocks at the end of the day, because the day's share is spent during the
+        day."""
         return self._clocks.at((day + 1) * PERIOD)
 
     def _count(self, fetches: Fetches, checked: Flags) -> None:

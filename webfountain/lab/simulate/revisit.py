@@ -1,16 +1,15 @@
-"""The command `simulate revisit`: a virtual crawler with K fetches per day over the change trace of a real site,
-policy by policy.
+"""The command `simulate revisit`: each policy drives a virtual crawler, with K fetches per day, over a change trace.
 
-Time runs in whole days: first the day's K fetches, then the day's events; obsolete pages are counted at the end of the
-day. Pages alive at the start are known and have just been crawled. A page that is born later, or again, is known at
-once and obsolete until it is fetched; every policy but ``clairvoyant`` fetches such pages first (the lowest page
-first), so that the table compares recrawling. A page that is found deleted is dropped. The policies are in `rivals`;
-those that follow the model's plans are here.
+Time runs in whole days: first come the day's K fetches, then the day's events. Obsolete pages are counted at the end of
+the day. Pages alive at the start are known and have just been crawled. A page that is born later, or again, is known at
+once and obsolete until it is fetched. Every policy except ``clairvoyant`` fetches such pages first, in order of page
+number, so that the table compares recrawling. A page that is found deleted is dropped. The policies are in `rivals`,
+except those that follow the model's plans (`planned`).
 
 `fountain` chooses at a price with the crawl's own objects (`at_a_price.AtAPrice`). It divides its day into `ROUNDS`,
-because a crawl spends its budget evenly; each round learns from those before it. Every policy may keep fetches that it
-does not use, at most those of one day: so a day may have up to twice K fetches, and all days together at most K each.
-`bound` is a limit that no policy can go below.
+because a crawl spends its budget evenly; each round learns from earlier rounds. Every policy may keep unused fetches
+for one day. So a day may have up to 2K fetches, but the mean over all days is at most K. No policy can have a smaller
+obsolete share than `bound`.
 """
 
 from __future__ import annotations
@@ -87,10 +86,10 @@ POLICIES = (
     SITEMAP,
     "clairvoyant",
 )
-"""All names that ``--policies`` accepts; ``all`` means those without a signal switched off or on."""
+"""All names that ``--policies`` accepts. ``all`` leaves out the variants with a signal switched off or on."""
 
 ROUNDS: Final = 4
-"""Number of times per day that `fountain` chooses pages worth the price: 20 instead changes the shares by 3 %, that of
+"""Number of times per day that `fountain` chooses pages worth the price. With 20 instead, shares differ by 3 %, and for
 one site by 5 %."""
 
 _DAILY_FORMATS = (".npz", ".csv", ".parquet")
@@ -98,7 +97,7 @@ _DAILY_FORMATS = (".npz", ".csv", ".parquet")
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """What one policy did: one element per day."""
+    """The results of one policy, with one element per day."""
 
     obsolete: Pages
     alive: Pages
@@ -117,7 +116,7 @@ class Replay:
 
     @property
     def weighted_share(self) -> float:
-        """The same with each page weighted by its importance."""
+        """The obsolete share with each page weighted by its importance."""
         total = float(self.weighted_alive.sum())
         return float(self.weighted_obsolete.sum()) / total if total else 0.0
 
@@ -145,7 +144,7 @@ def simulate_revisit(
     events, pages, start, days, served, min_change, exclude : see `trace.load_trace`
     fetches_per_day : K, at least 1
     policies : names out of `POLICIES`, or "all"
-    seed : of the solver of the plans; the same seed gives the same table
+    seed : seed for the solver of the plans; the same seed gives the same table
     daily : file for obsolete, alive and fetches of each day and policy: ``.npz`` (arrays "POLICY/obsolete" …),
         ``.csv`` or ``.parquet`` (columns policy, day, obsolete, alive, fetches)
 
@@ -221,7 +220,7 @@ def _replayed(trace: ChangeTrace, spend: _Day) -> Replay:
 
 
 class _RankedDay:
-    """One day's fetches at once, those of the greatest score: their number, and how many found a change."""
+    """One day's fetches, made at once, of the pages with the greatest scores."""
 
     def __init__(
         self, choose: _Choice, learner: Learner, fetches_per_day: int, *, most_saved: int | None = None
@@ -292,7 +291,7 @@ class _Web:
             return candidates
         if count <= 0:
             return candidates[:0]
-        # Only those at or above the count-th score need sorting; the sort is stable, so ties go to the lower page.
+        # Only pages at or above the count-th score need sorting. The sort is stable, so of equals the lower page wins.
         least = np.partition(scores, len(scores) - count)[len(scores) - count]
         front = np.flatnonzero(scores >= least)
         return candidates[front[np.argsort(-scores[front], kind="stable")[:count]]]

@@ -1,7 +1,7 @@
 """The policies that `simulate revisit` compares with ours, from a fixed interval to clairvoyance.
 
-Each scores pages by what it may know; `simulate.revisit` fetches the pages with the greatest scores. The definitions
-are those of the specification of the comparison: tau is the number of days since the page's last fetch (or birth).
+Each policy scores pages by what it may know; `simulate.revisit` fetches the pages with the greatest scores. In the
+definitions, tau is the number of days since the page's last fetch (or birth).
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ RATES: Final = np.geomspace(1 / 4096, 16.0, 33)
 _PRIOR_PAGES: Final = 3.0
 """Weight, in pages, of the prior before any visit, which gives all rates equal weights."""
 _SWEEPS: Final = 3
-"""Number of steps of expectation maximisation per estimate; the prior continues from the last one."""
+"""Number of steps of expectation maximisation per estimate. Each estimate starts from the last prior."""
 _EVERY: Final = 7
 """Days between two estimates of the prior."""
 
 
 class Fetches(NamedTuple):
-    """What one day's fetches found, one array element each."""
+    """The results of one day's fetches; each array has one element per fetch."""
 
     pages: Pages
     tau: Pages
@@ -65,14 +65,14 @@ class Fetches(NamedTuple):
 
 
 class Learner(Protocol):
-    """What the simulation needs from a policy. The policy never receives more than a crawler could see."""
+    """The interface of a policy to the simulation. The policy never receives more than a crawler could see."""
 
     def score(self, day: int, pages: Pages, tau: Pages) -> Array:
-        """Return the urgency of known, crawled pages; ties go to the lower page."""
+        """Return the urgency of known, crawled pages. Among equal pages, the lower page number comes first."""
         ...
 
     def learn(self, day: int, fetches: Fetches) -> None:
-        """Learn what the day's fetches found."""
+        """Learn from the results of the day's fetches."""
         ...
 
 
@@ -112,8 +112,8 @@ class PoissonOracle(Uniform):
 
 
 class LearnedPoisson:
-    """Uses the oracle's index at a learned rate: (changes + 1/2)/(T + 60 days); half of tau counts if a change was
-    found."""
+    """Uses the oracle's index at a learned rate: (changes + 1/2)/(T + 60 days). T is the sum of tau over all visits;
+    half of tau counts if a change was found."""
 
     def __init__(self, pages: int) -> None:
         self._changes, self._observed_time = np.zeros(pages), np.zeros(pages)
@@ -143,8 +143,8 @@ class NutchAdaptive:
 
 
 class Clairvoyant(Uniform):
-    """Knows the truth: of the obsolete pages, it fetches those whose next event is farthest away. No other policy sees
-    the truth."""
+    """Knows the truth, unlike all other policies: of the obsolete pages, it fetches those whose next event is farthest
+    away."""
 
     def __init__(self, trace: ChangeTrace) -> None:
         order = np.lexsort((trace.day, trace.page))
@@ -160,7 +160,7 @@ class Clairvoyant(Uniform):
 
 
 def true_rates(trace: ChangeTrace) -> Array:
-    """Return (n,) the number of a page's events in the window per day since the start or its birth."""
+    """Return the (n,) rates of pages: events in the window, divided by the days since the start or the page's birth."""
     events = np.bincount(trace.page, minlength=len(trace.urls))
     return np.asarray(events / (trace.days - trace.born))
 
@@ -193,7 +193,7 @@ class GreedyBayes:
         self._visited[pages] = True
 
     def posterior(self, pages: Pages) -> Array:
-        """Return (pages, rates) the probability of each rate."""
+        """Return the (pages, rates) probabilities of each rate."""
         weights = np.exp(self._likelihood[pages]) * self._prior
         return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 

@@ -39,7 +39,7 @@ class ChangeTrace:
     """The life of n pages over a window of whole days, with the events in order of time."""
 
     urls: list[str]
-    """(n,) URL path on the server, or for a page that is not served, its path in the repository."""
+    """(n,) URL path on the server; for a page that is not served, its path in the repository."""
     alive: npt.NDArray[np.bool_]
     """(n,) True if the page exists at the start of the window."""
     born: npt.NDArray[np.int64]
@@ -80,9 +80,9 @@ def load_trace(
     ----------
     served : keep only pages with a url
     min_change : ignore modifications with a resemblance above 1 - `min_change`; one with an unknown resemblance counts
-    exclude : regular expression; leave out pages whose url (or path, if they have none) it matches
+    exclude : regular expression; pages are left out if it matches their url (or their path, if they have no url)
 
-    Raises InputError, naming file, column or argument, if they cannot be used.
+    Raises InputError, which names the file, column or argument that cannot be used.
     """
     pattern = _pattern(exclude)
     if not 0 <= min_change <= 1:
@@ -166,7 +166,7 @@ def _window(
 
 
 class Sitemap:
-    """What the sitemap contains on each day."""
+    """The contents of the sitemap on each day."""
 
     def __init__(self, trace: ChangeTrace, *, seed: int) -> None:
         self._trace = trace
@@ -179,7 +179,7 @@ class Sitemap:
         return self._listed[pages]
 
     def modified(self, day: int, pages: Pages) -> Pages:
-        """Return the day of each page's last event before `day`, -1 for none; days must not decrease between calls."""
+        """Return the day of each page's last event before `day`, or -1. Days must not decrease between calls."""
         until = int(np.searchsorted(self._trace.day, day))
         span = slice(self._read, until)
         # Fancy assignment keeps the last value of a repeated page: its newest event.

@@ -25,8 +25,8 @@ __all__ = ["ClockCache", "MinCache", "RandomCache", "Times", "next_requests"]
 
 
 class ClockCache:
-    """A cheap approximation of LRU: a hit marks its slot; a hand moves round, clears marks, and takes the first slot
-    without one."""
+    """A cheap approximation of LRU. A hit marks the slot of its URL. To evict, a hand moves round, clears marks, and
+    takes the first slot without a mark."""
 
     def __init__(self, size: int) -> None:
         self._size = positive(size)
@@ -61,7 +61,7 @@ class ClockCache:
                     marks[:at] = bytes(at)
             else:
                 marks[hand:at] = bytes(at - hand)
-            place.pop(held[at], None)  # it may have been dropped
+            place.pop(held[at], None)  # the URL may have been dropped
             held[at] = url
             place[url] = at
             marks[at] = 1
@@ -122,8 +122,8 @@ class RandomCache:
 
 
 class MinCache:
-    """Clairvoyant: evicts the URL whose next request is last (Belady). This gives the least possible misses of a cache
-    that must add every requested URL.
+    """A clairvoyant cache: it evicts the URL whose next request is last (Belady). No cache that must add every URL has
+    fewer misses.
 
     The batches must be the sequence for which `next_requests` was computed, from its beginning.
     """
@@ -167,7 +167,9 @@ class MinCache:
 
 
 def next_requests(urls: npt.NDArray[np.int64] | npt.NDArray[np.uint64]) -> Times:
-    """Return (n,) the position of the next request of the same URL in a sequence (n,); n if there is none."""
+    """Return, for each request of a sequence (n,), the position of the next request for the same URL; n if there are
+    none.
+    """
     order = np.argsort(urls, kind="stable")
     following = np.full(len(urls), len(urls), dtype=np.int64)
     same = urls[order[1:]] == urls[order[:-1]]

@@ -1,9 +1,9 @@
-"""The command `simulate urlcache`: the links of a virtual crawl, in order, through caches of recently seen URLs.
+"""The command `simulate urlcache`: pass the links of a virtual crawl, in order, through caches of recently seen URLs.
 
-Each page's links are one batch, as in the crawl. The full trace contains every link; the trace *between ants* contains
-only the links from one ant's site to another ant's, and each ant has its own cache, as with the host splitter (Broder
-2003, section 6). STATIC is made from a crawl of the same graph with another start. A graph without URLs has no sites,
-so runs of consecutive page numbers count as sites.
+Each page's links are one batch, as in the crawl. The full trace contains every link. The trace *between ants* contains
+only links from a site of one ant to a site of another, and each ant has its own cache, as with the host splitter
+(Broder 2003, section 6). The contents of STATIC come from a crawl of the same graph with another start. A graph without
+URLs has no sites, so runs of consecutive page numbers count as sites.
 
 Source: Broder 2003, sections 4 to 6, Figures 2 to 5.
 """
@@ -94,7 +94,7 @@ def simulate_urlcache(
     Parameters
     ----------
     sizes : entries of a cache (of each ant)
-    ordering : of the virtual crawl, one of `orderings.ORDERINGS`
+    ordering : order of the virtual crawl, one of `orderings.ORDERINGS`
     ants : 1 for the full trace; more: only the links from one ant to another
     static_start : start of the crawl whose most frequent URLs STATIC contains; None: another page drawn by `seed`
     plot : folder for the figures of miss rates, absolute and relative to MIN, as PNG and SVG
@@ -132,16 +132,16 @@ def crawl_trace(web: GraphFile, start: int, ordering: str, *, seed: int = 0) -> 
 
 
 def between_ants(source: Requests, urls: Requests, ants: int) -> LinkTrace:
-    """Return the links of a trace whose target belongs to another ant than their source; each ant is equally likely
-    for a site."""
+    """Return those links of a trace that lead from one ant's site to another ant's. Each site belongs to any ant with
+    equal probability."""
     owner, target = _ant_of(source, ants), _ant_of(urls, ants)
     across = owner != target
     return LinkTrace(urls[across], owner[across])
 
 
 def miss_rate(trace: LinkTrace, policy: str, size: int, *, popular: Requests, seed: int = 0) -> float:
-    """Return misses divided by requests, if each ant has a cache of `size` entries; `popular` are STATIC's candidates,
-    best first."""
+    """Return misses divided by requests, if each ant has a cache of `size` entries. `popular` are the candidates for
+    STATIC, best first."""
     missed = 0
     for urls in trace.by_ant():
         if policy == "infinite" or (policy != "static" and size >= len(urls)):
