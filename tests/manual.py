@@ -137,7 +137,7 @@ MEANING = {
 }
 """Each key of a policy file in a sentence."""
 MEANING |= {
-    f"policies.default.{key}": f"As `{key}`, for its pages; the collection's unless set."
+    f"policies.default.{key}": f"Like `{key}`, for the pages of this policy alone. Default: the collection's value."
     for key in MEANING
     if key.startswith(("content.", "change."))
 }

@@ -92,7 +92,7 @@ class CollectionNotes:
         return NoteAnswer("forget", [home])
 
     def pause(self) -> NoteAnswer:
-        """Stop new requests of the crawl until `resume`, also after a restart. Requests in flight are completed."""
+        """Keep the crawl from new requests until `resume`, also after a restart. Running requests are completed."""
         self._leave(Pause())
         return NoteAnswer("pause", [])
 

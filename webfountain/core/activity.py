@@ -212,7 +212,7 @@ class Activity:
         return np.asarray(closing + self._facts[_MEAN, section] * np.maximum(steps - WINDOW, 0))
 
     def _close(self, passed: Ints, events: Array, exposure: Array) -> None:
-        """Add the steps that leave the window to the long-run sums, with their last estimates."""
+        """When steps drop out of the window, add their last estimates to the long-run sums."""
         ago = passed[:, None] - 1 - np.arange(events.shape[1])
         kept = np.where(ago >= 0, 1.0, 0.0)
         fade = np.ones(len(passed))

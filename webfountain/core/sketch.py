@@ -145,7 +145,7 @@ def _signature(hashes: Words) -> bytes:
 
 
 def _finalized(hashes: Words) -> Words:
-    """Return the hashes mixed by MurmurHash3's finalizer (Appleby), as the scheme `affine32` does first."""
+    """Return the hashes mixed by MurmurHash3's finalizer (Appleby), the first step of the scheme `affine32`."""
     found = hashes ^ (hashes >> np.uint32(16))
     found *= np.uint32(0x85EBCA6B)
     found ^= found >> np.uint32(13)

@@ -40,7 +40,7 @@ DIFF_STEPS: Final = 20_000
 _LINE_STEPS: Final = 5000
 """Largest number of steps for the words of one line."""
 _Pair = tuple[int, int]
-"""Positions of an equal token in the old text and in the new one."""
+"""Positions, in the old and the new text, of a token that both have."""
 
 
 class TextEdit(NamedTuple):

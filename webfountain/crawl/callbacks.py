@@ -3,8 +3,8 @@
 Place in the walk: called by `requests`, which stores the name and reads it again. A callback can be stored by name in
 the same cases as with Scrapy's JOBDIR: it is a method of the spider, under any attribute. This includes private
 methods, methods of `callback_for`, and methods that were set on the instance. A `functools.partial` of such a method
-has a name too. All other callbacks have no name: a lambda, a function of a module, a method of another object. Looking
-up a name evaluates no property and calls nothing, because a store may contain any name.
+has a name too. All other callbacks have no name: a lambda, a function of a module, a method of another object. The
+names in a store cannot be trusted, so looking one up evaluates no property and calls nothing.
 """
 
 from __future__ import annotations

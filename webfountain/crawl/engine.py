@@ -334,7 +334,7 @@ def at_second_signal(call: Callable[[], None]) -> None:
 
 
 def was_stopped_once() -> bool:
-    """Return whether one signal came but no second one, as far as Scrapy's handlers show."""
+    """Return whether exactly one signal has arrived, by the state of Scrapy's handlers."""
     handler = signal.getsignal(signal.SIGTERM)
     return _is_second(handler.args[1] if isinstance(handler, functools.partial) else handler)
 

@@ -84,7 +84,7 @@ def plain_text_of(blocks: Sequence[Block]) -> str:
 
 def shown_lines(block: Block, form: PageFormat, base: str) -> list[str]:
     """Return the lines of a block in a format, for diffs: as many lines as the block's text has. Code keeps its lines,
-    without a fence. If the format would give a block more or fewer lines, the block's text is returned.
+    without a fence. If the format would change the number of lines of a block, its plain text is returned.
     """
     lines = [line for line in block.text.split("\n") if line and not line.isspace()]
     if form == "text" or block.kind == "code":

@@ -51,8 +51,8 @@ class ReadingRules(msgspec.Struct, frozen=True, array_like=True):
     `main`: the text is the main content only, one line per block. `units`: also return the lines with their places.
     These lines come only from the elements of `select`, except elements of `ignore`; elements of `always` are never
     noise. `metadata`: also return the metadata that the page gives. `extractors`: functions of the project, by media
-    type. `shown`: also return the lines in this format, for diffs, with links resolved against the URL of the page,
-    `base`.
+    type. `shown`: a format in which the lines are also returned, for diffs. `base`: URL of the page, against which
+    links are resolved.
     """
 
     main: bool = False

@@ -39,7 +39,7 @@ MAX_ROBOTS_BYTES: Final = 500 * 1024
 """Maximum size of a robots.txt that is read, bytes. A crawler must read at least this much (section 2.5), so site
 owners cannot expect more."""
 MAX_ORDINARY_ROBOTS_BYTES: Final = 16_384
-"""Maximum size of a file that is read in the calling thread, bytes. It takes a few milliseconds, whatever it contains.
+"""Maximum size of a file that is read in the calling thread, bytes. Parsing it takes a few ms at most.
 A larger file is first reduced to our rules by `binding_part`, in another process.
 """
 MAX_ROBOTS_SITEMAPS: Final = 1000

@@ -90,7 +90,7 @@ class Batch:
     freed: dict[str, float] = field(default_factory=dict)
     """Claims to drop, each with the time from which other ants may use the name."""
     letters: list[tuple[str, Letter]] = field(default_factory=list)
-    """Letters to other ants: (ant, letter)."""
+    """Letters (messages) to other ants: (ant, letter)."""
     room: int = 0
     immediate: bool = False
     holds_sites: bool = True

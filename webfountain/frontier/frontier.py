@@ -116,7 +116,7 @@ class Frontier:
         self.sites.resolved(host, addresses, error or "dns", self._batches.gather())
 
     def offer(self, link: Link) -> None:
-        """Queue another project's request for the store. Less important pages of its site wait for it."""
+        """Put a request of another project into the queue to the store. Less important pages of its site wait."""
         batch = self._batches.gather()
         batch.offers.append(link)
         self.sites.outrank({link.site: link.importance}, batch)

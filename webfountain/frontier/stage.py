@@ -36,8 +36,8 @@ class Order:
     """Time from which `add` is called, UTC seconds. An order that acts from time to time sets it."""
 
     def add(self, batch: Batch) -> None:
-        """Add to a batch what the store must do. Not called before `due`, after the crawl was stopped, or after the
-        term.
+        """Add to a batch what the store must do. Called only once `due` is reached, while the crawl runs and its term
+        lasts.
         """
 
     def before_send(self, batch: Batch) -> None:

@@ -4,7 +4,7 @@ The table is the content of a TOML file with the sections of EMT-1, read by `tom
 the buckets, costs, discovery rates, strategies by name. A list is allowed in place of each single number. The lists of
 ``costs.old`` and ``discovery.old_finds_new`` have one number per bucket; other lists have one number per period.
 
-A live crawl does not use this module: it measures its instance (`census`). `lab` reads the files.
+A live crawl does not use this module; the crawl measures its own instance (`census`). `lab` reads the files.
 
 Source: Edwards 2001, section 4 (strategies 1-3, versions v1-v3, Table 2).
 """

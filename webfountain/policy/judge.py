@@ -54,8 +54,8 @@ class Origin(msgspec.Struct, frozen=True):
     `depth` is the number of hops from a seed to the candidates. `policy` and `trust` belong to the page that links to
     the candidates. For seeds, and for URLs that are already queued, they are the candidates' own. `source` is the
     canonical URL of the page that links to them, or "". `links` is the number of links among which that page's trust is
-    divided; 0 means the number of accepted links in the batch. `is_named`: the lines of the seeds name their policy, so
-    no ``[[rule]]`` changes it.
+    divided; 0 means the number of accepted links in the batch. `is_named`: each seed's own
+    line names its policy, which no ``[[rule]]`` then changes.
     """
 
     kind: Literal["seed", "link", "redirect", "sitemap", "queued"]

@@ -9,8 +9,8 @@ In RE2, ``\b`` knows only ASCII, and ``$`` does not match before a last line fee
 The *plain* form is for ASCII texts that do not end with a line feed, such as URLs: for these, Python and RE2 agree. The
 *full* form is for all other texts. If the expression contains ``\b`` or ``\B``, the text is respelled so that its word
 boundaries by ASCII are the same as by Unicode (`Spelling`): each word character beyond ASCII gets a ``_`` on both
-sides, and ``_`` itself is replaced by a word character beyond ASCII. If the expression contains ``$``, all line feeds
-of the text except a last one are replaced, and ``$`` gets its meaning under ``(?m)``.
+sides, and ``_`` itself is replaced by a word character beyond ASCII. If the expression contains ``$``, every line
+feed of the text but one at its very end is replaced, and ``$`` then matches as under ``(?m)``.
 """
 
 from __future__ import annotations

@@ -66,7 +66,9 @@ def open_log(files: LogFiles, *, at: float) -> float:
 
 
 def _begin_log(files: LogFiles, *, at: float) -> float:
-    """Write a time if there is still none. Log a warning if there are registers, because the time is written first."""
+    """Write a time if there is still none. If there are registers, it was lost, because it is written before them: log
+    a warning.
+    """
     has_writers = has_registers(files)
     try:
         since = complete_since(files)

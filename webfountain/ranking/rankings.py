@@ -156,7 +156,7 @@ class Rankings:
         return True
 
     def _refresh_completeness(self) -> None:
-        """Read again the time since which the log is complete: the last ranking may have found a damaged file."""
+        """Reload the time from which the log is complete. It changes if the last ranking found a damaged file."""
         from webfountain.ranking.link_files import DamagedFile, LogFiles  # noqa: PLC0415  (pyarrow)
         from webfountain.ranking.log_completeness import complete_since  # noqa: PLC0415
 

@@ -47,7 +47,7 @@ class NoClaims(Order):
 
 
 class AddressClaims(Order):
-    """The claims of one ant for its sites: their addresses, and the guests from which it requests files."""
+    """What one ant claims: the addresses of its sites, and the other sites (guests) from which it requests files."""
 
     def __init__(
         self,

@@ -181,7 +181,7 @@ class UrgentPages:
         return [(leases[name], self.kept.keep(leases[name], active[name])) for name in changed]
 
     def receive_dates(self, site: str, later: Mapping[bytes, bool]) -> list[bytes]:
-        """Receive the pages of a site that have a date in a sitemap or feed, and whether each is later than our copy.
+        """Receive the pages of a site that have a date in a sitemap or feed, and whether it is later than our copy.
 
         These pages compete with others; how much a date counts depends on how reliable the site's dates proved to be.
         A page cannot compete if its site or its window is not in memory. Return the keys of such pages with later

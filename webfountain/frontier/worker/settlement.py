@@ -150,7 +150,7 @@ class LearnedSites(Stage):
         self._change(lease, msgspec.structs.replace(self._of(lease), urgency=urgency))
 
     def add_parts(self, parts: Sequence[tuple[SiteLease, int, bytes]]) -> None:
-        """Save windows of very large sites with the next step."""
+        """Save the windows of very large sites as part of the next step."""
         self._parts += parts
 
     def take_changes(self) -> tuple[list[tuple[SiteLease, bytes]], list[tuple[SiteLease, int, bytes]]]:

@@ -137,7 +137,7 @@ def simulate_revisit(
 ) -> dict[str, Any]:
     """Replay a trace under each policy, and return the JSON document of `simulate revisit` (DESIGN section 7).
 
-    `bound` in it is an obsolete share that no policy with these fetches can go below, whatever it knows.
+    Its `bound` is the least obsolete share of any policy with as many fetches, even with perfect knowledge.
 
     Parameters
     ----------

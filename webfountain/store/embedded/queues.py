@@ -35,7 +35,7 @@ __all__ = ["Arrivals", "EmbeddedQueues"]
 
 
 class Arrivals:
-    """The entrance for new URLs, which it adds to a write batch."""
+    """Takes in new URLs, and adds them to a write batch."""
 
     def __init__(self, steps: Steps, census: EmbeddedCensus) -> None:
         self._steps = steps
@@ -271,7 +271,7 @@ class EmbeddedQueues:
         ]
 
     def _settle_all(self, batch: WriteBatch, outcomes: Sequence[Outcome], at: float) -> list[LeaseId]:
-        """Add to the batch, for every open lease, its first outcome with the log entry. Return these leases."""
+        """For each open lease, add its first outcome and the log entry to the batch. Return these leases."""
         ended: dict[int, LeaseId] = {}
         settled: list[tuple[PageRecord, Outcome]] = []
         for outcome in outcomes:

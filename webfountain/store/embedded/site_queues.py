@@ -189,7 +189,7 @@ class _Lanes:
         return found
 
     def behind(self, suffix: bytes, below: int, n: int) -> list[Item]:
-        """Return up to `n` entries of the lanes before `below` that are not hidden, after the one with this suffix."""
+        """Return up to `n` visible entries from the lanes before `below`, after the entry with this suffix."""
         start = self._prefix + suffix + b"\x00" if suffix else self._prefix
         found: list[Item] = []
         for item in self._disk.scan(start, self._start(below)):
