@@ -166,13 +166,13 @@ def test_a_seeds_file_that_was_away_for_a_moment_is_forgotten(tmp_path: Path) ->
     )
     store = MemoryStore(period_s=1000.0)
     store.board.put_value(COLLECTION, msgspec.msgpack.encode(CollectionInForce(str(tmp_path / "c.toml"), text)))
-    read = PageTexts(store).by_policy
+    reader = PageTexts(store)
     page = StoredCopy(
         "http://a.example/", 1.0, 200, (("content-type", "text/html"),), b"<nav>Home</nav><p>The whole text of it.</p>"
     )
-    assert read(page, TextForm(), "default").text == "Home\nThe whole text of it."
+    assert reader.by_policy(page, TextForm(), "default", reader.rules()).text == "Home\nThe whole text of it."
     (tmp_path / "seeds.txt").write_text("http://a.example/\n")
-    assert read(page, TextForm(), "default").text == "The whole text of it."
+    assert reader.by_policy(page, TextForm(), "default", reader.rules()).text == "The whole text of it."
 
 
 def test_a_type_with_an_extractor_of_the_project_is_read_by_it_everywhere(

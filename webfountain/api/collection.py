@@ -213,8 +213,8 @@ class StoredCollection(CollectionNotes):
         With `repository.keep = "all"` every version is kept. Otherwise only the newest copy is certain to be kept.
         """
         found = islice(version_beginnings(self._store, self._copies(), url), _bounded(limit))
-        form = TextForm("html")  # only the title is needed, and other formats take three times as long
-        titled = ((each, self._texts.of_copy(each, form).title) for each in found)
+        form, rules = TextForm("html"), self._texts.rules()  # only titles are needed, and other formats take longer
+        titled = ((each, self._texts.by_policy(each, form, "", rules).title) for each in found)
         return [VersionAnswer(each.at, each.status, each.size, title) for each, title in titled]
 
     def compare(self, url: str, *, old: float, new: float, format: PageFormat = "text") -> ComparisonAnswer:

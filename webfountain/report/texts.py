@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from webfountain.repository.warc_reader import StoredCopy
     from webfountain.store.contract import FrontierStore
 
-__all__ = ["ListPlace", "PageTexts", "TextForm", "is_list_cursor", "texts", "texts_since"]
+__all__ = ["ListPlace", "PageTexts", "TextForm", "TextRules", "is_list_cursor", "texts", "texts_since"]
 
 _SITES_AT_ONCE: Final = 1000
 _PAGES_AT_ONCE: Final = 500
@@ -83,7 +83,7 @@ def is_list_cursor(text: str) -> bool:
     return found is not None and is_cursor(found["log"])
 
 
-class _TextRules(NamedTuple):
+class TextRules(NamedTuple):
     """What a collection's policy file says about texts: the policies whose text is the main content, and the project's
     extractors by media type.
     """
@@ -92,7 +92,7 @@ class _TextRules(NamedTuple):
     extractors: dict[str, str]
 
 
-_NO_RULES: Final = _TextRules(frozenset(), {})
+_NO_RULES: Final = TextRules(frozenset(), {})
 
 
 class PageTexts:
@@ -108,18 +108,19 @@ class PageTexts:
     def of_copy(self, copy: StoredCopy, form: TextForm = _PLAIN) -> PageReading:
         """Return title, text and metadata of a copy by the policy of its page."""
         record = self._store.pages.get(site_of(copy.url), fingerprint(copy.url))
-        return self.by_policy(copy, form, "" if record is None else record.policy)
+        return self.by_policy(copy, form, "" if record is None else record.policy, self.rules())
 
-    def by_policy(self, copy: StoredCopy, form: TextForm, policy: str) -> PageReading:
+    def by_policy(self, copy: StoredCopy, form: TextForm, policy: str, rules: TextRules) -> PageReading:
         """Return the same by a given policy. A copy that an extractor cannot read has no text."""
-        kind, rules = content_type(copy.headers), self._rules()
+        kind = content_type(copy.headers)
         if kind.kind in rules.extractors and not (kind.is_html and form.form == "html"):
             document = self._fenced.read(copy.body, kind, None, ReadingRules(extractors=rules.extractors))
             return PageReading(document.title, document.text, PageMetadata(title=document.title))
         is_main = form.main or policy in rules.main_policies
         return read_page(copy.body, kind, copy.url, form=form.form, main=is_main)
 
-    def _rules(self) -> _TextRules:
+    def rules(self) -> TextRules:
+        """Return the rules in force. This reads the whole policy file, which may name many seeds, from the store."""
         kept = self._store.board.value(COLLECTION)
         try:
             return _NO_RULES if kept is None else _text_rules(kept)
@@ -135,24 +136,27 @@ class PageTexts:
 
 
 @lru_cache(8)
-def _text_rules(kept: bytes) -> _TextRules:
+def _text_rules(kept: bytes) -> TextRules:
     collection = CollectionInForce.decode(kept).read()
     mains = (name for name in collection.policies if counting_rules(collection, name).reading.main)
-    return _TextRules(frozenset(mains), collection.tables.content.extractors)
+    return TextRules(frozenset(mains), collection.tables.content.extractors)
 
 
 class _Copies:
-    """The copies of a list, and the form in which their texts are written."""
+    """The copies of a list, and the form and the rules by which their texts are written. The rules are those in force
+    when the list begins."""
 
     def __init__(self, store: FrontierStore, repository: Pages, form: TextForm) -> None:
         self._repository = repository
         self._form = form
         self._texts = PageTexts(store)
+        self._rules = self._texts.rules()
 
     def line(self, record: PageRecord) -> dict[str, Any]:
         """Return the line of a page that has a copy. Raise RepositoryError if it cannot be read."""
         assert record.copy is not None
-        found = self._texts.by_policy(self._repository.read(record.copy, record.url), self._form, record.policy)
+        copy = self._repository.read(record.copy, record.url)
+        found = self._texts.by_policy(copy, self._form, record.policy, self._rules)
         verdict = record.verdict if record.verdict in COPIED else "changed" if record.changes else "new"
         line = {
             "url": record.url,
