@@ -197,5 +197,8 @@ def test_a_type_with_an_extractor_of_the_project_is_read_by_it_everywhere(
     assert rows[URLS[0]]["text"] == f"{URLS[0]} 10".upper()
     assert rows[URLS[1]]["title"] == "T"
     copy = OwnCopies().read(Copy(1, 10, 1), URLS[0])
-    found = PageTexts(store).of_copy(copy, TextForm("markdown"))
+    reader = PageTexts(store)
+    found = reader.of_copy(copy, TextForm("markdown"))
     assert (found.title, found.text) == ("T", f"{URLS[0]} 10".upper())
+    cut = msgspec.structs.replace(copy, size=len(copy.body) + 1)  # as in a list of versions
+    assert reader.of_copy(cut).title is None

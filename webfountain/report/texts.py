@@ -111,9 +111,12 @@ class PageTexts:
         return self.by_policy(copy, form, "" if record is None else record.policy, self.rules())
 
     def by_policy(self, copy: StoredCopy, form: TextForm, policy: str, rules: TextRules) -> PageReading:
-        """Return the same by a given policy. A copy that an extractor cannot read has no text."""
+        """Return the same by a given policy. A copy that an extractor cannot read has no text. An extractor gets only
+        whole bodies, so the beginning of a copy has no title and no text where an extractor is needed."""
         kind = content_type(copy.headers)
         if kind.kind in rules.extractors and not (kind.is_html and form.form == "html"):
+            if len(copy.body) < copy.size:
+                return PageReading(None, "", PageMetadata())
             document = self._fenced.read(copy.body, kind, None, ReadingRules(extractors=rules.extractors))
             return PageReading(document.title, document.text, PageMetadata(title=document.title))
         is_main = form.main or policy in rules.main_policies
