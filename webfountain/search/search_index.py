@@ -49,6 +49,8 @@ CREATE VIRTUAL TABLE IF NOT EXISTS words
 """
 """The text is the first column, because FTS5 takes two more bytes for each distinct word that a page has in another
 column."""
+_DROP: Final = "DROP TABLE IF EXISTS words; DROP TABLE IF EXISTS pages; DROP TABLE IF EXISTS state; VACUUM;"
+"""A kill may come between two of these statements, so each must also succeed the second time."""
 
 
 class IndexedText(NamedTuple):
@@ -228,7 +230,7 @@ class SearchIndex:
                 base.execute("PRAGMA journal_mode = WAL")
                 base.execute("PRAGMA synchronous = NORMAL")
                 if 0 < found < _FORMAT:  # an older format; nothing is lost, because it is built again from the copies
-                    base.executescript("DROP TABLE words; DROP TABLE pages; DROP TABLE state; VACUUM;")
+                    base.executescript(_DROP)
                 base.executescript(_SCHEMA)
                 base.execute(f"PRAGMA user_version = {_FORMAT}")
         except BaseException:
