@@ -45,6 +45,8 @@ def test_rendered_again_it_has_the_same_words_in_order(page: LabelledPage) -> No
         ("<p><a href='../c?d=(1)#e'>t</a> <a href='mailto:x'>m</a></p>", "[t](http://example.org/c?d=%281%29#e) m"),
         ("<p><img src='/i.png'></p><p>t</p>", "t"),
         ("<p>t <img src='/i.png' alt='A pier'></p>", "t ![A pier](http://example.org/i.png)"),
+        ("<p>t <img src='/a)b.png' alt='A'></p>", "t ![A](http://example.org/a%29b.png)"),
+        ("<p><a href='#a b\n\\'>t</a> u</p>", "[t](http://example.org/a/b.html#a%20b%0A%5C) u"),
         ("<pre class='language-py'>a\n  b</pre>", "```py\na\n  b\n```"),
         ("<pre>a ``` b</pre>", "````\na ``` b\n````"),
         ("<blockquote><p>a</p><p>b</p></blockquote>", "> a\n\n> b"),

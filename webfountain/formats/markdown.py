@@ -10,6 +10,7 @@ import re
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from urllib.parse import quote
 
 from webfountain.formats.page_blocks import Inline, inline_pieces
 from webfountain.urls import join
@@ -27,6 +28,8 @@ _SPECIAL: Final = re.compile(r"([\\`*_\[\]<>]|&(?=#?\w+;))")
 _LINE_START: Final = re.compile(r"^(?:(?=[-+=#>|~])|(\d+)(?=[.)](?:\s|$)))")
 """Pattern of a line start that Markdown would read as a heading, a list, a quotation, a rule or a table."""
 _FENCE: Final = re.compile(r"`{3,}")
+_TARGET_END: Final = re.compile(r"[\s()<>\\]")
+"""Pattern of the characters that could end the target of a link. An image's path or a fragment may contain them."""
 _MARKS: Final = {"strong": "**", "em": "*"}
 _INDENT: Final = "    "
 """Indentation of content inside a list item: deep enough after ``10. ``, and not too deep after ``- ``."""
@@ -153,7 +156,7 @@ def _piece(piece: Inline, base: str) -> str:
     inner = text.strip()
     if piece.mark == "image":
         target = _absolute(piece.target, base)
-        return f"![{_escaped(inner)}]({target})" if target is not None and inner else ""
+        return f"![{_escaped(inner)}]({_link_target(target)})" if target is not None and inner else ""
     if not inner:
         return text
     before, after = text[: len(text) - len(text.lstrip())], text[len(text.rstrip()) :]
@@ -187,4 +190,4 @@ def _absolute(href: str, base: str) -> str | None:
 
 
 def _link_target(url: str) -> str:
-    return url.replace("(", "%28").replace(")", "%29")
+    return _TARGET_END.sub(lambda found: quote(found[0]), url)
