@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from webfountain.formats.page_blocks import Block
 
-__all__ = ["PageFormat", "markdown_of", "plain_text_of", "shown_lines"]
+__all__ = ["PageFormat", "markdown_of", "plain_text_of", "written_lines"]
 
 PageFormat = Literal["text", "markdown", "html"]
 _BLANKS: Final = re.compile(r"\s+")
@@ -85,24 +85,24 @@ def plain_text_of(blocks: Sequence[Block]) -> str:
     return "\n".join(text for block in blocks if (text := block.text))
 
 
-def shown_lines(block: Block, form: PageFormat, base: str) -> list[str]:
-    """Return the lines of a block in a format, for diffs: as many lines as the block's text has. Code keeps its lines,
-    without a fence. If the format would change the number of lines of a block, its plain text is returned.
+def written_lines(block: Block, lines: list[str], form: PageFormat, base: str) -> list[str]:
+    """Return the lines of a block in a format, for diffs. `lines` are the lines of its text, and as many are returned.
+
+    Code keeps its lines, without a fence. If the format would change the number of lines, the given ones are returned.
     """
-    lines = [line for line in block.text.split("\n") if line and not line.isspace()]
     if form == "text" or block.kind == "code":
         return lines
     if form == "html":
-        shown = (
+        written = (
             [" ".join(block.html.split())]
             if block.rows is None
             else [" ".join(" ".join(row).split()) for row in block.rows]
         )
     elif block.rows is None:
-        shown = _written(block, base).split("\n")
+        written = _written(block, base).split("\n")
     else:
-        shown = [_row(row, base) for row in block.rows]
-    return shown if len(shown) == len(lines) else lines
+        written = [_row(row, base) for row in block.rows]
+    return written if len(written) == len(lines) else lines
 
 
 def _written(block: Block, base: str) -> str:

@@ -15,7 +15,7 @@ import msgspec
 from selectolax.lexbor import LexborHTMLParser, SelectolaxError
 
 from webfountain.formats.main_content import main_blocks
-from webfountain.formats.markdown import PageFormat, shown_lines
+from webfountain.formats.markdown import PageFormat, written_lines
 from webfountain.formats.page_blocks import attributes_of, blocks_of, blocks_of_html
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ def units_of_blocks(blocks: Sequence[Block], rules: ReadingRules) -> list[Unit]:
         around, is_marked = _path(block.region, paths)
         counts_always = is_marked or _is_marked(block)
         lines = lines_of_text(block.text)
-        shown = lines if rules.shown == "text" else shown_lines(block, rules.shown, rules.base)
+        shown = written_lines(block, lines, rules.shown, rules.base)
         for line, form in zip(lines, shown, strict=True):
             number = counts[around] = counts.get(around, 0) + 1
             place = ALWAYS_COUNTS if counts_always else crc32(f"#{number}".encode(), around) or 1
