@@ -43,7 +43,6 @@ __all__ = [
 
 NOWHERE: Final = Copy(file=0, offset=0, length=0)
 """The place of a lost copy: no WARC file has the number 0, so the next fetch is unconditional."""
-_CHECKED_AT_ONCE: Final = 1000
 _AT_ONCE: Final = 1000
 
 
@@ -182,7 +181,7 @@ def _wrong_counts(
         if counted[state] != there:
             yield f"{state} pages", counted[state], there
     name = ""
-    while found := store.sites.after(name, _CHECKED_AT_ONCE):
+    while found := store.sites.after(name, _AT_ONCE):
         name = found[-1].site
         for site in found:
             for state, many in zip(STATES, site.pages, strict=True):
