@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import closing
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
@@ -9,11 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.repository.captures import Crawl, capture, url_of
 from tests.store.stores import lease
+from webfountain.api.collection import StoredCollection
 from webfountain.errors import InputError, RepositoryError
 from webfountain.policy.collection_file import CollectionInForce
 from webfountain.records import Copy, Link, Outcome, SiteState
 from webfountain.report.texts import ListPlace, PageTexts, TextForm, is_list_cursor, texts, texts_since
+from webfountain.repository.repository import Repository
 from webfountain.repository.warc_reader import StoredCopy
 from webfountain.store.answers import ParkRequest
 from webfountain.store.contract import COLLECTION
@@ -175,22 +180,28 @@ def test_a_seeds_file_that_was_away_for_a_moment_is_forgotten(tmp_path: Path) ->
     assert reader.by_policy(page, TextForm(), "default", reader.rules()).text == "The whole text of it."
 
 
-def test_a_type_with_an_extractor_of_the_project_is_read_by_it_everywhere(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """`texts`, `cat` and the APIs hand on what the crawl compared."""
-    (tmp_path / "own_texts.py").write_text(
+def with_extractor(folder: Path, store: MemoryStore, *, title: str) -> None:
+    """Put a policy file in force whose extractor gives a title and the body in capitals."""
+    (folder / "own_texts.py").write_text(
+        "import os\n"
         "from webfountain.formats.extractors import ExtractedText\n"
-        "def extract(body, kind):\n    return ExtractedText('T', body.decode().upper())\n"
+        f"def extract(body, kind):\n    return ExtractedText({title}, body.decode().upper())\n"
     )
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     text = (
         '[collection]\nname = "c"\nseeds = ["http://a.example/"]\n'
         '[content.extractors]\n"application/x-own" = "own_texts:extract"\n'
         '[politeness]\nuser_agent = "c (+https://example.org/bot)"\n'
     )
+    store.board.put_value(COLLECTION, msgspec.msgpack.encode(CollectionInForce(str(folder / "c.toml"), text)))
+
+
+def test_a_type_with_an_extractor_of_the_project_is_read_by_it_everywhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`texts`, `cat` and the APIs hand on what the crawl compared."""
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     store = MemoryStore(period_s=1000.0)
-    store.board.put_value(COLLECTION, msgspec.msgpack.encode(CollectionInForce(str(tmp_path / "c.toml"), text)))
+    with_extractor(tmp_path, store, title="'T'")
     settle(store, URLS[0], at=10)
     settle(store, URLS[1], at=20)
     rows = {row["url"]: row for row in listed(store, OwnCopies())}
@@ -202,3 +213,18 @@ def test_a_type_with_an_extractor_of_the_project_is_read_by_it_everywhere(
     assert (found.title, found.text) == ("T", f"{URLS[0]} 10".upper())
     cut = msgspec.structs.replace(copy, size=len(copy.body) + 1)  # as in a list of versions
     assert reader.of_copy(cut).title is None
+
+
+def test_a_closed_collection_leaves_no_process_of_an_extractor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    crawl, url = Crawl(), url_of(0)
+    with_extractor(tmp_path, crawl.store, title="str(os.getpid())")
+    with closing(Repository(tmp_path / "copies")) as repository:
+        crawl.settle([url], repository.write([capture(url, headers=(("content-type", "application/x-own"),))]))
+    collection = StoredCollection(crawl.store, "redis://127.0.0.1:1/0", repository=tmp_path / "copies")
+    child = int(collection.page_text(url).title or 0)
+    assert child != os.getpid()
+    os.kill(child, 0)  # it is alive
+    collection.close()
+    with pytest.raises(ProcessLookupError):
+        os.kill(child, 0)

@@ -340,6 +340,7 @@ class StoredCollection(CollectionNotes):
         """Close store and copies. A second call has no effect."""
         if self._pages is not None:
             self._pages.close()
+        self._texts.close()
         self.search.close()
         self._store.close()
 

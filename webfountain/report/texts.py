@@ -29,11 +29,11 @@ from webfountain.urls import fingerprint, site_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from webfountain.formats.document import DocumentReader
     from webfountain.formats.markdown import PageFormat
     from webfountain.records import Change, PageRecord
     from webfountain.repository.repository import Pages
     from webfountain.repository.warc_reader import StoredCopy
+    from webfountain.sandbox.reader import FencedReader
     from webfountain.store.contract import FrontierStore
 
 __all__ = ["ListPlace", "PageTexts", "TextForm", "TextRules", "is_list_cursor", "texts", "texts_since"]
@@ -99,7 +99,7 @@ class PageTexts:
     """The texts of a collection's copies, read by the rules of its policies, so a reader gets the text that the crawl
     compares.
 
-    A project's own extractors run in a child process, which ends with this object.
+    A project's own extractors run in a child process, which ends with `close`, or with this object.
     """
 
     def __init__(self, store: FrontierStore) -> None:
@@ -130,8 +130,14 @@ class PageTexts:
         except PolicyError:  # a file that it names is missing, perhaps only for a moment: do not remember this
             return _NO_RULES
 
+    def close(self) -> None:
+        """End the child process, if there is one. A second call has no effect."""
+        fenced: FencedReader | None = self.__dict__.pop("_fenced", None)
+        if fenced is not None:
+            fenced.close()
+
     @cached_property
-    def _fenced(self) -> DocumentReader:
+    def _fenced(self) -> FencedReader:
         from webfountain.formats.links import LinkExtractor  # noqa: PLC0415  few collections have extractors
         from webfountain.sandbox.reader import FencedReader  # noqa: PLC0415
 
