@@ -215,6 +215,7 @@ class PageTextAnswer(msgspec.Struct, frozen=True):
 
     url: str
     fetched: float
+    status: int
     title: str | None
     format: PageFormat
     text: str

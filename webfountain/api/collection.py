@@ -202,10 +202,10 @@ class StoredCollection(CollectionNotes):
     def page_text(
         self, url: str, *, format: PageFormat = "text", main: bool = False, fetched: float | None = None
     ) -> PageTextAnswer:
-        """Return the same text as `text`, with title, time and metadata."""
+        """Return the same text as `text`, with title, time, status and metadata."""
         copy = cat(self._store, self._copies(), url, fetched=fetched)
         found = self._texts.of_copy(copy, TextForm(format, main))
-        return PageTextAnswer(copy.url, copy.at, found.title, format, found.text, found.metadata)
+        return PageTextAnswer(copy.url, copy.at, copy.status, found.title, format, found.text, found.metadata)
 
     def versions(self, url: str, *, limit: int = 20) -> list[VersionAnswer]:
         """Return the newest kept versions of a page, the newest first. Raise the same errors as `copy`.

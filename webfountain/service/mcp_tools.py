@@ -106,16 +106,16 @@ def _search(collection: StoredCollection, *, words: str, site: str, limit: int) 
 def _read(
     collection: StoredCollection, *, url: str, offset: int, form: Literal["text", "markdown"], main: bool
 ) -> Mapping[str, Any]:
-    copy, text = collection.copy(url), collection.text(url, format=form, main=main)
-    part = text[max(offset, 0) : max(offset, 0) + MAX_TEXT]
+    found = collection.page_text(url, format=form, main=main)
+    part = found.text[max(offset, 0) : max(offset, 0) + MAX_TEXT]
     more = max(offset, 0) + len(part)
     return {
         "notice": NOTICE,
-        "fetched": copy.fetched,
-        "status": copy.status,
-        "characters": len(text),
-        "next_offset": more if more < len(text) else None,
-        "untrusted": {"url": plain(copy.url, 8000), "text": plain(part, MAX_TEXT)},
+        "fetched": found.fetched,
+        "status": found.status,
+        "characters": len(found.text),
+        "next_offset": more if more < len(found.text) else None,
+        "untrusted": {"url": plain(found.url, 8000), "text": plain(part, MAX_TEXT)},
     }
 
 
