@@ -35,6 +35,7 @@ def test_shares_have_ticks_in_percent_up_to_one_hundred(values: list[float], tic
     found = labels(lines("t", [0.0, 600.0], [Series("a", values)], as_percent=True))[:-3]
     assert (found[0], found[-1]) == (ticks[0], ticks[-1])
     assert set(ticks) <= set(found)
+    assert len(set(found)) == len(found)
 
 
 def test_the_labels_of_a_short_span_differ() -> None:

@@ -156,7 +156,7 @@ def _axes(plane: _Plane, *, as_percent: bool) -> Markup:
     parts = []
     for value in plane.ticks:
         y = plane.y(value)
-        label = f"{value:.0%}" if as_percent else _short(value)
+        label = f"{100.0 * value:.3g}%" if as_percent else _short(value)
         parts.append(
             Markup(
                 '<line class="grid" x1="{}" x2="{}" y1="{}" y2="{}"/>'
