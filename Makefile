@@ -36,7 +36,7 @@ test: $(VENV)/.test lint
 # Tests that need Debian packages. Root installs them; another user sees which ones are missing.
 test-system: $(VENV)/.test
 	@sh tests/browser-packages.sh $(VENV)
-	@sh tests/system-packages.sh && $(PYTEST) -m system -rs || [ $$? -eq 77 ]
+	@sh tests/system-packages.sh && $(PYTEST) -m system || [ $$? -eq 77 ]
 
 lint: $(VENV)/.test
 	@$(BIN)/ruff check .
