@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import pytest
 
@@ -61,6 +62,27 @@ def test_where_enough_waits_that_cannot_be_fetched_it_falls_to_what_others_are_w
         assert price.value == 90.0
     price.adjust(planned=10.0, waiting=900.0, owed=0.0, short=True, level=0.0)
     assert price.value > 90.0, "none is left of which it is known"
+
+
+def test_while_more_is_fetched_than_a_goal_takes_the_price_rises_but_never_far_above_every_page() -> None:
+    """Fetches that do not depend on the price, for `max_interval` or new pages, raised it without end."""
+    for top, highest in ((400.0, 800.0), (math.inf, 1e9)):
+        price = Price(100.0)
+        price.adjust(planned=10.0, waiting=0.0, owed=-20.0, short=False, top=top, is_only_limit=True)
+        assert 100.0 < price.value <= 130.0
+        for _ in range(5000):
+            price.adjust(planned=10.0, waiting=0.0, owed=-500.0, short=False, top=top, is_only_limit=True)
+        assert price.value == highest
+
+
+def test_after_a_rise_the_price_falls_slowly_again() -> None:
+    price = Price(100.0)
+    for _ in range(6):
+        price.adjust(planned=10.0, waiting=0.0, owed=0.0, short=True, is_only_limit=True)
+    price.adjust(planned=10.0, waiting=0.0, owed=-5.0, short=False, is_only_limit=True)
+    before = price.value
+    price.adjust(planned=10.0, waiting=0.0, owed=0.0, short=True, is_only_limit=True)
+    assert price.value == pytest.approx(0.8 * before)
 
 
 @pytest.mark.parametrize("planned", [0.5, 20.0, 3000.0])

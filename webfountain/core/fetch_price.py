@@ -48,6 +48,9 @@ _RISE: Final = 0.3
 """Largest share by which the price rises per check while more fetches are made than planned. If less than one fetch is
 planned per check, it is smaller in proportion."""
 _LEAST: Final = 1e-6
+_LARGEST: Final = 1e9
+"""Price, s, above which it does not rise while more fetches are made than planned: no page stays unchanged for longer.
+Some fetches do not depend on the price, such as those that `revisit.max_interval` demands."""
 _GIVEN_UP: Final = 1.0 - 1e-9
 _LARGEST_X: Final = 50.0
 _HALVINGS: Final = 45
@@ -82,7 +85,8 @@ class Price:
         waiting : pages that are due and wait to be fetched
         owed : planned fetches that were not made, including those of earlier checks; negative if more were made
         short : True if fetches were not made because no page was due
-        top : known upper bound, s, of the urgency of the pages that are not due; the price does not rise above it
+        top : known upper bound, s, of the urgency of the pages that are not due; the price does not rise above it, or
+            above `_STEEPEST_RISE` times it while `is_only_limit` makes it rise
         level : price, s, at which just enough pages for the missing fetches would be due; 0 if there are too few pages.
             In one step the price does not fall below it. If fetches were missed, the price may fall to this level
             however many pages wait, because the waiting pages cannot be fetched soon
@@ -90,7 +94,11 @@ class Price:
         """
         over = -1.0 - owed
         if is_only_limit and over > 0.0:
-            self.value *= 1.0 + _RISE * min(planned, 1.0) * min(over / max(MOST_AHEAD * planned, 2.0), 1.0)
+            rise = 1.0 + _RISE * min(planned, 1.0) * min(over / max(MOST_AHEAD * planned, 2.0), 1.0)
+            # Far above the urgency of every page, the price would take long to fall again. It is above `top` by a
+            # little in any case, because pages are fetched when they reach it.
+            self.value = max(min(self.value * rise, _STEEPEST_RISE * top, _LARGEST), self.value)
+            self._fall = 1.0
             return
         room = MOST_AHEAD * planned + owed
         crowd = waiting / max(room, 2.0)
