@@ -85,8 +85,9 @@ class PageDates:
             caught = state == _DATED
             self._caught, self._missed = _faded(self._caught + caught, self._missed + (not caught))
 
-    def weigh(self, worth: Array, worth_of_change: Array) -> None:
-        """Adjust the urgencies of pages to their dates, in place.
+    def weigh(self, worth: Array, worth_of_change: Array) -> Array:
+        """Adjust the urgencies of pages to their dates, in place. Return the (pages,) factors by which the urgencies
+        are smaller, now and until the next fetch or date; 1 for pages that are not listed, or dated.
 
         Parameters
         ----------
@@ -95,9 +96,11 @@ class PageDates:
         """
         self._grow(len(worth))
         state = self._state[: len(worth)]
-        worth[state == _LISTED] *= 1.0 - self.recall
+        factor = np.where(state == _LISTED, 1.0 - self.recall, 1.0)
+        worth *= factor
         dated = state == _DATED
         worth[dated] = np.maximum(worth[dated], self.precision * worth_of_change[dated])
+        return factor
 
     def _grow(self, pages: int) -> None:
         if pages > len(self._state):

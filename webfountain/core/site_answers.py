@@ -53,6 +53,10 @@ class Approach(NamedTuple):
     this urgency, in steps since its last fetch. `elapsed` steps of this time are over.
     """
 
+    def times(self, factor: Array) -> Approach:
+        """Return the approach of pages whose urgency is always `factor` times as large."""
+        return self._replace(urgency=factor * self.urgency, least=self.least / factor**0.5)
+
 
 class FetchEvidence(NamedTuple):
     """Results of fetches compared with the beliefs before them."""

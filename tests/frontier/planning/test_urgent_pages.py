@@ -6,6 +6,7 @@ import random
 from math import inf
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
 from tests.frontier.town import CHECK_S, DAY, NOW, ONE, TWO, Crawl, crawled, history, lease_of, pages_of
@@ -201,6 +202,23 @@ def test_a_site_is_asked_sooner_when_the_price_has_fallen() -> None:
     later = crawl.next_at(price)
     assert crawl.next_at(price / 2) < later
     assert crawl.next_at(price / 8) == NOW, "a page is worth that already"
+
+
+def test_a_site_whose_dates_show_every_change_is_not_asked_before_its_smaller_urgencies_reach_the_price() -> None:
+    crawl = Crawl(pages_of(ONE), capacity=1e6, known=30_000_000)
+    crawl.urgent.pace.divide(30_000_000, 3_000_000)
+    site = crawl.urgent.sites.active[ONE]
+    crawl.demand(0.0)
+    price = 0.9 * site.ranking.most
+    for _ in range(45):
+        site.ranking.dates.receive(np.arange(20), np.arange(20) == 0)
+        site.ranking.dates.visit(0, changed=True)
+    assert crawl.urgent.receive_dates(ONE, dict.fromkeys(crawl.url, False)) == []
+    assert not crawl.demand(price)
+    soon = crawl.next_at(price)
+    assert soon > NOW + 2 * DAY, "it was asked at each step"
+    assert not crawl.demand(price, at=soon - 1.0)
+    assert crawl.demand(price, at=soon + DAY)
 
 
 def test_where_sites_are_many_one_rests_from_a_reckoning_to_the_next_through_a_restart_too() -> None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from webfountain.core.site_answers import Approach
     from webfountain.frontier.planning.collection_forecast import CollectionForecast
     from webfountain.frontier.planning.urgency_pace import UrgencyPace
     from webfountain.frontier.planning.urgent_site import UrgentSite
@@ -66,7 +67,7 @@ class SitesTogether:
         """
         approach = self.urgencies.approach()
         worth = approach.urgency * self.step_s
-        self._weigh_dates(worth)
+        approach = self._weigh_dates(worth, approach)
         wanted = np.isfinite(np.concatenate([site.ranking.candidate_since for site in self.sites]))
         begins = self.urgencies.offset.tolist()
         worth[~wanted] = 0.0
@@ -80,13 +81,19 @@ class SitesTogether:
             own = worth[begins[i] : begins[i + 1]].copy()
             site.ranking.replace(own, self.at, price, reaches[i], rests_until=self.at + rest_s)
 
-    def _weigh_dates(self, worth: Array) -> None:
-        """Adjust urgencies by the dates of sitemaps and feeds, for the sites that have such dates."""
+    def _weigh_dates(self, worth: Array, approach: Approach) -> Approach:
+        """Adjust urgencies, in place, by the dates of sitemaps and feeds, for the sites that have such dates. Return
+        the approach of the adjusted urgencies.
+        """
         dated = [number for number, site in enumerate(self.sites) if site.ranking.dates]
-        of_change = self.urgencies.worth_of_change() * self.step_s if dated else worth
+        if not dated:
+            return approach
+        of_change = self.urgencies.worth_of_change() * self.step_s
+        factor = np.ones_like(worth)
         for number in dated:
             own = slice(self.urgencies.offset[number], self.urgencies.offset[number + 1])
-            self.sites[number].ranking.dates.weigh(worth[own], of_change[own])
+            factor[own] = self.sites[number].ranking.dates.weigh(worth[own], of_change[own])
+        return approach.times(factor)
 
     def believed(self) -> list[Belief]:
         """Return the beliefs about each site."""
