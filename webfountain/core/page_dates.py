@@ -70,6 +70,11 @@ class PageDates:
         """Return the probability that a change of a listed page is dated."""
         return self._caught / (self._caught + self._missed + RECALL_WEIGHT)
 
+    @property
+    def are_believed(self) -> bool:
+        """Return whether a dated page has changed more often than not."""
+        return self.precision >= 0.5
+
     def receive(self, pages: Ints, is_later: Flags) -> None:
         """Receive the pages for which a sitemap or feed gives a time, and whether each time is later than our copy."""
         self._grow(int(pages.max(initial=-1)) + 1)

@@ -184,8 +184,8 @@ class UrgentPages:
         """Receive the pages of a site that have a date in a sitemap or feed, and whether it is later than our copy.
 
         These pages compete with others; how much a date counts depends on how reliable the site's dates proved to be.
-        A page cannot compete if its site or its window is not in memory. Return the keys of such pages with later
-        dates: these must be made due.
+        A page cannot compete if its site or its window is not in memory. Return the keys of such pages that must be
+        made due: those with later dates, unless the site's dates proved to mean little.
         """
         if site not in self.sites.active:
             return [key for key, is_later in later.items() if is_later]

@@ -140,7 +140,9 @@ class UrgentSite:
     def receive_dates(self, later: Mapping[bytes, bool]) -> list[bytes]:
         """Receive the pages that have a date in a sitemap or feed, and whether each date is later than our copy.
 
-        Return the keys of pages with a later date that have no number here: they belong to another window.
+        Return the keys of pages to make due: those with a later date that have no number here, because they belong to
+        another window, for example. If the site's dates proved to mean little, no key is returned: a large site whose
+        sitemap dates all pages by today would take the whole budget.
         """
         numbers = {key: self.pages.number(key) for key in later}
         known = [(page, later[key]) for key, page in numbers.items() if page is not None]
@@ -149,6 +151,8 @@ class UrgentSite:
             self.ranking.dates.receive(pages, is_later)
             self.ranking.outdate(forget_reaches=True)
             self.news += 1
+        if not self.ranking.dates.are_believed:
+            return []
         return [key for key, page in numbers.items() if page is None and later[key]]
 
     def drop(self, key: bytes) -> None:
