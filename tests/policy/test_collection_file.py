@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -540,6 +541,32 @@ def test_an_edited_seeds_file_counts(policy: Path) -> None:
     assert edit is not None
     assert edit.collection is not None
     assert list(edit.collection.seeds()) == ["https://a.example/", "https://b.example/"]
+
+
+def test_an_edit_that_comes_while_the_last_one_is_read_is_not_lost(policy: Path) -> None:
+    poll = PolicyPoll(read_collection(policy))
+    seeds = policy.with_name("seeds.txt")
+    seeds.unlink()
+    os.mkfifo(seeds)  # it can be opened only when the policy file has been read
+
+    def edit_again() -> None:
+        with seeds.open("w") as pipe:
+            policy.write_text(f"[collection]\n{SEEDS}{PUBLIC}".replace("test", "mine"))
+            pipe.write("https://a.example/\n")
+
+    write(policy, "[policies.default]\ndeny = ['/x/']\n")
+    with ThreadPoolExecutor() as thread:
+        editing = thread.submit(edit_again)
+        first = poll.poll()
+        editing.result()
+    assert first is not None
+    assert first.collection is not None
+    assert first.collection.policy.deny
+    second = poll.poll()
+    assert second is not None
+    assert second.collection is not None
+    assert not second.collection.policy.deny
+    assert poll.poll() is None
 
 
 def test_tables_that_the_crawl_was_built_from_are_named_for_they_wait(policy: Path) -> None:

@@ -359,8 +359,10 @@ class PolicyPoll:
                 None,
                 f"{edited.path}: collection.name: {edited.name!r} is another collection; restart to use it",
             )
+        is_moved = edited.seeds_file != self._collection.seeds_file
         self._collection = edited
-        self._seen = self._stamps()  # the edited file may name another seeds file
+        if is_moved:  # the stamp of the policy file stays: a second edit may have come while the first was read
+            self._seen = stamps[0], self._stamps()[1]
         before = self._built_from
         waits = [each for each in AT_NEXT_START if _at(before, each) != _at(edited, each)]
         if edited.is_ranking and not before.is_ranking and "ranking" not in waits:
