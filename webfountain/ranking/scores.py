@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
+from webfountain.core.order_blend import ORDERS
 from webfountain.errors import RepositoryError
 from webfountain.private_files import private, replaced
 
@@ -237,8 +238,10 @@ def _read_epoch(text: str) -> _Epoch:
     names = tuple(rest[1].split(",")) if len(rest) > 1 and rest[1] else ()
     replayed, *losses = rest[2].split(",") if len(rest) > 2 else ["0"]
     found = _Epoch(int(number), float(at), links, names, int(replayed), tuple(map(float, losses)))
-    if found.number < 1 or not isfinite(found.at) or found.links < 0 or not all(map(isfinite, found.losses)):
+    if found.number < 1 or not isfinite(found.at) or found.links < 0:
         raise ValueError(f"no epoch: {text[:40]}")
+    if len(losses) not in (0, len(ORDERS)) or not all(map(isfinite, found.losses)):
+        raise ValueError(f"no losses of {len(ORDERS)} orders: {rest[2][:40]}")
     return found
 
 
