@@ -32,6 +32,18 @@ def test_a_batch_is_read_and_unknown_pages_have_the_score_of_the_absent(tmp_path
         held.lookup("depth", asked)
 
 
+def test_a_sample_of_the_waiting_pages_has_no_score_that_a_damaged_disk_may_return(tmp_path: Path) -> None:
+    ranks, crawled = np.arange(1, 1001, dtype=np.float64), np.arange(1000) % 4 == 0
+    ranks[[1, 2, 3]] = np.nan, np.inf, -np.inf
+    publish_scores(tmp_path, KEYS, {"pagerank": ranks, "crawled": crawled.astype(np.float64)})
+    held = EpochScores(tmp_path)
+    waiting, [sample] = held.waiting(("pagerank",), most=1000)
+    assert (waiting, sample.tolist()) == (747, ranks[~crawled][3:].tolist())
+    waiting, [sample] = held.waiting(("pagerank",), most=100)
+    assert len(sample) <= 100
+    assert set(sample.tolist()) <= set(ranks[~crawled].tolist())
+
+
 def test_before_the_first_epoch_every_page_is_absent(tmp_path: Path) -> None:
     assert EpochScores(tmp_path / "none").lookup("pagerank", KEYS[:2], absent=0.5).tolist() == [0.5, 0.5]
 

@@ -185,10 +185,10 @@ class EpochScores:
         the waiting pages among these.
         """
         chosen = slice(None, None, max(1, -(-len(self) // most)))
-        waits = self._scores["crawled"][chosen] == 0
+        drawn = np.array([self._scores[name][chosen] for name in names], dtype=np.float64)
+        waits = (self._scores["crawled"][chosen] == 0) & np.isfinite(drawn).all(axis=0)  # a damaged disk, see `lookup`
         scale = len(self) / max(len(waits), 1)
-        found = [np.asarray(self._scores[name][chosen][waits], dtype=np.float64) for name in names]
-        return round(scale * np.count_nonzero(waits)), found
+        return round(scale * np.count_nonzero(waits)), list(drawn[:, waits])
 
     def _places(self, fingerprints: Fingerprints) -> npt.NDArray[np.int64]:
         """Return the position of each fingerprint, or the position at which it would be inserted. The searches are made
