@@ -21,9 +21,9 @@ from webfountain.lab.simulate.crawl_order import crawl as virtual_crawl
 from webfountain.ranking.link_importance import RisenPages, live_importance
 from webfountain.ranking.link_log import LinkLogReader
 from webfountain.ranking.ranker_process import Job, RankerProcess, carry_out
-from webfountain.ranking.scores import FOLLOWED, NOFOLLOW, REDIRECT, UNFOLLOWED, EpochScores
+from webfountain.ranking.scores import FOLLOWED, NOFOLLOW, REDIRECT, UNFOLLOWED, EpochScores, publish_scores
 from webfountain.ranking.topic_words import words_of
-from webfountain.records import PageRecord
+from webfountain.records import LinkedPage, PageRecord
 from webfountain.store.contract import WORDS
 from webfountain.store.opening import open_store
 from webfountain.urls import fingerprint
@@ -206,6 +206,22 @@ def test_a_collection_that_doubled_is_ranked_unless_that_costs_more_than_the_sha
     crawl, ranker = drive(tmp_path, LINKS, rest='[ranking]\nevery = "1d"\n', cost_s=cost_s)
     crawl.run()
     assert bool(ranker.jobs) == ranked
+
+
+def test_a_crawl_that_begins_again_is_ranked_when_its_crawled_pages_doubled_not_its_known_ones(tmp_path: Path) -> None:
+    known = np.arange(3000, dtype=np.uint64)
+    scores = {"pagerank": np.ones(3000), "crawled": np.where(known < 300, 1.0, 0.0)}
+    publish_scores(tmp_path / "scores", known, scores)
+    ranker, collection = AtOnce(), collection_of([f"{HOME}/"], rest='[ranking]\nevery = "1d"\n')
+    importance = live_importance(collection, tmp_path, writer="ant", at=0.0, ranker=ranker)
+    assert importance is not None
+    for first, last in ((0, 299), (299, 300)):
+        assert not ranker.jobs
+        pages = [PageRecord(f"{HOME}/{number}") for number in range(first, last)]
+        importance.record([LinkedPage(page, HOME, [], 1.0, again=False) for page in pages])
+        importance.tend(1.0, known=3000)
+    assert len(ranker.jobs) == 1
+    importance.close()
 
 
 def test_the_next_crawl_begins_with_the_last_ones_ranking(tmp_path: Path) -> None:

@@ -37,6 +37,7 @@ def test_a_sample_of_the_waiting_pages_has_no_score_that_a_damaged_disk_may_retu
     ranks[[1, 2, 3]] = np.nan, np.inf, -np.inf
     publish_scores(tmp_path, KEYS, {"pagerank": ranks, "crawled": crawled.astype(np.float64)})
     held = EpochScores(tmp_path)
+    assert held.count_crawled() == 250
     waiting, [sample] = held.waiting(("pagerank",), most=1000)
     assert (waiting, sample.tolist()) == (747, ranks[~crawled][3:].tolist())
     waiting, [sample] = held.waiting(("pagerank",), most=100)

@@ -106,7 +106,8 @@ class Rankings:
         self.complete_since = log.complete_since
         """Time since which each fetched page has its row, UTC seconds."""
         self._flush_at = at + FLUSH_S
-        self._logged, self._ranked_pages = 0, len(self.scores)  # rows since the last ranking, and about those before it
+        self._logged = 0  # rows since the last ranking
+        self._ranked_pages = self.scores.count_crawled()  # about the number of rows before it
         self._started_at = at  # start of the last ranking, or creation of this object
         self._spent = 0.0  # CPU seconds of the rankings, expected of the last one
 

@@ -190,6 +190,10 @@ class EpochScores:
         scale = len(self) / max(len(waits), 1)
         return round(scale * np.count_nonzero(waits)), list(drawn[:, waits])
 
+    def count_crawled(self) -> int:
+        """Return the number of pages that were crawled when they were ranked. It reads a whole file of scores."""
+        return int(np.count_nonzero(self._scores["crawled"])) if "crawled" in self._scores else 0
+
     def _places(self, fingerprints: Fingerprints) -> npt.NDArray[np.int64]:
         """Return the position of each fingerprint, or the position at which it would be inserted. The searches are made
         in the order of fingerprints, so that neighbours share disk pages.
