@@ -14,7 +14,7 @@ from webfountain.core.pagerank import pagerank
 from webfountain.ranking import ranker
 from webfountain.ranking.link_log import LinkLog, compact, fingerprint
 from webfountain.ranking.ranker import publish_ranking, ranked_log
-from webfountain.ranking.scores import NOFOLLOW, UNFOLLOWED, EpochScores
+from webfountain.ranking.scores import NOFOLLOW, UNFOLLOWED, EpochScores, last_replay
 from webfountain.records import Link
 from webfountain.urls import fingerprint as page_key
 
@@ -67,6 +67,39 @@ def test_the_graph_of_the_log_is_that_of_the_newest_rows(
     truth = pagerank(LinkGraph.from_csr(indptr, np.array([t for page in range(6) for t in rows.get(page, [])])))
     assert log.graph.edges == 7
     np.testing.assert_allclose(pagerank(log.graph).scores, truth.scores, atol=1e-10)
+
+
+@pytest.mark.parametrize(("bound", "small"), [("MOST_REPLAYED", 5), ("MOST_REPLAYED_LINKS", 8)])
+def test_the_links_are_kept_for_a_replay_unless_pages_or_links_are_many(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bound: str, small: int
+) -> None:
+    """Five thousand pages that all link to each other would take gigabytes."""
+    write_log(str(tmp_path / "links"))
+    for most in (small - 1, small):
+        monkeypatch.setattr(ranker, bound, most)
+        (scratch := tmp_path / f"scratch-{most}").mkdir()
+        pairs = ranked_log(str(tmp_path / "links"), scratch).pairs
+        assert (None if pairs is None else pairs.shape) == (None if most < small else (8, 2))
+
+
+def test_the_orders_are_replayed_in_the_order_of_fetches_each_time_the_crawl_has_grown_by_half(tmp_path: Path) -> None:
+    losses = []
+    for name, direction in (("forwards", 1), ("backwards", -1)):
+        url, scores, begin = str(tmp_path / name), tmp_path / f"{name}-scores", 0
+        log, found = LinkLog(url, writer="ant"), []
+        for crawled in (100, 200, 250, 300):
+            for page in range(begin, crawled)[::direction]:
+                log.append(urls([page])[0], SITE, at=float(page), links=links([2 * page + 1, 2 * page + 2, page // 3]))
+            log.flush()
+            publish_ranking(url, scores)
+            found.append(last_replay(scores))
+            begin = crawled
+        assert [pages for pages, _ in found] == [0, 200, 200, 300]
+        assert found[0][1] == ()
+        assert found[1] == found[2]
+        assert all(later > earlier > 0 for earlier, later in zip(found[2][1], found[3][1], strict=True))
+        losses.append(found)
+    assert losses[0] == losses[1]
 
 
 def test_published_scores_are_relative_to_the_mean_and_name_pages_never_fetched(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 The ranker reads the log's rows once. Pages are numbered by their position in the sorted list of all sources and
 targets, so pages that were never fetched are ranked too. Links are sorted by target into files. Each file is one block
 of in-links, mapped into memory while the ranking reads it. So memory contains only the list of fingerprints, one block,
-and the vectors of the ranking.
+the vectors of the ranking, and the links of a small log, for the replays of the orders.
 """
 
 from __future__ import annotations
@@ -38,6 +38,8 @@ FEWEST_REPLAYED: Final = 200
 """Smallest number of crawled pages for a replay of the orders."""
 MOST_REPLAYED: Final = 5000
 """Largest number of crawled pages for a replay of the orders, which then takes about a second of CPU time."""
+MOST_REPLAYED_LINKS: Final = 1_000_000
+"""Largest number of links of these pages. A replay needs some hundred bytes and some microseconds for each."""
 _TARGETS_A_BLOCK: Final = 1 << 18
 
 
@@ -54,7 +56,7 @@ class RankedLog:
     times: npt.NDArray[np.float64]
     """(n,) time of the newest row of each page; inf for a page without a row."""
     pairs: npt.NDArray[np.int32] | None
-    """(m, 2) source and target of each link, in the order of the links on their page; None for a large log."""
+    """(m, 2) source and target of each link, in the order of the links on their page; None if not `is_small`."""
 
 
 def publish_ranking(url: str, folder: Path, *, trusted: Mapping[str, float] | None = None, at: float = 0.0) -> int:
@@ -105,6 +107,11 @@ def replayed_orders(folder: Path, log: RankedLog, ranks: Scores, backlinks: Scor
     return crawled, [sum(each) for each in zip(losses or [0.0] * len(found), found, strict=True)]
 
 
+def is_small(crawled: int, links: int) -> bool:
+    """Return whether the orders can be replayed on a web of this number of crawled pages and their links."""
+    return crawled <= MOST_REPLAYED and links <= MOST_REPLAYED_LINKS
+
+
 def _publish_sites(url: str, folder: Path, at: float) -> None:
     """Rank the sites of a link log by the links between them. A link from one site to another counts once, however
     many pages have it.
@@ -151,12 +158,14 @@ def ranked_log(url: str, scratch: Path) -> RankedLog:
     crawled = np.zeros(nodes, dtype=np.bool_)
     times = np.full(nodes, np.inf)
     few: list[npt.NDArray[np.int32]] | None = []
+    links = 0
     for rows, at, sources, targets in _links(reader):
         at_rows = np.searchsorted(pages, rows)
         crawled[at_rows], times[at_rows] = True, at
         pairs = np.empty((len(sources), 2), dtype=np.int32)
         pairs[:, 0], pairs[:, 1] = np.searchsorted(pages, sources), np.searchsorted(pages, targets)
-        few = [*few, pairs] if few is not None and np.count_nonzero(crawled) <= MOST_REPLAYED else None
+        links += len(pairs)
+        few = [*few, pairs] if few is not None and is_small(int(np.count_nonzero(crawled)), links) else None
         home = pairs[:, 1] // _TARGETS_A_BLOCK
         order = np.argsort(home, kind="stable")
         ends = np.searchsorted(home[order], np.arange(blocks + 1))

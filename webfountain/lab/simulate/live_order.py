@@ -22,7 +22,7 @@ from webfountain.core.pagerank import pagerank
 from webfountain.policy.collection_file import parse_collection
 from webfountain.ranking.importance_stage import GRADED, RISEN
 from webfountain.ranking.link_importance import LiveImportance
-from webfountain.ranking.ranker import MOST_REPLAYED, RankedLog, replayed_orders
+from webfountain.ranking.ranker import RankedLog, is_small, replayed_orders
 from webfountain.ranking.ranker_process import LEAST_COST_S
 from webfountain.ranking.rankings import Rankings
 from webfountain.ranking.scores import publish_scores
@@ -223,7 +223,7 @@ class _GraphRanker:
     def _ranked(self, pairs: npt.NDArray[np.int32]) -> RankedLog:
         times = np.full(self._seen.graph.nodes, np.inf)
         times[self.crawled] = np.arange(len(self.crawled))
-        few = pairs if len(self.crawled) <= MOST_REPLAYED else None
+        few = pairs if is_small(len(self.crawled), len(pairs)) else None
         return RankedLog(self._keys, self._seen.graph, self._seen.crawled, times, few)
 
     def failed(self) -> str | None:
