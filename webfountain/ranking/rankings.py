@@ -54,14 +54,7 @@ class RowLog(Protocol):
     complete_since: float
 
     def append(
-        self,
-        url: str,
-        site: str,
-        *,
-        at: float,
-        links: Sequence[Link],
-        flags: bytes = b"",
-        anchors: Sequence[str] | None = None,
+        self, url: str, site: str, *, at: float, links: Sequence[Link], flags: bytes, anchors: Sequence[str] | None
     ) -> None: ...
 
     def commit(self) -> None: ...
