@@ -12,8 +12,8 @@ from tests.api.crawled import PAGES, SITES, crawled_store
 from webfountain.api.details import MAX_JUDGED_URLS, CollectionDetails
 from webfountain.api.opening import open_collection, open_stored
 from webfountain.errors import InputError
+from webfountain.ranking.link_journal import NOFOLLOW
 from webfountain.ranking.link_log import LinkLog
-from webfountain.ranking.scores import NOFOLLOW
 from webfountain.records import Link
 from webfountain.store.memory.store import MemoryStore
 from webfountain.urls import fingerprint

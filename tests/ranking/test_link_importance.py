@@ -19,9 +19,10 @@ from webfountain.core.topics import HOT, WordCounts
 from webfountain.lab.simulate.crawl_order import GraphFile
 from webfountain.lab.simulate.crawl_order import crawl as virtual_crawl
 from webfountain.ranking.link_importance import RisenPages, live_importance
+from webfountain.ranking.link_journal import FOLLOWED, NOFOLLOW, REDIRECT, UNFOLLOWED
 from webfountain.ranking.link_log import LinkLogReader
 from webfountain.ranking.ranker_process import Job, RankerProcess, carry_out
-from webfountain.ranking.scores import FOLLOWED, NOFOLLOW, REDIRECT, UNFOLLOWED, EpochScores, publish_scores
+from webfountain.ranking.scores import EpochScores, publish_scores
 from webfountain.ranking.topic_words import words_of
 from webfountain.records import LinkedPage, PageRecord
 from webfountain.store.contract import WORDS

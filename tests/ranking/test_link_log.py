@@ -13,8 +13,8 @@ import pytest
 from webfountain import urls
 from webfountain.errors import RepositoryError
 from webfountain.ranking import link_files
+from webfountain.ranking.link_journal import NOFOLLOW
 from webfountain.ranking.link_log import LinkLog, LinkLogReader, compact, fingerprint, surt
-from webfountain.ranking.scores import NOFOLLOW
 from webfountain.records import Link
 from webfountain.urls import site_of
 

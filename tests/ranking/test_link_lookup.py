@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from webfountain import urls
 from webfountain.ranking import link_lookup
+from webfountain.ranking.link_journal import NOFOLLOW
 from webfountain.ranking.link_log import LinkLog, compact
 from webfountain.ranking.link_lookup import LinkLookup, LoggedLink, LoggedLinks
-from webfountain.ranking.scores import NOFOLLOW
 from webfountain.records import Link
 from webfountain.urls import site_of
 

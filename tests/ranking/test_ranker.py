@@ -12,9 +12,10 @@ from webfountain.cli import main
 from webfountain.core.link_graph import LinkGraph
 from webfountain.core.pagerank import pagerank
 from webfountain.ranking import ranker
+from webfountain.ranking.link_journal import NOFOLLOW, UNFOLLOWED
 from webfountain.ranking.link_log import LinkLog, compact, fingerprint
 from webfountain.ranking.ranker import publish_ranking, ranked_log
-from webfountain.ranking.scores import NOFOLLOW, UNFOLLOWED, EpochScores, last_replay
+from webfountain.ranking.scores import EpochScores, last_replay
 from webfountain.records import Link
 from webfountain.urls import fingerprint as page_key
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from tests.policy.collections import collection_of
 from webfountain.cli import main
 from webfountain.policy.judge import Judge
+from webfountain.ranking.link_journal import NOFOLLOW, UNFOLLOWED
 from webfountain.ranking.link_log import LinkLog
-from webfountain.ranking.scores import NOFOLLOW, UNFOLLOWED
 from webfountain.records import Link, PageRecord
 from webfountain.report.policy_check import policy_effect
 from webfountain.store.opening import open_store

@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = [
+    "FOLLOWED",
+    "NOFOLLOW",
+    "REDIRECT",
+    "UNFOLLOWED",
     "JournalRow",
     "LeftRows",
     "LinkJournal",
@@ -39,11 +43,17 @@ __all__ = [
 
 logger = logging.getLogger(__name__)
 
+FOLLOWED: Final = 0
+NOFOLLOW: Final = 1
+REDIRECT: Final = 2
+UNFOLLOWED: Final = 4
+"""Flags of a link, which can be combined. NOFOLLOW: the author of the page asks not to follow the link, and the crawl
+obeys. REDIRECT: the page redirects to the target. UNFOLLOWED: the policy refuses the link, or the page repeats another
+page whose links are followed.
+"""
 _SUFFIX: Final = ".rows"
 _frame: Final = struct.Struct("<II")
 """Length and CRC-32 of the row that follows."""
-
-
 _encode: Final = msgspec.msgpack.Encoder().encode
 
 

@@ -29,9 +29,8 @@ import pyarrow as pa
 from xxhash import xxh3_64_digest, xxh3_64_intdigest
 
 from webfountain.ranking.link_files import NAME, ROW, LogFiles, Manifest, shard_name
-from webfountain.ranking.link_journal import JournalRow, LinkJournal, left_behind
+from webfountain.ranking.link_journal import UNFOLLOWED, JournalRow, LinkJournal, left_behind
 from webfountain.ranking.log_completeness import incomplete_until, open_log
-from webfountain.ranking.scores import UNFOLLOWED
 from webfountain.ranking.segment_register import (
     SegmentRegister,
     close_register,
@@ -131,7 +130,7 @@ class LinkLog:
         ----------
         url : canonical URL of the page
         links : their keys are the fingerprints of the linked URLs
-        flags : one byte per link, of the flags in `webfountain.ranking`; empty: all FOLLOWED
+        flags : one byte per link, of the flags in `link_journal`; empty: all FOLLOWED
         anchors : one text per link, if a policy needs them
 
         Raises RepositoryError if a segment that is full or belongs to an earlier period cannot be written.

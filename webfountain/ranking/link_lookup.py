@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from webfountain.ranking.link_files import LogFiles
-from webfountain.ranking.link_journal import journal_rows
+from webfountain.ranking.link_journal import NOFOLLOW, UNFOLLOWED, journal_rows
 from webfountain.ranking.link_log import fingerprint
-from webfountain.ranking.scores import NOFOLLOW, UNFOLLOWED
 from webfountain.urls import site_of
 
 if TYPE_CHECKING:

@@ -21,8 +21,9 @@ from webfountain.core.link_graph import LinkBlock, LinkGraph
 from webfountain.core.order_replay import replay_losses
 from webfountain.core.pagerank import backlinks, pagerank, trustrank
 from webfountain.core.shingles import distinct
+from webfountain.ranking.link_journal import NOFOLLOW, UNFOLLOWED
 from webfountain.ranking.link_log import LinkLogReader, fingerprint
-from webfountain.ranking.scores import NOFOLLOW, UNFOLLOWED, last_replay, publish_scores
+from webfountain.ranking.scores import last_replay, publish_scores
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
 
+from webfountain.ranking.link_journal import NOFOLLOW, REDIRECT, UNFOLLOWED
 from webfountain.ranking.ranker_process import Job
-from webfountain.ranking.scores import NOFOLLOW, REDIRECT, UNFOLLOWED, EpochScores
+from webfountain.ranking.scores import EpochScores
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

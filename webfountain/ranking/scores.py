@@ -30,10 +30,6 @@ if TYPE_CHECKING:
     Fingerprints = npt.NDArray[np.uint64]
 
 __all__ = [
-    "FOLLOWED",
-    "NOFOLLOW",
-    "REDIRECT",
-    "UNFOLLOWED",
     "UNREADABLE",
     "EpochScores",
     "Fingerprints",
@@ -52,14 +48,6 @@ logger = logging.getLogger(__name__)
 _NAME: Final = "EPOCH"
 _WORDS: Final = 100
 """Largest number of characters that a message quotes from a damaged file or from the error that it caused."""
-
-FOLLOWED: Final = 0
-NOFOLLOW: Final = 1
-REDIRECT: Final = 2
-UNFOLLOWED: Final = 4
-"""Flags of a link, which can be combined. NOFOLLOW: the author of the page asks not to follow the link, and the crawl
-obeys. UNFOLLOWED: the policy refuses the link, or the page repeats another page whose links are followed.
-"""
 
 
 def publish_scores(

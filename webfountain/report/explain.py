@@ -23,7 +23,8 @@ from webfountain.policy.collection_file import CollectionInForce, read_collectio
 from webfountain.policy.judge import Origin
 from webfountain.policy.rules import spell_rule
 from webfountain.public_addresses import is_private_host
-from webfountain.ranking.scores import NOFOLLOW, REDIRECT, EpochScores
+from webfountain.ranking.link_journal import NOFOLLOW, REDIRECT
+from webfountain.ranking.scores import EpochScores
 from webfountain.ranking.topic_words import words_of
 from webfountain.report.explanation import (
     Explanation,
