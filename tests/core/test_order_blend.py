@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webfountain.core.order_blend import _PRIOR, _RATE, OrderBlend, weights_by_losses
+from webfountain.core.order_blend import _PRIOR, _RATE, OrderBlend, _posterior, weights_by_losses
 
 ALONE = {"breadth-first": [0.0, 9.0, 9.0], "backlinks": [9.0, 0.0, 9.0], "pagerank": [9.0, 9.0, 0.0]}
 """Losses after which one order has all the weight."""
@@ -59,10 +59,10 @@ def test_pagerank_order_has_the_most_weight_until_a_replay_shows_another_to_be_b
 @given(st.lists(st.tuples(*[st.floats(0.0, 10.0)] * 3), min_size=1, max_size=30))
 def test_the_loss_of_the_blend_stays_within_its_bound_of_each_order(replays: list[tuple[float, ...]]) -> None:
     """The bound of the module's docstring, for arbitrary losses."""
-    weights, total = _PRIOR, 0.0
+    sums, total = np.zeros(3), 0.0
     for losses in np.array(replays):
-        mixed = float(weights @ np.exp(-_RATE * (losses - losses.min())))
+        mixed = float(_posterior(sums.tolist()) @ np.exp(-_RATE * (losses - losses.min())))
         total += float(losses.min()) - np.log(mixed) / _RATE
-        weights = weights * np.exp(-_RATE * (losses - losses.min())) / mixed
-    for order, own in enumerate(np.array(replays).sum(axis=0)):
+        sums += losses
+    for order, own in enumerate(sums):
         assert total <= own + np.log(1.0 / _PRIOR[order]) / _RATE + 1e-9

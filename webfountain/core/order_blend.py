@@ -10,10 +10,11 @@ that gave the page the chance 1/r; the weights are the posterior under these for
 An order gives a waiting page at its place r a chance proportional to 1/r. The importance of a page is the weighted mean
 of its chances in the three orders, relative to a mean page.
 
-Bound: let l(t, k) be the loss of order k in replay t, and w(k) the weights before this replay. The loss of the blend is
-L(t) = -ln(sum of w(k) exp(-RATE l(t, k))) / RATE. Then over all replays the sum of L exceeds the sum of l for order k
-by at most ln(1 / PRIOR(k)) / RATE, however the web is linked: .01 for PageRank order, .12 for the others. If a page is
-at place r of an order with weight w, the blended orders put it at most at place 2 r / w.
+Bound: let l(t, k) be the loss of order k in replay t, and w(k) the posterior before this replay. The loss of the blend
+is L(t) = -ln(sum of w(k) exp(-RATE l(t, k))) / RATE. Then over all replays the sum of L exceeds the sum of l for order
+k by at most ln(1 / PRIOR(k)) / RATE, however the web is linked: .01 for PageRank order, .12 for the others. The bound
+ignores that orders of little weight are left out (`_LEAST`). If a page is at place r of an order with weight w, the
+blended orders put it at most at place 2 r / w.
 
 Source: Cho 1998, section 4 (the orders); Vovk, *A game of prediction with expert advice*, 1998 (the bound).
 """
@@ -46,8 +47,14 @@ of its own first."""
 
 def weights_by_losses(losses: Sequence[float]) -> Array:
     """Return the (3,) weights of `ORDERS`, given the sum of each order's losses; there are none before a replay."""
-    weights = _PRIOR * np.exp(-_RATE * (np.array(losses) - min(losses))) if losses else _PRIOR
+    weights = _posterior(losses)
     weights = np.where(weights < _LEAST * weights.max(), 0.0, weights)
+    return np.asarray(weights / weights.sum())
+
+
+def _posterior(losses: Sequence[float]) -> Array:
+    """Return the (3,) weights from which those of little weight are still to be left out."""
+    weights = _PRIOR * np.exp(-_RATE * (np.array(losses) - min(losses))) if losses else _PRIOR
     return np.asarray(weights / weights.sum())
 
 
