@@ -166,7 +166,16 @@ def true_rates(trace: ChangeTrace) -> Array:
 
 
 class GreedyBayes:
-    """A policy of `simulate revisit` that learns."""
+    """Fetches the page with the greatest posterior mean of the GREEDY index, which includes the value of learning.
+
+    Each page has one rate of `RATES`. A visit d days after the last finds a change with probability 1 - e^(-rate d), so
+    the likelihood of a page's past is exact for each rate. The prior over `RATES` is the one that makes the pasts of
+    all pages together most likely (by expectation maximisation).
+
+    Source: Cho & Garcia-Molina, *Estimating frequency of change*, TOIT 2003 (likelihood); Efron, *Empirical Bayes
+    deconvolution estimates*, Biometrika 2016 (prior on a grid); Azar et al., *Tractable near-optimal policies for
+    crawling*, PNAS 2018 (index).
+    """
 
     def __init__(self, pages: int, days: int) -> None:
         self._likelihood = np.zeros((pages, len(RATES)))  # logarithms, up to a constant per page
