@@ -50,8 +50,10 @@ MOST_OF_TRUST: Final = 4.0
 RISE: Final = 1.5
 """A waiting page gets a new importance when it has grown by this factor: about the width of a lane in the store."""
 
-_FEW: Final = 500
-_AGAIN: Final = 2.0
+_FIRST_ROOM: Final = 1000
+"""Number of rows that are allocated at first."""
+_NEXT_RISE: Final = 2.0
+"""Factor from the importance of a page that reached its bound to its next bound."""
 _EMPTY_ROW: Final = np.array([0.0, 0.0, np.nan, 0.0, np.inf, 0.0])
 """Row of an unknown page. The columns: rank gained, backlinks gained, rank handed on, rank by the last ranking, bound,
 backlinks by the last ranking."""
@@ -142,7 +144,7 @@ class OnlineImportance(Generic[_Page]):
                 importance = self._importance(rows[places])
                 risen = (importance >= bounds[places]).nonzero()[0]
                 places, importance = places[risen], importance[risen]
-                self._bounds[rows[places]] = _AGAIN * importance
+                self._bounds[rows[places]] = _NEXT_RISE * importance
                 outgrown = dict(zip(places.tolist(), importance.tolist(), strict=True))
         if self._most is not None and len(self._row_of) > self._most:
             self._forget(self._most // 4)
@@ -198,7 +200,7 @@ class OnlineImportance(Generic[_Page]):
     def _use(self, columns: Array) -> None:
         """Keep only these rows, and allocate room for as many more."""
         known = columns.shape[1]
-        room = np.repeat(_EMPTY_ROW[:, np.newaxis], 2 * max(known, len(self._row_of) + 1, _FEW), axis=1)
+        room = np.repeat(_EMPTY_ROW[:, np.newaxis], max(2 * known, 2 * len(self._row_of) + 2, _FIRST_ROOM), axis=1)
         room[:, :known] = columns
         self._columns = room
         self._gained, self._backlinks, self._handed_on, self._ranks, self._bounds, self._ranked_backlinks = room
