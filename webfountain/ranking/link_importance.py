@@ -176,9 +176,8 @@ class LiveImportance:
         if self._rankings is not None:
             self._rankings.log(fetched, anchors=self.weights.have_topics)
         keys = [fingerprint(one.page.url) for one in fetched]
-        scores = self._published("pagerank", keys, PRIOR).tolist()
-        linked = self._published("crawled", keys, 0.0).tolist()
-        for one, key, score, was_linked in zip(fetched, keys, scores, linked, strict=True):
+        scores, linked = self._published(keys, pagerank=PRIOR, crawled=0.0)
+        for one, key, score, was_linked in zip(fetched, keys, scores.tolist(), linked.tolist(), strict=True):
             if not one.again and is_home(one.page.url):
                 self._homes.append(key)
             self.sites.credit(one.site, one.links)
@@ -223,8 +222,8 @@ class LiveImportance:
     def _of_held(self, records: Sequence[PageRecord]) -> Array:
         """Return the importances of pages by rank, from the last ranking and the credit since then."""
         keys = [fingerprint(record.url) for record in records]
-        ranks = self._published("pagerank", keys, PRIOR) + self._online.gains(keys)
-        return self._combined(records, keys, self._bounded(keys, ranks))
+        [ranks] = self._published(keys, pagerank=PRIOR)
+        return self._combined(records, keys, self._bounded(keys, ranks + self._online.gains(keys)))
 
     def _combined(self, pages: Sequence[Link | PageRecord], keys: Sequence[bytes], ranks: Array) -> Array:
         """Return the (n,) importances of pages, each by the weights of its policy."""
@@ -232,7 +231,7 @@ class LiveImportance:
         if "backlinks" in wanted:
             scores["backlinks"] = self._backlinks(keys)
         if "trust" in wanted:
-            scores["trust"] = self._published("trust", keys, -1.0)
+            [scores["trust"]] = self._published(keys, trust=-1.0)
         return self.weights.combine(pages, scores)
 
     def _bounded(self, keys: Sequence[bytes], ranks: Array) -> Array:
@@ -240,7 +239,8 @@ class LiveImportance:
         give each other."""
         if not self._is_bounded:
             return np.asarray(ranks)
-        return bounded_by_trust(ranks, self._published("trust", keys, -1.0))
+        [trusts] = self._published(keys, trust=-1.0)
+        return bounded_by_trust(ranks, trusts)
 
     def _worths_of_waiting(self, keys: Sequence[bytes], pages: Sequence[Link | PageRecord]) -> Array:
         """Return (n,) values of waiting pages from the blended orders and the expected rank of home pages. They are
@@ -249,9 +249,8 @@ class LiveImportance:
         In a collection of a fixed size, only the rank counts. Otherwise a page could displace a held page by its
         expected rank, lose this rank when it is fetched, and be displaced by the next page, and so on without end.
         """
-        worths = self._online.weigh(
-            keys, ranks=self._published("pagerank", keys, 0.0), backlinks=self._ranked_backlinks(keys)
-        )
+        ranks, backlinks = self._published(keys, pagerank=0.0, backlinks=0.0)
+        worths = self._online.weigh(keys, ranks=ranks, backlinks=backlinks * self._mean_backlinks())
         if self._is_bounded:
             return self._bounded(keys, worths)
         return np.where([is_home(page.url) for page in pages], np.maximum(worths, self._promise), worths)
@@ -260,20 +259,22 @@ class LiveImportance:
         """Return the (n,) backlinks, from the last ranking and the credit since then, relative to a mean page."""
         ranked, pages = (0, 0) if self._rankings is None else (self._rankings.scores.links, len(self._rankings.scores))
         mean = (ranked + self._online.links) / max(self._known, pages, len(self._online), 1)
-        counted = self._online.backlinks(keys) + self._ranked_backlinks(keys)
+        [backlinks] = self._published(keys, backlinks=0.0)
+        counted = self._online.backlinks(keys) + backlinks * self._mean_backlinks()
         return np.asarray(counted / mean) if mean > 0 else counted
 
-    def _ranked_backlinks(self, keys: Sequence[bytes]) -> Array:
-        """Return the (n,) numbers of backlinks of pages by the last ranking."""
+    def _mean_backlinks(self) -> float:
+        """Return the mean number of backlinks of a page in the last ranking."""
         if self._rankings is None or not len(self._rankings.scores):
-            return np.zeros(len(keys))
-        scores = self._rankings.scores
-        return self._published("backlinks", keys, 0.0) * (scores.links / len(scores))
+            return 0.0
+        return self._rankings.scores.links / len(self._rankings.scores)
 
-    def _published(self, name: str, keys: Sequence[bytes], absent: float) -> Array:
+    def _published(self, keys: Sequence[bytes], **absent: float) -> list[Array]:
+        """Return the (n,) scores of pages from the last ranking, by name; each argument is the value for pages without
+        the score."""
         if self._rankings is None:
-            return np.full(len(keys), absent)
-        return self._rankings.published(name, keys, absent)
+            return [np.full(len(keys), each) for each in absent.values()]
+        return self._rankings.published(keys, absent)
 
     # ----------------------------------------------------------------- chores
 
@@ -298,7 +299,8 @@ class LiveImportance:
         # The mean rank of home pages that were fetched together with the pages around them. For a waiting home page,
         # fewer links are known, because the links from its own site are still missing.
         if self._homes:
-            self._promise = float(self._published("pagerank", list(self._homes), PRIOR).mean())
+            [ranks] = self._published(list(self._homes), pagerank=PRIOR)
+            self._promise = float(ranks.mean())
         self.sites.refresh()
         self._online.rank()
         self._blend_orders()
@@ -313,7 +315,7 @@ class LiveImportance:
         if not {"backlinks", "pagerank", "crawled"} <= set(scores.names):
             return
         waiting, (backlinks, ranks) = scores.waiting(("backlinks", "pagerank"), most=_SAMPLED)
-        counts = backlinks * (scores.links / max(len(scores), 1))
+        counts = backlinks * self._mean_backlinks()
         self._blend.rank(scores.losses, waiting=waiting, backlinks=counts, ranks=ranks)
 
     def close(self) -> None:

@@ -17,7 +17,7 @@ from webfountain.ranking.ranker_process import Job
 from webfountain.ranking.scores import EpochScores
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     import numpy.typing as npt
@@ -172,12 +172,11 @@ class Rankings:
             return True
         return at >= max(self.scores.at, self._started_at) + max(self._every, cost / SHARE)
 
-    def published(self, name: str, keys: Sequence[bytes], absent: float) -> Array:
-        """Return the (n,) scores of pages from the last ranking, and `absent` for unknown pages."""
-        if name not in self.scores.names:
-            return np.full(len(keys), absent)
+    def published(self, keys: Sequence[bytes], absent: Mapping[str, float]) -> list[Array]:
+        """Return the (n,) scores of pages from the last ranking, for each name in `absent`, which gives the value for
+        pages without a score."""
         fingerprints = np.frombuffer(b"".join(keys), dtype=">u8").astype(np.uint64)
-        return self.scores.lookup(name, fingerprints, absent=absent)
+        return self.scores.lookup_several(absent, fingerprints)
 
     def close(self) -> None:
         """Write the logged rows, and stop a running ranking."""
