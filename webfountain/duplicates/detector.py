@@ -100,9 +100,8 @@ class DuplicateDetector:
         self._mirrors = Mirrors(key=index.key)
         self._reopened: dict[str, tuple[str, Iterator[tuple[str, PageRecord]]]] = {}  # by site, with its original site
         self._texts: dict[str, str] = {}  # copies of this batch, which no page record names yet
-        self._held: dict[
-            str, PageRecord | None
-        ] = {}  # records of this batch's pages that will be held once it is settled
+        # Records of this batch's pages that will be held once it is settled.
+        self._held: dict[str, PageRecord | None] = {}
         self.counts: Counter[str] = Counter()
         """Counts of what was found since the caller last read them."""
 

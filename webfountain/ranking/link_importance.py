@@ -61,9 +61,8 @@ class RisenPages:
         self._most = most
         self._count = 0
         self._worth: dict[str, dict[bytes, float]] = {}
-        self._heaps: dict[
-            str, list[tuple[float, bytes]]
-        ] = {}  # an entry is stale if its importance differs from the page's current one
+        # An entry is stale if its importance differs from the page's current one.
+        self._heaps: dict[str, list[tuple[float, bytes]]] = {}
 
     def add(self, site: str, key: bytes, worth: float) -> None:
         """Add a page with its current importance."""

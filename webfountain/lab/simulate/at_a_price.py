@@ -121,9 +121,8 @@ class AtAPrice:
         self._crawled = {page: PageRecord(urls[page], state="crawled", last_crawled=0.0) for page in alive}
         self.follower.adopt(_budget(len(alive), capacity, float(collection.cycle.period_s), signals))
         self._lease = SiteLease(_SITE, 1, _NEVER_S, SiteRecord(_SITE, (0,) * len(STATES), 0.0, 0.0, SiteState()))
-        self._due: dict[
-            bytes, tuple[float, int]
-        ] = {}  # for each due page: when it became due, and its place in the order in which pages became due
+        # For each due page: when it became due, and its place in the order in which pages became due.
+        self._due: dict[bytes, tuple[float, int]] = {}
         self._made_due = 0
         self._never_crawled = 0
         self._starved = self._changed = False

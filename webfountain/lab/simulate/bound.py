@@ -54,9 +54,8 @@ def _most_saved(begin: Ints, end: Ints, days: int, budget: float) -> float:
         cost[days] = days  # a fetch after the end saves nothing
         cheapest = np.minimum.accumulate(cost[::-1])[::-1]
         last = np.where(cost <= cheapest, np.arange(days + 1), days + 1)
-        on_day = np.minimum.accumulate(last[::-1])[
-            ::-1
-        ]  # for each day, the cheapest day for a fetch from this day on (the first of equals)
+        # For each day, the cheapest day for a fetch from this day on (the first of equals).
+        on_day = np.minimum.accumulate(last[::-1])[::-1]
         gain = end - cheapest[begin + 1] - total_price
         made = (gain > 0) & (on_day[begin + 1] < days)
         value = gain[made].sum() + 2 * budget * price[:days].sum() + budget * days * total_price
