@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import multiprocessing
 import os
 import resource
@@ -13,12 +14,13 @@ from hypothesis import given
 from hypothesis.strategies import binary, integers, lists
 
 from webfountain.errors import RepositoryError
-from webfountain.ranking.link_journal import JournalRow, LinkJournal, read_rows
+from webfountain.ranking.link_journal import JournalRow, LinkJournal, left_behind, read_rows
 from webfountain.ranking.link_log import LinkLog, LinkLogReader, compact, fingerprint
 from webfountain.records import Link
 from webfountain.urls import fingerprint as key_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 SITE = "http://a.example"
@@ -45,6 +47,41 @@ def write_and_die(folder: Path, first: int, many: int) -> None:
         if number % 7 == 3:
             log.flush()
     os.kill(os.getpid(), signal.SIGKILL)
+
+
+def before_the_next_lock(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:
+    """Do what another process may do between the opening of a file and its lock."""
+    real = fcntl.flock
+
+    def flock(file: int, operation: int) -> None:
+        monkeypatch.setattr(fcntl, "flock", real)
+        act()
+        real(file, operation)
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+
+
+def test_a_new_journal_that_another_crawl_takes_for_ownerless_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before_the_next_lock(monkeypatch, lambda: list(left_behind(tmp_path)))
+    journal = LinkJournal(tmp_path, "ant")
+    assert list(tmp_path.iterdir()) == [journal.path]
+    assert list(left_behind(tmp_path)) == []
+    journal.close()
+
+
+def test_a_journal_that_its_writer_closes_while_another_crawl_opens_it_has_no_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal = LinkJournal(tmp_path, "ant")
+
+    def close() -> None:
+        journal.remove()
+        journal.close()
+
+    before_the_next_lock(monkeypatch, close)
+    assert list(left_behind(tmp_path)) == []
 
 
 def test_kills_lose_no_row(tmp_path: Path) -> None:

@@ -127,9 +127,13 @@ class LinkJournal:
         os.close(self._file)
 
     def _made(self) -> int:
-        file = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return file
+        while True:
+            file = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
+            # Before this call, another process may take the empty file for one without an owner, and delete it.
+            fcntl.flock(file, fcntl.LOCK_EX)
+            if os.fstat(file).st_nlink:
+                return file
+            os.close(file)
 
     def _make_again(self) -> None:
         """Copy the rows of a deleted file, which this process can still read, into a new file."""
@@ -165,6 +169,8 @@ def left_behind(folder: Path) -> Iterator[LeftRows]:
             raise RepositoryError(f"{path}: {error}") from error
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if not os.fstat(file).st_nlink:  # closed by its writer, or taken over by another process
+                continue
             data = path.read_bytes()
             rows, end = read_rows(data)
             if end < len(data):
