@@ -190,6 +190,25 @@ def test_what_its_importance_is_made_of_is_reported_with_what_the_last_ranking_h
     assert why("/a/b") == [made_of, "Ranking 1 gives it nothing, because it is newer."]
 
 
+@pytest.mark.parametrize(
+    ("rest", "blended"),
+    [
+        ("", True),
+        ("[policies.default]\nscore = { pagerank = 1, backlinks = 1 }\n", False),
+        ("[policies.default]\nscore = { location = 1 }\n", False),
+        ("[collection.limits]\npages = 100\n", False),
+    ],
+)
+def test_a_page_that_waits_in_the_blended_orders_is_reported_to_do_so(rest: str, blended: bool) -> None:
+    collection = collection_of([f"{HOME}/"], rest=f"{rest}[ranking]\nevery = '1d'\n")
+    driven = Drive(collection, web, recrawl=False, hand=1)
+    words = "While it waits, its pagerank stands for a blend of breadth-first, backlink and PageRank order."
+    driven.run(until=lambda: driven.store.pages.get(HOME, fingerprint(f"{HOME}/a")))
+    assert (words in of(driven, f"{HOME}/a").why) == blended
+    driven.run()
+    assert words not in of(driven, f"{HOME}/a").why
+
+
 def test_an_unknown_url_names_the_pages_that_link_it_where_the_link_log_has_them(tmp_path: Path) -> None:
     """And what became of each link: nofollow, refused under its policy; three pages are named, the rest counted."""
     pages = {

@@ -90,6 +90,14 @@ class Collection:
         weighed = any(each.score is not None or each.topic is not None for each in self.policies.values())
         return self.ranking.every is not None or weighed
 
+    @property
+    def is_blending(self) -> bool:
+        """Return whether the score `pagerank` of a waiting page is its importance in the blended orders
+        (`core.order_blend`). If a policy weighs backlinks itself, its other score must be the pure rank.
+        """
+        weighs = any("backlinks" in self.weights_of(policy) for policy in self.policies)
+        return self.ranking.every is not None and self.limits.pages is None and not weighs
+
     def weights_of(self, policy: str) -> dict[str, float]:
         """Return the weights of the scores from which the importance of a policy's pages is computed. An unknown name
         gets the weights of the default policy."""

@@ -149,9 +149,7 @@ class LiveImportance:
         """Waiting pages that need a new importance."""
         self._rankings = rankings
         self._is_bounded = collection.limits.pages is not None
-        # If a policy weighs backlinks itself, its other metric must be the pure rank.
-        weighs = any("backlinks" in collection.weights_of(policy) for policy in collection.policies)
-        self._blend = None if self._is_bounded or rankings is None or weighs else OrderBlend()
+        self._blend = OrderBlend() if rankings is not None and collection.is_blending else None
         self._online: OnlineImportance[bytes] = OnlineImportance(most=KEPT, blend=self._blend)
         self._homes: deque[bytes] = deque(maxlen=SAMPLE)  # ranks of the home pages fetched last
         self._promise = PROMISE

@@ -187,6 +187,8 @@ class KnownPage:
         parts = " + ".join(f"{weight / sum(weights.values()):.2g} {name}" for name, weight in weights.items())
         made_of = f"its {next(iter(weights))}" if len(weights) == 1 else f"{parts}, each"
         yield f"Its importance is {made_of} divided by the mean of all pages."
+        if record.state == "never-crawled" and collection.is_blending and "pagerank" in weights:
+            yield "While it waits, its pagerank stands for a blend of breadth-first, backlink and PageRank order."
         published = None if folder is None or collection.ranking.every is None else EpochScores(folder)
         if published is not None and published.epoch:
             key = np.frombuffer(fingerprint(record.url), dtype=">u8").astype(np.uint64)
