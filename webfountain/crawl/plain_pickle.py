@@ -66,9 +66,8 @@ def read_pickle(data: bytes) -> Any:
         value = _DataUnpickler(io.BytesIO(data)).load()
     except PickleRefused:
         raise
-    except (
-        Exception
-    ) as error:  # the data may come from a stranger, and the unpickler has as many kinds of errors as opcodes
+    except Exception as error:
+        # The data may come from a stranger, and the unpickler has as many kinds of errors as opcodes.
         raise PickleRefused(f"it is not a pickle ({type(error).__name__})") from None
     _count(value)
     return value

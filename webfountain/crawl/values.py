@@ -37,8 +37,6 @@ __all__ = [
     "ProjectClasses",
     "UnstorableValue",
     "Values",
-    "content_of",
-    "kind_of",
     "path_of",
     "read_keys",
 ]
@@ -98,7 +96,7 @@ class ProjectClasses:
         """Return an instance, made without a call of ``__init__``. Its class must still be of the kind that was
         stored."""
         cls = self.class_at(path)
-        if kind != kind_of(cls):
+        if kind != _kind_of(cls):
             raise ClassMissing(f"{path_of(cls)} is not a {kind} any more")
         if kind == "enum":
             name, value = content
@@ -130,7 +128,7 @@ def path_of(cls: type) -> str:
     return path
 
 
-def kind_of(cls: type[Any]) -> str | None:
+def _kind_of(cls: type[Any]) -> str | None:
     """Return the kind of a project's class; None for all others."""
     if issubclass(cls, tuple):
         return "namedtuple" if hasattr(cls, "_fields") else None
@@ -144,7 +142,7 @@ def kind_of(cls: type[Any]) -> str | None:
     return next((kind for kind, holds in kinds.items() if holds), None)
 
 
-def content_of(kind: str, value: Any) -> Any:
+def _content_of(kind: str, value: Any) -> Any:
     """Return the fields of an instance, or the name and value of an Enum."""
     if kind == "enum":
         return [value.name, value.value]
@@ -166,9 +164,8 @@ class Values:
             return msgspec.msgpack.encode(_flat(value))
         except UnstorableValue:
             raise
-        except (
-            Exception
-        ) as error:  # a project's own value may raise any error when it is read, and the request must not be lost
+        except Exception as error:
+            # A project's own value may raise any error when it is read, and the request must not be lost.
             raise UnstorableValue(f"{type(error).__name__}: {error}") from None
 
     def unpack(self, data: bytes | memoryview) -> Any:
@@ -213,8 +210,8 @@ def _flat(value: Any) -> Any:
     direct = _DIRECT.get(kind)
     if direct is not None:
         return direct(value)
-    if (project := kind_of(kind)) is not None:
-        return _ext(_INSTANCE, [project, path_of(kind), _flat(content_of(project, value))])
+    if (project := _kind_of(kind)) is not None:
+        return _ext(_INSTANCE, [project, path_of(kind), _flat(_content_of(project, value))])
     for base in kind.__mro__[1:]:
         if base in _DIRECT and base is not type(None):
             return _DIRECT[base](value)
