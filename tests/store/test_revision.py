@@ -6,7 +6,7 @@ import contextlib
 import logging
 import threading
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
@@ -19,17 +19,20 @@ from webfountain.records import Copy, Outcome, SiteState
 from webfountain.store import revision, transfer_rows
 from webfountain.store.answers import ParkRequest
 from webfountain.store.contract import FORECAST, PLAN, PRICE
+from webfountain.store.embedded.disk import Disk
 from webfountain.store.embedded.maintenance import RevisedDisk
 from webfountain.store.memory.store import MemoryStore
 from webfountain.store.opening import load_store, open_store, recount
 from webfountain.store.revision import TOLERANCE_S
 from webfountain.store.shared import maintenance
+from webfountain.store.shared.connection import ServerConnection, connect
 from webfountain.store.shared.maintenance import RevisedShard
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
+    from webfountain.store.answers import BucketCensus, Statistics
     from webfountain.store.contract import FrontierStore
     from webfountain.store.transfer_rows import Row
 
@@ -168,7 +171,7 @@ def test_times_of_a_run_whose_clock_was_ahead_are_corrected_and_said(
         assert in_order(after) == in_order(corrected(before, at))
         assert store.sites.get(LEARNED).learned == b""  # type: ignore[union-attr]
         assert store.sites.part(LEARNED, 3) is None
-        counted = store.census.statistics(), store.census.buckets(), store.pages.copies()
+        counted = counts_of(store)
         due = store.sites.next_due()
         assert due is not None
         assert due <= at
@@ -178,7 +181,7 @@ def test_times_of_a_run_whose_clock_was_ahead_are_corrected_and_said(
     caplog.clear()
     with contextlib.closing(opened(url, time.time())) as store:
         assert in_order(store.rows()) == in_order(after)
-        assert (store.census.statistics(), store.census.buckets(), store.pages.copies()) == counted
+        assert counts_of(store) == counted
     assert not corrections(caplog), "said once"
 
 
@@ -192,6 +195,69 @@ def test_a_clock_that_went_on_changes_nothing(url: str, caplog: pytest.LogCaptur
         with contextlib.closing(opened(url, now)) as store:
             assert in_order(store.rows()) == kept
     assert not corrections(caplog)
+
+
+@pytest.mark.parametrize(
+    ("kind", "owner", "call"),
+    [("embedded", Disk, "write"), ("single", ServerConnection, "send"), ("cluster", ServerConnection, "send")],
+)
+def test_a_recount_that_is_interrupted_leaves_the_counts_as_they_were(
+    kind: str, owner: type, call: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """Above all those of copies: the next crawl deletes files that no page names."""
+    url = url_of(kind, tmp_path, request)
+    with contextlib.closing(opened(url)) as store:
+        fill(store, time.time())
+    with contextlib.closing(opened(url)) as store:
+        counted = counts_of(store)
+    assert counted[2], "copies"
+    is_complete, calls = False, 0
+    while not is_complete:
+        with contextlib.closing(opened(url)) as store, pytest.MonkeyPatch.context() as patch:
+            patch.setattr(owner, call, interrupted(getattr(owner, call), calls))
+            with contextlib.suppress(KeyboardInterrupt):
+                store.recount()
+                is_complete = True
+        with contextlib.closing(opened(url)) as store:
+            store.check_valid()  # type: ignore[attr-defined]
+            assert counts_of(store) == counted, calls
+        calls += 1
+    assert calls > 2
+
+
+def test_a_store_that_is_made_anew_has_no_key_of_an_interrupted_recount(tmp_path: Path) -> None:
+    url = f"{server_url()}?prefix=anew-{tmp_path.name}&shards=2"
+
+    def keys() -> list[bytes]:
+        with contextlib.closing(connect(url)) as connection:
+            found: list[bytes] = connection.ask(b"", "KEYS", f"*anew-{tmp_path.name}*")
+            return found
+
+    with contextlib.closing(opened(url)) as store, pytest.MonkeyPatch.context() as patch:
+        fill(store, time.time())
+        patch.setattr(ServerConnection, "send", interrupted(ServerConnection.send, 10))
+        with pytest.raises(KeyboardInterrupt):
+            store.recount()
+    assert [key for key in keys() if key.endswith(b"/new")]
+    open_store(url, collection="tests", period_s=PERIOD_S, fresh=True).close()
+    assert not [key for key in keys() if key.endswith((b"/new", b"pages"))]
+
+
+def counts_of(store: FrontierStore) -> tuple[Statistics, dict[int, BucketCensus], dict[int, int]]:
+    """All that a recount computes."""
+    return store.census.statistics(), store.census.buckets(), store.pages.copies()
+
+
+def interrupted(call: Callable[..., Any], after: int) -> Callable[..., Any]:
+    """A call that works `after` times; then Ctrl-C comes."""
+    left = iter(range(after))
+
+    def until(*arguments: Any) -> Any:
+        if next(left, None) is None:
+            raise KeyboardInterrupt
+        return call(*arguments)
+
+    return until
 
 
 @pytest.mark.parametrize("kind", STORES)

@@ -201,13 +201,13 @@ class RevisedDisk:
 
 
 def recount(steps: Steps) -> None:
-    """Compute the number of pages by state, site, bucket and WARC file again."""
+    """Compute the number of pages by state, site, bucket and WARC file again.
+
+    All but the sites' own numbers are written at the end, in one batch, so after an interruption the old ones are still
+    there. If they were not, the next crawl would delete files with copies that are needed.
+    """
     disk, sites, counts = steps.disk, steps.sites, steps.counts
     counts.clear()
-    batch = WriteBatch(raw_mode=True)
-    batch.delete_range(BUCKET, keys_after(BUCKET))
-    batch.delete_range(COPY, keys_after(COPY))
-    disk.write(batch)
     name = ""
     while found := sites.after(name, _AT_ONCE):
         name = found[-1].site
@@ -221,5 +221,9 @@ def recount(steps: Steps) -> None:
                 counts.add(row, place.record)
             sites.touch(site, row)
         sites.stage(batch)
-        counts.stage(batch)
         disk.write(batch)
+    batch = WriteBatch(raw_mode=True)
+    batch.delete_range(BUCKET, keys_after(BUCKET))
+    batch.delete_range(COPY, keys_after(COPY))
+    counts.stage(batch)
+    disk.write(batch)

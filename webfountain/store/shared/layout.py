@@ -25,6 +25,7 @@ __all__ = [
     "KEYS",
     "LEASED",
     "NODE_SIZE",
+    "SUMS",
     "MetaEntry",
     "SharedMeta",
     "StoreKeys",
@@ -48,6 +49,8 @@ KEYS: Final = (
     "ranks",
 )
 """The keys of a shard, in the order in which each script receives them."""
+SUMS: Final = ("counts", "buckets", "copies")
+"""The keys of a shard that ``check --repair`` computes again. Meanwhile the new ones are at these names with "/new"."""
 FIRST_LANE: Final = CLASSES + 1
 """Number of the first lane of the recrawl queue. Lane 0 is the immediate lane, then come the classes of the
 never-crawled queue.

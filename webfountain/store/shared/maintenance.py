@@ -8,8 +8,8 @@ process claims the store in its units (`UnitUse`). A page is replaced only if it
 The position of the pass is written to the shard together with the pages, so after a crash the next opening continues
 the change.
 
-Counts are computed again for ``check --repair``, while no process crawls. The counts of a shard are emptied, then one
-script adds each site, so an interrupted pass must start from the beginning.
+Counts are computed again for ``check --repair``, while no process crawls. One script counts a site. The new counts
+replace the old ones at the end, so an interrupted pass must start from the beginning.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ from webfountain.store.codec import encode_state
 from webfountain.store.contract import PLAN
 from webfountain.store.revision import TOLERANCE_S, ClockCorrection, UnitConversion, revise, seconds_ahead
 from webfountain.store.shared.codec import arrival_of, decode_value, encode_value
+from webfountain.store.shared.layout import SUMS
+from webfountain.store.shared.scripts import Shards
 from webfountain.store.shared.sites import site_record
 
 if TYPE_CHECKING:
@@ -42,7 +44,6 @@ if TYPE_CHECKING:
     from webfountain.store.shared.claims import SharedClaims
     from webfountain.store.shared.connection import ServerConnection
     from webfountain.store.shared.layout import MetaEntry, SharedMeta
-    from webfountain.store.shared.scripts import Shards
 
 __all__ = ["OPENING_S", "RevisedShard", "SharedMaintenance", "UnitUse", "latest", "recount_shards"]
 
@@ -385,14 +386,39 @@ class RevisedShard:
         return self._shards.run(step, {self._shard: arguments})[self._shard]
 
 
-def recount_shards(connection: ServerConnection, shards: Shards) -> None:
-    """Compute the counts of all shards again. One round trip per site."""
-    for shard in range(shards.count):
-        key, *sums = (shards.key(shard, name) for name in ("counts", "buckets", "copies"))
-        zeros = (each for name in _COUNTED for each in (name, 0))
-        connection.ask_all([(key, ("HSET", key, *zeros)), *((each, ("UNLINK", each)) for each in sums)])
+def recount_shards(connection: ServerConnection, *, prefix: str, count: int) -> None:
+    """Compute the counts of all shards again. One round trip per site.
+
+    The new counts have keys of their own until all are complete, so after an interruption the old ones are still there.
+    If a shard had no counts meanwhile, the next crawl would delete files with copies that are needed.
+
+    Raises
+    ------
+    StoreError
+        if the server was replaced meanwhile, and so may have lost some of the new counts.
+    """
+    shards = Shards(connection, prefix=prefix, count=count)
+    new = Shards(connection, prefix=prefix, count=count, apart=SUMS)
+    servers = shards.servers()
+    for name in SUMS:  # left by an interrupted pass
+        new.ask("UNLINK", name)
+    for shard in range(count):
         after = ""
         while found := shards.run("read", {shard: ["after", after, _SITES_AT_ONCE]})[shard]:
             for answer in found:
                 after = answer[0].decode()
-                shards.run("recount", {shard: [after]})
+                new.run("recount", {shard: [after]})
+    if servers != shards.servers():
+        raise StoreError(f"{connection.shown}: its server was replaced while it was counted; repair again")
+    sent: list[tuple[bytes, tuple[Any, ...]]] = []
+    for shard, counted in enumerate(new.ask("HMGET", "counts", *_COUNTED)):
+        key = shards.key(shard, "counts")
+        fields = (each for name, many in zip(_COUNTED, counted, strict=True) for each in (name, many or 0))
+        sent.append((key, ("HSET", key, *fields)))
+    for name in ("buckets", "copies"):
+        for shard, is_there in enumerate(new.ask("EXISTS", name)):
+            key = shards.key(shard, name)
+            sent.append((key, ("COPY", new.key(shard, name), key, "REPLACE") if is_there else ("UNLINK", key)))
+    connection.ask_all(sent)
+    for name in SUMS:
+        new.ask("UNLINK", name)

@@ -19,7 +19,7 @@ from webfountain.store.locations import without_password
 from webfountain.store.shared.change_log import ShardedChangeLog
 from webfountain.store.shared.claims import SharedClaims
 from webfountain.store.shared.connection import SHORTEST_S, TIMEOUT_S, connect, query_of
-from webfountain.store.shared.layout import KEYS, MetaEntry, SharedMeta, store_keys
+from webfountain.store.shared.layout import KEYS, SUMS, MetaEntry, SharedMeta, store_keys
 from webfountain.store.shared.lives import ServerLives
 from webfountain.store.shared.maintenance import SharedMaintenance, UnitUse
 from webfountain.store.shared.private import CRAWL, PrivateServer, is_running, socket_of
@@ -249,9 +249,10 @@ def _delete(connection: ServerConnection, keys: StoreKeys, entry: MetaEntry) -> 
     """Delete a whole store, its description last."""
     found = entry.read()
     if found is not None:
-        shards = Shards(connection, prefix=keys.prefix, count=found.shards)
-        for name in KEYS:
-            shards.ask("UNLINK", name)
+        for names, apart in ((KEYS, ()), (SUMS, SUMS)):
+            shards = Shards(connection, prefix=keys.prefix, count=found.shards, apart=apart)
+            for name in names:
+                shards.ask("UNLINK", name)
         connection.ask(entry.key, "UNLINK", entry.key, keys.values, keys.bell)
 
 

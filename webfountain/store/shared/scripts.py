@@ -21,7 +21,7 @@ from redis.exceptions import NoScriptError
 from webfountain.store.shared.layout import CONSTANTS, KEYS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from webfountain.store.shared.connection import ServerConnection
 
@@ -109,12 +109,16 @@ class Script:
 
 
 class Shards:
-    """The shards of one store. `prefix` begins each key. `count` was chosen when the store was created."""
+    """The shards of one store. `prefix` begins each key. `count` was chosen when the store was created.
 
-    def __init__(self, connection: ServerConnection, *, prefix: str, count: int) -> None:
+    `apart` names keys in whose place these shards use other keys, for contents that are computed again.
+    """
+
+    def __init__(self, connection: ServerConnection, *, prefix: str, count: int, apart: Collection[str] = ()) -> None:
         self._connection = connection
         self.count = count
-        self._keys = [[f"{{{prefix}:{shard}}}{name}".encode() for name in KEYS] for shard in range(count)]
+        names = [f"{name}/new" if name in apart else name for name in KEYS]
+        self._keys = [[f"{{{prefix}:{shard}}}{name}".encode() for name in names] for shard in range(count)]
         self._scripts: dict[str, Script] = {}
         self._touched: set[int] = set()
 

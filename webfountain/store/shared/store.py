@@ -117,7 +117,7 @@ class SharedStore:
 
     def recount(self) -> None:
         """Compute the counts again; no process may be crawling."""
-        recount_shards(self._connection, self._shards)
+        recount_shards(self._connection, prefix=self._keys.prefix, count=self._shards.count)
 
     def disconnect(self) -> None:
         """Break all connections, as a fault would; the next step opens new ones. Only tests use this."""

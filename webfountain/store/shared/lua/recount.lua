@@ -1,10 +1,11 @@
--- Count a site and its pages again, in its row and in the counts of the shard, which were emptied before.
--- A      { site }
+-- Count a site and its pages again, in its row and in the new counts of its shard.
+-- A      { site }; the sites of a shard come one after another
 -- Result 0
--- Atomic: the row and the counts of the shard always agree.
+-- Atomic: if the answer is lost, the call is sent again, and counts nothing then. `last` is the site counted last.
 -- Uses   fields counts sites leases places pages ranks finish
 local row = site_of(A[1])
-if row then
+if row and fetch(COUNTS, 'last') ~= A[1] then
+  write(COUNTS, 'last', A[1])
   row.n, row.imm = { 0, 0, 0, 0, 0, 0 }, 0
   if row.w then
     walk(row, 0, -INF, function(lane, _, key)
