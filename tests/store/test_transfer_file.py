@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 from itertools import count
@@ -22,6 +23,7 @@ from webfountain.store.answers import ParkRequest, Refill
 from webfountain.store.contract import PLAN
 from webfountain.store.memory.store import MemoryStore
 from webfountain.store.opening import load_store, open_store
+from webfountain.store.shared.connection import ServerConnection
 from webfountain.store.transfer_file import read_rows, write_rows
 from webfountain.store.transfer_rows import ChangeEntry, Page, Row, Site
 
@@ -211,6 +213,46 @@ def test_an_import_that_was_cut_off_is_no_store_and_may_be_begun_again(tmp_path:
     store = open_store(url, collection="tests", period_s=10.0)
     assert in_order(store.rows())[1:] == in_order(filled(tmp_path).rows())[1:]
     store.close()
+
+
+def test_an_import_and_a_recount_whose_answers_are_lost_count_nothing_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The step is sent again, for the server may not have taken it."""
+    first = MemoryStore(period_s=10.0)
+    first.queues.discover([link(n, site=f"https://s{n % 7}.example") for n in range(60)], at=1.0)
+    first.queues.immediate([link(1, site="https://s1.example")], at=2.0)
+    [home] = first.sites.activate(1, owner="ant", until=math.inf, at=3.0)
+    first.queues.settle([outcome(one, 4.0) for one in lease(first, home, 5)], at=4.0, parts=[(home, 3, b"more")])
+    url = f"{server_url()}?prefix=lossy-{tmp_path.name}&shards=3"
+    with monkeypatch.context() as patch:
+        patch.setattr(ServerConnection, "_send_once", losing_answers(ServerConnection._send_once))
+        patch.setattr(ServerConnection, "_wait", lambda *_: None)
+        load_store(url, first.rows())
+    with contextlib.closing(open_store(url, collection=None, period_s=None)) as store:
+        store.check_valid()  # type: ignore[attr-defined]
+        assert in_order(store.rows()) == in_order(first.rows())
+        before = store.census.statistics(), store.census.buckets(), store.pages.copies()
+        assert before[0].sites == 7
+        with monkeypatch.context() as patch:
+            patch.setattr(ServerConnection, "_send_once", losing_answers(ServerConnection._send_once))
+            patch.setattr(ServerConnection, "_wait", lambda *_: None)
+            store.recount()
+        assert (store.census.statistics(), store.census.buckets(), store.pages.copies()) == before
+
+
+def losing_answers(send: Any) -> Any:
+    """Let the server take each set of commands, and lose its first answer."""
+    taken: set[str] = set()
+
+    def lossy(connection: ServerConnection, commands: Any) -> Any:
+        answers, name = send(connection, commands), repr(commands)
+        if name not in taken:
+            taken.add(name)
+            raise redis.exceptions.ConnectionError("reset by peer")
+        return answers
+
+    return lossy
 
 
 @pytest.mark.untraced

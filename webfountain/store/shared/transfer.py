@@ -160,6 +160,7 @@ def fill(
     try:
         while some := list(islice(rows, _AT_ONCE)):
             loader.take(some)
+        shards.ask("HDEL", "counts", "loaded")
     finally:  # also after an error, which may itself come from a lost site
         if servers != shards.servers():
             raise StoreError(f"{connection.shown}: its server was replaced during the import; import again")
@@ -172,6 +173,7 @@ class _Loader:
         self._connection = connection
         self._shards = shards
         self._values = values
+        self._calls = 0
         self._is_dated = False  # site rows contain the times of last changes (only newer versions export them)
 
     def take(self, rows: Sequence[Row]) -> None:
@@ -197,7 +199,8 @@ class _Loader:
                     sent[0] += [("census", f"{name}:{n}", f"{many:.17g}") for n, many in enumerate(counts) if many]
                 case transfer_rows.Value(name, value):
                     self._connection.ask(self._values, "HSET", self._values, name, value)
-        self._shards.run("load", sent)
+        self._calls += 1
+        self._shards.run("load", {shard: [self._calls, *some] for shard, some in sent.items()})
 
 
 def _loaded_site(site: transfer_rows.Site) -> Sequence[Any]:

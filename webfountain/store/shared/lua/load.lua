@@ -1,7 +1,8 @@
 -- Put rows of an export into a new store.
--- A      rows, each { kind, contents... }, in the order of the export; each kind is a function below
--- Result number of rows
--- Atomic, although no other process uses the store: sites and pages are written together with their counts.
+-- A      { number of the call, rows... }; a row is { kind, contents... }, in the order of the export; each kind is a
+--        function below
+-- Result 0
+-- Atomic: if the answer is lost, the call is sent again, and changes nothing then. `loaded` is the number of the last.
 -- Uses   fields counts sites leases places tree pages queues log ranks finish
 local kinds = {}
 
@@ -47,5 +48,8 @@ function kinds.census(name, many)
   write(ROWS, name, many)
 end
 
-for _, row in ipairs(A) do kinds[row[1]](unpack(row, 2)) end
-return finish(#A)
+if tonumber(fetch(COUNTS, 'loaded') or 0) < A[1] then
+  for i = 2, #A do kinds[A[i][1]](unpack(A[i], 2)) end
+  write(COUNTS, 'loaded', A[1])
+end
+return finish(0)
