@@ -30,8 +30,13 @@ from webfountain.frontier.orders import WorkExchange
 from webfountain.frontier.pages.guarded_examiner import GuardedExaminer
 from webfountain.frontier.pages.link_judge import LinkJudge
 from webfountain.frontier.worker.store_worker import StoreWorker
+from webfountain.ranking.importance_stage import ImportanceStage
+from webfountain.ranking.link_importance import LiveImportance
+from webfountain.ranking.rankings import Rankings
 from webfountain.repository.repository import Repository
-from webfountain.store.embedded.store import EmbeddedStore
+from webfountain.store.embedded.census import EmbeddedCensus
+from webfountain.store.embedded.queues import EmbeddedQueues
+from webfountain.store.embedded.sites import EmbeddedSites
 
 if TYPE_CHECKING:
     from typing import Self
@@ -55,13 +60,19 @@ SEAMS: list[tuple[str, Any, str]] = [
     ("loop: orders, absorb", WorkExchange, "absorb"),
     ("worker: other", StoreWorker, "run"),
     ("worker: WARC", Repository, "write"),
+    ("worker: ranking, links logged", Rankings, "log"),
+    ("worker: ranking, begun and read", Rankings, "tend"),
+    ("worker: ranking, fetched pages", LiveImportance, "record"),
+    ("worker: ranking, new links", LiveImportance, "weigh"),
+    ("worker: ranking, chores", LiveImportance, "tend"),
+    ("worker: ranking, graded again", ImportanceStage, "before_lease"),
     ("worker: eliminate", DuplicateEliminator, "discover"),
-    ("worker: discover", EmbeddedStore, "discover"),
-    ("worker: settle", EmbeddedStore, "settle"),
-    ("worker: lease", EmbeddedStore, "lease"),
-    ("worker: park, activate", EmbeddedStore, "park"),
-    ("worker: park, activate", EmbeddedStore, "activate"),
-    ("worker: statistics", EmbeddedStore, "statistics"),
+    ("worker: discover", EmbeddedQueues, "discover"),
+    ("worker: settle", EmbeddedQueues, "settle"),
+    ("worker: lease", EmbeddedQueues, "lease"),
+    ("worker: park, activate", EmbeddedSites, "park"),
+    ("worker: park, activate", EmbeddedSites, "activate"),
+    ("worker: statistics", EmbeddedCensus, "statistics"),
 ]
 
 
