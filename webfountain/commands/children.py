@@ -11,6 +11,7 @@ import queue
 import subprocess
 import sys
 import threading
+from collections import deque
 from typing import IO, TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -40,9 +41,13 @@ def service_beside(store: str, repository: str | None, address: str | None) -> I
         if address != AUTO:
             address_of(address)
         tried = [DEFAULT_ADDRESS, "127.0.0.1:0"] if address == AUTO else [address]
-        process = next(filter(None, (_started(store, repository, each) for each in tried)), None)
-        if process is None:
-            print("webfountain: the service cannot be started; the crawl continues without it", file=sys.stderr)
+        reason = ""
+        for each in tried:
+            process, reason = _started(store, repository, each)
+            if process is not None:
+                break
+        else:
+            print(f"webfountain: the crawl continues without a service: {reason}", file=sys.stderr)
     try:
         yield
     finally:
@@ -50,22 +55,28 @@ def service_beside(store: str, repository: str | None, address: str | None) -> I
             _end(process)
 
 
-def _started(store: str, repository: str | None, address: str) -> subprocess.Popen[str] | None:
-    """Start the service and print its address. Return None if it does not start."""
+def _started(store: str, repository: str | None, address: str) -> tuple[subprocess.Popen[str] | None, str]:
+    """Start the service and print its address. If it does not start, return None and its last line."""
     command = [sys.executable, "-m", "webfountain", "serve", "--until-stdin-closes", "--store", store]
     command += ["--listen", address, *([] if repository is None else ["--repository", repository])]
     # A session of its own: Ctrl-C is meant for the crawl, which ends the service by closing its input.
     process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         start_new_session=True,
     )  # fmt: skip
     assert process.stdout is not None
+    assert process.stderr is not None
+    errors, output = deque[str](maxlen=1), process.stderr
+    # Its lines would disturb the display of the crawl, so only the last is kept.
+    reader = threading.Thread(target=lambda: errors.extend(output), daemon=True)
+    reader.start()
     line = _first_line(process.stdout)
     if line.startswith(_PREFIX):
         print(line.strip(), file=sys.stderr, flush=True)
-        return process
+        return process, ""
     _end(process)
-    return None
+    reader.join(_END_S)
+    return None, errors[-1].strip().removeprefix("webfountain: ") if errors else f"no address came in {_START_S:.0f} s"
 
 
 def _first_line(output: IO[str]) -> str:
