@@ -70,6 +70,8 @@ _PIECE_END: Final = "\0"
 """A character that no parsed page contains."""
 _LINE_BREAK: Final = "\1"
 """A character that occurs in no text that people read."""
+_TWO_BLANKS: Final = "  "
+"""Pattern of consecutive blanks. A regular expression finds them faster than `in` does."""
 _ASCII_BLANKS: Final = "\t\n\v\f\r\x1c\x1d\x1e\x1f"
 _BLANKS: Final = (
     f"{_ASCII_BLANKS}\x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f"
@@ -359,19 +361,20 @@ def _words_of_all(pieces: Sequence[str]) -> list[str]:
     html = _PIECE_END.join(pieces)
     if "<" in html:
         html = _compiled(_ANY_TAG).sub("", html.replace("<br>", _LINE_BREAK))
-    # Strip first: most white space is at the ends of pieces, and a search for consecutive blanks stops at each word.
-    texts = [text.strip() for text in _unescaped(html).split(_PIECE_END)]
-    html = _PIECE_END.join(texts)
-    found = [blank for blank in (_ASCII_BLANKS if html.isascii() else _BLANKS) if blank in html]
-    for blank in found:
+    html = _unescaped(html)
+    for blank in _ASCII_BLANKS if html.isascii() else _BLANKS:
         html = html.replace(blank, " ")
-    while "  " in html:
-        html = html.replace("  ", " ")
-        found.append(" ")
-    if _LINE_BREAK in html:
-        html = html.replace(" " + _LINE_BREAK, _LINE_BREAK).replace(_LINE_BREAK + " ", _LINE_BREAK)
-        return [text.strip(_LINE_BREAK).replace(_LINE_BREAK, "\n") for text in html.split(_PIECE_END)]
-    return html.split(_PIECE_END) if found else texts
+    # Strip before the search for consecutive blanks: most of them are at the ends of pieces.
+    texts = [text.strip() for text in html.split(_PIECE_END)]
+    if _compiled(_TWO_BLANKS).search(_PIECE_END.join(texts)):
+        texts = [" ".join(text.split()) if "  " in text else text for text in texts]
+    return [_broken(text) if _LINE_BREAK in text else text for text in texts] if _LINE_BREAK in html else texts
+
+
+def _broken(text: str) -> str:
+    """Return a text in lines, without the blanks around its line breaks and without the breaks at its ends."""
+    text = text.replace(" " + _LINE_BREAK, _LINE_BREAK).replace(_LINE_BREAK + " ", _LINE_BREAK)
+    return text.strip(_LINE_BREAK).replace(_LINE_BREAK, "\n")
 
 
 def _unescaped(html: str) -> str:
