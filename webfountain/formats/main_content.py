@@ -223,9 +223,9 @@ def _without_link_lists(blocks: list[Block]) -> list[Block]:
 
 
 def _is_link(block: Block) -> bool:
-    if block.kind in ("code", "table", "rule"):
-        return False
-    is_prose = len(block.text) > 80 and _SENTENCE.search(block.text)
+    text = block.text
+    # Most sentences end in a full stop, which is found sooner without the expression.
+    is_prose = len(text) > 80 and (". " in text or _SENTENCE.search(text))
     return not is_prose and block.link_share > _LINK_SHARE
 
 

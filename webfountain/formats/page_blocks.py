@@ -52,6 +52,7 @@ _HIDDEN_INLINE: Final = (
 )
 _INLINE_TAG: Final = rf"<(/?)([a-z][^\s/>]*+)({_ATTRIBUTES})>"
 _ANY_TAG: Final = rf"<[a-z/]{_ATTRIBUTES}>"
+_ANY_TAG_BUT_BREAK: Final = rf"<(?!br>)[a-z/]{_ATTRIBUTES}>"
 _LINK: Final = rf'<a\s(?=[^>]*?\bhref="[^"])({_ATTRIBUTES})>((?:[^<]++|<(?!/a>))*+)</a>'
 _ATTRIBUTE: Final = r'([^\s="]++)(?:="([^"]*+)")?'
 _SEMANTIC: Final = frozenset({"article", "aside", "footer", "header", "main", "menu", "nav", "search", "section"})
@@ -238,7 +239,7 @@ class _Cutter:
     def _add(self, at: int) -> None:
         """Keep a run of text as a block if it has any words, or a picture with an alternative text."""
         html, text = self._texts[at], self._words[at]
-        if self._link or "<a" in html:
+        if self._link or "<" in html:
             html = self._with_links_closed(html)
         if not text and not ("<img" in html and _compiled(_IMAGE_WITH_TEXT).search(html)):
             return
@@ -360,8 +361,8 @@ def _words_of_all(pieces: Sequence[str]) -> list[str]:
     """
     html = _PIECE_END.join(pieces)
     if "<" in html:
-        html = _compiled(_ANY_TAG).sub("", html.replace("<br>", _LINE_BREAK))
-    html = _unescaped(html)
+        html = _compiled(_ANY_TAG_BUT_BREAK).sub("", html)
+    html = _unescaped(html.replace("<br>", _LINE_BREAK) if "<" in html else html)
     for blank in _ASCII_BLANKS if html.isascii() else _BLANKS:
         html = html.replace(blank, " ")
     # Strip before the search for consecutive blanks: most of them are at the ends of pieces.
