@@ -10,12 +10,12 @@ page does not count as changed.
 from __future__ import annotations
 
 import functools
-import hashlib
 import logging
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
+from xxhash import xxh3_64_digest
 
 from webfountain.core.change import Comparison, verdict
 from webfountain.core.noise import differences_of, encode, without_noise
@@ -199,7 +199,7 @@ def _by_lines(before: str, now: str, min_change: float) -> Comparison:
 
 
 def _digest(text: str) -> bytes:
-    return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).digest()
+    return xxh3_64_digest(text.encode("utf-8", "replace"))
 
 
 def old_document(
