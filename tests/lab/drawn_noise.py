@@ -1,10 +1,11 @@
 """A third noisy web: blocks that a server draws for each answer. It is kept aside: nothing is tuned on it.
 
-Ten sites have templates of their own. Their noise: a layer that asks for consent, a box for a newsletter and a greeting,
-each in a share of the answers and always with the same words; a heading and a button of which there are two wordings; an
-advert whose class is new in each answer; a promotion without a class at any place among the paragraphs; a row of a
-table that counts the stock; links in another order; what the cache says. Beside them authors do what looks alike: they
-put a note on a page and take it away some visits later, and one site shows an announcement on all its pages for a time.
+Ten sites have templates of their own. Their noise: a layer that asks for consent, a box for a newsletter and a
+greeting, each in a share of the answers and always with the same words; a heading and a button of which there are two
+wordings; an advert whose class is new in each answer; a promotion without a class at any place among the paragraphs; a
+row of a table that counts the stock; links in another order; what the cache says. Beside them authors do what looks
+alike: they put a note on a page and take it away some visits later, and one site shows an announcement on all its pages
+for a time.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
 __all__ = ["BY_HAND", "DrawnNoise"]
 
 BY_HAND: Final = (
-    'ignore = ["#consent-layer", ".letter", ".hello", ".lead", ".order", ".unit", ".stock", ".more", ".cache", ".live"]\n'
+    'ignore = ["#consent-layer", ".letter", ".hello", ".lead", ".order", ".unit", ".stock", ".more", ".cache",'
+    ' ".live"]\n'
     'ignore_text = ["^Promotion: .*"]\n'
 )
 _ANNOUNCED: Final = (5, 8)
