@@ -4,11 +4,23 @@ Place in the walk: with the verdict of a new body (`frontier.pages`). A place is
 (`formats.page_units`). A place is noise if
 
 - it differed between two visits seconds apart, on this page or at the same place of another page of the site; or
-- it differed at each of the last `STREAK` comparisons, and was never tried by two visits seconds apart.
+- it differed at each of the last `STREAK` comparisons, and was never tried by two visits seconds apart; or
+- its differences are undone as often as they stay, such as those of a banner that is in some answers only.
+
+The third rule needs no extra visits. If a server draws a block for each answer, the order of three answers means
+nothing: after a difference, the next answer brings back the former block as often as it repeats the new one. This holds
+for any number of variants with any shares, and "no block" is a variant. Authors rarely undo what they wrote. So each
+difference is judged at the next comparison: it was undone, or it stayed. A place is drawn per answer if `UNDONE`
+differences were undone (on its site: `UNDONE_ON_SITE`), and no more than twice as many stayed. What an author undoes
+about as often as the page is visited looks the same; only visits seconds apart can tell it from noise, so a place that
+they found at rest `TRIES` times is not noise by this rule.
+
+A line that is inserted into an element, or taken out of it, moves the lines below it. These places do not differ. The
+inserted line itself always counts, unless its place or its element is noise for another reason.
 
 If most lines of an element differ, the element is a place, too: a shuffled list differs as a whole. A place is no
-longer noise after it was the same at `REST` comparisons in a row. Only places that differed recently are stored, at
-most `MAX_PLACES` per page.
+longer noise after it was the same at `REST` comparisons in a row, or at `REST_OF_DRAWN` if a difference there was
+undone. Only places that differed recently are stored, at most `MAX_PLACES` per page.
 
 Source: the idea comes from template detection by comparing versions (Fetterly et al. 2003, section 4.3: most changes of
 frequently changing pages are in markup and adverts). The rules are our own.
@@ -18,6 +30,7 @@ from __future__ import annotations
 
 from collections import Counter
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+from zlib import crc32
 
 import msgspec
 
@@ -29,8 +42,12 @@ if TYPE_CHECKING:
 __all__ = [
     "MAX_PLACES",
     "REST",
+    "REST_OF_DRAWN",
     "STREAK",
     "TRIES",
+    "UNDONE",
+    "UNDONE_ON_SITE",
+    "Difference",
     "Differences",
     "NoisyPlace",
     "decode",
@@ -50,6 +67,15 @@ STREAK: Final = 3
 REST: Final = 2
 TRIES: Final = 3
 """Number of visits seconds apart after which a place that never differed at them is known not to be noise."""
+UNDONE: Final = 2
+"""Number of undone differences of a page from which they may be draws: a block came, went, and came back."""
+UNDONE_ON_SITE: Final = 3
+"""The same number for all pages of a site together."""
+REST_OF_DRAWN: Final = 10
+"""Number of comparisons at which such a place must rest. A block that is drawn may be the same several times by chance.
+"""
+_STAYED_PER_UNDONE: Final = 2
+"""Number of differences that may have stayed for each one that was undone. One is expected if all are draws."""
 _LIST: Final = 3
 """Smallest number of lines of an element that may be noise as a whole."""
 _SAMPLE: Final = 40
@@ -61,7 +87,9 @@ class NoisyPlace(msgspec.Struct, frozen=True, array_like=True):
 
     `streak`: number of comparisons in a row at which it differed. `rested`: number of comparisons in a row at which it
     was the same. `tried`: number of visits that came seconds after another visit. `confirmed`: True if it differed at
-    one of these visits. `sample`: the beginning of its newest line.
+    one of these visits, or if the differences on its site are draws. `sample`: the beginning of its newest line.
+    `former`: digest of what stood there before its last difference. `undone`, `stayed`: number of differences that the
+    next comparison undid, and of those that it did not.
     """
 
     place: int
@@ -70,16 +98,28 @@ class NoisyPlace(msgspec.Struct, frozen=True, array_like=True):
     tried: int = 0
     confirmed: bool = False
     sample: str = ""
+    former: int = 0
+    undone: int = 0
+    stayed: int = 0
 
     @property
     def is_noise(self) -> bool:
         """Return whether differences at the place do not count as changes."""
-        return self.confirmed or (not self.tried and self.streak >= STREAK)
+        return self.confirmed or self.is_drawn(UNDONE) or (not self.tried and self.streak >= STREAK)
 
     @property
     def is_decided(self) -> bool:
         """Return whether further visits seconds apart would prove nothing."""
         return self.confirmed or self.tried >= TRIES
+
+    @property
+    def is_stored(self) -> bool:
+        """Return whether the place differed recently."""
+        return self.rested < (REST_OF_DRAWN if self.undone else REST)
+
+    def is_drawn(self, least: int) -> bool:
+        """Return whether the differences at the place are draws of the server, if at least `least` were undone."""
+        return self.undone >= least and self.stayed <= _STAYED_PER_UNDONE * self.undone and self.tried < TRIES
 
 
 def decode(data: bytes) -> list[NoisyPlace]:
@@ -100,35 +140,75 @@ def noise_of(places: Iterable[NoisyPlace]) -> frozenset[int]:
     return frozenset(each.place for each in places if each.is_noise)
 
 
+class Difference(NamedTuple):
+    """A difference at a place: its newest line, and digests of what stood there before and stands there now (0:
+    nothing)."""
+
+    line: str
+    before: int
+    now: int
+
+
 class Differences(NamedTuple):
     """The differences between two copies.
 
-    They are the numbers of the differing lines of each copy, and the places of these lines with the newest line at each
-    place. `held` contains all places of the new copy.
+    They are the numbers of the differing lines of each copy, and the places that differ. `held` contains all places of
+    the new copy.
     """
 
     old: frozenset[int]
     new: frozenset[int]
-    places: Mapping[int, str]
+    places: Mapping[int, Difference]
     held: frozenset[int]
 
 
 def differences_of(old: Sequence[Line], new: Sequence[Line]) -> Differences:
-    """Compare the lines of two copies. A line that only moved down, because of a new line above it, does not differ."""
+    """Compare the lines of two copies. A line that only moved, because of a new line above it, does not differ."""
     changed_old: set[int] = set()
     changed_new: set[int] = set()
     for edit in edits([each[1] for each in old], [each[1] for each in new]):
         changed_old.update(range(edit.old_from, edit.old_to))
         changed_new.update(range(edit.new_from, edit.new_to))
-    places = {old[i][0]: old[i][1] for i in changed_old} | {new[i][0]: new[i][1] for i in changed_new}
-    for lines, changed in ((old, changed_old), (new, changed_new)):
-        sizes = Counter(each[2] for each in lines)
-        many = Counter(lines[i][2] for i in changed)
-        first = {lines[i][2]: lines[i][1] for i in sorted(changed, reverse=True)}
-        places |= {each: first[each] for each, n in many.items() if n >= _LIST and 2 * n >= sizes[each]}
+    before, now = ({each[0]: each[1] for each in lines} for lines in (old, new))
+    gone, come = {old[i][0] for i in changed_old}, {new[i][0] for i in changed_new}
+    # A place differs if its line was replaced, or if it is in one copy only.
+    differing = (gone & come) | (gone - now.keys()) | (come - before.keys())
+    places = {
+        place: Difference(now.get(place) or before[place], _digest(before.get(place)), _digest(now.get(place)))
+        for place in differing
+    }
+    elements = {
+        each for lines, changed in ((old, changed_old), (new, changed_new)) for each in _mostly_changed(lines, changed)
+    }
+    if elements:
+        contents = [_contents(lines, elements) for lines in (old, new)]
+        for each in elements:
+            was, has = (content.get(each) for content in contents)
+            line = (has or was or "").partition("\n")[0]
+            places[each] = Difference(line, _digest(was), _digest(has))
     places.pop(0, None)  # lines that always count have no place
     held = frozenset(place for each in new for place in (each[0], each[2]))
     return Differences(frozenset(changed_old), frozenset(changed_new), places, held)
+
+
+def _mostly_changed(lines: Sequence[Line], changed: set[int]) -> list[int]:
+    """Return the elements of which most lines differ."""
+    sizes = Counter(each[2] for each in lines)
+    return [each for each, n in Counter(lines[i][2] for i in changed).items() if n >= _LIST and 2 * n >= sizes[each]]
+
+
+def _contents(lines: Sequence[Line], elements: set[int]) -> dict[int, str]:
+    """Return the text of elements."""
+    found: dict[int, list[str]] = {}
+    for each in lines:
+        if each[2] in elements:
+            found.setdefault(each[2], []).append(each[1])
+    return {each: "\n".join(texts) for each, texts in found.items()}
+
+
+def _digest(text: str | None) -> int:
+    """Return a digest of what stands at a place; 0 for nothing."""
+    return 0 if text is None else crc32(text.encode("utf-8", "replace")) or 1
 
 
 def without_noise(lines: Sequence[LineT], differing: frozenset[int], noise: frozenset[int]) -> list[LineT]:
@@ -142,7 +222,7 @@ def without_noise(lines: Sequence[LineT], differing: frozenset[int], noise: froz
 
 def observed(
     places: Sequence[NoisyPlace],
-    differences: Mapping[int, str],
+    differences: Mapping[int, Difference],
     *,
     held: frozenset[int] | None,
     seconds_apart: bool,
@@ -152,7 +232,6 @@ def observed(
 
     Parameters
     ----------
-    differences : places that differed, with their newest lines
     held : places of the new copy; None if it was not read, because it is the same
     seconds_apart : True if the two visits were so close that nobody would have written anything between them
     of_site : places on pages of the site that were tried by visits seconds apart
@@ -164,11 +243,21 @@ def observed(
             # If neither visit showed a banner, the two visits prove nothing about the banner.
             is_absent = seconds_apart and held is not None and place not in held
             found.append(each if is_absent else _rested(each, seconds_apart))
-    for place, line in differences.items():
+    for place, difference in differences.items():
         before, other = known.get(place, NoisyPlace(place)), of_site.get(place, NoisyPlace(place))
-        tried = min(max(before.tried, other.tried) + seconds_apart, TRIES)
-        confirmed = seconds_apart or before.confirmed or other.confirmed
-        found.append(NoisyPlace(place, min(before.streak + 1, 255), 0, tried, confirmed, line[:_SAMPLE]))
+        is_undone = before.streak > 0 and before.former == difference.now
+        found.append(
+            NoisyPlace(
+                place,
+                streak=min(before.streak + 1, 255),
+                tried=min(max(before.tried, other.tried) + seconds_apart, TRIES),
+                confirmed=seconds_apart or before.confirmed or other.confirmed,
+                sample=difference.line[:_SAMPLE],
+                former=difference.before,
+                undone=before.undone + is_undone,
+                stayed=before.stayed,
+            )
+        )
     return sorted(found, key=_worth, reverse=True)[:MAX_PLACES]
 
 
@@ -177,7 +266,8 @@ def _rested(place: NoisyPlace, seconds_apart: bool) -> NoisyPlace:
     if seconds_apart and not place.confirmed:
         # Two visits seconds apart prove only that the place is not a clock.
         return msgspec.structs.replace(place, tried=min(place.tried + 1, TRIES))
-    return msgspec.structs.replace(place, streak=0, rested=place.rested + 1)
+    stayed = place.stayed + (place.streak > 0)
+    return msgspec.structs.replace(place, streak=0, rested=place.rested + 1, stayed=stayed)
 
 
 def _worth(place: NoisyPlace) -> tuple[bool, int, int]:

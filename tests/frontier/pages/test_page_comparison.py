@@ -233,6 +233,51 @@ def test_two_visits_without_a_banner_prove_nothing_about_it() -> None:
     assert (banner.sample, banner.tried) == ("2", 0)
 
 
+BANNER = "<div class=banner>Nine words that are the same at each of these.</div>"
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("", BANNER), ("<h2 class=lead>Order now", "<h2 class=lead>Buy it today"), ("<p>Above.", "<p>Above.<p>Again.")],
+    ids=["a block or nothing", "two wordings", "a last line or none"],
+)
+def test_what_comes_goes_and_comes_back_stops_counting(one: str, other: str) -> None:
+    pages = Pages(LEARNING)
+    answers = [f"<main><p>A text.</main>{block}" for block in (one, other, one, one, other, one, other)]
+    assert pages.seen("/", *answers) == ["new", "changed", "changed", "same", "changed", "minor", "minor"]
+
+
+def test_what_comes_and_goes_on_several_pages_of_a_site_counts_on_none_of_them() -> None:
+    pages = Pages(LEARNING)
+    for name in ("/a", "/b", "/c"):
+        pages.seen(name, page(), page() + BANNER, page())
+    assert pages.seen("/d", page(), page() + BANNER) == ["new", "minor"]
+    assert pages.seen("/e", page(), page("Another text.") + BANNER) == ["new", "changed"]
+
+
+def test_what_authors_put_on_pages_and_leave_there_for_some_visits_counts() -> None:
+    pages = Pages(LEARNING)
+    for number in range(18):
+        answers = [page(), page() + BANNER, page() + BANNER, page() + BANNER, page()]
+        if number % 6 == 5:
+            answers = [page(), page() + BANNER, page()]
+        assert pages.seen(f"/{number}", *answers).count("changed") == 2
+
+
+def test_what_two_visits_seconds_apart_find_at_rest_is_no_noise_because_it_is_undone_later() -> None:
+    pages = Pages(LEARNING)
+    pages.seen("/", page(), page() + BANNER)
+    for end in ("\n", "\n\n", ""):
+        assert pages.visit("/", page() + BANNER + end, later=5).kind in ("minor", "same")
+    assert pages.seen("/", *[page(), page() + BANNER] * 5) == ["changed"] * 10
+
+
+def test_new_lines_on_top_of_a_list_count_at_each_visit() -> None:
+    pages = Pages(LEARNING)
+    lists = [f"<ul>{''.join(f'<li>news {number}' for number in range(last, last - 5, -1))}</ul>" for last in range(9)]
+    assert pages.seen("/", *lists) == ["new"] + ["changed"] * 8
+
+
 def test_what_rests_for_seconds_is_no_noise_however_often_it_changes() -> None:
     pages = Pages(LEARNING)
     pages.seen("/", clocked(1), clocked(2))

@@ -6,7 +6,9 @@ in memory, for the `MAX_SITES` sites that were visited last. They are learned ag
 pages.
 
 Two visits a few seconds apart are the best evidence. If a place is undecided on the whole site, the learner orders such
-an extra visit: it sets the due time in the record. At most `EXTRA_SHARE` of the visits are extra ones.
+an extra visit: it sets the due time in the record. At most `EXTRA_SHARE` of the visits are extra ones. Ordinary visits
+teach, too: pages of a site share their template, so the differences at a place that were undone are counted over all
+pages of the site (`core.noise`).
 """
 
 from __future__ import annotations
@@ -17,12 +19,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
-from webfountain.core.noise import REST, NoisyPlace, decode, encode, noise_of, observed
+from webfountain.core.noise import UNDONE_ON_SITE, NoisyPlace, decode, encode, noise_of, observed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from webfountain.core.noise import Differences
+    from webfountain.core.noise import Difference, Differences
     from webfountain.records import PageRecord
 
 __all__ = ["CLOSE_S", "EXTRA_SHARE", "NoiseLearner", "NoiseReport"]
@@ -36,6 +38,8 @@ MAX_SITES: Final = 1000
 _ALL: Final = ""
 """Name under which the visits of all sites are counted."""
 MAX_PLACES_OF_SITE: Final = 256
+_RECENT: Final = 30
+"""Number of judged differences of a place on a site from which the older ones count half."""
 REST_OF_SITE: Final = 10
 """The site forgets a place after this many visits in a row without a difference there."""
 
@@ -85,7 +89,12 @@ class NoiseLearner:
         return encode(self._learn(record, site, at, {}, None).places) if record.noise else b""
 
     def _learn(
-        self, record: PageRecord, site: str, at: float, differences: Mapping[int, str], held: frozenset[int] | None
+        self,
+        record: PageRecord,
+        site: str,
+        at: float,
+        differences: Mapping[int, Difference],
+        held: frozenset[int] | None,
     ) -> NoiseReport:
         # A page that was gone at the last visit was not compared then: its copy is older than the visit.
         is_compared = record.state == "crawled" and record.last_crawled is not None
@@ -94,10 +103,11 @@ class NoiseLearner:
         with self._guard:
             known = self._of_site(site, before)
             found = observed(before, differences, held=held, seconds_apart=is_close, of_site=known)
+            pages = {each.place: each for each in before}
             for each in found:
-                _update(known, each, is_close=is_close)
-            places = [each for each in found if each.rested < REST]
-            noise = noise_of(places) | noise_of(known.values())
+                _update(known, pages.get(each.place, NoisyPlace(each.place)), each, is_close=is_close)
+            places = [each for each in found if each.is_stored]
+            noise = noise_of(places) | {each.place for each in known.values() if each.confirmed}
             tried = [] if is_close or held is None else [each for each in places if each.place in held]
             return NoiseReport(places, noise, self._extra_visit(site, at, tried, known))
 
@@ -108,8 +118,8 @@ class NoiseLearner:
         if len(self._sites) > MAX_SITES:
             self._sites.popitem(last=False)
         for each in places:
-            if each.tried and len(known) < MAX_PLACES_OF_SITE:
-                known.setdefault(each.place, each)
+            if (each.tried or each.confirmed) and len(known) < MAX_PLACES_OF_SITE:
+                known.setdefault(each.place, msgspec.structs.replace(each, undone=0, stayed=0))
         return known
 
     def _extra_visit(
@@ -128,17 +138,27 @@ class NoiseLearner:
         return at + self._close_s / 4
 
 
-def _update(known: dict[int, NoisyPlace], seen: NoisyPlace, *, is_close: bool) -> None:
-    """Update the places of a site after a visit, with a place of one of its pages."""
-    before = known.get(seen.place)
-    if is_close and (before is not None or len(known) < MAX_PLACES_OF_SITE):
-        tried, confirmed = seen.tried, seen.confirmed
-        if before is not None:
-            tried, confirmed = max(tried, before.tried), confirmed or before.confirmed
-        known[seen.place] = msgspec.structs.replace(seen, rested=0, tried=tried, confirmed=confirmed)
-    elif before is not None and not seen.rested:
-        known[seen.place] = msgspec.structs.replace(before, rested=0)
-    elif before is not None and before.rested + 1 < REST_OF_SITE:
-        known[seen.place] = msgspec.structs.replace(before, rested=before.rested + 1)
-    elif before is not None:
+def _update(known: dict[int, NoisyPlace], page: NoisyPlace, seen: NoisyPlace, *, is_close: bool) -> None:
+    """Update a place of a site after a visit. `page` and `seen` are that place of the page, before and after it."""
+    site = known.get(seen.place)
+    undone, stayed = seen.undone - page.undone, seen.stayed - page.stayed
+    if site is None:
+        # Most edits stay. They may take only half of the room.
+        room = MAX_PLACES_OF_SITE if is_close or undone else MAX_PLACES_OF_SITE // 2 if stayed else 0
+        if len(known) >= room:
+            return
+        site = NoisyPlace(seen.place, sample=seen.sample)
+    if is_close:
+        tried, confirmed = max(seen.tried, site.tried), seen.confirmed or site.confirmed
+        site = msgspec.structs.replace(site, rested=0, tried=tried, confirmed=confirmed)
+    else:
+        site = msgspec.structs.replace(site, rested=site.rested + 1 if seen.rested else 0)
+    if undone or stayed:
+        share = 1 if site.undone + site.stayed < _RECENT else 2
+        site = msgspec.structs.replace(site, undone=site.undone // share + undone, stayed=site.stayed // share + stayed)
+        if site.is_drawn(UNDONE_ON_SITE):
+            site = msgspec.structs.replace(site, confirmed=True)
+    if site.rested < REST_OF_SITE:
+        known[seen.place] = site
+    else:
         del known[seen.place]
