@@ -66,8 +66,9 @@ MEANING = {
     "change.ignore": "CSS selectors of elements that do not count.",
     "change.ignore_text": "Patterns; what they find in a line does not count.",
     "change.ignore_kinds": "Kinds of text that do not count: `numbers`, `dates` (and times), `case` (of letters).",
-    "change.learn": "Lines that differ at every visit, or between two visits seconds apart, do not count until they "
-    "stay the same again. At most 2 % of the visits are made to find such lines.",
+    "change.learn": "Lines that differ at every visit, or between two visits seconds apart, or whose changes are "
+    "undone as often as they stay, do not count until they stay the same again. At most 2 % of the visits are made to "
+    "find such lines.",
     "change.always": "CSS selectors of elements that are never learned as noise.",
     "changes.diff": "Keep a unified diff of the texts with each change, at most 20 kB: `true` or `text`, `markdown`, "
     "`html`.",

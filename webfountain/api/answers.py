@@ -173,7 +173,7 @@ class PageAnswer(msgspec.Struct, frozen=True):
     found_by: str
     policy_by: str | None
     noise: list[str] = []
-    """The lines of the page that do not count as changes, because they differ at every visit."""
+    """The lines of the page that do not count as changes, because they were learned as noise."""
     metadata: dict[str, Any] | None = None
     """Metadata of the newest copy, each with its source. None if `content.metadata` is off."""
 

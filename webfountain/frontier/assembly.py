@@ -27,6 +27,7 @@ from webfountain.frontier.frontier import Frontier
 from webfountain.frontier.inbox.seeds import Entrance
 from webfountain.frontier.orders import Chores, IdleCheck, Polls, RankTurns, SiteSupply, WorkExchange, chores_of
 from webfountain.frontier.pages.examiner import Examiner
+from webfountain.frontier.pages.extra_visits import ExtraVisits
 from webfountain.frontier.pages.fixed_size import replacement_of
 from webfountain.frontier.pages.guarded_examiner import GuardedExaminer
 from webfountain.frontier.pages.page_comparison import comparison_of, old_text
@@ -338,12 +339,18 @@ class FrontierAssembly:
         return detector_of(self._collection, self._duplicates, self._store, text_of)
 
     @cached_property
+    def _extra_visits(self) -> ExtraVisits | None:
+        """The extra visits; None if no policy learns."""
+        learns = any(self._judge.counting(policy).learns for policy in self._collection.policies_in_use)
+        return ExtraVisits(self._store) if learns else None
+
+    @cached_property
     def _examiner(self) -> Examiner:
         return Examiner(
             collection=self._collection,
             judge=self._judge,
             reader=self._reader,
-            comparison=comparison_of(self._collection, self._repository, self._reader),
+            comparison=comparison_of(self._collection, self._repository, self._reader, self._extra_visits),
             **_examiner_features(self._detector, self._membership, self._importance),
         )
 
@@ -367,7 +374,9 @@ class FrontierAssembly:
             collection=collection,
             weigh=None if importance is None else importance.weigh,
         )
-        features = WorkerFeatures(self._inbox, importance, self._detector, self._review, urgent, self._fixed_size)
+        features = WorkerFeatures(
+            self._inbox, importance, self._detector, self._review, urgent, self._fixed_size, self._extra_visits
+        )
         assembly = WorkerAssembly(
             self._store,
             self._repository,

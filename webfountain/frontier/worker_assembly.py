@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from webfountain.duplicates.detector import DuplicateDetector
     from webfountain.frontier.inbox.notes import Notes
     from webfountain.frontier.inbox.seeds import Entrance
+    from webfountain.frontier.pages.extra_visits import ExtraVisits
     from webfountain.frontier.pages.fixed_size import Replacement
     from webfountain.frontier.pages.policy_review import Review
     from webfountain.frontier.pages.sitemap_reader import SitemapParser
@@ -57,6 +58,7 @@ class WorkerFeatures(NamedTuple):
     review: Review | None
     urgent: UrgentPages | None
     fixed_size: Replacement | None
+    extra_visits: ExtraVisits | None
 
 
 class WorkerAssembly:
@@ -111,6 +113,8 @@ class WorkerAssembly:
         stages.append(self._learned)
         if on.fixed_size is not None:
             stages.append(on.fixed_size)
+        if on.extra_visits is not None:
+            stages.append(on.extra_visits)
         if on.importance is not None:
             stages.append(ImportanceStage(on.importance, store, known))
         stages.append(ParkedSites(store, owner=self._owner, lease_s=self._lease_s))

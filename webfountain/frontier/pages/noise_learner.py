@@ -6,9 +6,9 @@ in memory, for the `MAX_SITES` sites that were visited last. They are learned ag
 pages.
 
 Two visits a few seconds apart are the best evidence. If a place is undecided on the whole site, the learner orders such
-an extra visit: it sets the due time in the record. At most `EXTRA_SHARE` of the visits are extra ones. Ordinary visits
-teach, too: pages of a site share their template, so the differences at a place that were undone are counted over all
-pages of the site (`core.noise`).
+an extra visit: it sets the due time in the record, and `extra_visits` puts the page first then. At most `EXTRA_SHARE`
+of the visits are extra ones. Ordinary visits teach, too: pages of a site share their template, so the differences at a
+place that were undone are counted over all pages of the site (`core.noise`).
 """
 
 from __future__ import annotations

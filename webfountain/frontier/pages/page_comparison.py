@@ -31,10 +31,11 @@ if TYPE_CHECKING:
 
     from webfountain.formats.document import Document, DocumentReader
     from webfountain.formats.page_units import ReadingRules
+    from webfountain.frontier.pages.extra_visits import ExtraVisits
     from webfountain.policy.collection import Collection
     from webfountain.policy.counting import CountingRules
     from webfountain.policy.judge import Judge
-    from webfountain.records import FetchResult, PageRecord
+    from webfountain.records import Fetch, FetchResult, PageRecord
     from webfountain.repository.repository import Repository
 
 __all__ = ["ComparisonResult", "PageComparison", "comparison_of", "counted_text", "is_outdated", "old_text"]
@@ -56,7 +57,7 @@ class PageComparison:
     """Compares the copies of one collection's pages.
 
     `old_document` reads a page's newest stored copy by the given rules; None if there is none. If `diffs` is True, each
-    change gets a diff of its lines.
+    change gets a diff of its lines. `order` orders an extra visit of a fetched page at a time.
     """
 
     def __init__(
@@ -65,7 +66,9 @@ class PageComparison:
         learner: NoiseLearner,
         *,
         diffs: bool,
+        order: Callable[[Fetch, float], None] = lambda *_: None,
     ) -> None:
+        self._order = order
         self._old_document = old_document
         self._learner = learner
         self._diffs = diffs
@@ -107,6 +110,8 @@ class PageComparison:
         old, new = copy.units or (), document.units or ()
         differences = differences_of(old, new)
         places, noise, due = self._learner.compare(record, fetched.fetch.site, fetched.at, differences)
+        if due is not None:
+            self._order(fetched.fetch, due)
         kept = without_noise(old, differences.old, noise), without_noise(new, differences.new, noise)
         before, now = (rules.counted(unit.line for unit in units) for units in kept)
         found = _by_lines(before, now, rules.min_change)
@@ -173,10 +178,14 @@ class PageComparison:
         return unified("\n".join(copy.shown), "\n".join(document.shown))
 
 
-def comparison_of(collection: Collection, repository: Repository | None, reader: DocumentReader) -> PageComparison:
+def comparison_of(
+    collection: Collection, repository: Repository | None, reader: DocumentReader, extra_visits: ExtraVisits | None
+) -> PageComparison:
     """Return the comparison of a crawl, with the copies of its repository."""
     learner = NoiseLearner(collection.cycle.period_s, collection.cycle.fastest_s)
-    return PageComparison(partial(old_document, repository, reader), learner, diffs=bool(collection.changes.diff))
+    comparison = partial(PageComparison, partial(old_document, repository, reader), learner)
+    diffs = bool(collection.changes.diff)
+    return comparison(diffs=diffs) if extra_visits is None else comparison(diffs=diffs, order=extra_visits.order)
 
 
 def is_outdated(record: PageRecord, rules: CountingRules) -> bool:

@@ -1,0 +1,61 @@
+"""Extra visits of pages, seconds after a visit: their URLs go before all others of their sites.
+
+Place in the walk: `noise_learner` orders such a visit while a page is examined. When it is due, this stage of the store
+worker puts the page on the immediate lane of its site. Without this, the page would wait for all URLs that its site has
+in hand, which takes minutes if the delay between requests is long; then the two visits would prove nothing. The delay
+and robots.txt hold for it as for any other URL. If the process ends first, the page is still due by its record. A
+policy that starts to learn while a crawl runs uses only these due times until the next start.
+"""
+
+from __future__ import annotations
+
+import heapq
+import threading
+from typing import TYPE_CHECKING, Final
+
+from webfountain.frontier.stage import Stage
+from webfountain.records import Link
+
+if TYPE_CHECKING:
+    from webfountain.frontier.batch import Batch, BatchResult
+    from webfountain.records import Fetch
+    from webfountain.store.contract import FrontierStore
+
+__all__ = ["ExtraVisits"]
+
+_LEAD_S: Final = 0.5
+"""A page becomes immediate this long before it is due. Otherwise it might be leased together with others first."""
+
+
+class ExtraVisits(Stage):
+    """The extra visits of one process that are not due yet."""
+
+    def __init__(self, store: FrontierStore) -> None:
+        self._store = store
+        self._guard = threading.Lock()
+        self._waiting: list[tuple[float, str, bytes]] = []  # a heap: due time, site, key
+
+    def order(self, fetch: Fetch, due: float) -> None:
+        """Order another visit of a page that was fetched. Any thread may call this."""
+        assert fetch.lease is not None
+        with self._guard:
+            heapq.heappush(self._waiting, (due, fetch.site, fetch.lease.key))
+
+    def before_activate(self, batch: Batch, result: BatchResult) -> None:
+        del result
+        links = [link for each in self._take_due(batch.at + _LEAD_S) if (link := self._link(*each)) is not None]
+        if links:
+            self._store.queues.immediate(links, at=batch.at)
+            batch.immediate = True
+
+    def _take_due(self, at: float) -> list[tuple[float, str, bytes]]:
+        found = []
+        with self._guard:
+            while self._waiting and self._waiting[0][0] <= at:
+                found.append(heapq.heappop(self._waiting))
+        return found
+
+    def _link(self, due: float, site: str, key: bytes) -> Link | None:
+        """Return a link to a page; None if the page was visited or forgotten meanwhile."""
+        record = self._store.pages.get(site, key)
+        return Link(record.url, site, key) if record is not None and record.due == due else None
