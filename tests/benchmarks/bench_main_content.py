@@ -1,6 +1,5 @@
-"""Main content: F1 by words on the labelled pages and on those held out, and CPU of a page, beside resiliparse and
-trafilatura.
-
+"""Main content, beside resiliparse and trafilatura: F1 by words on the labelled pages, those held out and those with
+linked cards, and CPU of a page.
 Dominated by cutting the page into blocks. ``python -m tests.benchmarks.bench_main_content``
 """
 
@@ -12,6 +11,7 @@ from collections import Counter
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
 
+from tests.formats.card_pages import card_pages
 from tests.formats.held_out_pages import held_out_pages
 from tests.formats.labelled_pages import labelled_pages, words_of
 from webfountain.formats.html_text import tree_of
@@ -59,7 +59,8 @@ def f1(found: Sequence[str], truth: Sequence[str]) -> float:
 
 def main() -> None:
     extract_by = extractors()
-    for title, pages in (("labelled", labelled_pages()), ("held out", held_out_pages())):
+    sets = {"labelled": labelled_pages(), "held out": held_out_pages(), "with linked cards": card_pages()}
+    for title, pages in sets.items():
         print(f"{len(pages)} pages, {title}; worst: the page with the least F1")
         print("| extractor | F1 in the mean | least | worst | CPU of a page, ms |\n|---|---|---|---|---|")
         times: dict[str, list[float]] = {name: [] for name in extract_by}

@@ -1,4 +1,4 @@
-# ruff: noqa: E501, RUF001 - lines and signs are those of the generators
+# ruff: noqa: E501 - lines and signs are those of the generators
 """Pages of six templates with linked cards, labelled by hand before the rule about such cards was written.
 
 They are in the form of `labelled_pages`, by the same rules of what is main content: cards below an article are teasers,

@@ -3,7 +3,8 @@
 
 They are written in the form of `labelled_pages`, by the same rules of what is main content. They were committed before
 any extractor had read them, and an extractor is never changed because of them: their F1 shows what the rules are worth
-on pages that their author did not know.
+on pages that their author did not know. One rule, about linked cards, came after a look at the kinds that lose here
+(`hashed`); it was held to pages of its own, `card_pages`, that were labelled before it.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.formats.card_pages import card_pages
 from tests.formats.labelled_pages import LabelledPage, labelled_pages, words_of
 from webfountain.formats.html_text import tree_of
 from webfountain.formats.main_content import main_blocks
@@ -37,6 +38,16 @@ def test_the_main_content_of_a_labelled_page_is_found(page: LabelledPage) -> Non
 
 def test_over_all_labelled_pages_it_is_found_nearly_whole() -> None:
     assert fmean(f1(words_of(main_text(page.html)), page.main) for page in PAGES) > 0.99
+
+
+def test_linked_cards_are_teasers_below_an_article_and_content_where_they_are_most_of_the_page() -> None:
+    assert fmean(f1(words_of(main_text(page.html)), page.main) for page in card_pages()) > 0.97
+
+
+def test_a_paragraph_that_is_a_link_stays_among_others() -> None:
+    link = "A whole sentence that is one link, because the author says there where the report is found. Really."
+    html = f"<main><p>{'A text. ' * 30}</p><p><a href=/r>{link}</a></p><p>The end.</p></main>"
+    assert link in main_text(html)
 
 
 def test_code_is_kept_byte_for_byte() -> None:

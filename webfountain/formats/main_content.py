@@ -5,7 +5,8 @@ Place in the walk: after `page_blocks`, before the text is written. A block is o
 1. the element, role, class or id of a region around it shows that the region is boilerplate (``nav``,
    ``cookie-consent``), unless that region contains most of the page's text;
 2. the page marks its main part (``main``, ``role=main``) and the block is outside of it;
-3. it is one of several consecutive blocks that consist of links;
+3. it is one of several consecutive blocks that consist of links, among them cards that are links as a whole, unless
+   most of the text is in such cards;
 4. it is a heading, and all blocks below it were omitted.
 
 The rules follow the reader view of browsers (Readability), the link density of jusText, and resiliparse. The figures
@@ -17,6 +18,7 @@ from __future__ import annotations
 import re
 from enum import IntFlag
 from functools import lru_cache
+from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 from webfountain.formats.page_blocks import attributes_of
@@ -207,26 +209,43 @@ def _within_main(blocks: list[Block], regions: _Regions, total: int) -> list[Blo
 
 
 def _without_link_lists(blocks: list[Block]) -> list[Block]:
-    """Return the blocks without lists of links. A list of links is two or more consecutive blocks that are mostly links
-    and contain no sentences.
+    """Return the blocks without rows of links: two or more consecutive blocks that are mostly links.
+
+    A row with prose is a linked card or several, each with a title and a description. Cards are teasers, unless most of
+    the text is in them: such a page is a list of cards.
     """
+    rows = [(is_link, list(row)) for is_link, row in groupby(blocks, key=_is_link)]
+    in_cards = sum(_size(row) for is_link, row in rows if is_link and _has_prose(row))
+    is_list = in_cards > 0 and in_cards > _MOST * _size(blocks)
     found: list[Block] = []
-    row: list[Block] = []
-    for block in blocks:
-        if _is_link(block):
-            row.append(block)
-            continue
-        found += row if len(row) == 1 and row[0].level else []
-        row = []
-        found.append(block)
-    return found + [block for block in row if block.level]
+    for is_link, row in rows:
+        if not is_link or (is_list and _has_prose(row)):
+            found += row
+        elif len(row) == 1:
+            found += [block for block in row if block.level or _is_prose(block.text)]
+    return found
+
+
+def _size(blocks: Sequence[Block]) -> int:
+    return sum(len(block.text) for block in blocks)
+
+
+def _has_prose(row: Sequence[Block]) -> bool:
+    return any(_is_prose(block.text) for block in row)
 
 
 def _is_link(block: Block) -> bool:
-    text = block.text
+    return _is_whole_link(block.html) if _is_prose(block.text) else block.link_share > _LINK_SHARE
+
+
+def _is_prose(text: str) -> bool:
     # Most sentences end in a full stop, which is found sooner without the expression.
-    is_prose = len(text) > 80 and (". " in text or _SENTENCE.search(text))
-    return not is_prose and block.link_share > _LINK_SHARE
+    return len(text) > 80 and (". " in text or _SENTENCE.search(text) is not None)
+
+
+def _is_whole_link(html: str) -> bool:
+    html = html.strip()
+    return html.startswith("<a ") and html.endswith("</a>") and html.count("<a ") == 1
 
 
 def _without_empty_sections(blocks: list[Block]) -> list[Block]:
