@@ -1,5 +1,6 @@
 """Main content, beside resiliparse and trafilatura: F1 by words on the labelled pages, those held out and those with
 linked cards, and CPU of a page.
+
 Dominated by cutting the page into blocks. ``python -m tests.benchmarks.bench_main_content``
 """
 
