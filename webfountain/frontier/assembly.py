@@ -27,7 +27,7 @@ from webfountain.frontier.frontier import Frontier
 from webfountain.frontier.inbox.seeds import Entrance
 from webfountain.frontier.orders import Chores, IdleCheck, Polls, RankTurns, SiteSupply, WorkExchange, chores_of
 from webfountain.frontier.pages.examiner import Examiner
-from webfountain.frontier.pages.extra_visits import ExtraVisits
+from webfountain.frontier.pages.extra_visits import extra_visits_of
 from webfountain.frontier.pages.fixed_size import replacement_of
 from webfountain.frontier.pages.guarded_examiner import GuardedExaminer
 from webfountain.frontier.pages.page_comparison import comparison_of, old_text
@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from webfountain.duplicates.index import DuplicateIndex
     from webfountain.frontier.cluster.membership import Membership
     from webfountain.frontier.inbox.notes import Notes
+    from webfountain.frontier.pages.extra_visits import ExtraVisits
     from webfountain.frontier.pages.fixed_size import Replacement
     from webfountain.frontier.pages.policy_review import Review
     from webfountain.frontier.planning.urgent_pages import UrgentPages
@@ -293,9 +294,8 @@ class FrontierAssembly:
         collection, cycle = self._collection, self._collection.cycle
         most_ahead = largest_hand(cycle.capacity_pages_per_period, cycle.period_s)
         if self._importance is not None:
-            most_ahead = min(
-                most_ahead, self._config.hand
-            )  # pages in a larger hand would be less important than newer ones
+            # Pages in a larger hand would be less important than newer ones.
+            most_ahead = min(most_ahead, self._config.hand)
         return SiteContext(
             collection=collection,
             judge=self._judge,
@@ -340,17 +340,16 @@ class FrontierAssembly:
 
     @cached_property
     def _extra_visits(self) -> ExtraVisits | None:
-        """The extra visits; None if no policy learns."""
-        learns = any(self._judge.counting(policy).learns for policy in self._collection.policies_in_use)
-        return ExtraVisits(self._store) if learns else None
+        return extra_visits_of(self._collection, self._store, self._judge)
 
     @cached_property
     def _examiner(self) -> Examiner:
+        order = None if self._extra_visits is None else self._extra_visits.order
         return Examiner(
             collection=self._collection,
             judge=self._judge,
             reader=self._reader,
-            comparison=comparison_of(self._collection, self._repository, self._reader, self._extra_visits),
+            comparison=comparison_of(self._collection, self._repository, self._reader, order),
             **_examiner_features(self._detector, self._membership, self._importance),
         )
 
@@ -374,13 +373,11 @@ class FrontierAssembly:
             collection=collection,
             weigh=None if importance is None else importance.weigh,
         )
-        features = WorkerFeatures(
-            self._inbox, importance, self._detector, self._review, urgent, self._fixed_size, self._extra_visits
-        )
+        pages = self._detector, self._review, urgent, self._fixed_size, self._extra_visits
         assembly = WorkerAssembly(
             self._store,
             self._repository,
-            features,
+            WorkerFeatures(self._inbox, importance, *pages),
             entrance=Entrance(judge, due),
             owner=self._owner,
             lease_s=self._others.term.lease_s,

@@ -18,10 +18,12 @@ from webfountain.records import Link
 
 if TYPE_CHECKING:
     from webfountain.frontier.batch import Batch, BatchResult
+    from webfountain.policy.collection import Collection
+    from webfountain.policy.judge import Judge
     from webfountain.records import Fetch
     from webfountain.store.contract import FrontierStore
 
-__all__ = ["ExtraVisits"]
+__all__ = ["ExtraVisits", "extra_visits_of"]
 
 _LEAD_S: Final = 0.5
 """A page becomes immediate this long before it is due. Otherwise it might be leased together with others first."""
@@ -59,3 +61,9 @@ class ExtraVisits(Stage):
         """Return a link to a page; None if the page was visited or forgotten meanwhile."""
         record = self._store.pages.get(site, key)
         return Link(record.url, site, key) if record is not None and record.due == due else None
+
+
+def extra_visits_of(collection: Collection, store: FrontierStore, judge: Judge) -> ExtraVisits | None:
+    """Return the extra visits of a crawl; None if no policy learns noise."""
+    learns = any(judge.counting(policy).learns for policy in collection.policies_in_use)
+    return ExtraVisits(store) if learns else None

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from webfountain.formats.document import Document, DocumentReader
     from webfountain.formats.page_units import ReadingRules
-    from webfountain.frontier.pages.extra_visits import ExtraVisits
     from webfountain.policy.collection import Collection
     from webfountain.policy.counting import CountingRules
     from webfountain.policy.judge import Judge
@@ -57,7 +56,8 @@ class PageComparison:
     """Compares the copies of one collection's pages.
 
     `old_document` reads a page's newest stored copy by the given rules; None if there is none. If `diffs` is True, each
-    change gets a diff of its lines. `order` orders an extra visit of a fetched page at a time.
+    change gets a diff of its lines. `order` orders an extra visit of a fetched page at a time; without it, only
+    the record has that time.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class PageComparison:
         learner: NoiseLearner,
         *,
         diffs: bool,
-        order: Callable[[Fetch, float], None] = lambda *_: None,
+        order: Callable[[Fetch, float], None] | None = None,
     ) -> None:
         self._order = order
         self._old_document = old_document
@@ -110,7 +110,7 @@ class PageComparison:
         old, new = copy.units or (), document.units or ()
         differences = differences_of(old, new)
         places, noise, due = self._learner.compare(record, fetched.fetch.site, fetched.at, differences)
-        if due is not None:
+        if due is not None and self._order is not None:
             self._order(fetched.fetch, due)
         kept = without_noise(old, differences.old, noise), without_noise(new, differences.new, noise)
         before, now = (rules.counted(unit.line for unit in units) for units in kept)
@@ -179,13 +179,15 @@ class PageComparison:
 
 
 def comparison_of(
-    collection: Collection, repository: Repository | None, reader: DocumentReader, extra_visits: ExtraVisits | None
+    collection: Collection,
+    repository: Repository | None,
+    reader: DocumentReader,
+    order: Callable[[Fetch, float], None] | None,
 ) -> PageComparison:
     """Return the comparison of a crawl, with the copies of its repository."""
     learner = NoiseLearner(collection.cycle.period_s, collection.cycle.fastest_s)
-    comparison = partial(PageComparison, partial(old_document, repository, reader), learner)
-    diffs = bool(collection.changes.diff)
-    return comparison(diffs=diffs) if extra_visits is None else comparison(diffs=diffs, order=extra_visits.order)
+    old = partial(old_document, repository, reader)
+    return PageComparison(old, learner, diffs=bool(collection.changes.diff), order=order)
 
 
 def is_outdated(record: PageRecord, rules: CountingRules) -> bool:
