@@ -66,10 +66,7 @@ def lines(title: str, times: Sequence[float], series: Sequence[Series], *, as_pe
     parts = [_axes(plane, as_percent=as_percent)]
     for number, each in enumerate(series):
         parts += _band(plane, times, each, number)
-        parts += [
-            Markup('<polyline class="line s{}" points="{}"/>').format(number, run)
-            for run in _runs(plane, times, each.values)
-        ]
+        parts += [_stretch(run, number) for run in _runs(plane, times, each.values)]
     return _drawing(title, parts, series)
 
 
@@ -192,15 +189,24 @@ def _short(value: float) -> str:
     return f"{value:.3g}"
 
 
-def _runs(plane: _Plane, times: Sequence[float], values: Sequence[float | None]) -> list[str]:
+def _stretch(points: Sequence[tuple[float, float]], number: int) -> Markup:
+    """Return a line through these points. A single point is a dot, because a line of one point can hardly be seen."""
+    if len(points) == 1:
+        [(x, y)] = points
+        return Markup('<circle class="dot s{}" cx="{}" cy="{}" r="3"/>').format(number, x, y)
+    run = " ".join(f"{x},{y}" for x, y in points)
+    return Markup('<polyline class="line s{}" points="{}"/>').format(number, run)
+
+
+def _runs(plane: _Plane, times: Sequence[float], values: Sequence[float | None]) -> list[list[tuple[float, float]]]:
     """Return the points of each stretch of known values."""
-    runs: list[list[str]] = [[]]
+    runs: list[list[tuple[float, float]]] = [[]]
     for at, value in zip(times, values, strict=True):
         if value is None:
             runs.append([])
         else:
-            runs[-1].append(f"{plane.x(at)},{plane.y(value)}")
-    return [" ".join(run * 2 if len(run) == 1 else run) for run in runs if run]
+            runs[-1].append((plane.x(at), plane.y(value)))
+    return [run for run in runs if run]
 
 
 def _band(plane: _Plane, times: Sequence[float], each: Series, number: int) -> list[Markup]:
