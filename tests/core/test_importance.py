@@ -14,8 +14,40 @@ def test_a_home_page_counts_more_than_what_lies_deep_or_answers_a_query() -> Non
     assert location(urls).tolist() == [2.0, 2.0, 1.0, 0.5, 1.0, 0.25]
 
 
-def credit(online: OnlineImportance[int], page: int, targets: list[int], score: float = PRIOR) -> None:
-    online.credit(page, targets, score=score, linked=False)
+def credit(
+    online: OnlineImportance[int], page: int, targets: list[int], score: float = PRIOR, *, linked: bool = False
+) -> dict[int, float]:
+    return online.credit(
+        [page], targets, degrees=[len(targets)], scores=np.array([score]), linked=np.array([linked], dtype=np.bool_)
+    )
+
+
+def test_pages_that_are_credited_at_once_count_like_pages_credited_one_after_the_other() -> None:
+    """Three pages link to each other. A page hands on later what it got from another page of the batch."""
+    links = {1: [2, 3, 8], 2: [], 3: [8, 2]}
+    alone: OnlineImportance[int] = OnlineImportance()
+    batch: OnlineImportance[int] = OnlineImportance()
+    for online in (alone, batch):
+        online.weigh([2, 8], ranks=np.array([0.1, 0.2]), backlinks=np.zeros(2))
+    scores, linked = np.array([3.0, 1.0, 2.0]), np.array([False, False, True])
+    degrees, targets = list(map(len, links.values())), [each for found in links.values() for each in found]
+    for _ in range(3):
+        for page, score, was_linked in zip(links, scores.tolist(), linked.tolist(), strict=True):
+            credit(alone, page, links[page], score, linked=was_linked)
+    risen = [batch.credit(list(links), targets, degrees=degrees, scores=scores, linked=linked) for _ in range(3)]
+    assert batch.gains([1, 2, 3, 8]).tolist() == pytest.approx(alone.gains([1, 2, 3, 8]).tolist())
+    assert (batch.backlinks([2, 3, 8]).tolist(), batch.links) == (alone.backlinks([2, 3, 8]).tolist(), alone.links)
+    [(place, importance)] = risen[0].items()
+    assert (targets[place], importance) == (8, pytest.approx(1.1))  # not 2, which was fetched itself
+
+
+def test_a_target_of_many_pages_of_a_batch_is_returned_once() -> None:
+    online: OnlineImportance[int] = OnlineImportance(damping=0.5)
+    online.weigh([7], ranks=np.array([1.0]), backlinks=np.zeros(1))
+    risen = online.credit(
+        [1, 2, 3], [7, 7, 4, 7], degrees=[1, 2, 1], scores=np.full(3, 0.5), linked=np.zeros(3, dtype=np.bool_)
+    )
+    assert list(risen.values()) == [pytest.approx(1.625)]
 
 
 def test_fetching_a_page_again_credits_only_what_it_gained_since() -> None:
@@ -33,11 +65,11 @@ def test_fetching_a_page_again_credits_only_what_it_gained_since() -> None:
 
 def test_links_that_the_last_ranking_contains_are_not_credited_again() -> None:
     online: OnlineImportance[int] = OnlineImportance(damping=0.5)
-    online.credit(0, [1, 2], score=2.0, linked=True)
+    credit(online, 0, [1, 2], 2.0, linked=True)
     assert online.gains([1, 2]).tolist() == [0.0, 0.0]
-    online.credit(1, [2], score=1.0, linked=False)
+    credit(online, 1, [2], 1.0)
     assert online.gains([2]).tolist() == [0.5]
-    online.credit(2, [3], score=3.0, linked=True)  # only what it gained since
+    credit(online, 2, [3], 3.0, linked=True)  # only what it gained since
     assert online.gains([3]).tolist() == [0.25]
     online.rank()
     assert online.gains([2]).tolist() == [0.0]
@@ -47,7 +79,7 @@ def test_each_linking_page_is_one_backlink_and_links_in_the_last_ranking_are_not
     online: OnlineImportance[int] = OnlineImportance()
     for page, targets in ((0, [1, 2]), (1, [2]), (0, [1, 2]), (3, [])):
         credit(online, page, targets)
-    online.credit(4, [2], score=1.0, linked=True)
+    credit(online, 4, [2], 1.0, linked=True)
     assert (online.backlinks([0, 1, 2, 9]).tolist(), online.links) == ([0.0, 1.0, 2.0, 0.0], 3)
     online.rank()
     assert (online.backlinks([2]).tolist(), online.links) == ([0.0], 0)
@@ -66,14 +98,14 @@ def test_a_waiting_page_is_returned_once_its_importance_has_grown_by_half_and_th
     online: OnlineImportance[int] = OnlineImportance(damping=0.5)
     importance = online.weigh([1, 2], ranks=np.array([1.0, 2.0]), backlinks=np.zeros(2))
     assert importance.tolist() == [1.0, 2.0]
-    assert online.credit(5, [3, 2, 1, 9], score=3.9, linked=False) == {}
-    assert online.credit(6, [3, 2, 1, 9], score=0.2, linked=False) == {2: pytest.approx(1.5125)}
-    assert online.credit(7, [1], score=3.0, linked=False) == {}
-    assert online.credit(8, [1], score=0.1, linked=False) == {0: pytest.approx(3.0625)}
+    assert credit(online, 5, [3, 2, 1, 9], 3.9) == {}
+    assert credit(online, 6, [3, 2, 1, 9], 0.2) == {2: pytest.approx(1.5125)}
+    assert credit(online, 7, [1], 3.0) == {}
+    assert credit(online, 8, [1], 0.1) == {0: pytest.approx(3.0625)}
     credit(online, 2, [])
-    assert online.credit(9, [2], score=100.0, linked=False) == {}
+    assert credit(online, 9, [2], 100.0) == {}
     online.rank()
-    assert online.credit(4, [1], score=100.0, linked=False) == {}
+    assert credit(online, 4, [1], 100.0) == {}
 
 
 def test_waiting_pages_have_the_importance_of_the_blended_orders() -> None:
@@ -84,7 +116,7 @@ def test_waiting_pages_have_the_importance_of_the_blended_orders() -> None:
     blend.rank([9.0, 0.0, 9.0], waiting=2, backlinks=np.array([3.0, 0.0]), ranks=np.array([1.0, 2.0]))
     first, second = online.weigh([1, 2], ranks=np.array([1.0, 2.0]), backlinks=np.array([3.0, 0.0])).tolist()
     assert first > 1.0 > second
-    risen = [online.credit(page, [2], score=1.0, linked=False) for page in range(10, 13)]
+    risen = [credit(online, page, [2], 1.0) for page in range(10, 13)]
     assert risen[0] == {}
     assert any(risen)  # as many pages link to it now as to the other
 

@@ -11,7 +11,6 @@ Source: Abiteboul, Preda, Cobena, *Adaptive on-line page importance computation*
 
 from __future__ import annotations
 
-from math import isnan
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 import numpy as np
@@ -77,6 +76,14 @@ def bounded_by_trust(ranks: Array, trusts: Array) -> Array:
     return np.where(trusts < 0, ranks, np.minimum(ranks, MOST_OF_TRUST * trusts))
 
 
+class _Rows(dict[_Page, int]):
+    """Rows of pages. A page that is looked up for the first time gets the next one."""
+
+    def __missing__(self, page: _Page) -> int:
+        made = self[page] = len(self) + 1
+        return made
+
+
 class OnlineImportance(Generic[_Page]):
     """Importance gained since the last ranking: rank and backlinks from the links of pages fetched since then.
 
@@ -86,7 +93,7 @@ class OnlineImportance(Generic[_Page]):
     ranking contained do not count.
 
     Each page is a row in a few arrays. So it costs a few array operations, and one dict look-up per link, to credit the
-    links of a page.
+    links of all pages of a batch. Credit that a page of the batch gets from another one is handed on at its next fetch.
 
     Parameters
     ----------
@@ -99,7 +106,7 @@ class OnlineImportance(Generic[_Page]):
         self._damping = damping
         self._blend = blend
         self._most = most
-        self._row_of: dict[_Page, int] = {}
+        self._row_of = _Rows[_Page]()
         self.links = 0
         """Number of backlinks counted since the last ranking."""
         self._use(np.empty((len(_EMPTY_ROW), 0)))
@@ -115,40 +122,54 @@ class OnlineImportance(Generic[_Page]):
         self._backlinks[:] = 0.0
         self.links = 0
 
-    def credit(self, page: _Page, targets: Sequence[_Page], *, score: float, linked: bool) -> dict[int, float]:
-        """Credit the targets of a fetched page. Return the targets that reached their bound (`weigh`): a dict from the
-        place of each in `targets` to its importance.
+    def credit(
+        self,
+        pages: Sequence[_Page],
+        targets: Sequence[_Page],
+        *,
+        degrees: Sequence[int],
+        scores: Array,
+        linked: npt.NDArray[np.bool_],
+    ) -> dict[int, float]:
+        """Credit the targets of fetched pages, of all pages at once. Return the targets that reached their bound
+        (`weigh`): a dict from a place of each in `targets` to its importance.
 
-        The new bound of such a target is twice its importance. `targets` must have no duplicates.
+        The new bound of such a target is twice its importance.
 
         Parameters
         ----------
-        score : score of the page in the last ranking; PRIOR if this ranking did not contain the page
-        linked : True if the page's links were in this ranking, so that its targets already have their parts of `score`
+        pages : n different pages
+        targets : the targets of the first page, then those of the second page, and so on. A page has no target twice
+        degrees : (n,) number of targets of each page
+        scores : (n,) score of each page in the last ranking; PRIOR if this ranking did not contain the page
+        linked : (n,) True if the page's links were in this ranking, so that its targets already have their parts of its
+            score
         """
-        own, *named = self._rows([page, *targets])
-        gained, handed_on = float(self._gained[own]), float(self._handed_on[own])
-        self._handed_on[own] = score + gained
-        self._bounds[own] = np.inf  # the page no longer waits
-        outgrown: dict[int, float] = {}
-        if named:
-            before = (score if linked else 0.0) if isnan(handed_on) else handed_on
-            rows = np.array(named, dtype=np.intp)
-            if isnan(handed_on) and not linked:
-                self._backlinks[rows] += 1.0
-                self.links += len(named)
-            self._gained[rows] += self._damping * (score + gained - before) / len(named)
-            bounds = self._bounds.take(rows)
-            places = (bounds < np.inf).nonzero()[0]
-            if len(places):
-                importance = self._importance(rows[places])
-                risen = (importance >= bounds[places]).nonzero()[0]
-                places, importance = places[risen], importance[risen]
-                self._bounds[rows[places]] = _NEXT_RISE * importance
-                outgrown = dict(zip(places.tolist(), importance.tolist(), strict=True))
+        own, rows = self._rows(pages), self._rows(targets)
+        handed_on, total = self._handed_on[own], scores + self._gained[own]
+        is_first = np.isnan(handed_on)
+        before = np.where(is_first, np.where(linked, scores, 0.0), handed_on)
+        self._handed_on[own], self._bounds[own] = total, np.inf  # the pages no longer wait
+        parts = self._damping * (total - before) / np.maximum(degrees, 1)
+        np.add.at(self._gained, rows, np.repeat(parts, degrees))
+        new = rows[np.repeat(is_first & ~linked, degrees)]
+        np.add.at(self._backlinks, new, 1.0)
+        self.links += len(new)
+        outgrown = self._outgrown(rows)
         if self._most is not None and len(self._row_of) > self._most:
             self._forget(self._most // 4)
         return outgrown
+
+    def _outgrown(self, rows: npt.NDArray[np.intp]) -> dict[int, float]:
+        """Return the places of rows that reached their bound, each row once, with their importance. Set new bounds."""
+        bounds = self._bounds.take(rows)
+        waiting = (bounds < np.inf).nonzero()[0]
+        importance = self._importance(rows[waiting])
+        risen = (importance >= bounds[waiting]).nonzero()[0]
+        places, importance = waiting[risen], importance[risen]
+        self._bounds[rows[places]] = _NEXT_RISE * importance
+        found = zip(places.tolist(), importance.tolist(), strict=True)
+        return dict(dict(zip(rows[places].tolist(), found, strict=True)).values())
 
     def gains(self, pages: Sequence[_Page]) -> Array:
         """Return the (n,) ranks that pages gained since the last ranking."""
@@ -168,7 +189,7 @@ class OnlineImportance(Generic[_Page]):
         ranks : (n,) ranks by the last ranking, 0 for pages that it did not contain
         backlinks : (n,) number of pages that link to each, by the last ranking, 0 for pages that it did not contain
         """
-        rows = np.array(self._rows(pages), dtype=np.intp)
+        rows = self._rows(pages)
         self._ranks[rows], self._ranked_backlinks[rows] = ranks, backlinks
         importance = self._importance(rows)
         self._bounds[rows] = RISE * importance
@@ -184,16 +205,11 @@ class OnlineImportance(Generic[_Page]):
         row_of = self._row_of
         return np.array([row_of.get(page, 0) for page in pages], dtype=np.intp)
 
-    def _rows(self, pages: Sequence[_Page]) -> list[int]:
+    def _rows(self, pages: Sequence[_Page]) -> npt.NDArray[np.intp]:
         """Return the rows of the pages; pages without a row get one at the end. Row 0 stands for unknown pages."""
-        row_of = self._row_of
-        # Most pages are known, and these look-ups are the largest cost of a credit.
-        rows: list[int] = list(map(row_of.get, pages))  # type: ignore[arg-type]
-        if None in rows:
-            for place, row in enumerate(rows):
-                if row is None:
-                    rows[place] = row_of.setdefault(pages[place], len(row_of) + 1)
-        if len(row_of) >= len(self._gained):
+        # These look-ups are the largest cost of a credit.
+        rows = np.fromiter(map(self._row_of.__getitem__, pages), dtype=np.intp, count=len(pages))
+        if len(self._row_of) >= len(self._gained):
             self._use(self._columns)
         return rows
 
@@ -215,7 +231,7 @@ class OnlineImportance(Generic[_Page]):
         keep[np.flatnonzero(~np.isnan(columns[2]))[-part:]] = True
         keep[0] = True
         kept = np.flatnonzero(keep)
-        self._row_of = {pages[old - 1]: new for new, old in enumerate(kept.tolist()) if old}
+        self._row_of = _Rows({pages[old - 1]: new for new, old in enumerate(kept.tolist()) if old})
         self._use(columns[:, kept])
 
 

@@ -172,18 +172,21 @@ class LiveImportance:
         """Log the links of fetched pages, and credit the ranks of these pages to the targets."""
         if self._rankings is not None:
             self._rankings.log(fetched, anchors=self.weights.have_topics)
+        if not fetched:
+            return
         keys = [fingerprint(one.page.url) for one in fetched]
-        scores, linked = self._published(keys, pagerank=PRIOR, crawled=0.0)
-        for one, key, score, was_linked in zip(fetched, keys, scores.tolist(), linked.tolist(), strict=True):
+        for one, key in zip(fetched, keys, strict=True):
             if not one.again and is_home(one.page.url):
                 self._homes.append(key)
             self.sites.credit(one.site, one.links)
-            targets = list(map(_KEY, one.links))
-            # Their current importance is computed when their site's hand is refilled.
-            outgrown = self._online.credit(key, targets, score=score, linked=bool(was_linked))
             self.risen.drop(one.site, key)
-            for place, worth in outgrown.items():
-                self.risen.add(one.links[place].site, targets[place], worth)
+        scores, linked = self._published(keys, pagerank=PRIOR, crawled=0.0)
+        links = [link for one in fetched for link in one.links]
+        targets, degrees = list(map(_KEY, links)), [len(one.links) for one in fetched]
+        # Their current importance is computed when their site's hand is refilled.
+        outgrown = self._online.credit(keys, targets, degrees=degrees, scores=scores, linked=linked > 0)
+        for place, worth in outgrown.items():
+            self.risen.add(links[place].site, targets[place], worth)
 
     # -------------------------------------------------------------- weighing
 

@@ -60,13 +60,13 @@ class WaitingSites:
 
     def credit(self, site: str, links: Sequence[Link]) -> None:
         """Credit the sites to which a page's site links for the first time."""
-        others = set(map(_SITE, links)) - self._linked.get(site, set()) - {site}
-        if not others:
+        linked = self._linked.get(site, {site})
+        if linked.issuperset(map(_SITE, links)):
             return
-        linked = self._linked.setdefault(site, set())
-        linked |= others
+        others = set(map(_SITE, links)) - linked
+        self._linked[site] = linked = linked | others
         self._links += len(others)
-        part = DAMPING * self._worth([site])[0] / len(linked)
+        part = DAMPING * self._worth([site])[0] / (len(linked) - 1)
         for other in others:
             self._gained[other] = self._gained.get(other, 0.0) + part
         if max(self._links, len(self._gained)) > KEPT:
