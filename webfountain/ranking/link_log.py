@@ -339,8 +339,10 @@ class LinkLogReader:
             yield from self._files.read_batches(file, 200_000)
 
 
-def compact(url: str, *, shards: int | None = None) -> int:
+def compact(url: str, *, shards: int | None = None, fewest: int = 1) -> int:
     """Merge all live segments into the shards, shard by shard. Return the number of rows in the shards.
+
+    While there are fewer than `fewest` segments of rows, none is merged.
 
     Only one compaction may run at a time. In a folder, a second compaction waits for the first. At an fsspec URL,
     crawls that share a log must ensure this themselves. Memory is needed for the rows since the last compaction and for
@@ -350,10 +352,10 @@ def compact(url: str, *, shards: int | None = None) -> int:
     """
     files = LogFiles(url)
     with files.lock():
-        return _compacted(files, shards)
+        return _compacted(files, shards, fewest)
 
 
-def _compacted(files: LogFiles, shards: int | None) -> int:
+def _compacted(files: LogFiles, shards: int | None, fewest: int) -> int:
     manifest = files.manifest()
     if not manifest.generation:
         manifest = Manifest(shards=shards or manifest.shards)
@@ -363,10 +365,11 @@ def _compacted(files: LogFiles, shards: int | None) -> int:
     files.sweep(manifest)
     drop_old_registers(files, manifest)
     segments = files.segments(manifest)
-    if not segments:
+    written = [each for each in segments if each.startswith("segments/links-")]
+    if len(written) < fewest or not segments:
         return sum(files.count(file) for file in manifest.rows)
     generation = manifest.generation + 1
-    rows = _split([files.read(each) for each in segments if each.startswith("segments/links-")], manifest.shards)
+    rows = _split([files.read(each) for each in written], manifest.shards)
     names = _split([files.read(each) for each in segments if each.startswith("segments/names-")], manifest.shards)
     made: dict[str, list[str]] = {"links": [], "names": []}
     held = 0

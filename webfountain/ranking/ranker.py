@@ -160,11 +160,11 @@ def ranked_log(url: str, scratch: Path) -> RankedLog:
     times = np.full(nodes, np.inf)
     few: list[npt.NDArray[np.int32]] | None = []
     links = 0
-    for rows, at, sources, targets in _links(reader):
-        at_rows = np.searchsorted(pages, rows)
-        crawled[at_rows], times[at_rows] = True, at
-        pairs = np.empty((len(sources), 2), dtype=np.int32)
-        pairs[:, 0], pairs[:, 1] = np.searchsorted(pages, sources), np.searchsorted(pages, targets)
+    for sources, at, degrees, targets in _links(reader):
+        rows = np.searchsorted(pages, sources)
+        crawled[rows], times[rows] = True, at
+        pairs = np.empty((len(targets), 2), dtype=np.int32)
+        pairs[:, 0], pairs[:, 1] = np.repeat(rows, degrees), np.searchsorted(pages, targets)
         links += len(pairs)
         few = [*few, pairs] if few is not None and is_small(int(np.count_nonzero(crawled)), links) else None
         home = pairs[:, 1] // _TARGETS_A_BLOCK
@@ -194,8 +194,10 @@ def _all_pages(reader: LinkLogReader) -> Fingerprints:
     return distinct(np.concatenate([pages, *fresh])) if fresh else pages
 
 
-def _links(reader: LinkLogReader) -> Iterator[tuple[Fingerprints, Times, Fingerprints, Fingerprints]]:
-    """Yield (pages, times, sources, targets) of the links that count, from the newest row of each page."""
+def _links(reader: LinkLogReader) -> Iterator[tuple[Fingerprints, Times, npt.NDArray[np.intp], Fingerprints]]:
+    """Yield pages, their times, their numbers of links that count, and the targets of these links, page after page,
+    from the newest row of each page.
+    """
     shards, segments = set(reader.shards), reader.files
     fresh: dict[int, float] = {}
     # Files that are not compacted have the newest rows, so they are read last and searched first.
@@ -212,11 +214,13 @@ def _links(reader: LinkLogReader) -> Iterator[tuple[Fingerprints, Times, Fingerp
                     for page, when in zip(source.tolist(), at.tolist(), strict=True)
                 ]
                 written.update(page for page in source[newest].tolist() if page in fresh)
-                table = table.filter(newest)  # noqa: PLW2901
-                source, at = source[newest], at[newest]
-            degree = np.diff(table["targets"].combine_chunks().offsets.to_numpy())
+                if not all(newest):  # `filter` imports pyarrow.compute, as `_flat` says
+                    table = table.filter(newest)  # noqa: PLW2901
+                    source, at = source[newest], at[newest]
             counted = _counted(table)
-            yield source, at, np.repeat(source, degree)[counted], _flat(table, "targets")[counted]
+            starts = table["targets"].combine_chunks().offsets.to_numpy()
+            degrees = np.diff(np.concatenate([[0], np.cumsum(counted)])[starts - starts[0]])
+            yield source, at, degrees, _flat(table, "targets")[counted]
 
 
 def _counted(table: pa.Table) -> npt.NDArray[np.bool_]:
@@ -225,7 +229,10 @@ def _counted(table: pa.Table) -> npt.NDArray[np.bool_]:
 
 
 def _flat(table: pa.Table, column: str) -> npt.NDArray[Any]:
-    return np.asarray(table[column].combine_chunks().flatten().to_numpy())
+    lists = table[column].combine_chunks()
+    # Its `flatten` would import pyarrow.compute, which takes as long as the ranking of some thousand pages.
+    bounds = lists.offsets.to_numpy()
+    return np.asarray(lists.values.to_numpy()[bounds[0] : bounds[-1]])
 
 
 def _block(file: Path, number: int, nodes: int, degree: npt.NDArray[np.int64]) -> LinkBlock:

@@ -1,9 +1,9 @@
 """The ranker as a process beside the crawl. It is started with a job, nobody waits for it, and it may be killed at any
 time.
 
-``python -m webfountain.ranking.ranker_process FILE`` reads a `Job`, compacts the link log, ranks it and publishes an
-epoch. It runs at the lowest priority. If it is killed, the log stays readable and the last published epoch stays in
-use. Only one such process can work in a folder.
+``python -m webfountain.ranking.ranker_process FILE`` reads a `Job`, compacts the link log if it has many segments,
+ranks it and publishes an epoch. It runs at the lowest priority. If it is killed, the log stays readable and the last
+published epoch stays in use. Only one such process can work in a folder.
 """
 
 from __future__ import annotations
@@ -34,6 +34,9 @@ _MOST_LINES: Final = 20
 
 LEAST_COST_S: Final = 0.6
 """CPU time of a ranking of few pages, s. Most of it is spent on the start of the process."""
+FEWEST_SEGMENTS: Final = 16
+"""Number of segments at which a ranking compacts the log first. A compaction writes two files for each of 16 shards,
+which costs as much as ranking some thousand pages from segments."""
 
 
 class Job(msgspec.Struct, frozen=True):
@@ -144,16 +147,14 @@ def _dispose(process: subprocess.Popen[bytes]) -> None:
 
 
 def carry_out(job: Job) -> int | None:
-    """Compact the log, rank it and publish the scores. Return the epoch's number.
+    """Compact the log if it has many segments, rank it and publish the scores. Return the epoch's number.
 
     Return None if another process has done this or is doing it.
 
     Raises RepositoryError if a file cannot be read or written.
     """
     from webfountain.ranking.link_files import DamagedFile  # noqa: PLC0415  (pyarrow and scipy, 0.6 s)
-    from webfountain.ranking.link_log import compact  # noqa: PLC0415
     from webfountain.ranking.log_completeness import mend  # noqa: PLC0415
-    from webfountain.ranking.ranker import publish_ranking  # noqa: PLC0415
 
     folder = Path(job.scores)
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -165,8 +166,7 @@ def carry_out(job: Job) -> int | None:
         if published_at(folder) > job.newer_than:
             return None
         try:
-            compact(job.links)
-            return publish_ranking(job.links, folder, trusted=job.trusted, at=job.at)
+            return _ranked(job, folder)
         except DamagedFile:
             # The parent process logs this output.
             lines = mend(job.links, at=job.at)
@@ -174,8 +174,15 @@ def carry_out(job: Job) -> int | None:
                 print(f"{line}; it is set aside", file=sys.stderr)
             if len(lines) > _MOST_LINES:
                 print(f"{len(lines) - _MOST_LINES} more files of the log are set aside", file=sys.stderr)
-            compact(job.links)
-            return publish_ranking(job.links, folder, trusted=job.trusted, at=job.at)
+            return _ranked(job, folder)
+
+
+def _ranked(job: Job, folder: Path) -> int:
+    from webfountain.ranking.link_log import compact  # noqa: PLC0415
+    from webfountain.ranking.ranker import publish_ranking  # noqa: PLC0415
+
+    compact(job.links, fewest=FEWEST_SEGMENTS)
+    return publish_ranking(job.links, folder, trusted=job.trusted, at=job.at)
 
 
 def main() -> None:
