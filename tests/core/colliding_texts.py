@@ -54,7 +54,7 @@ def _permuted(hashes: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
     """(n, 128) what each permutation makes of each hash: the hash values of a MinHash of that one alone."""
     from datasketch.minhash import _fmix
 
-    a, b = sketch._permutations()
+    a, b = (each.ravel() for each in sketch._permutations())
     return np.asarray(_fmix(hashes.reshape(-1, 1), 32) * a + b, dtype=np.uint32)
 
 

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from xxhash import xxh3_64_intdigest
 
-from webfountain.core.shingles import BAND_MIX, mixed
+from webfountain.core.shingles import BAND_MIX, distinct, mixed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -87,9 +87,9 @@ _LOWER: Final = np.uint64(0x2020202020202020)
 count as equal."""
 _FIRST_BYTES: Final = np.array([(1 << 8 * many) - 1 for many in range(9)], dtype=np.uint64)
 _SKETCH_SHIFT: Final = np.uint64(32)
-_ROWS_AT_ONCE: Final = 640
-"""Number of shingles whose permutations are computed at once, in 320 kB. Nearly every sample is smaller, so that numpy
-is called once for each step. Only a text that repeats itself may have more.
+_MOST_AT_ONCE: Final = 640
+"""Number of hashes of a sample above which repeated ones are dropped, so that the permutations take 320 kB. Nearly
+every sample is smaller. Only a text that repeats itself may have more.
 """
 _GREATEST: Final = np.uint32((1 << 32) - 1)
 """Hash value of an empty set."""
@@ -132,16 +132,13 @@ def _signature(hashes: Words) -> bytes:
     """Return the lowest bytes of the hash values of a MinHash.
 
     The values are the same as those of `MinHash.update_batch` (a test compares them). That method makes two arrays of
-    170 kB for each text, and this function only one.
+    170 kB for each text, and this function only one, with a row for each permutation, because numpy is faster on long
+    rows.
     """
     multipliers, offsets = _permutations()
-    least = np.full(SKETCH_BYTES, _GREATEST)
-    whole = _finalized(hashes).reshape(-1, 1)
-    for at in range(0, len(whole), _ROWS_AT_ONCE):
-        values = whole[at : at + _ROWS_AT_ONCE] * multipliers
-        values += offsets
-        np.minimum(least, values.min(axis=0), out=least)
-    return bytes(least.astype(np.uint8))
+    values = multipliers * _finalized(distinct(hashes) if len(hashes) > _MOST_AT_ONCE else hashes)
+    values += offsets
+    return bytes(values.min(axis=1, initial=_GREATEST).astype(np.uint8))
 
 
 def _finalized(hashes: Words) -> Words:
@@ -156,9 +153,9 @@ def _finalized(hashes: Words) -> Words:
 
 @cache
 def _permutations() -> tuple[Words, Words]:
-    """Return the factors and summands of the permutations that all sketches use."""
+    """Return the factors and summands (n, 1) of the permutations that all sketches use."""
     multipliers, offsets = minhash_class()(SKETCH_BYTES, scheme="affine32").permutations
-    return multipliers, offsets
+    return multipliers.reshape(-1, 1), offsets.reshape(-1, 1)
 
 
 @cache
