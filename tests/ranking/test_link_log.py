@@ -60,6 +60,13 @@ def test_the_newest_row_of_a_page_replaces_the_older(tmp_path: Path) -> None:
     assert {at for at, _ in rows_of(str(tmp_path)).values()} == {200.0}
 
 
+def test_segments_are_merged_only_when_there_are_enough(tmp_path: Path) -> None:
+    write_pages(str(tmp_path), rounds=3)
+    assert compact(str(tmp_path), fewest=4) == 0
+    assert len(LinkLogReader(str(tmp_path)).files) == 3
+    assert compact(str(tmp_path), fewest=3) == 20
+
+
 def test_any_engine_reads_the_files(tmp_path: Path) -> None:
     """DuckDB counts the links of each page, by their names."""
     log = LinkLog(str(tmp_path), writer="ant")
