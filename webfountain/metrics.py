@@ -90,7 +90,9 @@ STATS: Final[Mapping[str, Stat]] = {
     "sitemap/too_many": Stat("sitemaps", "Sitemaps dropped, because a site names more than 100."),
     "sitemap/urls": Stat("URLs", "Different URLs found in sitemaps and feeds."),
     "sitemap/foreign": Stat("URLs", "URLs dropped, because the sitemap of another site names them."),
-    "sitemap/made_due": Stat("URLs", "Known pages whose lastmod is newer than our copy: due, or more urgent."),
+    "sitemap/made_due": Stat(
+        "URLs", "Known pages whose lastmod is newer than our copy: due or more urgent if dates mean much."
+    ),
     "sitemap/failed": Stat("sitemaps", "Sitemaps that did not answer with 200."),
     "sitemap/error/*": Stat("sitemaps", "Sitemaps that are broken or hostile, by what is wrong."),
     # fetches

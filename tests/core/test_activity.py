@@ -123,7 +123,7 @@ def test_the_time_of_freshness_is_the_urgency_of_a_page_that_surely_changed() ->
     rate, (events, exposure) = np.array([site.rate(0)]), (np.array([row[0]]) for row in site.evidence)
     struck = urgency(rate * 1e5, rate, events + 0.5, exposure + 0.5)
     now = Sites([site.known], step=site.known.memory.step)
-    assert now.worth_of_change()[:1] == pytest.approx(struck, rel=0.3)
+    assert now.of_change()[0][:1] == pytest.approx(struck, rel=0.3)
 
 
 def test_evidence_lasts_twelve_visits_and_at_least_its_memory() -> None:

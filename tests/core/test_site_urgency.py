@@ -38,7 +38,7 @@ def observe(site: SiteUrgency, pages: Ints | Sequence[int], *, step: int, change
 
 def fresh_time(site: SiteUrgency, pages: Ints) -> Array:
     """The mean steps for which pages stay unchanged, by importance."""
-    return Sites([site], step=site.memory.step).worth_of_change()[pages]
+    return Sites([site], step=site.memory.step).of_change()[0][pages]
 
 
 def test_pages_are_numbered_in_order_and_keep_what_is_known_of_them_when_more_come() -> None:
@@ -225,6 +225,15 @@ def test_sites_reckoned_together_are_each_as_urgent_as_alone() -> None:
         assert np.concatenate(part) == pytest.approx(whole)
     for site, before in zip(sites, alone, strict=True):
         assert site.urgency(ALL, step=160).tolist() == before.tolist(), "questions teach nothing"
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_chances_of_the_pages_add_up_to_the_obsolete_pages_of_the_site(seed: int) -> None:
+    for site in lived(seed):
+        sites = Sites([site], step=70)
+        _, chances = sites.of_change()
+        assert np.all((chances >= 0.0) & (chances < 1.0))
+        assert chances.sum() == pytest.approx(sites.reckon(np.ones(len(site), dtype=np.bool_)).obsolete.sum())
 
 
 def test_what_sites_learn_together_is_what_each_would_have_learned_alone() -> None:

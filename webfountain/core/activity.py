@@ -33,7 +33,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from webfountain.core.sections import SectionTree
-from webfountain.core.urgency import urgency
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -274,14 +273,6 @@ class Activity:
         passed = self._steps[self.site[unchecked.section]] - unchecked.since
         return np.asarray(self._facts[_MEAN, unchecked.section] * passed)
 
-    def urgency(self, unchecked: UncheckedPages, events: Array, exposure: Array) -> Array:
-        """Return the urgency of pages (see `urgency`).
-
-        `events` and `exposure`, (pages,), are the values that `observe` returned at a page's last fetch, or zeros.
-        """
-        mean = self._facts[_MEAN, unchecked.section]
-        return urgency(self.passed(unchecked), mean, *self.weights(unchecked, events, exposure))
-
     def fresh_time(self, section: Ints, events: Array, exposure: Array) -> Array:
         """Return the mean steps between changes of each page: the `urgency` of a page that has surely changed."""
         weight = self._signals.page_events
@@ -337,7 +328,7 @@ class Activity:
         ----------
         step : (pages,) step of each fetch, not after the current step
         changed : (pages,) True if a change that counts was found
-        events, exposure : (pages,) as for `urgency`
+        events, exposure : (pages,) what `observe` returned at a page's last fetch, or zeros
         """
         fade = self._fade(unchecked, until=step)
         weight = self._signals.page_events

@@ -1,12 +1,14 @@
 """Use the dates of last changes in sitemaps and feeds as noisy signals, weighted by how reliable they proved to be.
 
 A page is *listed* if a sitemap or feed gives a time for it, and *dated* if this time is later than that of our copy.
-Fetches show two qualities of a site's dates. The precision is the share of dated pages that a fetch finds changed. The
-recall is the share of listed pages' changes that a date announced. The probability that a dated page has changed is the
-precision. So the expected gain of a fetch is the precision times the time for which the page will then stay unchanged.
-For a listed page without a later date, unseen changes occur only at (1 - recall) times its rate. So its urgency is
-smaller by about this factor. Both qualities begin with an assumption. So if a site's dates mean nothing, they waste
-only a few fetches.
+Fetches show two qualities of a site's dates. The precision is the probability that a dated page has changed which
+without the date would be believed to be unchanged. So dates that announce only what the past of the pages foretells
+have a precision of 0, even if most dated pages have changed. The recall is the share of listed pages' changes that a
+date announced. A date adds the precision times the time for which the page will then stay unchanged to the expected
+gain of a fetch. For a listed page without a later date, unseen changes occur only at (1 - recall) times its rate. So
+its urgency is smaller by about this factor. Both qualities begin with an assumption. So if a site's dates mean nothing,
+they waste only a few fetches. A date counts the less, the more of the pages that are believed to be unchanged have one,
+and not at all if half of them have: a site that dates all its pages at once distinguishes none.
 
 Source: Busa-Fekete, Zimmert, György, Qiu, *GREEDY-NCIS* (2025): the value of a crawl under signals with a precision and
 a recall. The estimates are ours, and so is the product for listed pages, which replaces the paper's thinned process.
@@ -14,11 +16,14 @@ a recall. The estimates are ours, and so is the product for listed pages, which 
 
 from __future__ import annotations
 
+from math import sqrt
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
 
     Array = npt.NDArray[np.float64]
@@ -28,10 +33,12 @@ if TYPE_CHECKING:
 __all__ = ["PageDates"]
 
 PRECISION: Final = 0.8
-PRECISION_WEIGHT: Final = 5.0
-"""Assumed precision, and the weight of this assumption in fetches of dated pages."""
+PRECISION_WEIGHT: Final = 1.0
+"""Mean of the assumed precision, and the weight of this assumption in fetches of dated pages."""
 RECALL_WEIGHT: Final = 5.0
 """Weight, in found changes, of the assumption that dates show no change."""
+SMALL: Final = 3.0
+"""If a site lists only about this number of pages, their dates count although all have one."""
 MOST: Final = 200.0
 """If there are more observations than this, older ones fade, because a site may change its software."""
 _UNLISTED, _LISTED, _DATED = range(3)
@@ -40,19 +47,24 @@ _UNLISTED, _LISTED, _DATED = range(3)
 class PageDates:
     """The dates of one site's pages by number, and the counts from which precision and recall are computed."""
 
-    __slots__ = ("_caught", "_confirmed", "_followed", "_missed", "_state")
+    __slots__ = ("_caught", "_chance", "_confirmed", "_followed", "_missed", "_share", "_state")
 
-    def __init__(self, state: bytes = b"", counts: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 0.0)) -> None:
+    def __init__(self, state: bytes = b"", counts: Sequence[float] = ()) -> None:
         self._state = np.frombuffer(bytearray(state), dtype=np.uint8)
-        self._followed, self._confirmed, self._caught, self._missed = counts
+        self._followed, self._confirmed, self._caught, self._missed, self._share = (*counts, *[0.0] * 5)[:5]
+        """Fetches of dated pages, and those that found a change, both without the expected changes; changes of listed
+        pages that a date announced, and others; share of the listed pages believed to be unchanged that were dated at
+        the last reading."""
+        self._chance = np.zeros(len(self._state), dtype=np.float32)
+        """(pages,) probability that each page has changed, according to fetches alone."""
 
     def __bool__(self) -> bool:
         """Return whether any page ever had a date."""
         return len(self._state) > 0
 
-    def saved(self) -> tuple[bytes, tuple[float, float, float, float]]:
+    def saved(self) -> tuple[bytes, tuple[float, ...]]:
         """Return the arguments for a later object that continues from this state."""
-        return self._state.tobytes(), (self._followed, self._confirmed, self._caught, self._missed)
+        return self._state.tobytes(), (self._followed, self._confirmed, self._caught, self._missed, self._share)
 
     def some(self, pages: Flags) -> PageDates:
         """Return the dates of the chosen pages, numbered anew in the same order."""
@@ -62,8 +74,15 @@ class PageDates:
 
     @property
     def precision(self) -> float:
-        """Return the probability that a dated page has changed."""
-        return (self._confirmed + PRECISION * PRECISION_WEIGHT) / (self._followed + PRECISION_WEIGHT)
+        """Return the probability that a dated page has changed if it is believed to be unchanged without the date.
+
+        It is smaller than the mean by one standard deviation: for a page that hardly ever changes, a found change
+        would be worth so much that even a small remainder of the assumption would cause a fetch for each date.
+        """
+        found = max(self._confirmed + PRECISION * PRECISION_WEIGHT, 0.0)  # fewer pages than expected may have changed
+        followed = max(self._followed + PRECISION_WEIGHT, found)
+        mean = found / followed
+        return max(mean - sqrt(mean * (1.0 - mean) / (followed + 1.0)), 0.0)
 
     @property
     def recall(self) -> float:
@@ -71,26 +90,32 @@ class PageDates:
         return self._caught / (self._caught + self._missed + RECALL_WEIGHT)
 
     @property
-    def are_believed(self) -> bool:
-        """Return whether a dated page has changed more often than not."""
-        return self.precision >= 0.5
+    def weight(self) -> float:
+        """Return by which part of the way a date raises a page's urgency to that of a page that has surely changed."""
+        return self.precision * max(1.0 - 2.0 * self._share, 0.0)
 
     def receive(self, pages: Ints, is_later: Flags) -> None:
         """Receive the pages for which a sitemap or feed gives a time, and whether each time is later than our copy."""
         self._grow(int(pages.max(initial=-1)) + 1)
         self._state[pages] = np.where(is_later, _DATED, _LISTED)
+        unchanged = 1.0 - self._chance
+        dated, listed = unchanged[self._state == _DATED].sum(), unchanged[self._state != _UNLISTED].sum()
+        self._share = float(dated / (listed + SMALL))
 
     def visit(self, page: int, *, changed: bool) -> None:
         """Learn from a fetch that was compared with our copy. Afterwards, a dated page counts only as listed."""
         state = int(self._state[page]) if page < len(self._state) else _UNLISTED
         if state == _DATED:
-            self._followed, self._confirmed = _faded(self._followed + 1.0, self._confirmed + changed)
+            unexpected = 1.0 - float(self._chance[page])
+            self._followed, self._confirmed = _faded(
+                self._followed + unexpected, self._confirmed + changed - 1.0 + unexpected
+            )
             self._state[page] = _LISTED
         if changed and state != _UNLISTED:
             caught = state == _DATED
             self._caught, self._missed = _faded(self._caught + caught, self._missed + (not caught))
 
-    def weigh(self, worth: Array, worth_of_change: Array) -> Array:
+    def weigh(self, worth: Array, worth_of_change: Array, chance: Array) -> Array:
         """Adjust the urgencies of pages to their dates, in place. Return the (pages,) factors by which the urgencies
         are smaller, now and until the next fetch or date; 1 for pages that are not listed, or dated.
 
@@ -98,18 +123,21 @@ class PageDates:
         ----------
         worth : (pages,) urgency of each page according to fetches alone; changed in place
         worth_of_change : (pages,) urgency if the page has surely changed
+        chance : (pages,) probability that the page has changed, according to fetches alone
         """
         self._grow(len(worth))
+        self._chance[: len(chance)] = chance
         state = self._state[: len(worth)]
         factor = np.where(state == _LISTED, 1.0 - self.recall, 1.0)
         worth *= factor
         dated = state == _DATED
-        worth[dated] = np.maximum(worth[dated], self.precision * worth_of_change[dated])
+        worth[dated] += self.weight * np.maximum(worth_of_change[dated] - worth[dated], 0.0)
         return factor
 
     def _grow(self, pages: int) -> None:
         if pages > len(self._state):
             self._state = np.pad(self._state, (0, pages - len(self._state)))
+            self._chance = np.pad(self._chance, (0, pages - len(self._chance)))
 
 
 def _faded(first: float, second: float) -> tuple[float, float]:

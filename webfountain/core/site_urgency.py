@@ -354,19 +354,18 @@ class Sites:
 
     def urgency(self, pages: Ints) -> Array:
         """Return the freshness, in steps, that a fetch now would gain, weighted by importance."""
-        known = self.page[:, pages]
-        found = self.activity.urgency(self.unchecked.of(pages), known[_EVENTS], known[_EXPOSURE])
-        places, some, share, age = self._mixed(pages)
-        if len(some):
-            found[places] = share * found[places] + (1.0 - share) * self._rates(some).alone(age).urgency
-        return np.asarray(known[_IMPORTANCE] * found)
+        return self._approach(pages).urgency
 
-    def worth_of_change(self) -> Array:
-        """Return the `urgency` of each page if it had surely changed."""
-        fresh = self.activity.fresh_time(self.unchecked.section, self.page[_EVENTS], self.page[_EXPOSURE])
-        places, some, share, _ = self._mixed(np.arange(len(self.site)))
-        fresh[places] = share * fresh[places] + (1.0 - share) * self._rates(some).fresh_time()
-        return np.asarray(self.page[_IMPORTANCE] * fresh)
+    def of_change(self) -> tuple[Array, Array]:
+        """Return the `urgency` of each page if it had surely changed, and the probability that it has changed."""
+        known = self.page[_EVENTS], self.page[_EXPOSURE]
+        fresh = self.activity.fresh_time(self.unchecked.section, *known)
+        chance = chance_of_change(self.activity.hazard(self.unchecked), *self.activity.weights(self.unchecked, *known))
+        places, some, share, age = self._mixed(np.arange(len(self.site)))
+        rates = self._rates(some)
+        fresh[places] = share * fresh[places] + (1.0 - share) * rates.fresh_time()
+        chance[places] = share * chance[places] + (1.0 - share) * rates.changed(age)
+        return np.asarray(self.page[_IMPORTANCE] * fresh), chance
 
     def approach(self) -> Approach:
         """Return the `urgency` of every page now, with bounds of its growth."""

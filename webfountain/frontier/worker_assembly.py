@@ -14,7 +14,7 @@ from webfountain.frontier.inbox.inboxes import InboxStage
 from webfountain.frontier.pages.guarded_examiner import SuspectStage
 from webfountain.frontier.pages.review_stage import ReviewStage
 from webfountain.frontier.pages.seed_forms import SeedForms, SharedSeedForms
-from webfountain.frontier.pages.sitemap_reader import SitemapStage, every_later
+from webfountain.frontier.pages.sitemap_reader import SitemapStage, every_later, some_later
 from webfountain.frontier.planning.earlier_due_times import ParkedSites
 from webfountain.frontier.planning.urgency_stage import UrgencyStage
 from webfountain.frontier.stage import Stages
@@ -97,7 +97,9 @@ class WorkerAssembly:
         if on.detector is not None:
             stages.append(DetectorStage(on.detector, store))
         stages.append(self._discovery)
-        due = every_later if on.urgent is None else on.urgent.receive_dates
+        due = every_later if collection.cycle.capacity_pages_per_period is None else some_later
+        if on.urgent is not None:
+            due = on.urgent.receive_dates
         stages.append(SitemapStage(sitemaps, store, self._discovery, due=due))
         if on.inbox is not None:
             stages.append(self._inbox(on.inbox, among_ants[0]))

@@ -39,9 +39,17 @@ NAMES = [f"{directory}/{page}" for page in range(12) for directory in ("docs", "
 
 
 def drive_of(
-    answer: Web, *, capacity: int = 8, seeds: Sequence[str] = (f"{SITE}/",), rest: str = "", **more: Any
+    answer: Web,
+    *,
+    capacity: int = 8,
+    seeds: Sequence[str] = (f"{SITE}/",),
+    strategy: str = '"fountain"',
+    rest: str = "",
+    **more: Any,
 ) -> Drive:
-    budget = f"periods = 2\ncapacity_pages_per_period = {capacity}\n[change]\nmin_change = 0\n{rest}"
+    budget = (
+        f"periods = 2\nstrategy = {strategy}\ncapacity_pages_per_period = {capacity}\n[change]\nmin_change = 0\n{rest}"
+    )
     return Drive(collection_of(seeds, rest=budget, politeness="per_ip = false"), answer, **more)
 
 
@@ -81,6 +89,35 @@ def test_a_release_of_a_directory_is_followed_within_a_day_by_what_its_siblings_
     day = fetches[found + 1 : found + 9]
     assert day[-1][0] < fetches[found][0] + 1.1 * DAY
     assert least <= len({url for _, url in day if "/docs/" in url}) <= most
+
+
+@pytest.mark.untraced
+@pytest.mark.parametrize("strategy", ['"fountain"', "1", "3"])
+def test_a_site_that_dates_all_its_pages_now_takes_no_fetches_from_another(strategy: str) -> None:
+    """Two sites on one budget; on the one whose sitemap says that all has changed, nothing ever does."""
+
+    def fetched(*, later: bool) -> int:
+        def answer(fetch: Fetch, at: float) -> Answer:
+            path, is_good = fetch.url.split("/", 3)[3], fetch.site == SITE
+            if path == "robots.txt":
+                return 200, {}, f"Sitemap: {fetch.site}/sitemap.xml".encode(), 0.05
+            if path == "sitemap.xml":
+                written = at - 1.0 if later and not is_good else START - DAY
+                return 200, {"content-type": "application/xml"}, sitemap_of(fetch.site, written), 0.05
+            edition = (at - START + NAMES.index(path) * DAY / 5) // (4 * DAY) if path and is_good else 0
+            return 200, HTML, linked(*NAMES) if path == "" else f"{path} {edition}".encode(), 0.05
+
+        drive = drive_of(answer, capacity=12, seeds=(f"{SITE}/", f"{SMALL}/"), strategy=strategy)
+        run(drive, 9)
+        return sum(kind == "page" and url.startswith(SITE) for at, kind, url in drive.log if at > START + 5 * DAY)
+
+    assert fetched(later=True) >= 0.9 * fetched(later=False)
+
+
+def sitemap_of(site: str, written: float) -> bytes:
+    when = datetime.fromtimestamp(written, UTC).isoformat()
+    pages = "".join(f"<url><loc>{site}/{name}</loc><lastmod>{when}</lastmod></url>" for name in NAMES)
+    return f"<urlset>{pages}</urlset>".encode()
 
 
 def test_after_a_restart_a_site_goes_on_from_what_was_kept_with_it(monkeypatch: pytest.MonkeyPatch) -> None:

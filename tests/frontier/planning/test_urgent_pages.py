@@ -346,16 +346,17 @@ def test_pages_that_cannot_compete_are_not_due_by_dates_that_mean_nothing() -> N
     """All other windows of a large site were made due each time that its sitemap dated all pages by today."""
     crawl = Crawl(pages_of(ONE))
     away = fingerprint(f"{ONE}/in/another/window")
-    dates = dict.fromkeys([*crawl.url, away], True)
-    assert crawl.urgent.receive_dates(ONE, dates) == [away]
+    later = {key: key == fingerprint(f"{ONE}/a/1") for key in crawl.url} | {away: True}
+    assert crawl.urgent.receive_dates(ONE, dict.fromkeys(later, True)) == [], "all pages are dated"
+    assert crawl.urgent.receive_dates(ONE, later) == [away]
     for day in range(10):
         crawl.fetch(f"{ONE}/a/1", at=NOW + day * DAY + 1.0)
-        crawl.urgent.receive_dates(ONE, dates)
-    assert crawl.urgent.receive_dates(ONE, dates) == [], "each date was later, and nothing had changed"
+        crawl.urgent.receive_dates(ONE, later)
+    assert crawl.urgent.receive_dates(ONE, later) == [], "each date was later, and nothing had changed"
     for day in range(10, 40):
         crawl.fetch(f"{ONE}/a/1", kind="changed", at=NOW + day * DAY + 1.0)
-        crawl.urgent.receive_dates(ONE, dates)
-    assert crawl.urgent.receive_dates(ONE, dates) == [away], "they mean something again"
+        crawl.urgent.receive_dates(ONE, later)
+    assert crawl.urgent.receive_dates(ONE, later) == [away], "they mean something again"
 
 
 def test_a_site_that_comes_back_soon_is_not_read_again_nor_reckoned_unless_another_wrote_of_it() -> None:

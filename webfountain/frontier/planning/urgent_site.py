@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 __all__ = ["UrgentSite", "resume_site", "section_rates"]
 
+_BELIEVED: Final = 0.25
+"""Least `PageDates.weight` of a site at which its dates make pages due that are not in memory."""
 _SITE: Final = msgspec.msgpack.Encoder()
 
 
@@ -151,7 +153,7 @@ class UrgentSite:
             self.ranking.dates.receive(pages, is_later)
             self.ranking.outdate(forget_reaches=True)
             self.news += 1
-        if not self.ranking.dates.are_believed:
+        if self.ranking.dates.weight < _BELIEVED:
             return []
         return [key for key, page in numbers.items() if page is None and later[key]]
 
@@ -390,7 +392,7 @@ class _SavedSite(msgspec.Struct, frozen=True, array_like=True):
     reaches: list[float]
     rests_until: float = -inf
     rests_mark: int = 0
-    dates: tuple[bytes, tuple[float, float, float, float]] = PageDates().saved()
+    dates: tuple[bytes, tuple[float, ...]] = PageDates().saved()
 
 
 _STORED: Final = msgspec.msgpack.Decoder(_SavedSite)
