@@ -3,35 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 from functools import partial
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeVar
+
+from webfountain.api.collection import StoredCollection
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Sequence
+    from collections.abc import AsyncIterator, Callable, Coroutine
     from concurrent.futures import ThreadPoolExecutor
 
-    from webfountain.api.answers import (
-        BlockAnswer,
-        CopyAnswer,
-        ExplanationAnswer,
-        HistoryAnswer,
-        NoteAnswer,
-        PageAnswer,
-        SiteAnswer,
-        StatusAnswer,
-        TextAnswer,
-        VersionAnswer,
-    )
+    from webfountain.api.answers import PageAnswer, SiteAnswer, TextAnswer
     from webfountain.api.changes import PageChange
-    from webfountain.api.collection import StoredCollection
     from webfountain.formats.markdown import PageFormat
-    from webfountain.history.archive import Step
-    from webfountain.history.live import LiveSnapshot
     from webfountain.records import State
     from webfountain.store.site_orders import SiteOrder
 
 __all__ = ["POLL_S", "AsyncCollection"]
 
+_P = ParamSpec("_P")
 _T = TypeVar("_T")
 POLL_S: Final = 0.5
 """Time between two polls of a change log without news, s."""
@@ -39,8 +29,37 @@ _PART: Final = 500
 """Number of entries or rows in one read."""
 
 
+def _in_thread(
+    method: Callable[Concatenate[StoredCollection, _P], _T],
+) -> Callable[Concatenate[AsyncCollection, _P], Coroutine[Any, Any, _T]]:
+    """Return a method as a coroutine that calls it in the thread, with the method's own arguments and docstring."""
+
+    @functools.wraps(method)
+    async def call(collection: AsyncCollection, /, *given: _P.args, **named: _P.kwargs) -> _T:
+        return await collection.call(lambda opened: method(opened, *given, **named))
+
+    return call
+
+
 class AsyncCollection:
     """The methods of `StoredCollection` as coroutines. Lists are async iterators that load their parts themselves."""
+
+    status = _in_thread(StoredCollection.status)
+    live = _in_thread(StoredCollection.live)
+    history = _in_thread(StoredCollection.history)
+    page = _in_thread(StoredCollection.page)
+    copy = _in_thread(StoredCollection.copy)
+    text = _in_thread(StoredCollection.text)
+    versions = _in_thread(StoredCollection.versions)
+    explain = _in_thread(StoredCollection.explain)
+    now = _in_thread(StoredCollection.now)
+    forget = _in_thread(StoredCollection.forget)
+    pause = _in_thread(StoredCollection.pause)
+    resume = _in_thread(StoredCollection.resume)
+    block = _in_thread(StoredCollection.block)
+    unblock = _in_thread(StoredCollection.unblock)
+    blocks = _in_thread(StoredCollection.blocks)
+    drain = _in_thread(StoredCollection.drain)
 
     def __init__(self, collection: StoredCollection, thread: ThreadPoolExecutor) -> None:
         self._collection = collection
@@ -60,23 +79,12 @@ class AsyncCollection:
         """Call a function with the collection in its thread."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, function, self._collection)
 
-    async def status(self) -> StatusAnswer:
-        """See `StoredCollection.status`."""
-        return await self.call(lambda collection: collection.status())
-
-    async def live(self) -> list[LiveSnapshot]:
-        """See `StoredCollection.live`."""
-        return await self.call(lambda collection: collection.live())
-
-    async def history(self, step: Step = "minute", *, since: float, until: float | None = None) -> list[HistoryAnswer]:
-        """See `StoredCollection.history`."""
-        return await self.call(lambda collection: collection.history(step, since=since, until=until))
-
     async def sites(self, order: SiteOrder = "name") -> AsyncIterator[SiteAnswer]:
         """Yield every site in an order; see `StoredCollection.sorted_sites`."""
         after: str | None = ""
         while after is not None:
-            found, after = await self.call(partial(_sites, order, after))
+            read = partial(StoredCollection.sorted_sites, order=order, after=after, limit=_PART)
+            found, after = await self.call(read)
             for site in found:
                 yield site
 
@@ -85,36 +93,15 @@ class AsyncCollection:
         for row in await self.call(lambda collection: list(collection.every_page(site, state=state))):
             yield row
 
-    async def page(self, url: str) -> PageAnswer | None:
-        """See `StoredCollection.page`."""
-        return await self.call(lambda collection: collection.page(url))
-
-    async def copy(self, url: str, *, fetched: float | None = None) -> CopyAnswer:
-        """See `StoredCollection.copy`."""
-        return await self.call(lambda collection: collection.copy(url, fetched=fetched))
-
-    async def text(
-        self, url: str, *, format: PageFormat = "text", main: bool = False, fetched: float | None = None
-    ) -> str:
-        """See `StoredCollection.text`."""
-        return await self.call(lambda collection: collection.text(url, format=format, main=main, fetched=fetched))
-
-    async def versions(self, url: str, *, limit: int = 20) -> list[VersionAnswer]:
-        """See `StoredCollection.versions`."""
-        return await self.call(lambda collection: collection.versions(url, limit=limit))
-
     async def texts(
         self, *, since: str | None = None, format: PageFormat = "text", main: bool = False
     ) -> AsyncIterator[TextAnswer]:
         """Yield the pages as texts: first the whole list, then the changes since it began, until there are no more."""
-        while found := await self.call(partial(_texts, since, format, main)):
+        read = partial(StoredCollection.texts, format=format, main=main, limit=_PART)
+        while found := await self.call(partial(read, since=since)):
             for text in found:
                 yield text
             since = found[-1].cursor
-
-    async def explain(self, url: str, *, linked_by: str | None = None) -> ExplanationAnswer:
-        """See `StoredCollection.explain`."""
-        return await self.call(lambda collection: collection.explain(url, linked_by=linked_by))
 
     async def changes(
         self, *, since: str | None = None, reader: str | None = None, follow: bool = True
@@ -127,7 +114,7 @@ class AsyncCollection:
         if cursor is None and reader is not None:
             cursor = await self.call(lambda collection: collection.places().cursor(reader))
         while True:
-            found = await self.call(partial(_changes, cursor))
+            found = await self.call(partial(StoredCollection.changes, since=cursor, limit=_PART))
             for change in found:
                 if reader is not None:
                     change.__dict__["keep"] = partial(self._keep, reader)
@@ -138,54 +125,10 @@ class AsyncCollection:
             if not found:
                 await asyncio.sleep(POLL_S)
 
-    async def now(self, urls: Sequence[str]) -> NoteAnswer:
-        """See `StoredCollection.now`."""
-        return await self.call(lambda collection: collection.now(urls))
-
-    async def forget(self, url: str | None = None, *, site: str | None = None) -> NoteAnswer:
-        """See `StoredCollection.forget`."""
-        return await self.call(lambda collection: collection.forget(url, site=site))
-
-    async def pause(self) -> NoteAnswer:
-        """See `StoredCollection.pause`."""
-        return await self.call(lambda collection: collection.pause())
-
-    async def resume(self) -> NoteAnswer:
-        """See `StoredCollection.resume`."""
-        return await self.call(lambda collection: collection.resume())
-
-    async def block(self, prefix: str, *, until: float | None = None) -> NoteAnswer:
-        """See `StoredCollection.block`."""
-        return await self.call(lambda collection: collection.block(prefix, until=until))
-
-    async def unblock(self, prefix: str) -> NoteAnswer:
-        """See `StoredCollection.unblock`."""
-        return await self.call(lambda collection: collection.unblock(prefix))
-
-    async def blocks(self) -> list[BlockAnswer]:
-        """See `StoredCollection.blocks`."""
-        return await self.call(lambda collection: collection.blocks())
-
-    async def drain(self, ant: str) -> NoteAnswer:
-        """See `StoredCollection.drain`."""
-        return await self.call(lambda collection: collection.drain(ant))
-
     async def close(self) -> None:
         """Close the collection and end its thread. A second call has no effect."""
-        await self.call(lambda collection: collection.close())
+        await self.call(StoredCollection.close)
         self._thread.shutdown(wait=False)
 
     async def _keep(self, reader: str, cursor: str) -> None:
         await self.call(lambda collection: collection.places().keep(reader, cursor))
-
-
-def _sites(order: SiteOrder, after: str, collection: StoredCollection) -> tuple[list[SiteAnswer], str | None]:
-    return collection.sorted_sites(order, after=after, limit=_PART)
-
-
-def _texts(since: str | None, form: PageFormat, main: bool, collection: StoredCollection) -> list[TextAnswer]:
-    return collection.texts(since=since, format=form, main=main, limit=_PART)
-
-
-def _changes(since: str | None, collection: StoredCollection) -> list[PageChange]:
-    return collection.changes(since=since, limit=_PART)
