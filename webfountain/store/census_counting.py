@@ -17,7 +17,16 @@ if TYPE_CHECKING:
 
     from webfountain.records import Outcome
 
-__all__ = ["MILLISECONDS", "CensusEntry", "count_arrivals", "count_outcome", "last_crawled_ms", "period_of", "rows_of"]
+__all__ = [
+    "MILLISECONDS",
+    "CensusEntry",
+    "count_arrivals",
+    "count_outcome",
+    "in_order",
+    "last_crawled_ms",
+    "period_of",
+    "rows_of",
+]
 
 MILLISECONDS = 1000
 """Stored sums of times are whole milliseconds: integers have the same sum in any order and never drift."""
@@ -59,13 +68,19 @@ def count_outcome(counted: CensusEntry, period: int, before: PageRecord, outcome
 
 def rows_of(counted: Iterable[tuple[tuple[int, int | None], list[float]]]) -> list[CensusRow]:
     """Return the rows in order of period, bucket None first."""
-    ordered = sorted(counted, key=lambda item: (item[0][0], -1 if item[0][1] is None else item[0][1]))
     return [
         CensusRow(
             period, bucket, int(fetches), int(changes), seconds, int(links), int(births), observed_time / MILLISECONDS
         )
-        for (period, bucket), (fetches, changes, seconds, links, births, observed_time) in ordered
+        for (period, bucket), (fetches, changes, seconds, links, births, observed_time) in in_order(counted)
     ]
+
+
+def in_order(
+    counted: Iterable[tuple[tuple[int, int | None], list[float]]],
+) -> list[tuple[tuple[int, int | None], list[float]]]:
+    """Return counts in order of period, bucket None first."""
+    return sorted(counted, key=lambda item: (item[0][0], -1 if item[0][1] is None else item[0][1]))
 
 
 def _row(counted: CensusEntry, period: int, bucket: int | None) -> list[float]:

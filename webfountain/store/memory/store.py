@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from webfountain.store import transfer_rows
+from webfountain.store.census_counting import in_order
 from webfountain.store.lanes import AT_ONCE
 from webfountain.store.memory.census import MemoryCensus
 from webfountain.store.memory.change_log import MemoryChangeLog
@@ -87,7 +88,7 @@ class MemoryStore:
             self._collection, census.period_s, census.fastest_s, changes.name, changes.dropped, latest=int(table.latest)
         )
         yield from (transfer_rows.Value(*item) for item in self.board.items())
-        for (period, bucket), counts in sorted(census.counted.items(), key=lambda item: (item[0][0], item[0][1] or -1)):
+        for (period, bucket), counts in in_order(census.counted.items()):
             yield transfer_rows.CensusEntry(period, bucket, tuple(map(float, counts)))
         yield from (transfer_rows.ForgottenKey(site) for site in sorted(table.barred_sites))
         yield from (

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from webfountain.records import CensusRow
     from webfountain.store.shared.scripts import Shards
 
-__all__ = ["SharedCensus"]
+__all__ = ["SharedCensus", "counted_rows"]
 
 
 class SharedCensus:
@@ -34,14 +34,7 @@ class SharedCensus:
 
     def rows(self, *, since: int) -> list[CensusRow]:
         """Return the counts of the periods from `since`. One round trip."""
-        counted: CensusEntry = {}
-        for fields in self._shards.ask("HGETALL", "rows"):
-            for name, value in pairs(fields):
-                period, bucket, column = name.decode().rsplit(":", 2)
-                if int(period) >= since:
-                    row = counted.setdefault((int(period), None if bucket == "-" else int(bucket)), [0] * 6)
-                    row[int(column)] += float(value)
-        return rows_of(counted.items())
+        return rows_of(item for item in counted_rows(self._shards).items() if item[0][0] >= since)
 
     def statistics(self) -> Statistics:
         """Return the counts. One round trip."""
@@ -58,3 +51,14 @@ class SharedCensus:
             settle_lost=sums.get("settle_lost", 0),
             fenced=sums.get("fenced", 0),
         )
+
+
+def counted_rows(shards: Shards) -> CensusEntry:
+    """Return the sums of all census rows. One round trip."""
+    counted: CensusEntry = {}
+    for fields in shards.ask("HGETALL", "rows"):
+        for name, value in pairs(fields):
+            period, bucket, column = name.decode().rsplit(":", 2)
+            row = counted.setdefault((int(period), None if bucket == "-" else int(bucket)), [0.0] * 6)
+            row[int(column)] += float(value)
+    return counted

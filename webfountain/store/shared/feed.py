@@ -7,12 +7,9 @@ list, in the same slot of a cluster.
 
 from __future__ import annotations
 
-import hashlib
-from importlib.resources import files
 from typing import TYPE_CHECKING, Final
 
-from redis.exceptions import NoScriptError
-
+from webfountain.store.shared.scripts import Script
 from webfountain.store.shared_contract import FeedEntry
 
 if TYPE_CHECKING:
@@ -23,8 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ServerFeed"]
 
-_TEXT: Final = (files("webfountain.store.shared") / "lua" / "take.lua").read_bytes()
-_SHA: Final = hashlib.sha1(_TEXT, usedforsecurity=False).hexdigest()
 _SIZE: Final[dict[str, str]] = {"list": "LLEN", "set": "SCARD", "zset": "ZCARD"}
 
 
@@ -38,6 +33,7 @@ class ServerFeed:
         # The slot of a key depends on the text in its first braces, or on the whole key if it has none.
         has_tag = b"}" in key.partition(b"{")[2][1:]
         self._taken = (key if has_tag else b"{" + key + b"}") + b":taken"
+        self._take = Script("take", is_step=False)
 
     def put(self, entries: Sequence[bytes]) -> None:
         """Add entries at the end of a list. One round trip."""
@@ -46,10 +42,8 @@ class ServerFeed:
 
     def take(self, n: int, *, until: float, at: float) -> list[FeedEntry]:
         """Take entries. After `until`, other processes can take those that are not done. One round trip."""
-        given = (2, self._key, self._taken, self._form, n, repr(until), repr(at))
-        [answer] = self._connection.send([(self._key, ("EVALSHA", _SHA, *given))])
-        if isinstance(answer, NoScriptError):
-            [answer] = self._connection.send([(self._key, ("EVAL", _TEXT, *given))])
+        given = (self._form, n, repr(until), repr(at))
+        [answer] = self._take.answers(self._connection, [(self._key, (self._key, self._taken), given)])
         return [FeedEntry(name, data) for name, data in self._connection.checked(answer)]
 
     def done(self, taken: Sequence[FeedEntry]) -> None:

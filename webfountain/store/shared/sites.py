@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from webfountain.store.shared.scripts import Shards
     from webfountain.store.site_orders import SiteOrder
 
-__all__ = ["SharedRanks", "SharedSites", "rank_sites", "site_record"]
+__all__ = ["SharedSites", "rank_sites", "site_record"]
 
 _RANK_BYTES: Final = 8
 _NO_RANK: Final = bytes(_RANK_BYTES)
@@ -45,45 +45,35 @@ _AT_ONCE: Final = 1000
 """Number of sites that one script lists. A running script blocks all others."""
 
 
-class SharedRanks:
-    """The orders of all shards, for reading."""
+def _ranked(shards: Shards, letter: str, rank: bytes, name: str, n: int) -> list[tuple[bytes, str]]:
+    """Return rank and name of the next `n` sites after a position. One round trip, two if these sites are in few
+    shards.
 
-    def __init__(self, shards: Shards) -> None:
-        self._shards = shards
+    `letter` names the order; "" is the order of name.
+    """
+    share = min(n, 2 * n // shards.count + _SPARE)
+    found = _members(shards, letter, rank, name, dict.fromkeys(range(shards.count), share))
+    last = sorted(chain.from_iterable(found.values()))[:n][-1:] or [b""]
+    is_short = sum(map(len, found.values())) < n
+    # A shard that returned as many sites as were requested may have more of the first n sites.
+    more = {s: n for s, some in found.items() if len(some) == share < n and (is_short or some[-1] < last[0])}
+    found |= _members(shards, letter, rank, name, more)
+    members = sorted(chain.from_iterable(found.values()))[:n]
+    if not letter:
+        return [(_NO_RANK, member.decode()) for member in members]
+    return [(member[1 : 1 + _RANK_BYTES], member[1 + _RANK_BYTES :].decode()) for member in members]
 
-    def first(self, letter: str, rank: bytes, name: str, n: int) -> list[tuple[bytes, str]]:
-        """Return rank and name of the next `n` sites after a position. One round trip, two if these sites are in few
-        shards.
 
-        `letter` names the order; "" is the order of name.
-        """
-        count = self._shards.count
-        share = min(n, 2 * n // count + _SPARE)
-        found = self._read(letter, rank, name, dict.fromkeys(range(count), share))
-        last = sorted(chain.from_iterable(found.values()))[:n][-1:] or [b""]
-        is_short = sum(map(len, found.values())) < n
-        # A shard that returned as many sites as were requested may have more of the first n sites.
-        more = {s: n for s, some in found.items() if len(some) == share < n and (is_short or some[-1] < last[0])}
-        found |= self._read(letter, rank, name, more)
-        members = sorted(chain.from_iterable(found.values()))[:n]
-        if not letter:
-            return [(_NO_RANK, member.decode()) for member in members]
-        return [(member[1 : 1 + _RANK_BYTES], member[1 + _RANK_BYTES :].decode()) for member in members]
-
-    def are_complete(self) -> bool:
-        """Return whether all sites are in all orders. One round trip."""
-        return not _unranked(self._shards)
-
-    def _read(self, letter: str, rank: bytes, name: str, limits: dict[int, int]) -> dict[int, list[bytes]]:
-        if letter:
-            prefix = letter.encode()
-            begin = b"(" + prefix + rank + name.encode() if rank else b"[" + prefix
-            bounds, key = (begin, b"(" + bytes([prefix[0] + 1])), "ranks"
-        else:
-            bounds, key = (b"(" + name.encode() if name else b"-", b"+"), "names"
-        asked = {s: (self._shards.key(s, key), limit) for s, limit in limits.items()}
-        sent: list[_Command] = [(of, ("ZRANGEBYLEX", of, *bounds, "LIMIT", 0, limit)) for of, limit in asked.values()]
-        return dict(zip(asked, self._shards.answers(sent), strict=True))
+def _members(shards: Shards, letter: str, rank: bytes, name: str, limits: dict[int, int]) -> dict[int, list[bytes]]:
+    if letter:
+        prefix = letter.encode()
+        begin = b"(" + prefix + rank + name.encode() if rank else b"[" + prefix
+        bounds, key = (begin, b"(" + bytes([prefix[0] + 1])), "ranks"
+    else:
+        bounds, key = (b"(" + name.encode() if name else b"-", b"+"), "names"
+    asked = {s: (shards.key(s, key), limit) for s, limit in limits.items()}
+    sent: list[_Command] = [(of, ("ZRANGEBYLEX", of, *bounds, "LIMIT", 0, limit)) for of, limit in asked.values()]
+    return dict(zip(asked, shards.answers(sent), strict=True))
 
 
 def rank_sites(shards: Shards, newest: Callable[[], Mapping[str, float]]) -> None:
@@ -122,7 +112,6 @@ class SharedSites:
         self._shards = shards
         self._lives = lives
         self._due_times = due_times
-        self._ranks = SharedRanks(shards)
         self._order = list(range(shards.count))
         rng.shuffle(self._order)
 
@@ -219,8 +208,8 @@ class SharedSites:
     def ranked(self, order: SiteOrder, cursor: str, n: int) -> list[tuple[str, SiteRecord]]:
         """Return sites in an order. Three round trips, four if the sites are in few shards."""
         rank, name = place_of(cursor)
-        found = self._ranks.first("" if order == "name" else order[0], rank, name, n)
-        if not cursor and order != "name" and not self._ranks.are_complete():
+        found = _ranked(self._shards, "" if order == "name" else order[0], rank, name, n)
+        if not cursor and order != "name" and _unranked(self._shards):
             raise InputError(UNRANKED)
         named: dict[int, list[str]] = {}
         for _, site in found:

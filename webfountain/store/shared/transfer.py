@@ -17,8 +17,10 @@ import msgspec
 from webfountain.errors import StoreError
 from webfountain.records import SiteState
 from webfountain.store import transfer_rows
+from webfountain.store.census_counting import in_order
 from webfountain.store.codec import decode_state, encode_state
 from webfountain.store.lanes import AT_ONCE
+from webfountain.store.shared.census import counted_rows
 from webfountain.store.shared.change_log import encode_entry
 from webfountain.store.shared.codec import arrival_of, decode_value, encode_value
 from webfountain.store.shared.maintenance import latest
@@ -68,7 +70,8 @@ def _rows(
     yield msgspec.structs.replace(head, dropped=dropped, latest=int(latest(shards) or 0))
     for name, value in sorted(pairs(connection.ask(values, "HGETALL", values))):
         yield transfer_rows.Value(name.decode(), value)
-    yield from _counted(shards)
+    for (period, bucket), counts in in_order(counted_rows(shards).items()):
+        yield transfer_rows.CensusEntry(period, bucket, tuple(counts))
     for members in shards.ask("SMEMBERS", "barred"):
         for member in sorted(members):
             site, is_page, key = member.partition(b"\0")
@@ -92,17 +95,6 @@ def _changed(connection: ServerConnection, what: str) -> StoreError:
         f"{connection.shown}: {what} changed while it was read, because writing is not paused (the user needs CLIENT "
         "PAUSE, CLIENT SETNAME and CLIENT LIST); stop the crawl, or export again"
     )
-
-
-def _counted(shards: Shards) -> Iterator[Row]:
-    sums: dict[tuple[int, int], list[float]] = {}
-    for fields in shards.ask("HGETALL", "rows"):
-        for name, value in pairs(fields):
-            period, of, column = name.decode().rsplit(":", 2)
-            row = sums.setdefault((int(period), -1 if of == "-" else int(of)), [0.0] * 6)
-            row[int(column)] += float(value)
-    for (number, bucket), counts in sorted(sums.items()):
-        yield transfer_rows.CensusEntry(number, None if bucket < 0 else bucket, tuple(counts))
 
 
 def _sites(connection: ServerConnection, shards: Shards, shard: int) -> Iterator[Row]:
