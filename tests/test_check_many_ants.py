@@ -13,6 +13,7 @@ import redis
 
 from tests.repository.captures import Crawl, capture, sha1, url_of
 from tests.servers.valkey import cluster
+from tests.store.invariants import check_valid
 from tests.store.stores import server_url
 from webfountain.cli import main
 from webfountain.repository.repository import Repository, folder_of_ant
@@ -114,7 +115,7 @@ def test_repair_has_lost_copies_fetched_again_and_counts_anew(
     found = check(url, tmp_path, capsys, status=1)
     assert found["counts"] == []
     with opened(url) as store:
-        store.check_valid()  # type: ignore[attr-defined]
+        check_valid(store)
         assert sum(store.pages.copies(repository=2).values()) == 0
         assert sum(store.pages.copies(repository=1).values()) == COPIES
         record = store.pages.get(site_of(url_of(20)), fingerprint(url_of(20)))

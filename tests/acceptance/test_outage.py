@@ -14,6 +14,7 @@ from tests.acceptance.test_ants import until
 from tests.acceptance.test_chaos import breaches
 from tests.acceptance.test_set_backs import TreeTown, Troop, opened
 from tests.servers.set_backs import TimeMachine
+from tests.store.invariants import check_valid
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,7 +46,7 @@ def test_ants_go_on_after_their_server_was_away_for_a_quarter_of_an_hour(
         with opened(machine) as store:
             states = Counter(record.state for _, record in store.pages.records())
             news = Counter(change.url for _, change in store.changes.after(None, 10**6) if change.verdict == "new")
-            store.check_valid()  # type: ignore[attr-defined]
+            check_valid(store)
         overlaps, hasty = breaches(town.visits)
         first = min(visit.start for visit in town.visits if visit.start > back)
         with capsys.disabled():

@@ -20,6 +20,7 @@ from tests.acceptance.test_ants import until
 from tests.acceptance.test_chaos import breaches
 from tests.servers.set_backs import WAYS, TimeMachine
 from tests.servers.town import Town
+from tests.store.invariants import check_valid
 from webfountain.store.opening import open_store
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def check(machine: TimeMachine, town: TreeTown, pages: int) -> None:
     with opened(machine) as store:
         records = [record for _, record in store.pages.records()]
         news = Counter(change.url for _, change in store.changes.after(None, 10**6) if change.verdict == "new")
-        store.check_valid()  # type: ignore[attr-defined]
+        check_valid(store)
     assert Counter(record.state for record in records) == {"crawled": pages}
     assert len({record.url for record in records}) == pages, "no record twice"
     for record in records:

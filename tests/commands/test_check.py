@@ -121,7 +121,7 @@ def test_a_damaged_block_is_one_line_and_status_1_for_all_who_meet_it(
     batch = WriteBatch(raw_mode=True)
     for number in range(3000):
         batch.put(b"P" + bytes(8) + b"%08d" % number, b"\x00" * 100)
-    disk._steps.disk.write(batch)
+    disk.steps.disk.write(batch)
     store.close()
     damage(tmp_path)
     url = f"rocksdb://{tmp_path}"

@@ -100,7 +100,7 @@ def test_links_of_a_step_that_failed_are_not_cached() -> None:
     class FullStore(MemoryStore):
         def __init__(self) -> None:
             super().__init__(period_s=1.0)
-            self.queues = FullDisk(self._table, self.census, self.changes)
+            self.queues = FullDisk(self.table, self.census, self.changes)
 
     dedupe = DuplicateEliminator(FullStore())
     for _ in range(2):

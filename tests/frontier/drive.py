@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tests.store.invariants import check_valid
 from webfountain.clock import ManualClock
 from webfountain.config import FountainConfig
 from webfountain.frontier.assembly import FrontierAssembly
@@ -196,7 +197,7 @@ class Drive:
     def check_valid(self) -> None:
         """The counts and queues of the store agree with its records."""
         assert isinstance(self.store, MemoryStore)
-        self.store.check_valid()
+        check_valid(self.store)
 
     def asked(self, kind: FetchKind = "page") -> list[str]:
         return [url for _, what, url in self.log if what == kind]

@@ -82,7 +82,7 @@ class BrittleStore(MemoryStore):
 
     def __init__(self) -> None:
         super().__init__(period_s=86_400.0)
-        self.queues = BrittleQueues(self._table, self.census, self.changes)
+        self.queues = BrittleQueues(self.table, self.census, self.changes)
 
 
 def web(fetch: Fetch, at: float) -> tuple[int, dict[str, str], bytes, float]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
+from tests.store.invariants import check_valid
 from tests.store.stores import (
     ALWAYS,
     BACKENDS,
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[FrontierStore]:
     opened = make_store(request.param, tmp_path)
     yield opened
-    opened.check_valid()  # type: ignore[attr-defined]
+    check_valid(opened)
     opened.close()
 
 

@@ -14,10 +14,11 @@ import pytest
 import redis
 
 from tests.servers.valkey import cluster
+from tests.store.filled_memory import memory_store_of
+from tests.store.invariants import check_valid
 from tests.store.stores import ALWAYS, active, lease, link, make_store, outcome, server_url
 from webfountain.errors import StoreError
 from webfountain.store.answers import ParkRequest, Refill
-from webfountain.store.memory.store import MemoryStore
 from webfountain.store.opening import load_store, open_store
 from webfountain.store.shared.opening import open_shared
 from webfountain.store.transfer_file import read_rows, write_rows
@@ -42,8 +43,8 @@ def test_what_is_leased_is_exported_in_its_place(tmp_path: Path, backend: str) -
     assert len(lease(store, active(store), 40)) == 40
     found = list(store.rows())
     assert sum(isinstance(row, Page) for row in found) == 60
-    moved = MemoryStore.of_rows(iter(found))
-    moved.check_valid()
+    moved = memory_store_of(iter(found))
+    check_valid(moved)
     assert moved.census.statistics().leased == 0
     store.close()
 
@@ -120,8 +121,8 @@ class Ants:
 
 def examined(rows: Iterator[Row], before: set[bytes], ants: Ants) -> None:
     """A store of the rows is whole, has all that was known before, and each record was true at some moment."""
-    store = MemoryStore.of_rows(rows)
-    store.check_valid()
+    store = memory_store_of(rows)
+    check_valid(store)
     found = {row.key: row.record for row in store.rows() if isinstance(row, Page)}
     assert before <= found.keys()
     for key, record in found.items():

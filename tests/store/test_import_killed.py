@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.servers.valkey import single
+from tests.store.invariants import check_valid
 from tests.store.stores import link
 from webfountain.errors import InputError, StoreError
 from webfountain.store.memory.store import MemoryStore
@@ -93,7 +94,7 @@ def check_and_complete(url: str, export: Path, *, whole: bool) -> None:
         load_store(url, read_rows(export))
     store = open_store(url, collection=None, period_s=None)
     assert sorted(map(repr, rows_of(store.rows()))) == wanted
-    store.check_valid()  # type: ignore[attr-defined]
+    check_valid(store)
     store.close()
 
 

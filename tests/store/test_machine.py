@@ -19,6 +19,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from tests.store.invariants import check_valid
 from tests.store.stores import PERIOD_S, server_url
 from webfountain.records import Copy, Link, Move, Outcome, SiteLease, SiteState
 from webfountain.store.answers import ParkRequest, Refill
@@ -311,10 +312,10 @@ class Race(RuleBasedStateMachine):
         left = self.root / str(self.openings)
         self.openings += 1
         assert isinstance(self.store, EmbeddedStore)
-        self.store._steps.disk._db.cancel_all_background(True)  # a compaction would change the folder under the copy
+        self.store.steps.disk._db.cancel_all_background(True)  # a compaction would change the folder under the copy
         shutil.copytree(left, self.root / str(self.openings))
         self.store = self.opened()
-        for home in self.reference._table:
+        for home in self.reference.table:
             if home.holder is not None:
                 home.return_leases()
                 home.holder = None
@@ -324,8 +325,8 @@ class Race(RuleBasedStateMachine):
 
     @invariant()
     def valid(self) -> None:
-        self.reference.check_valid()
-        self.store.check_valid()
+        check_valid(self.reference)
+        check_valid(self.store)
 
     @invariant()
     def same(self) -> None:
@@ -389,7 +390,7 @@ class SharedRace(Race):
     @rule()
     def crash(self) -> None:
         assert isinstance(self.store, SharedStore)
-        self.store.disconnect()
+        self.store._connection.disconnect()
 
 
 @pytest.mark.soak

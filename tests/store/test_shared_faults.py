@@ -26,6 +26,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from tests.servers.valkey import SERVERS, cluster, free_port, running, single
+from tests.store.invariants import check_valid
 from tests.store.stores import active, lease, link, outcome
 from webfountain.errors import StoreAway, StoreError
 from webfountain.store.answers import Refill
@@ -162,7 +163,7 @@ def test_after_a_restart_that_lost_the_last_second_the_crawl_mends_itself() -> N
         assert other.queues.settle([outcome(each, 4.0) for each in taken], at=4.0).applied == 4
         # Links that were found in it were made known again by who had found them.
         assert other.queues.discover(links_of(SITES[:1], 9), at=4.0).new == 0
-        other.check_valid()  # type: ignore[attr-defined]
+        check_valid(other)
         for each in (store, other):
             each.close()
 
@@ -190,7 +191,7 @@ def test_slots_that_move_are_followed_without_a_word(caplog: pytest.LogCaptureFi
                 said(end, "CLUSTER", "SETSLOT", slot, "NODE", names[1])
         assert store.queues.discover(links_of(SITES, 3), at=2.0).new == 2 * len(SITES)
         assert client.get_node_from_key(key).name == target.name
-        store.check_valid()  # type: ignore[attr-defined]
+        check_valid(store)
         store.close()
     assert [record.message for record in caplog.records if "does not answer" in record.message] == []
 

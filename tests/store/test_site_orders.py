@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from tests.servers.valkey import single
+from tests.store.invariants import check_valid
 from tests.store.stores import lease, link, outcome
 from webfountain.errors import InputError
 from webfountain.store.embedded.disk import WriteBatch, open_writing
@@ -70,7 +71,7 @@ def test_a_folder_of_an_older_version_gets_its_orders_when_it_is_opened(tmp_path
     store = open_store(url, collection="tests", period_s=10.0)
     found = orders(store)
     assert {**found, "due": []} == {**expected, "due": []}
-    store.check_valid()  # type: ignore[attr-defined]
+    check_valid(store)
     store.close()
 
 

@@ -15,6 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.servers.valkey import cluster
+from tests.store.filled_memory import memory_store_of
+from tests.store.invariants import check_valid
 from tests.store.stores import ALWAYS, SITE, crawled, lease, link, links, make_store, outcome, server_url
 from webfountain.cli import main
 from webfountain.errors import InputError, StoreError
@@ -54,7 +56,7 @@ def in_order(rows: Iterator[Row]) -> list[Any]:
 def moved(kind: str, rows: Iterator[Row], folder: Path) -> FrontierStore:
     """A store of a kind made of rows."""
     if kind == "memory":
-        return MemoryStore.of_rows(rows)
+        return memory_store_of(rows)
     name = f"{folder.name}-{next(serial)}"
     url = f"rocksdb://{folder}/{name}" if kind == "embedded" else f"{server_url()}?prefix={name}&shards=3"
     load_store(url, rows)
@@ -151,7 +153,7 @@ def test_what_is_exported_and_imported_again_is_the_same(tmp_path: Path, form: s
         store.close()
         store = moved(kind, read_rows(file), tmp_path)
         assert in_order(store.rows()) == expected
-        store.check_valid()  # type: ignore[attr-defined]
+        check_valid(store)
         assert store.census.statistics().pages == first.census.statistics().pages
         assert store.census.buckets() == first.census.buckets()
         assert store.census.rows(since=0) == first.census.rows(since=0)
@@ -166,7 +168,7 @@ def test_a_store_that_moved_goes_on_as_the_one_it_was(tmp_path: Path, kind: str,
     first = MemoryStore(period_s=10.0)
     take(first, drawn)
     rows = list(first.rows())
-    stores = [MemoryStore.of_rows(iter(rows)), moved(kind, iter(rows), tmp_path)]
+    stores = [memory_store_of(iter(rows)), moved(kind, iter(rows), tmp_path)]
     served = []
     for store in stores:
         homes = sorted(store.sites.activate(9, owner="other", until=math.inf, at=2e9), key=lambda home: home.site)
@@ -175,7 +177,7 @@ def test_a_store_that_moved_goes_on_as_the_one_it_was(tmp_path: Path, kind: str,
         store.queues.settle([outcome(one, 2e9) for one in leases], at=2e9)
         store.queues.discover(links(*range(50)), at=2e9)
         served.append(([one.record for one in leases], store.census.buckets(), store.census.statistics().pages))
-        store.check_valid()  # type: ignore[attr-defined]
+        check_valid(store)
     assert served[0] == served[1]
 
 
@@ -230,7 +232,7 @@ def test_an_import_and_a_recount_whose_answers_are_lost_count_nothing_twice(
         patch.setattr(ServerConnection, "_wait", lambda *_: None)
         load_store(url, first.rows())
     with contextlib.closing(open_store(url, collection=None, period_s=None)) as store:
-        store.check_valid()  # type: ignore[attr-defined]
+        check_valid(store)
         assert in_order(store.rows()) == in_order(first.rows())
         before = store.census.statistics(), store.census.buckets(), store.pages.copies()
         assert before[0].sites == 7
@@ -261,14 +263,14 @@ def test_a_large_site_arrives_with_a_tree_of_full_nodes(tmp_path: Path) -> None:
     first = MemoryStore(period_s=10.0)
     first.queues.discover([link(n, importance=float(n % 3)) for n in range(30_000)], at=1.0)
     store = moved("shared", first.rows(), tmp_path)
-    store.check_valid()  # type: ignore[attr-defined]
+    check_valid(store)
     store.queues.discover(links(*range(29_990, 30_010)), at=2.0)
     [home] = store.sites.activate(1, owner="ant", until=math.inf, at=3.0)
     served = lease(store, home, 30_500)
     assert len(served) == len({one.key for one in served}) == 30_010
     assert [one.record.importance for one in served] == sorted((one.record.importance for one in served), reverse=True)
     store.queues.settle([outcome(one, 4.0) for one in served], at=4.0)
-    store.check_valid()  # type: ignore[attr-defined]
+    check_valid(store)
     store.close()
 
 

@@ -14,6 +14,7 @@ import pytest
 
 from tests.frontier.drive import Answer, Drive, collection_of
 from tests.frontier.test_frontier import linked, site_of_pages
+from tests.store.invariants import check_valid
 from tests.store.local_claims import LocalClaims
 from tests.store.stores import server_url
 from webfountain.clock import ManualClock
@@ -165,7 +166,7 @@ def test_sites_of_one_address_are_one_ants_and_its_delay_holds_among_them() -> N
         assert all(later - earlier >= 1.0 for (earlier, _), (later, _) in pairwise(visits))
         assert sum(a != b for (_, a), (_, b) in pairwise(visits)) <= 2, "an address hardly ever changes hands"
     assert sum(drive.metrics.get("ant/sites_handed_over") for drive in ants.all) > 0
-    ants.store.check_valid()
+    check_valid(ants.store)
 
 
 def test_what_one_ant_finds_on_a_site_of_another_reaches_that_ant_over_a_server(tmp_path: Path) -> None:
@@ -215,7 +216,7 @@ def test_a_killed_ants_sites_go_on_with_another_within_two_heartbeats_and_the_de
     assert max(waits) <= 2 * BEAT + 2.0, "two heartbeats and the delay, whenever in a heartbeat it died"
     assert all(many <= 2 for many in ants.asked().values())
     assert sum(many == 2 for many in ants.asked().values()) <= len(mine), "at most what was under way is asked again"
-    ants.store.check_valid()
+    check_valid(ants.store)
 
 
 def test_a_stopped_ant_that_wakes_sends_nothing_of_what_it_lost_and_settles_nothing() -> None:
@@ -240,7 +241,7 @@ def test_a_stopped_ant_that_wakes_sends_nothing_of_what_it_lost_and_settles_noth
         assert at - at_once.get(site, 0.0) >= 2.0, "a site never hears of two ants at once"
         at_once[site] = at
     assert before <= len(sleeper.log)
-    ants.store.check_valid()
+    check_valid(ants.store)
 
 
 def test_what_is_under_way_of_a_site_that_was_lost_is_named_once_so_that_it_is_cut() -> None:
@@ -270,7 +271,7 @@ def test_a_store_that_is_away_for_longer_than_the_lease_stops_the_ant_and_costs_
     ants.run(until=lambda: done(ants, 2))
     assert done(ants, 2)
     assert all(many <= 2 for many in ants.asked().values())
-    ants.store.check_valid()
+    check_valid(ants.store)
 
 
 def test_sites_are_shared_out_when_an_ant_joins_late() -> None:
@@ -329,7 +330,7 @@ class _CountingStore(MemoryStore):
 
     def __init__(self, claims: LocalClaims) -> None:
         super().__init__(period_s=86_400.0, claims=claims)
-        self.census = _Counting(self._table, period_s=86_400.0, fastest_s=900.0)
+        self.census = _Counting(self.table, period_s=86_400.0, fastest_s=900.0)
 
 
 def test_idle_ants_ask_the_store_for_little_and_take_new_sites_all_the_same() -> None:
@@ -568,7 +569,7 @@ def test_a_file_on_a_site_of_another_ant_is_not_asked_by_a_second_one() -> None:
     times = [(at, ant) for at, site, ant in ants.requests() if site == hub]
     assert all(later - earlier >= 1.0 for (earlier, _), (later, _) in pairwise(times))
     assert set(ants.asked().values()) == {1}
-    ants.store.check_valid()
+    check_valid(ants.store)
 
 
 class _Disk(Repository):

@@ -14,6 +14,7 @@ import pytest
 from tests.frontier.cluster.test_membership import BEAT, SITES, Ants
 from tests.frontier.drive import Answer, collection_of
 from tests.servers.set_backs import WAYS, TimeMachine
+from tests.store.invariants import check_valid
 from webfountain.errors import StoreError
 from webfountain.urls import fingerprint
 
@@ -92,7 +93,7 @@ class SetBacks:
         times = [at for at, _, _ in self.ants.requests()]
         assert max(later - earlier for earlier, later in pairwise(times)) < STALL_S
         self.check_delays()
-        store.check_valid()  # type: ignore[attr-defined]
+        check_valid(store)
 
     def check_delays(self) -> None:
         """No site was asked by two ants within its delay, from request to request."""

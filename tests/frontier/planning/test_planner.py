@@ -343,7 +343,7 @@ class CountingStore(MemoryStore):
 
     def __init__(self) -> None:
         super().__init__(period_s=DAY)
-        self.queues = CountingQueues(self._table, self.census, self.changes)
+        self.queues = CountingQueues(self.table, self.census, self.changes)
 
 
 @pytest.mark.untraced

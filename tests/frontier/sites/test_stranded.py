@@ -95,7 +95,7 @@ class _ListedStore(MemoryStore):
 
     def __init__(self) -> None:
         super().__init__(period_s=86_400.0)
-        self.sites = _SearchCounter(self._table)
+        self.sites = _SearchCounter(self.table)
 
 
 def test_the_end_is_reported_by_what_is_counted_and_no_site_is_searched_for_it() -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.store.invariants import check_valid
 from tests.store.stores import lease, link, outcome
 from webfountain.cli import main
 from webfountain.errors import StoreError
@@ -98,7 +99,7 @@ def damaged(made: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], kind:
         assert main(["check", "--store", url, "--json"]) == 0
         assert json.loads(capfd.readouterr().out)["whole"]
     with opened(folder) as store:
-        store.check_valid()
+        check_valid(store)
         store.queues.discover([link(10**6)], at=9.0)
 
 
@@ -115,7 +116,7 @@ def test_a_flipped_bit_costs_one_block_and_not_a_table(made: Path, tmp_path: Pat
     assert end.pages >= len(SITES) * PAGES * 0.7
     assert (folder / "db.damaged-1").is_dir()
     with opened(folder) as store:
-        store.check_valid()
+        check_valid(store)
         crawled = [record for _, record in store.pages.records(state="crawled")]
         assert crawled
         assert all(record.due == record.last_crawled and record.digest is None for record in crawled)

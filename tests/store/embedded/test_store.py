@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
+from tests.store.invariants import check_valid
 from tests.store.stores import PERIOD_S, SITE, active, crawled, lease, link, links, numbers, outcome, recrawl_due
 from webfountain.core.buckets import bucket_of, interval_of
 from webfountain.core.change_rate import Prior, Totals, append, estimate_interval
@@ -80,7 +81,7 @@ def killed_writer(folder: Path, start: int, delay_s: float) -> list[tuple[int, s
 
 def check_acknowledged(folder: Path, acknowledged: list[tuple[int, str]]) -> None:
     store = opened(folder)
-    store.check_valid()
+    check_valid(store)
     states = {record.url: record.state for _, record in store.pages.records()}
     for step, settled in acknowledged:
         urls = [f"https://site-{step % 7}.example/{3 * step + n}" for n in range(3)]
@@ -322,13 +323,13 @@ def test_a_full_disk_fails_the_step_with_one_line_and_keeps_the_steps_before(tmp
     assert "\n" not in line
     store = opened(tmp_path)
     assert store.census.statistics().pages["never-crawled"] == int(taken) > 0
-    store.check_valid()
+    check_valid(store)
     store.close()
 
 
 def test_a_disk_that_is_gone_gives_one_clear_line(tmp_path: Path) -> None:
     store = opened(tmp_path)
-    store._steps.disk._db.close()
+    store.steps.disk._db.close()
     for step in (
         lambda: store.queues.discover(links(1), at=1.0),
         lambda: store.pages.get(SITE, b"x"),
@@ -381,7 +382,7 @@ def test_the_immediate_queue_and_the_active_sites_survive_a_restart(tmp_path: Pa
     urls = [one.record.url for one in lease(store, active(store), 9, queue="immediate")]
     assert urls == [f"{SITE}/1", f"{SITE}/2"]
     assert store.census.period_s == PERIOD_S
-    store.check_valid()
+    check_valid(store)
     store.close()
 
 
@@ -586,7 +587,7 @@ def test_bucket_bytes_are_made_anew_from_the_histories_when_their_unit_changes(t
     assert learned.bucket > believed.bucket
     assert store.board.value(PLAN) is None
     assert [lane for lane, _ in recrawl_due(store, active(store))] == [believed.bucket, learned.bucket]
-    store.check_valid()
+    check_valid(store)
     store.close()
     again = at_unit(None)
     assert again.census.fastest_s == 4.0

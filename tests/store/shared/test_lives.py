@@ -10,6 +10,7 @@ import pytest
 
 from tests.servers.set_backs import WAYS, TimeMachine
 from tests.servers.valkey import single
+from tests.store.invariants import check_valid
 from tests.store.stores import active, lease, link, links, outcome
 from webfountain.errors import InputError, StoreError
 from webfountain.frontier.sites.site import state_of
@@ -66,7 +67,7 @@ def test_no_page_is_settled_under_the_lease_of_another_life(machine: TimeMachine
             record = store.pages.get(SITES[0], link(number).key)
             assert record is not None
             assert record.url == f"{SITES[0]}/{number}"
-        store.check_valid()
+        check_valid(store)
 
 
 def test_what_a_process_made_known_or_forgot_since_is_so_again(machine: TimeMachine) -> None:
@@ -90,7 +91,7 @@ def test_what_a_process_made_known_or_forgot_since_is_so_again(machine: TimeMach
         assert store.queues.discover(links(1, site=SITES[2]), at=4.0).new == 0, "it is barred still"
         assert store.pages.get(SITES[3], link(7).key) is not None, "each process mends what it did"
         assert store.board.value("plan") == b"the new one"
-        store.check_valid()
+        check_valid(store)
 
 
 def test_each_process_is_informed_once_and_of_its_own_sites(machine: TimeMachine) -> None:
@@ -237,7 +238,7 @@ def test_what_a_process_had_to_the_end_of_a_lost_life_and_gave_up_waits_out_its_
         store.queues.discover(links(2, site=SITES[0]), at=2.0)
         taken = {one.site: one.lost_by for one in store.sites.activate(9, owner="ant", until=12.0, at=3.0)}
         assert taken == {site: "ant" if site in (known.site, new.site) else LOST_LIFE for site in SITES}
-        store.check_valid()
+        check_valid(store)
 
 
 def test_a_process_stops_before_others_can_take_the_sites_that_it_gives_up(machine: TimeMachine) -> None:

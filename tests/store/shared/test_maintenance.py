@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.servers.valkey import cluster
+from tests.store.invariants import check_valid
 from tests.store.stores import crawled, lease, link, server_url
 from webfountain.core.change_rate import append
 from webfountain.errors import StoreError, StoreHeld
@@ -101,7 +102,7 @@ def test_the_bytes_are_made_anew_as_in_the_embedded_store(tmp_path: Path, url: s
     with contextlib.closing(opened(url, 48.0, 4.0)) as store:
         assert (store.census.period_s, store.census.fastest_s) == (48.0, 4.0)
         assert records(store) == expected(tmp_path)
-        store.check_valid()  # type: ignore[attr-defined]
+        check_valid(store)
         assert store.census.rows(since=0) == []
         assert store.board.value(PLAN) is None
         assert sum(row.pages for row in store.census.buckets().values()) == store.census.statistics().pages["crawled"]
@@ -156,7 +157,7 @@ def test_a_change_that_was_killed_goes_on_at_the_next_opening(
         patch.setattr(maintenance, "OPENING_S", 0.0)
         with contextlib.closing(opened(url, 48.0, 4.0)) as store:
             assert records(store) == expected(folder)
-            store.check_valid()  # type: ignore[attr-defined]
+            check_valid(store)
 
 
 def test_of_many_that_open_at_once_one_makes_the_change_and_the_others_wait(tmp_path: Path, url: str) -> None:

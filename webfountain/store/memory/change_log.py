@@ -29,10 +29,6 @@ class MemoryChangeLog:
         """Number of entries that are no longer kept."""
         self._entries: list[Change] = []
 
-    def begin(self, name: str, dropped: int) -> None:
-        """Continue another store's log, whose entries follow (`add`)."""
-        self.name, self.dropped = name, dropped
-
     def add(self, entry: Change) -> None:
         """Append an entry."""
         self._entries.append(entry)

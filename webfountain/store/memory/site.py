@@ -17,7 +17,7 @@ from webfountain.records import STATES, Lease, LeaseId, PageRecord, SiteLease, S
 from webfountain.store.lanes import CLASSES, LANES, Candidate, check_horizon, choose, class_of, recrawl_place
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from webfountain.store.answers import ImportanceOf
     from webfountain.store.site_holder import SiteHolder
@@ -194,16 +194,6 @@ class MemorySite:
         """Return the lease of the site's owner."""
         assert self.holder is not None, f"{self.name} is on no active list"
         return SiteLease(self.name, self.holder.token, self.holder.until, self.record())
-
-    def check_valid(self) -> None:
-        """Assert that every page is either in one lane or leased, and that every lease belongs to the owner."""
-        queued: Iterable[bytes] = (entry[1] for lane in self.lanes.values() for entry in lane)
-        assert sorted([*queued, *self._leased]) == sorted(self.pages), f"{self.name}: a URL is in no place or in two"
-        assert all(lane == sorted(lane) for lane in self.lanes.values())
-        assert sorted(self._leased) == sorted(lease.key for lease in self.leases.values()), "a URL is leased twice"
-        for lease in self.leases.values():
-            assert self.holder is not None, "a lease outlived its site lease"
-            assert self.holder.token == lease.id.token, "a lease outlived its site lease"
 
     # ---------------------------------------------------------------- private
 

@@ -34,7 +34,8 @@ class MemorySites:
         self._sites: dict[str, MemorySite] = {}
         self._tokens = 0
         self._numbers = 0
-        self._arrivals = 0
+        self.arrivals = 0
+        """The last arrival number."""
 
     def __iter__(self) -> Iterator[MemorySite]:
         return iter(list(self._sites.values()))
@@ -91,12 +92,8 @@ class MemorySites:
 
     def next_arrival(self) -> int:
         """Return the next arrival number."""
-        self._arrivals += 1
-        return self._arrivals
-
-    def skip_arrivals(self, last: int) -> None:
-        """Make the next arrival number greater than `last`."""
-        self._arrivals = max(self._arrivals, last)
+        self.arrivals += 1
+        return self.arrivals
 
 
 class MemorySiteList:

@@ -20,7 +20,6 @@ from webfountain.store.shared_contract import NoLives
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Self
 
     from webfountain.store.memory.site import MemorySite
     from webfountain.store.shared_contract import Claims, FeedForm
@@ -70,7 +69,7 @@ class MemoryStore:
         self.claims = claims
         self.lives = NoLives()
         self._collection = collection
-        self._table = table = MemorySites()
+        self.table = table = MemorySites()
         self.census = MemoryCensus(table, period_s=period_s, fastest_s=fastest_s or period_s / 96)
         self.changes = MemoryChangeLog(table)
         self.queues = MemoryQueues(table, self.census, self.changes)
@@ -83,7 +82,7 @@ class MemoryStore:
 
     def rows(self) -> Iterator[Row]:
         """Yield the content of the store."""
-        census, changes, table = self.census, self.changes, self._table
+        census, changes, table = self.census, self.changes, self.table
         yield transfer_rows.Head(
             self._collection, census.period_s, census.fastest_s, changes.name, changes.dropped, latest=int(table.latest)
         )
@@ -98,53 +97,11 @@ class MemoryStore:
             yield from _site_rows(home)
         yield from map(transfer_rows.ChangeEntry, changes)
 
-    @classmethod
-    def of_rows(cls, rows: Iterator[Row]) -> Self:
-        """Return a store with the rows of another store of any kind."""
-        head = transfer_rows.head_of(rows)
-        store = cls(period_s=head.period_s, fastest_s=head.fastest_s, collection=head.collection)
-        store.changes.begin(head.log, head.dropped)
-        store._table.latest = head.latest
-        for row in rows:
-            store._add(row)
-        if not any(home.changed for home in store._table):  # the rows are from an older version
-            for change in store.changes:
-                store.changes.date(change)
-        return store
-
-    def _add(self, row: Row) -> None:
-        match row:
-            case transfer_rows.Value(name, value):
-                self.board.put_value(name, value)
-            case transfer_rows.CensusEntry(period, bucket, counts):
-                self.census.counted[period, bucket] = list(counts)
-            case transfer_rows.ForgottenKey(site, None):
-                self._table.barred_sites.add(site)
-            case transfer_rows.ForgottenKey(site, bytes(key)):
-                self._table.barred_pages.add((site, key))
-            case transfer_rows.Site():
-                home = self._table.add(row.site, first_seen=row.first_seen, due=row.due)
-                home.state, home.epoch, home.learned, home.changed = row.state, row.epoch, row.learned, row.changed
-                home.regrading = None if row.regrading is None else (row.regrading[0], row.regrading[1:])
-            case transfer_rows.Part(site, number, part):
-                self._table[site].parts[number] = part
-            case transfer_rows.Page(site, key, record, arrival):
-                turn = arrival or record.immediate or 0
-                self._table[site].add(key, record, turn)
-                self._table.skip_arrivals(turn)
-            case transfer_rows.ChangeEntry(change):
-                self.changes.add(change)
-
     def recount(self) -> None:
         """Do nothing, because counts are computed on request."""
 
     def close(self) -> None:
         """Do nothing: there is nothing to release."""
-
-    def check_valid(self) -> None:
-        """Assert that every known URL is in one lane of its site or leased, and every lease belongs to a site lease."""
-        for home in self._table:
-            home.check_valid()
 
 
 def _site_rows(home: MemorySite) -> Iterator[Row]:

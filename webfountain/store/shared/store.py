@@ -10,13 +10,10 @@ import random
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from webfountain.records import STATES
 from webfountain.store.shared.census import SharedCensus
 from webfountain.store.shared.change_log import ShardedChangeLog
-from webfountain.store.shared.codec import decode_value
 from webfountain.store.shared.due_times import DueTimes
 from webfountain.store.shared.feed import ServerFeed
-from webfountain.store.shared.layout import LEASED
 from webfountain.store.shared.lives import GuardedShards, ServerLives
 from webfountain.store.shared.maintenance import recount_shards
 from webfountain.store.shared.pages import SharedPages
@@ -119,10 +116,6 @@ class SharedStore:
         """Compute the counts again; no process may be crawling."""
         recount_shards(self._connection, prefix=self._keys.prefix, count=self._shards.count)
 
-    def disconnect(self) -> None:
-        """Break all connections, as a fault would; the next step opens new ones. Only tests use this."""
-        self._connection.disconnect()
-
     def close(self) -> None:
         """Release claims and connections."""
         ends_at = self._connection.ends_at
@@ -133,22 +126,3 @@ class SharedStore:
         if self._server is not None:
             self._server.end_by(ends_at + SERVER_END_S)
             self._server.close()
-
-    def check_valid(self) -> None:
-        """Assert that every known URL has exactly one place, and that the counts are correct. Only tests use this,
-        because it reads everything.
-        """
-        found = dict.fromkeys(STATES, 0)
-        leased = 0
-        for record in [record for name in self.sites.names() if (record := self.sites.get(name)) is not None]:
-            name = record.site
-            places = list(self.pages.places(name))
-            assert len({key for _, key, _ in places}) == len(places) == sum(record.pages), f"{name}: places and pages"
-            states = [decode_value(name, value).state for _, _, value in places]
-            assert tuple(states.count(state) for state in STATES) == record.pages, f"{name}: counts by state"
-            for state in states:
-                found[state] += 1
-            leased += sum(lane == LEASED for lane, _, _ in places)
-        counts = self.census.statistics()
-        assert counts.pages == found
-        assert counts.leased == leased
