@@ -32,7 +32,6 @@ from webfountain.download.fetcher import allowed
 from webfountain.download.resolver import Resolver
 from webfountain.errors import InputError, WebfountainError
 from webfountain.frontier.cluster.term import TermGuard
-from webfountain.frontier.server_clock import ServerClock
 from webfountain.history.record_loop import RecordLoop
 from webfountain.history.recorder import Recorder
 from webfountain.metrics import Metrics
@@ -167,9 +166,8 @@ class OpenFrontier:
             self._worker.shut()
             raise
         load_seeds = partial(built.seeds, built.collection)
-        clock = built.clock
-        compare = clock.compare if isinstance(clock, ServerClock) else _no_server
-        self._worker.start(built.frontier, load_seeds, built.frontier.work.take, compare_clock=compare)
+        take = built.frontier.work.take
+        self._worker.start(built.frontier, load_seeds, take, compare_clock=built.compare_clock)
         if built.frontier.others.shared:
             self._guard = TermGuard(built.frontier.others.term.left_s, self._void)
             self._guard.start()
@@ -326,7 +324,3 @@ def open_frontier(
         "WEBFOUNTAIN_MAX_PAGES": max_pages,
     }
     return OpenFrontier(FountainConfig.from_mapping(settings), str(policy))
-
-
-def _no_server() -> None:
-    """Do nothing, because the store has no server whose clock could differ."""

@@ -69,6 +69,11 @@ class FrontierSetup(NamedTuple):
     seeds: Any
     endless: bool
 
+    def compare_clock(self) -> None:
+        """Compare the clock with the server's, if the store has one."""
+        if isinstance(self.clock, ServerClock):
+            self.clock.compare()
+
 
 def store_url(config: FountainConfig, settings: BaseSettings, spider: str, arguments: Mapping[str, str]) -> str:
     """Return the URL of the store for another project's spider.

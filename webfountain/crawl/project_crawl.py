@@ -204,6 +204,5 @@ class ProjectCrawl:
             from webfountain.crawl.item_digests import ItemDigests  # noqa: PLC0415
 
             session.item_digests = ItemDigests(folder)
-        seen = SeenFingerprints.of(self._frontier.worker.on_store(lambda store: store.board.value(EARLIER_SEEN)))
-        if len(seen):
-            self._duplicates.earlier = seen.holds
+        if digests := self._frontier.worker.on_store(lambda store: store.board.value(EARLIER_SEEN)):
+            self._duplicates.earlier = SeenFingerprints(digests).holds

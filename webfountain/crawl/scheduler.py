@@ -38,7 +38,6 @@ from webfountain.crawl.worker_thread import Worker
 from webfountain.download.resolver import Resolver
 from webfountain.errors import StoreAway, WebfountainError
 from webfountain.frontier.cluster.term import TermGuard
-from webfountain.frontier.server_clock import ServerClock
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -157,8 +156,8 @@ class FountainScheduler:
             self._term = TermGuard(built.frontier.others.term.left_s, partial(self._cut, "lapsed"))
             self._term.start()
         await self._crawl.open()
-        compare_clock = built.clock.compare if isinstance(built.clock, ServerClock) else _no_server
-        self._worker.start(built.frontier, self._crawl.begin, self._crawl.take_work, compare_clock=compare_clock)
+        begin, take = self._crawl.begin, self._crawl.take_work
+        self._worker.start(built.frontier, begin, take, compare_clock=built.compare_clock)
 
     def _new_landings(self, frontier: Frontier, *, is_own: bool) -> Landings:
         robots = ProjectRobots(self._crawler.stats, self._session.robots)
@@ -306,10 +305,6 @@ def _source_of(response: Any) -> Flight | None:
     response."""
     request = getattr(response, "request", None)
     return CURRENT.get() or (flight_of(request) if isinstance(request, Request) else None)
-
-
-def _no_server() -> None:
-    """Do nothing: the machine's clock is the only one."""
 
 
 def _count_nothing(_: FetchResult) -> None:

@@ -67,10 +67,6 @@ class SeenFingerprints:
         self._digests = digests
 
     @classmethod
-    def of(cls, store_value: bytes | None) -> SeenFingerprints:
-        return cls(store_value or b"")
-
-    @classmethod
     def merged(cls, before: bytes | None, more: Iterable[bytes]) -> bytes:
         """Return the digests of both inputs, for the store. Entries that are not digests are left out."""
         held = before or b""
@@ -93,21 +89,11 @@ class SeenFingerprints:
         return bool(self._digests) and any(self._has(digest) for digest in _digests_of(request))
 
     def _has(self, digest: bytes) -> bool:
-        at = bisect_left(_Records(self._digests), digest)
-        return self._digests[at * _BYTES : (at + 1) * _BYTES] == digest
+        place = bisect_left(range(len(self)), digest, key=self._at)
+        return self._at(place) == digest
 
-
-class _Records:
-    """Digests as a sequence, for `bisect`."""
-
-    def __init__(self, digests: bytes) -> None:
-        self._digests = digests
-
-    def __len__(self) -> int:
-        return len(self._digests) // _BYTES
-
-    def __getitem__(self, at: int) -> bytes:
-        return self._digests[at * _BYTES : (at + 1) * _BYTES]
+    def _at(self, place: int) -> bytes:
+        return self._digests[place * _BYTES : (place + 1) * _BYTES]
 
 
 def _digests_of(request: Request) -> Sequence[bytes]:

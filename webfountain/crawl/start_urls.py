@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     from webfountain.crawl.worker_thread import Worker
     from webfountain.frontier.frontier import Frontier
     from webfountain.records import Link
-    from webfountain.store.shared_contract import Feed, FeedEntry, FeedForm, Feeds
+    from webfountain.store.contract import FrontierStore
+    from webfountain.store.shared_contract import Feed, FeedEntry, FeedForm
 
 __all__ = [
     "LONGEST_S",
@@ -89,7 +90,7 @@ class StartUrls:
         self._wait_s = SHORTEST_S
 
     @classmethod
-    def of(cls, crawler: Crawler, spider: Spider, store: Feeds) -> StartUrls | None:
+    def of(cls, crawler: Crawler, spider: Spider, store: FrontierStore) -> StartUrls | None:
         """Return the spider's list on the server of its store, or None if the spider has no list. A list keeps the idle
         spider open.
         """

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from webfountain.store.answers import Claim, SetBack
 
-__all__ = ["Claims", "Feed", "FeedEntry", "FeedForm", "Feeds", "Lives", "NoLives", "has_ants"]
+__all__ = ["Claims", "Feed", "FeedEntry", "FeedForm", "Lives", "NoLives", "has_ants"]
 
 FeedForm = Literal["list", "set", "zset"]
 """Data type of a feed, as in scrapy-redis. Entries are taken from the left of a list, from a set in any order, and from
@@ -110,17 +110,6 @@ class Feed(Protocol):
 
     def waiting(self) -> int:
         """Return the number of entries that are not done."""
-        ...
-
-
-class Feeds(Protocol):
-    """The source of feeds of a store."""
-
-    def feed(self, key: str | None = None, form: FeedForm = "list") -> Feed | None:
-        """Return the feed under a key of the store's server; without a key, the feed of notes to the crawl.
-
-        Returns None if the store has no server; then notes are in its folder.
-        """
         ...
 
 
