@@ -18,7 +18,7 @@ def test_a_file_is_replaced_when_its_content_is_complete(tmp_path: Path, durable
     path = tmp_path / "list.json"
     path.write_bytes(b"before")
     path.chmod(0o644)
-    (tmp_path / "list.json.tmp").write_bytes(b"of a process that was killed")
+    (tmp_path / ".list.json.tmp").write_bytes(b"of a process that was killed")
     with replaced(path, durable=durable) as file:
         file.write(b"after")
         assert path.read_bytes() == b"before"
@@ -33,6 +33,7 @@ def test_a_file_that_could_not_be_written_stays_as_it_was(tmp_path: Path) -> Non
     with pytest.raises(ZeroDivisionError), replaced(path) as file:
         file.write(bytes(1 // 0))
     assert path.read_bytes() == b"before"
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_a_draft_is_gone_whether_its_file_was_written_or_not(tmp_path: Path) -> None:

@@ -28,14 +28,19 @@ def replaced(path: Path, *, durable: bool = False, mode: int = _OWNER) -> Iterat
     So the new file at `path` is complete as soon as it is visible. A killed process leaves the old file unchanged,
     beside a draft that the next process replaces. With `durable`, the new file survives a power failure too.
     """
-    draft = path.with_name(path.name + ".tmp")
+    draft = path.with_name(f".{path.name}.tmp")
     draft.unlink(missing_ok=True)
-    with open(draft, "wb", opener=partial(os.open, mode=mode)) as file:
-        yield file
-        if durable:
-            file.flush()
-            os.fsync(file.fileno())
-    draft.replace(path)
+    try:
+        with open(draft, "wb", opener=partial(os.open, mode=mode)) as file:
+            yield file
+            if durable:
+                file.flush()
+                os.fsync(file.fileno())
+        draft.replace(path)
+    except BaseException:
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)
+        raise
 
 
 @contextmanager

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 
 from webfountain.api.async_collection import AsyncCollection
 from webfountain.api.collection import StoredCollection
-from webfountain.report.store_reading import existing_folder
-from webfountain.store.locations import folder_of, is_shared
-from webfountain.store.opening import open_store
+from webfountain.report.store_reading import opened_for_reading
+from webfountain.store.locations import folder_of
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -24,14 +23,10 @@ __all__ = ["Opening", "open_collection", "open_stored"]
 
 def open_stored(store: str, *, repository: str | Path | None = None) -> StoredCollection:
     """Open a collection immediately. The caller must close it. Raise the same errors as `open_collection`."""
-    folder = folder_of(store)
-    if folder is not None or not is_shared(store):
-        existing_folder(store)
-    copies = None if repository is None else Path(repository)
+    folder, copies = folder_of(store), None if repository is None else Path(repository)
     if copies is None and folder is not None:
         copies = folder / "repository"
-    opened = open_store(store, collection=None, period_s=None, read_only=True)
-    return StoredCollection(opened, store, repository=copies)
+    return StoredCollection(opened_for_reading(store), store, repository=copies)
 
 
 class Opening:

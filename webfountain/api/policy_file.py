@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import tomllib
 from pathlib import Path
@@ -12,6 +11,7 @@ import xxhash
 
 from webfountain.errors import InputError
 from webfountain.policy.collection_file import parse_collection
+from webfountain.private_files import replaced
 
 if TYPE_CHECKING:
     from webfountain.policy.collection_file import CollectionInForce
@@ -77,15 +77,9 @@ class PolicyFileEditor:
         try:
             mode = self._path.stat().st_mode & 0o777
             for path, content in ((Path(f"{self._path}{BEFORE}"), before), (self._path, text)):
-                draft = path.with_name(f".{path.name}.draft")
-                with open(draft, "w", encoding="utf-8", opener=lambda name, flags: os.open(name, flags, mode)) as file:
-                    file.write(content)
-                    file.flush()
-                    os.fsync(file.fileno())
-                draft.replace(path)
+                with replaced(path, durable=True, mode=mode) as file:
+                    file.write(content.encode())
         except OSError as error:
-            with contextlib.suppress(OSError):
-                self._path.with_name(f".{self._path.name}.draft").unlink(missing_ok=True)
             raise InputError(f"{self._path}: cannot be written: {error.strerror}") from None
 
 

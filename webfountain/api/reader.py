@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING, Final, Protocol
 
 from webfountain.errors import InputError, StoreError
-from webfountain.private_files import private
+from webfountain.private_files import replaced
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,12 +52,10 @@ class FolderPlaces:
     def keep(self, name: str, cursor: str) -> None:
         """See `ReaderPlaces.keep`."""
         path = self._folder / checked_name(name)
-        draft = self._folder / f".{path.name}"  # no reader's name begins with a dot
         try:
             self._folder.mkdir(mode=0o700, exist_ok=True)
-            with private(draft, "w") as file:
-                file.write(cursor + "\n")
-            draft.rename(path)
+            with replaced(path) as file:
+                file.write(cursor.encode("ascii") + b"\n")
         except OSError as error:
             raise StoreError(f"{path}: the place of the reader cannot be stored: {error.strerror}") from None
 

@@ -28,6 +28,7 @@ __all__ = [
     "existing_folder",
     "inbox_folder",
     "link_log",
+    "opened_for_reading",
     "places_of",
     "reading",
     "repository_folder",
@@ -37,16 +38,16 @@ DEMO_STORE: Final = "rocksdb://.webfountain-demo"
 """URL of the demonstration's store."""
 
 
-@contextlib.contextmanager
-def reading(url: str) -> Iterator[FrontierStore]:
+def opened_for_reading(url: str) -> FrontierStore:
     """Open an existing store for reading, even while a crawl writes it."""
     if not is_shared(url) or folder_of(url) is not None:
         existing_folder(url)
-    opened = open_store(url, collection=None, period_s=None, read_only=True)
-    try:
-        yield opened
-    finally:
-        opened.close()
+    return open_store(url, collection=None, period_s=None, read_only=True)
+
+
+def reading(url: str) -> contextlib.closing[FrontierStore]:
+    """Open an existing store for reading; it is closed at the end of the `with` block."""
+    return contextlib.closing(opened_for_reading(url))
 
 
 def existing_folder(url: str) -> Path:
