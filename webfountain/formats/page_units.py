@@ -170,9 +170,6 @@ class _Path(NamedTuple):
     is_marked: bool
 
 
-_OUTSIDE: Final = _Path(0, False)
-
-
 def _path(region: Region, known: dict[int, _Path]) -> _Path:
     """Return the path to a region. `known` are the paths that were found before; new ones are added."""
     unknown: list[Region] = []
@@ -180,7 +177,7 @@ def _path(region: Region, known: dict[int, _Path]) -> _Path:
     while here is not None and here.number not in known:
         unknown.append(here)
         here = here.parent
-    path = _OUTSIDE if here is None else known[here.number]
+    path = _Path(0, False) if here is None else known[here.number]
     for each in reversed(unknown):
         remembers = len(each.attributes) <= _LONGEST_REMEMBERED
         step = _remembered_step(each.tag, each.attributes) if remembers else _step(each.tag, each.attributes)

@@ -35,11 +35,7 @@ class _Plan(NamedTuple):
 
 
 _STRATEGIES = (_Case("1"), _Case("2"), _Case("3"))
-
-
 _VERSIONS = (_Case("1"), _Case("1", "v2"), _Case("3"), _Case("3", "v2"))
-
-
 _LENGTHS = (_Case("1"), _Case("1", periods=28), _Case("1", "v3"), _Case("1", "v3", 28))
 
 

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from webfountain.core.text_diff import blocks_of_diff
+from webfountain.report.store_reading import every_change
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from webfountain.records import Change
     from webfountain.store.contract import FrontierStore
 
 __all__ = ["changes"]
-
-_ENTRIES_AT_ONCE: Final = 1000
 
 
 def changes(store: FrontierStore, cursor: str | None, *, site: str | None = None) -> Iterator[dict[str, Any]]:
@@ -31,7 +29,7 @@ def changes(store: FrontierStore, cursor: str | None, *, site: str | None = None
     """
     # Read the end before the entries, so that no entry that is added in between is missed.
     end, reported = store.changes.end() if cursor is None else cursor, False
-    for end, entry in _entries(store, cursor):
+    for end, entry in every_change(store, cursor):
         reported = site is None or entry.site == site
         if reported:
             blocks = None if entry.diff is None else blocks_of_diff(entry.diff)
@@ -54,10 +52,3 @@ def changes(store: FrontierStore, cursor: str | None, *, site: str | None = None
             }
     if not reported:
         yield {"cursor": end}
-
-
-def _entries(store: FrontierStore, cursor: str | None) -> Iterator[tuple[str, Change]]:
-    """Yield the entries after a cursor up to the newest, each with its cursor."""
-    while found := store.changes.after(cursor, _ENTRIES_AT_ONCE):
-        yield from found
-        cursor = found[-1][0]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import to_builtins
@@ -13,6 +12,7 @@ from webfountain.errors import InputError
 from webfountain.frontier.batch import remembered
 from webfountain.policy.provenance import Provenance
 from webfountain.records import STATES
+from webfountain.report.store_reading import every_site
 from webfountain.report.troubles import robots_words, site_error
 from webfountain.urls import site_of_text
 
@@ -21,9 +21,8 @@ if TYPE_CHECKING:
 
     from webfountain.records import PageRecord, SiteRecord, State
     from webfountain.store.contract import FrontierStore
-    from webfountain.store.site_orders import SiteOrder
 
-__all__ = ["PAGE_FIELDS", "SITES_AT_ONCE", "page_of", "pages", "site_of_record", "sites", "sites_of"]
+__all__ = ["PAGE_FIELDS", "page_of", "pages", "site_of_record", "sites"]
 
 PAGE_FIELDS: Final = (
     "policy",
@@ -48,7 +47,6 @@ PAGE_FIELDS: Final = (
     "hint",
 )
 """Fields of a URL in `pages` besides url, site and state."""
-SITES_AT_ONCE: Final = 1000
 
 
 def pages(store: FrontierStore, *, site: str | None = None, state: State | None = None) -> Iterator[dict[str, Any]]:
@@ -61,29 +59,18 @@ def pages(store: FrontierStore, *, site: str | None = None, state: State | None 
     InputError
         when `site` is not known.
     """
-    if site is not None and store.sites.get(site) is None:
+    one = None if site is None else store.sites.get(site)
+    if site is not None and one is None:
         raise InputError(
             f"--site {site_of_text(site, '--site')!r} is not known here (`webfountain sites` lists those that are)"
         )
     for home, record in store.pages.records(site=site, state=state):
         yield page_of(home, record)
     if state == "failed":
-        for each in sites_of(store, site):
+        for each in every_site(store) if one is None else [one]:
             if error := site_error(each):
                 for _, record in store.pages.records(site=each.site, state="never-crawled"):
                     yield {**page_of(each.site, record), "error": error}
-
-
-def sites_of(store: FrontierStore, site: str | None = None) -> Iterator[SiteRecord]:
-    """Return all sites in order of name, or one known site."""
-    if site is not None:
-        found = [store.sites.get(site)]
-        yield from (each for each in found if each is not None)
-        return
-    after = ""
-    while batch := store.sites.after(after, SITES_AT_ONCE):
-        yield from batch
-        after = batch[-1].site
 
 
 def page_of(site: str, record: PageRecord) -> dict[str, Any]:
@@ -112,23 +99,9 @@ def _metadata(data: bytes) -> dict[str, Any] | None:
     return None if found is None else to_builtins(found)
 
 
-def sites(store: FrontierStore, order: SiteOrder = "name", *, most: int | None = None) -> Iterator[dict[str, Any]]:
-    """Yield one dictionary per site, sorted by `order`, for at most `most` sites.
-
-    Raises
-    ------
-    InputError
-        if the store was written by an older version and keeps only the order of names.
-    """
-    found = sites_of(store) if order == "name" else _sites_in_order(store, order)
-    yield from map(site_of_record, islice(found, most))
-
-
-def _sites_in_order(store: FrontierStore, order: SiteOrder) -> Iterator[SiteRecord]:
-    cursor = ""
-    while batch := store.sites.ranked(order, cursor, SITES_AT_ONCE):
-        yield from (record for _, record in batch)
-        cursor = batch[-1][0]
+def sites(store: FrontierStore) -> Iterator[dict[str, Any]]:
+    """Yield one dictionary per site, in order of name."""
+    return map(site_of_record, every_site(store))
 
 
 def site_of_record(record: SiteRecord) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -12,13 +12,15 @@ from webfountain.frontier.planning.freshness_estimate import failing_pages
 from webfountain.frontier.progress import published_limit
 from webfountain.frontier.sites.domain_shares import SHARES, ShareSnapshot
 from webfountain.records import STATES
-from webfountain.report.pages import SITES_AT_ONCE
 from webfountain.store.contract import FORECAST
 
 if TYPE_CHECKING:
     from webfountain.store.contract import FrontierStore
 
 __all__ = ["status"]
+
+_FIRST_SITES: Final = 1000
+"""Number of sites whose times of discovery show how old a new store is."""
 
 
 def status(store: FrontierStore, *, at: float, period_s: float, fastest_s: float) -> dict[str, Any]:
@@ -93,7 +95,7 @@ def _rate(store: FrontierStore, at: float, period_s: float) -> dict[str, Any]:
     rate."""
     before = int(at // period_s) - 1
     rows = store.census.rows(since=before)
-    first = min((site.first_seen for site in store.sites.after("", SITES_AT_ONCE)), default=at)
+    first = min((site.first_seen for site in store.sites.after("", _FIRST_SITES)), default=at)
     since = max(before * period_s, first)
     fetches = sum(row.fetches for row in rows)
     return {

@@ -1,4 +1,4 @@
-"""Open existing stores and their copies for reading, even while a crawl writes them.
+"""Read existing stores and their copies, even while a crawl writes them: open them, and list all sites or changes.
 
 Reading never creates a store. If the store is missing, or the folder is not a store, an InputError says what to give
 instead.
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from webfountain.policy.collection import Collection
+    from webfountain.records import Change, SiteRecord
     from webfountain.repository.repository import Pages
     from webfountain.store.contract import FrontierStore
 
@@ -25,6 +26,8 @@ __all__ = [
     "DEMO_STORE",
     "copies",
     "cursor_of",
+    "every_change",
+    "every_site",
     "existing_folder",
     "inbox_folder",
     "link_log",
@@ -36,6 +39,8 @@ __all__ = [
 
 DEMO_STORE: Final = "rocksdb://.webfountain-demo"
 """URL of the demonstration's store."""
+_SITES_AT_ONCE: Final = 1000
+_ENTRIES_AT_ONCE: Final = 1000
 
 
 def opened_for_reading(url: str) -> FrontierStore:
@@ -48,6 +53,20 @@ def opened_for_reading(url: str) -> FrontierStore:
 def reading(url: str) -> contextlib.closing[FrontierStore]:
     """Open an existing store for reading; it is closed at the end of the `with` block."""
     return contextlib.closing(opened_for_reading(url))
+
+
+def every_site(store: FrontierStore, *, after: str = "") -> Iterator[SiteRecord]:
+    """Yield all sites in order of name, from the first after `after`."""
+    while batch := store.sites.after(after, _SITES_AT_ONCE):
+        yield from batch
+        after = batch[-1].site
+
+
+def every_change(store: FrontierStore, cursor: str | None) -> Iterator[tuple[str, Change]]:
+    """Yield the entries of the change log after a cursor up to the newest, each with the cursor that follows it."""
+    while batch := store.changes.after(cursor, _ENTRIES_AT_ONCE):
+        yield from batch
+        cursor = batch[-1][0]
 
 
 def existing_folder(url: str) -> Path:

@@ -9,6 +9,7 @@ continues there tries the copy again. This module changes nothing.
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -22,12 +23,13 @@ from webfountain.formats.page_units import ReadingRules
 from webfountain.policy.collection_file import CollectionInForce
 from webfountain.policy.counting import counting_rules
 from webfountain.records import COPIED
+from webfountain.report.store_reading import every_change, every_site
 from webfountain.store.change_log import KEPT, is_cursor, is_held
 from webfountain.store.contract import COLLECTION
 from webfountain.urls import fingerprint, site_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator
 
     from webfountain.formats.markdown import PageFormat
     from webfountain.records import Change, PageRecord
@@ -38,9 +40,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ListPlace", "PageTexts", "TextForm", "TextRules", "is_list_cursor", "texts", "texts_since"]
 
-_SITES_AT_ONCE: Final = 1000
 _PAGES_AT_ONCE: Final = 500
-_ENTRIES_AT_ONCE: Final = 1000
 _LIST_CURSOR: Final = re.compile(r"(?P<log>[^+]+)\+(?P<key>[0-9a-f]*)\+(?P<site>[!-~]*)")
 
 
@@ -92,9 +92,6 @@ class TextRules(NamedTuple):
     extractors: dict[str, str]
 
 
-_NO_RULES: Final = TextRules(frozenset(), {})
-
-
 class PageTexts:
     """The texts of a collection's copies, read by the rules of its policies, so a reader gets the text that the crawl
     compares.
@@ -125,10 +122,10 @@ class PageTexts:
     def rules(self) -> TextRules:
         """Return the rules in force. This reads the whole policy file, which may name many seeds, from the store."""
         kept = self._store.board.value(COLLECTION)
-        try:
-            return _NO_RULES if kept is None else _text_rules(kept)
-        except PolicyError:  # a file that it names is missing, perhaps only for a moment: do not remember this
-            return _NO_RULES
+        with suppress(PolicyError):  # a file that it names is missing, perhaps only for a moment: do not remember this
+            if kept is not None:
+                return _text_rules(kept)
+        return TextRules(frozenset(), {})
 
     def close(self) -> None:
         """End the child process, if there is one. A second call has no effect."""
@@ -231,7 +228,7 @@ def texts_since(
     """
     found: dict[tuple[str, bytes], tuple[str, Change, bool]] = {}
     end = cursor
-    for end, entry in _entries(store, cursor):
+    for end, entry in every_change(store, cursor):
         name = entry.site, entry.key
         before = found.pop(name, None)  # it moves to the place of its newest entry
         found[name] = end, entry, entry.verdict == "new" or (before is not None and before[2])
@@ -268,11 +265,8 @@ def _listed(store: FrontierStore, copies: _Copies, place: ListPlace) -> Iterator
     """Yield the rows of the whole list after a position."""
     if place.key and store.sites.get(place.site) is not None:
         yield from _of_site(store, copies, place)
-    after = place.site
-    while sites := store.sites.after(after, _SITES_AT_ONCE):
-        for site in sites:
-            yield from _of_site(store, copies, ListPlace(place.log, site.site))
-        after = sites[-1].site
+    for site in every_site(store, after=place.site):
+        yield from _of_site(store, copies, ListPlace(place.log, site.site))
 
 
 def _of_site(store: FrontierStore, copies: _Copies, place: ListPlace) -> Iterator[_Row]:
@@ -312,14 +306,6 @@ def _changed(store: FrontierStore, copies: _Copies, changes: Iterable[tuple[str,
         row = _row_of(store, copies, record, cursor)
         verdict = "new" if is_new else entry.verdict
         yield row if row.line is None else row._replace(line={**row.line, "verdict": verdict})
-
-
-def _entries(store: FrontierStore, cursor: str | None) -> Iterator[tuple[str, Change]]:
-    """Yield the entries after a cursor up to the newest, each with the cursor that follows it."""
-    found: Sequence[tuple[str, Change]]
-    while found := store.changes.after(cursor, _ENTRIES_AT_ONCE):
-        yield from found
-        cursor = found[-1][0]
 
 
 def _row_of(store: FrontierStore, copies: _Copies, record: PageRecord, cursor: str) -> _Row:

@@ -22,11 +22,12 @@ from webfountain.policy.judge import Judge
 from webfountain.policy.scope import kept_forms
 from webfountain.records import STATES
 from webfountain.report.plurals import counted
+from webfountain.report.store_reading import every_site
 from webfountain.store.contract import COLLECTION
 from webfountain.urls import fingerprint, site_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from webfountain.policy.collection import Collection
     from webfountain.records import PageRecord, SiteRecord
@@ -56,7 +57,6 @@ _SHOWN: Final = 5
 
 MAX_SITES: Final = 20_000
 """Number of sites that `unreachable` reads; this takes a fraction of a second."""
-_AT_ONCE: Final = 1000
 _NEVER_CRAWLED: Final = STATES.index("never-crawled")
 
 
@@ -223,7 +223,7 @@ def unreachable(store: FrontierStore) -> UnreachableSites:
     why: Counter[str] = Counter()
     examples: list[tuple[str, str]] = []
     urls = read = 0
-    for record in _sites(store):
+    for record in itertools.islice(every_site(store), MAX_SITES):
         read += 1
         if error := site_error(record):
             why[error] += 1
@@ -231,13 +231,6 @@ def unreachable(store: FrontierStore) -> UnreachableSites:
             if len(examples) < _SHOWN:
                 examples.append((record.site, error))
     return UnreachableSites(sum(why.values()), urls, dict(why.most_common()), examples, read)
-
-
-def _sites(store: FrontierStore) -> Iterator[SiteRecord]:
-    after, left = "", MAX_SITES
-    while left > 0 and (found := store.sites.after(after, min(_AT_ONCE, left))):
-        yield from found
-        after, left = found[-1].site, left - len(found)
 
 
 class Troubles(msgspec.Struct, frozen=True):

@@ -19,6 +19,7 @@ import msgspec
 
 from webfountain.errors import RepositoryError
 from webfountain.records import STATES, Copy, Link, Move
+from webfountain.report.store_reading import every_site
 from webfountain.repository.folder import Folder
 from webfountain.urls import fingerprint, site_of
 
@@ -180,13 +181,10 @@ def _wrong_counts(
         there = sum(many for (_, each), many in states.items() if each == state)
         if counted[state] != there:
             yield f"{state} pages", counted[state], there
-    name = ""
-    while found := store.sites.after(name, _AT_ONCE):
-        name = found[-1].site
-        for site in found:
-            for state, many in zip(STATES, site.pages, strict=True):
-                if many != states[site.site, state]:
-                    yield f"{state} pages of {site.site}", many, states[site.site, state]
+    for site in every_site(store):
+        for state, many in zip(STATES, site.pages, strict=True):
+            if many != states[site.site, state]:
+                yield f"{state} pages of {site.site}", many, states[site.site, state]
     in_buckets = {bucket: row.pages for bucket, row in store.census.buckets().items()}
     for bucket in sorted(in_buckets.keys() | buckets.keys()):
         if in_buckets.get(bucket, 0) != buckets[bucket]:
