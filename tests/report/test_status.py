@@ -108,7 +108,7 @@ def test_status_of_an_empty_store_invents_nothing() -> None:
 
 def test_a_page_has_the_promised_fields(store: MemoryStore) -> None:
     """DESIGN.md section 7: "A page record has at least"."""
-    rows = {row["url"]: row for row in pages.pages(store)}
+    rows = {row.url: row for row in pages.pages(store)}
     promised = {
         "url",
         "site",
@@ -122,15 +122,15 @@ def test_a_page_has_the_promised_fields(store: MemoryStore) -> None:
         "last_crawled",
     }
     promised |= {"last_changed", "status", "error", "digest", "etag", "last_modified", "depth"}
-    assert promised <= rows[URLS[0]].keys()
-    assert rows[URLS[0]]["site"] == "https://a.org"
-    assert len(rows[URLS[0]]["digest"]) == 40
-    assert rows[URLS[2]]["last_crawled"] is None
+    assert promised <= set(rows[URLS[0]].__struct_fields__)
+    assert rows[URLS[0]].site == "https://a.org"
+    assert len(rows[URLS[0]].digest or "") == 40
+    assert rows[URLS[2]].last_crawled is None
 
 
 def test_pages_can_be_asked_by_site_and_state(store: MemoryStore) -> None:
-    assert [row["url"] for row in pages.pages(store, state="gone")] == [URLS[1]]
-    assert {row["url"] for row in pages.pages(store, site="https://b.org")} == {URLS[2], URLS[3]}
+    assert [row.url for row in pages.pages(store, state="gone")] == [URLS[1]]
+    assert {row.url for row in pages.pages(store, site="https://b.org")} == {URLS[2], URLS[3]}
     with pytest.raises(InputError, match=r"--site 'https://c\.org' is not known"):
         list(pages.pages(store, site="https://c.org"))
 

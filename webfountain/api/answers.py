@@ -11,7 +11,7 @@ import msgspec
 
 from webfountain.formats.markdown import PageFormat  # noqa: TC001
 from webfountain.formats.page_metadata import PageMetadata  # noqa: TC001  (msgspec reads the types of fields)
-from webfountain.records import State  # noqa: TC001
+from webfountain.report.pages import PageAnswer
 
 __all__ = [
     "AntAnswer",
@@ -134,48 +134,6 @@ class SiteAnswer(msgspec.Struct, frozen=True):
     """The process that crawls the site now."""
     last_changed: float | None = None
     """Time of the newest entry of the change log about the site. None if none is known."""
-
-
-class PageAnswer(msgspec.Struct, frozen=True):
-    """A known URL."""
-
-    url: str
-    site: str
-    state: State
-    policy: str
-    trust: float
-    importance: float
-    bucket: int
-    """Change-rate class, from 0 (fastest) to 255."""
-    checks: int
-    """Number of answers after the first copy."""
-    changes: int
-    """Number of changes that counted."""
-    first_seen: float
-    last_crawled: float | None
-    last_changed: float | None
-    status: int | None
-    error: str | None
-    digest: str | None
-    """Hex SHA-1 of the newest body after content decoding."""
-    etag: str | None
-    last_modified: str | None
-    depth: int
-    due: float | None
-    """Explicit time of the next fetch. None if the bucket decides."""
-    verdict: str | None
-    """Outcome of the last settled fetch."""
-    duplicate_of: str | None
-    target: str | None
-    """Redirect target of the last fetch."""
-    hint: str | None
-    scores: dict[str, Any] | None
-    found_by: str
-    policy_by: str | None
-    noise: list[str] = []
-    """The lines of the page that do not count as changes, because they were learned as noise."""
-    metadata: dict[str, Any] | None = None
-    """Metadata of the newest copy, each with its source. None if `content.metadata` is off."""
 
 
 class CopyAnswer(msgspec.Struct, frozen=True):

@@ -31,7 +31,7 @@ from webfountain.api.answers import (
     VersionAnswer,
 )
 from webfountain.api.changes import change_of
-from webfountain.api.details import CollectionDetails, page_answer
+from webfountain.api.details import CollectionDetails
 from webfountain.api.notes import CollectionNotes
 from webfountain.api.reader import BoardPlaces, FolderPlaces
 from webfountain.api.search import INDEX_FILE, CollectionSearch
@@ -43,8 +43,8 @@ from webfountain.history.publishing import read_claims, read_file
 from webfountain.history.sample import outcome_counts
 from webfountain.policy.collection_file import parse_collection
 from webfountain.records import STATES
-from webfountain.report import pages as report_pages
 from webfountain.report.copy import cat, version_beginnings
+from webfountain.report.pages import page_of, site_of_record
 from webfountain.report.policy_check import described, effect_on
 from webfountain.report.status import status
 from webfountain.report.store_reading import link_log, places_of
@@ -162,7 +162,7 @@ class StoredCollection(CollectionNotes):
         while observed_at < MAX_ROWS and len(found) < _bounded(limit):
             part, cursor = self._store.pages.part_of(site, cursor, limit - len(found))
             observed_at += limit
-            found += [page_answer(site, record) for record in part if state is None or record.state == state]
+            found += [page_of(site, record) for record in part if state is None or record.state == state]
             if not cursor:
                 return found, None
         return found, urlsafe_b64encode(cursor).decode()
@@ -170,13 +170,13 @@ class StoredCollection(CollectionNotes):
     def every_page(self, site: str, *, state: State | None = None) -> Iterator[PageAnswer]:
         """Yield every page of a site. Raise InputError when the site is not known."""
         _require(self._store, site)
-        return (page_answer(site, record) for _, record in self._store.pages.records(site=site, state=state))
+        return (page_of(site, record) for _, record in self._store.pages.records(site=site, state=state))
 
     def page(self, url: str) -> PageAnswer | None:
         """Return one page by its URL, or None when it is not known. Raise UrlError when the text is not a URL."""
         name = canonical(url)
         record = self._store.pages.get(site_of(name), fingerprint(name))
-        return None if record is None else page_answer(site_of(name), record)
+        return None if record is None else page_of(site_of(name), record)
 
     def copy(self, url: str, *, fetched: float | None = None) -> CopyAnswer:
         """Return the newest copy of a page, or the version that was fetched at a time (`versions`).
@@ -409,28 +409,13 @@ def _bounded(limit: int) -> int:
 
 
 def _site(record: SiteRecord) -> SiteAnswer:
-    return msgspec.convert({**report_pages.site_of_record(record), "owner": record.owner}, SiteAnswer)
+    return msgspec.convert({**site_of_record(record), "owner": record.owner}, SiteAnswer)
 
 
 def _history(sample: HistorySample) -> HistoryAnswer:
-    return HistoryAnswer(
-        at=sample.at,
-        seconds=sample.seconds,
-        pages=dict(zip(map(str, STATES), sample.pages, strict=False)),
-        sites=sample.sites,
-        active_sites=sample.active_sites,
-        outcomes={str(kind): many for kind, many in outcome_counts(sample).items()},
-        errors=sample.errors,
-        fetches=sample.fetches,
-        planned=sample.planned,
-        links_new=sample.links_new,
-        bytes=sample.bytes,
-        freshness=sample.freshness,
-        freshness_low=sample.freshness_low,
-        freshness_high=sample.freshness_high,
-        price=sample.price,
-        limits=sample.limits,
-        store_bytes=sample.store_bytes,
-        repository_bytes=sample.repository_bytes,
-        ants=sample.ants,
-    )
+    named = {
+        "pages": dict(zip(STATES, sample.pages, strict=False)),
+        "outcomes": outcome_counts(sample),
+        "fetches": sample.fetches,
+    }
+    return msgspec.convert(msgspec.structs.asdict(sample) | named, HistoryAnswer)

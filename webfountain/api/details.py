@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from webfountain.api.answers import PageAnswer
 from webfountain.api.policy_file import PolicyFileEditor
 from webfountain.core.change_rate import decode
 from webfountain.errors import CursorLost, InputError, PolicyError, UrlError
 from webfountain.frontier.batch import remembered
 from webfountain.policy.collection_file import CollectionInForce
-from webfountain.report import pages as report_pages
 from webfountain.report.last_check import last_check
+from webfountain.report.pages import page_of
 from webfountain.report.store_reading import link_log
 from webfountain.report.troubles import robots_words
 from webfountain.store.contract import COLLECTION
@@ -28,8 +27,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from webfountain.policy.collection import Collection
-    from webfountain.records import Change, PageRecord
+    from webfountain.records import Change
     from webfountain.report.last_check import CheckResult
+    from webfountain.report.pages import PageAnswer
     from webfountain.store.contract import FrontierStore
 
 __all__ = [
@@ -43,7 +43,6 @@ __all__ = [
     "RobotsTextAnswer",
     "SectionAnswer",
     "SectionsAnswer",
-    "page_answer",
 ]
 
 MAX_JUDGED_URLS: Final = 200
@@ -220,7 +219,7 @@ class CollectionDetails:
 
     def waiting(self, site: str, *, limit: int = 100) -> list[PageAnswer]:
         """Return the next URLs of a site that were never fetched, in the order of its queue."""
-        return [page_answer(site, record) for record in self._store.pages.waiting(site, limit)]
+        return [page_of(site, record) for record in self._store.pages.waiting(site, limit)]
 
     def links(self, url: str, *, limit: int = 100) -> LinksAnswer:
         """Return links from and to a page, if the crawl keeps a link log. Of a large log only a bounded part is read.
@@ -318,8 +317,3 @@ class CollectionDetails:
     def _in_force(self) -> CollectionInForce | None:
         kept = self._store.board.value(COLLECTION)
         return None if kept is None else CollectionInForce.decode(kept)
-
-
-def page_answer(site: str, record: PageRecord) -> PageAnswer:
-    """Return the answer for a page record."""
-    return msgspec.convert(report_pages.page_of(site, record), PageAnswer)

@@ -15,7 +15,9 @@ from webfountain.store.locations import folder_of
 from webfountain.terminal_text import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterator
+
+    from webfountain.report.pages import PageAnswer
 
 __all__ = ["explain", "pages", "sites"]
 
@@ -32,27 +34,27 @@ def pages(store: str, site: str | None, state: Any, as_lines: bool) -> None:
         printing.print_json_lines(rows) if as_lines else _print_pages(rows)
 
 
-def _print_pages(rows: Any) -> None:
-    columns = {
-        "state": lambda row: row["state"],
-        "policy": lambda row: row["policy"],
-        ">trust": lambda row: f"{row['trust']:.3f}",
-        ">importance": lambda row: f"{row['importance']:.3g}",
-        ">checks": lambda row: str(row["checks"]),
-        ">changes": lambda row: str(row["changes"]),
-        ">bucket": lambda row: str(row["bucket"]),
-        "last crawled (UTC)": lambda row: printing.spell_time(row["last_crawled"]),
-        "answer": lambda row: str(row["error"] or row["status"] or "-") + (f" ({row['hint']})" if row["hint"] else ""),
+def _print_pages(rows: Iterator[PageAnswer]) -> None:
+    columns: dict[str, Callable[[PageAnswer], str]] = {
+        "state": lambda row: row.state,
+        "policy": lambda row: row.policy,
+        ">trust": lambda row: f"{row.trust:.3f}",
+        ">importance": lambda row: f"{row.importance:.3g}",
+        ">checks": lambda row: str(row.checks),
+        ">changes": lambda row: str(row.changes),
+        ">bucket": lambda row: str(row.bucket),
+        "last crawled (UTC)": lambda row: printing.spell_time(row.last_crawled),
+        "answer": lambda row: str(row.error or row.status or "-") + (f" ({row.hint})" if row.hint else ""),
         "url": _page_url,
     }
     printing.print_table(rows, columns)
 
 
-def _page_url(row: Mapping[str, Any]) -> str:
+def _page_url(row: PageAnswer) -> str:
     """Return the URL of a page, with the page that it repeats or redirects to."""
-    if row["duplicate_of"]:
-        return f"{row['url']} = {row['duplicate_of']}"
-    return f"{row['url']} -> {row['target']}" if row["target"] else str(row["url"])
+    if row.duplicate_of:
+        return f"{row.url} = {row.duplicate_of}"
+    return f"{row.url} -> {row.target}" if row.target else str(row.url)
 
 
 @click.command(epilog="Example: webfountain sites --store redis://localhost:6379/0")

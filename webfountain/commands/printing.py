@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from webfountain.api.answers import NoteAnswer
 
 __all__ = ["print_json", "print_json_lines", "print_note", "print_table", "spell_time"]
+
+_T = TypeVar("_T")
 
 
 def spell_time(at: float | None) -> str:
@@ -47,7 +49,7 @@ def print_note(answer: NoteAnswer, *, as_json: bool) -> None:
         print(shown(f"the note `{' '.join([answer.note, *answer.accepted])}` waits for the next crawl of this store"))
 
 
-def print_table(rows: Iterable[Mapping[str, Any]], columns: Mapping[str, Callable[[Mapping[str, Any]], str]]) -> int:
+def print_table(rows: Iterable[_T], columns: Mapping[str, Callable[[_T], str]]) -> int:
     """Print rows as text columns with two blanks between them; the first screenful sets the widths. Return the number
     of rows.
 

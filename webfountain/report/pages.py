@@ -1,17 +1,17 @@
-"""Pages and sites of a store as plain rows for `pages` and `sites`."""
+"""The rows of `pages` and `sites`: what a person or a program sees of a page and of a site."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-from msgspec import to_builtins
+import msgspec
 
 from webfountain.core.noise import decode
 from webfountain.errors import InputError
 from webfountain.frontier.batch import remembered
 from webfountain.policy.provenance import Provenance
-from webfountain.records import STATES
+from webfountain.records import STATES, State  # msgspec reads the types of fields
 from webfountain.report.store_reading import every_site
 from webfountain.report.troubles import robots_words, site_error
 from webfountain.urls import site_of_text
@@ -19,38 +19,56 @@ from webfountain.urls import site_of_text
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from webfountain.records import PageRecord, SiteRecord, State
+    from webfountain.records import PageRecord, SiteRecord
     from webfountain.store.contract import FrontierStore
 
-__all__ = ["PAGE_FIELDS", "page_of", "pages", "site_of_record", "sites"]
-
-PAGE_FIELDS: Final = (
-    "policy",
-    "trust",
-    "importance",
-    "bucket",
-    "checks",
-    "changes",
-    "first_seen",
-    "last_crawled",
-    "last_changed",
-    "status",
-    "error",
-    "digest",
-    "etag",
-    "last_modified",
-    "depth",
-    "due",
-    "verdict",
-    "duplicate_of",
-    "target",
-    "hint",
-)
-"""Fields of a URL in `pages` besides url, site and state."""
+__all__ = ["PageAnswer", "page_of", "pages", "site_of_record", "sites"]
 
 
-def pages(store: FrontierStore, *, site: str | None = None, state: State | None = None) -> Iterator[dict[str, Any]]:
-    """Yield one dictionary per known URL, site by site.
+class PageAnswer(msgspec.Struct, frozen=True):
+    """A known URL."""
+
+    url: str
+    site: str
+    state: State
+    policy: str
+    trust: float
+    importance: float
+    bucket: int
+    """Change-rate class, from 0 (fastest) to 255."""
+    checks: int
+    """Number of answers after the first copy."""
+    changes: int
+    """Number of changes that counted."""
+    first_seen: float
+    last_crawled: float | None
+    last_changed: float | None
+    status: int | None
+    error: str | None
+    digest: str | None
+    """Hex SHA-1 of the newest body after content decoding."""
+    etag: str | None
+    last_modified: str | None
+    depth: int
+    due: float | None
+    """Explicit time of the next fetch. None if the bucket decides."""
+    verdict: str | None
+    """Outcome of the last settled fetch."""
+    duplicate_of: str | None
+    target: str | None
+    """Redirect target of the last fetch."""
+    hint: str | None
+    scores: dict[str, Any] | None
+    found_by: str
+    policy_by: str | None
+    noise: list[str] = []
+    """The lines of the page that do not count as changes, because they were learned as noise."""
+    metadata: dict[str, Any] | None = None
+    """Metadata of the newest copy, each with its source. None if `content.metadata` is off."""
+
+
+def pages(store: FrontierStore, *, site: str | None = None, state: State | None = None) -> Iterator[PageAnswer]:
+    """Yield one row per known URL, site by site.
 
     The state failed includes URLs that wait because their site cannot be reached; `error` gives the reason.
 
@@ -70,33 +88,32 @@ def pages(store: FrontierStore, *, site: str | None = None, state: State | None 
         for each in every_site(store) if one is None else [one]:
             if error := site_error(each):
                 for _, record in store.pages.records(site=each.site, state="never-crawled"):
-                    yield {**page_of(each.site, record), "error": error}
+                    yield msgspec.structs.replace(page_of(each.site, record), error=error)
 
 
-def page_of(site: str, record: PageRecord) -> dict[str, Any]:
-    """Return a page record as plain data."""
-    row: dict[str, Any] = {"url": record.url, "site": site, "state": record.state}
-    for name in PAGE_FIELDS:
-        row[name] = getattr(record, name)
+def page_of(site: str, record: PageRecord) -> PageAnswer:
+    """Return a page record without the fields that only the crawl needs."""
     recorded = Provenance.decode(record.provenance)
     topic = None
     if record.scores:
         similarity, links = (*record.scores, None)[:2]
         topic = {"similarity": similarity, "links_from_hot": links}
-    return row | {
+    shown = {
+        "site": site,
         "scores": topic,
         "found_by": recorded.arrival,
         "policy_by": recorded.cause if record.provenance else None,
         "noise": [each.sample for each in decode(record.noise) if each.is_noise],
         "metadata": _metadata(record.metadata) if record.metadata else None,
     }
+    return msgspec.convert(msgspec.structs.asdict(record) | shown, PageAnswer)
 
 
 def _metadata(data: bytes) -> dict[str, Any] | None:
     from webfountain.formats.page_metadata import kept_metadata  # noqa: PLC0415  (15 ms, for few collections)
 
     found = kept_metadata(data)
-    return None if found is None else to_builtins(found)
+    return None if found is None else msgspec.to_builtins(found)
 
 
 def sites(store: FrontierStore) -> Iterator[dict[str, Any]]:
