@@ -7,7 +7,6 @@ the same methods for asyncio.
 
 from __future__ import annotations
 
-import tomllib
 from base64 import b64decode, urlsafe_b64encode
 from functools import partial
 from itertools import islice
@@ -33,6 +32,7 @@ from webfountain.api.answers import (
 from webfountain.api.changes import change_of
 from webfountain.api.details import CollectionDetails
 from webfountain.api.notes import CollectionNotes
+from webfountain.api.policy_file import seeds_file_in
 from webfountain.api.reader import BoardPlaces, FolderPlaces
 from webfountain.api.search import INDEX_FILE, CollectionSearch
 from webfountain.core.text_diff import unified
@@ -67,7 +67,7 @@ if TYPE_CHECKING:
     from webfountain.store.contract import FrontierStore
     from webfountain.store.site_orders import SiteOrder
 
-__all__ = ["MAX_ROWS", "StoredCollection"]
+__all__ = ["MAX_ROWS", "StoredCollection", "bounded"]
 
 MAX_ROWS: Final = 1000
 """Maximum number of rows in one part of a list."""
@@ -122,7 +122,7 @@ class StoredCollection(CollectionNotes):
 
     def sites(self, *, after: str = "", limit: int = 100) -> list[SiteAnswer]:
         """Return up to `limit` sites whose name sorts after `after`, in order of name."""
-        return [_site(record) for record in self._store.sites.after(after, _bounded(limit))]
+        return [_site(record) for record in self._store.sites.after(after, bounded(limit))]
 
     def sorted_sites(
         self, order: SiteOrder, *, after: str = "", limit: int = 100
@@ -134,7 +134,7 @@ class StoredCollection(CollectionNotes):
         failed URLs first) and `changed` (the latest change first). Raise InputError when `after` is not a cursor, or as
         long as a store of an older version does not have the order.
         """
-        found = self._store.sites.ranked(order, after, _bounded(limit))
+        found = self._store.sites.ranked(order, after, bounded(limit))
         return [_site(record) for _, record in found], found[-1][0] if len(found) == limit else None
 
     def site(self, site: str) -> SiteAnswer | None:
@@ -159,7 +159,7 @@ class StoredCollection(CollectionNotes):
         _require(self._store, site)
         found: list[PageAnswer] = []
         cursor, observed_at = _decoded(after), 0
-        while observed_at < MAX_ROWS and len(found) < _bounded(limit):
+        while observed_at < MAX_ROWS and len(found) < bounded(limit):
             part, cursor = self._store.pages.part_of(site, cursor, limit - len(found))
             observed_at += limit
             found += [page_of(site, record) for record in part if state is None or record.state == state]
@@ -212,7 +212,7 @@ class StoredCollection(CollectionNotes):
 
         With `repository.keep = "all"` every version is kept. Otherwise only the newest copy is certain to be kept.
         """
-        found = islice(version_beginnings(self._store, self._copies(), url), _bounded(limit))
+        found = islice(version_beginnings(self._store, self._copies(), url), bounded(limit))
         form, rules = TextForm("html"), self._texts.rules()  # only titles are needed, and other formats take longer
         titled = ((each, self._texts.by_policy(each, form, "", rules).title) for each in found)
         return [VersionAnswer(each.at, each.status, each.size, title) for each, title in titled]
@@ -243,7 +243,7 @@ class StoredCollection(CollectionNotes):
             rows = texts(self._store, self._copies(), behind=place, unreadable=lost.append, form=form)
         else:
             rows = texts_since(self._store, self._copies(), since, unreadable=lost.append, form=form)
-        found = [msgspec.convert(row, TextAnswer) for row in islice(rows, _bounded(limit))]
+        found = [msgspec.convert(row, TextAnswer) for row in islice(rows, bounded(limit))]
         if lost and not found:
             raise lost[0]
         return found
@@ -290,7 +290,7 @@ class StoredCollection(CollectionNotes):
         cursor = since
         if cursor is None and reader is not None:
             cursor = self.places().cursor(reader)
-        found = [change_of(entry, place) for place, entry in self._store.changes.after(cursor, _bounded(limit))]
+        found = [change_of(entry, place) for place, entry in self._store.changes.after(cursor, bounded(limit))]
         if reader is not None:
             for change in found:
                 change.__dict__["keep"] = partial(_keep, self.places(), reader)
@@ -320,7 +320,8 @@ class StoredCollection(CollectionNotes):
         """
         path = Path("policy.toml")
         try:
-            _refuse_files(text)
+            if seeds_file_in(text) is not None:
+                raise PolicyError(f"{path}: collection.seeds_file: is not allowed here; put the seeds into the file")
             rules = parse_collection(text, path)
             found = described(rules)
         except PolicyError as error:
@@ -392,19 +393,10 @@ def _plan_words(store: FrontierStore, at: float) -> str | None:
     return plan_words(decode_plan(data), at=at)
 
 
-def _refuse_files(text: str) -> None:
-    """Raise PolicyError if a policy file names a file of seeds."""
-    try:
-        table = tomllib.loads(text).get("collection")
-    except (tomllib.TOMLDecodeError, RecursionError):
-        return  # the check reports the error
-    if isinstance(table, dict) and "seeds_file" in table:
-        raise PolicyError("policy.toml: collection.seeds_file: is not allowed here; put the seeds into the file")
-
-
-def _bounded(limit: int) -> int:
-    if not 1 <= limit <= MAX_ROWS:
-        raise InputError(f"limit {limit}: is out of range (allowed: 1 to {MAX_ROWS})")
+def bounded(limit: int, most: int = MAX_ROWS) -> int:
+    """Return a number of rows. Raise InputError if it is less than 1 or more than `most`."""
+    if not 1 <= limit <= most:
+        raise InputError(f"limit {limit}: is out of range (allowed: 1 to {most})")
     return limit
 
 

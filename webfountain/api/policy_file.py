@@ -16,7 +16,7 @@ from webfountain.private_files import replaced
 if TYPE_CHECKING:
     from webfountain.policy.collection_file import CollectionInForce
 
-__all__ = ["BEFORE", "PolicyFileEditor"]
+__all__ = ["BEFORE", "PolicyFileEditor", "seeds_file_in"]
 
 BEFORE: Final = ".before"
 """Ending of the name of the previous version."""
@@ -56,7 +56,7 @@ class PolicyFileEditor:
             raise InputError(f"{self._path}: is not on this machine; edit it where the crawl runs")
         if _digest(before) != digest:
             raise InputError(f"{self._path}: was edited meanwhile; load the page again and repeat the edit")
-        if _seeds_file(text) != _seeds_file(
+        if seeds_file_in(text) != seeds_file_in(
             before
         ):  # checked first, because an error of the parser could show the file's content
             raise InputError("collection.seeds_file: can only be changed on the machine of the crawl")
@@ -83,7 +83,7 @@ class PolicyFileEditor:
             raise InputError(f"{self._path}: cannot be written: {error.strerror}") from None
 
 
-def _seeds_file(text: str) -> object:
+def seeds_file_in(text: str) -> object:
     """Return the file of seeds that a policy file names. None for a text that the parser will refuse."""
     try:
         table = tomllib.loads(text).get("collection")

@@ -77,7 +77,6 @@ class PolicyPoller:
         self._load_seeds = load_seeds
         self._task: asyncio.Task[None] | None = None
         self._poll_at = 0.0
-        self._is_closed = False
 
     def poll(self) -> None:
         """If a check is due, check whether the file was edited. A check costs one `stat`."""
@@ -88,14 +87,13 @@ class PolicyPoller:
 
     def close(self) -> None:
         """Cancel work in progress."""
-        self._is_closed = True
         if self._task is not None:
             self._task.cancel()
 
     async def _adopt(self) -> None:
         try:
             edit = await self._worker.call(self._poll.poll)
-            if edit is None or self._is_closed:
+            if edit is None:
                 return
             if edit.collection is None:
                 logger.error("The edited policy file is invalid; the previous one stays in force: %s", edit.error)

@@ -187,7 +187,6 @@ class StartUrlPoller:
         self._failed = failed
         self._task: asyncio.Task[None] | None = None
         self._poll_at = 0.0
-        self._is_closed = False
 
     def poll(self) -> None:
         """If a check is due, check whether start URLs were pushed."""
@@ -196,7 +195,6 @@ class StartUrlPoller:
 
     def close(self) -> None:
         """Cancel work in progress."""
-        self._is_closed = True
         if self._task is not None:
             self._task.cancel()
 
@@ -205,7 +203,7 @@ class StartUrlPoller:
             taken = await self._worker.call(partial(self._start_urls.take, self._frontier.now()))
             requests = [request for entry in taken for request in self._start_urls.requests(entry.data)]
             links = [link for request in requests if (link := self._link_of(request)) is not None]
-            if taken and not self._is_closed:
+            if taken:
                 first = partial(put_first, links=links, now=self._frontier.now)
                 await self._worker.call(partial(self._frontier.worker.on_store, first))
                 await self._worker.call(partial(self._start_urls.done, taken))

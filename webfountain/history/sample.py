@@ -16,7 +16,7 @@ from webfountain.records import FETCHED, OutcomeKind
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-__all__ = ["MAX_WORDS", "OUTCOMES", "HistorySample", "bounded", "outcome_counts", "rollup"]
+__all__ = ["MAX_WORDS", "OUTCOMES", "HistorySample", "bounded", "outcome_counts", "rollup", "summed"]
 
 OUTCOMES: Final[tuple[OutcomeKind, ...]] = get_args(OutcomeKind)
 """Order of `HistorySample.outcomes`. Add a new kind at the end."""
@@ -94,7 +94,7 @@ def rollup(samples: Sequence[HistorySample], *, at: float) -> HistorySample:
         sites=last.sites,
         active_sites=last.active_sites,
         outcomes=_added([each.outcomes for each in samples]),
-        errors={word: int(many) for word, many in bounded(_sums(each.errors for each in samples)).items()},
+        errors={word: int(many) for word, many in bounded(summed(each.errors for each in samples)).items()},
         links_new=sum(each.links_new for each in samples),
         bytes=sum(each.bytes for each in samples),
         planned=sum(planned) if planned else None,
@@ -102,7 +102,7 @@ def rollup(samples: Sequence[HistorySample], *, at: float) -> HistorySample:
         freshness_low=_mean([(each.freshness_low, each.seconds) for each in with_interval]),
         freshness_high=_mean([(each.freshness_high, each.seconds) for each in with_interval]),
         price=_last(each.price for each in samples),
-        limits=bounded(_sums(each.limits for each in samples)),
+        limits=bounded(summed(each.limits for each in samples)),
         store_bytes=_last(each.store_bytes for each in samples),
         repository_bytes=_last(each.repository_bytes for each in samples),
         ants=max(each.ants for each in samples),
@@ -123,7 +123,8 @@ def _added(rows: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
     return tuple(sum(row[i] for row in rows if i < len(row)) for i in range(width))
 
 
-def _sums(parts: Iterable[Mapping[str, float]]) -> Counter[str]:
+def summed(parts: Iterable[Mapping[str, float]]) -> Counter[str]:
+    """Return the sums of counts or seconds by word."""
     total: Counter[str] = Counter()
     for part in parts:
         for word, many in part.items():

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 
+from webfountain.api.collection import bounded
 from webfountain.errors import InputError, WebfountainError
 from webfountain.service.pages.strangers_text import plain
 from webfountain.service.problems import ProblemError
@@ -91,7 +92,7 @@ class CollectionTools:
 
 
 def _search(collection: StoredCollection, *, words: str, site: str, limit: int) -> Mapping[str, Any]:
-    answer = collection.search.find(words, site=site, limit=_bounded(limit))
+    answer = collection.search.find(words, site=site, limit=bounded(limit, _MAX_ROWS))
     items = [
         {
             "fetched": each.fetched,
@@ -124,7 +125,7 @@ def _changes(collection: StoredCollection, *, cursor: str, hours: float, site: s
         raise InputError(f"hours {hours}: is out of range (allowed: 0 to {_MAX_HOURS})")
     since = cursor or collection.changes_from(collection.status().at - hours * 3600.0)
     found = collection.changes(since=since, limit=1000)
-    wanted = [each for each in found if not site or each.site == site][: _bounded(limit)]
+    wanted = [each for each in found if not site or each.site == site][: bounded(limit, _MAX_ROWS)]
     cut = len(wanted) == limit
     end = wanted[-1].cursor if cut else found[-1].cursor if found else since
     items = [
@@ -170,9 +171,3 @@ def _now(collection: StoredCollection, *, urls: list[str]) -> Mapping[str, Any]:
 
 def _text(text: str | None) -> str | None:
     return None if text is None else plain(text, 1000)
-
-
-def _bounded(limit: int) -> int:
-    if not 1 <= limit <= _MAX_ROWS:
-        raise InputError(f"limit {limit}: is out of range (allowed: 1 to {_MAX_ROWS})")
-    return limit

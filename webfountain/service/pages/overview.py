@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 
 from webfountain.errors import InputError
 from webfountain.history.live import STALE_S
+from webfountain.history.sample import summed
 from webfountain.report.plurals import counted
 from webfountain.service.pages.charts import Series, bars, lines
 
@@ -69,11 +69,11 @@ def overview(collection: StoredCollection, query: OverviewQuery) -> Mapping[str,
         "span": query.span,
         "step": step,
         "history": history,
-        "day": _sum(each.outcomes for each in hours),
+        "day": summed(each.outcomes for each in hours),
         "day_links": sum(each.links_new for each in hours),
         "plan": plan,
-        "errors": _sum(each.errors for each in history).most_common(20),
-        "limits": _sum(each.limits for each in history).most_common(8),
+        "errors": summed(each.errors for each in history).most_common(20),
+        "limits": summed(each.limits for each in history).most_common(8),
         "failing_sites": _failing(found["live"]),
         "failed_sites": [
             each for each in first_sites(collection, "failed", limit=15) if each.pages.get("failed") or each.error
@@ -116,7 +116,7 @@ def live_figures(live: Sequence[LiveSnapshot]) -> dict[str, Any]:
         "active_sites": sum(each.active_sites for each in live),
         "immediate": sum(each.immediate for each in live),
         "limit": live[0].limit if live else None,
-        "waits": _sum(each.waits for each in live).most_common(),
+        "waits": summed(each.waits for each in live).most_common(),
     }
 
 
@@ -155,14 +155,6 @@ def set_pause(collection: StoredCollection, form: OverviewForm) -> Mapping[str, 
 def _failing(live: Sequence[LiveSnapshot]) -> list[Any]:
     failing = [site for each in live for site in each.live if site.failures or site.word]
     return sorted(failing, key=lambda site: -site.failures)[:50]
-
-
-def _sum(parts: Any) -> Counter[str]:
-    total: Counter[str] = Counter()
-    for part in parts:
-        for word, many in part.items():
-            total[word] += many
-    return total
 
 
 def _freshness_chart(times: Sequence[float], history: Sequence[HistoryAnswer]) -> object:
