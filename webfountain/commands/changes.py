@@ -28,7 +28,7 @@ LONGEST_WAIT_S: Final = 2.0
 @click.option("--since", metavar="CURSOR|TIME", help="Only entries after this cursor.  [default: the whole log]")
 @click.option("--follow", is_flag=True, help="Wait for further entries until Ctrl-C.")
 @click.option("--site", callback=options.as_text, metavar="S", help="Only this site, such as https://example.org.")
-@click.option("--jsonl", "--json", "as_lines", is_flag=True, help="Print JSON lines: one document a line.")
+@options.as_lines
 def changes(store: str, since: str | None, follow: bool, site: str | None, as_lines: bool) -> None:
     """Print the change log: what happened to each page, in order, and the cursor to continue with.
 

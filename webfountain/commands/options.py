@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = [
     "FiniteRange",
     "as_json",
+    "as_lines",
     "as_text",
     "main_content",
     "repository",
@@ -49,6 +50,9 @@ main_content: Callable[[Any], Any] = click.option(
     "--main", is_flag=True, help="Only the main content: no navigation, banners, teasers and footers."
 )
 as_json: Callable[[Any], Any] = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+as_lines: Callable[[Any], Any] = click.option(
+    "--jsonl", "--json", "as_lines", is_flag=True, help="Print JSON lines: one document a line."
+)
 
 
 def as_text(_: click.Context, __: click.Parameter, value: str | None) -> str | None:

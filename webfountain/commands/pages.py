@@ -26,7 +26,7 @@ __all__ = ["explain", "pages", "sites"]
 @options.store
 @click.option("--site", callback=options.as_text, metavar="S", help="Only this site, such as https://example.org.")
 @click.option("--state", type=click.Choice(STATES), help="Only URLs in this state.")
-@click.option("--jsonl", "--json", "as_lines", is_flag=True, help="Print JSON lines: one document a line.")
+@options.as_lines
 def pages(store: str, site: str | None, state: Any, as_lines: bool) -> None:
     """Print one record per known URL."""
     with reading(store) as opened:

@@ -46,7 +46,7 @@ _form = click.option(
 @_form
 @options.main_content
 @click.option("--metadata", is_flag=True, help="Add description, language, author and times that the page states.")
-@click.option("--jsonl", "--json", "as_lines", is_flag=True, help="Print JSON lines: one document a line.")
+@options.as_lines
 def texts(
     *,
     store: str,

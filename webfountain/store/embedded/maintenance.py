@@ -45,17 +45,12 @@ if TYPE_CHECKING:
     from webfountain.store.embedded.steps import Steps
     from webfountain.store.revision import Revision
 
-__all__ = ["in_units_and_time", "latest", "put_meta", "read_every_entry", "recount", "recover"]
+__all__ = ["in_units_and_time", "latest", "put_meta", "recount", "recover"]
 
 logger = logging.getLogger(__name__)
 
 _AT_ONCE: Final = 2000
 """Number of entries in one write."""
-
-
-def read_every_entry(disk: Disk) -> int:
-    """Read the whole store; return the number of entries. Raises StoreError at the first damaged block."""
-    return sum(1 for _ in disk.scan(b"\x00", b"\xff"))
 
 
 def latest(disk: Disk) -> float | None:
