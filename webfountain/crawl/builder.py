@@ -96,17 +96,8 @@ def store_url(config: FountainConfig, settings: BaseSettings, spider: str, argum
 def build_own(config: FountainConfig, file: str, metrics: Metrics) -> FrontierSetup:
     """Build the frontier of the fountain spider from the collection file, with a repository."""
     collection = read_collection(file)
-    cycle = collection.cycle
-    clock: Clock | ServerClock = SystemClock()
-    store = open_store(
-        config.store,
-        collection=collection.name,
-        period_s=cycle.period_s,
-        fastest_s=cycle.fastest_s,
-        at=clock.now(),
-    )
+    store, clock = _open(config.store, collection, config)
     try:
-        clock = _clock_of(store, clock, config)
         repository, place = _repository_of(config, collection, store, clock.now())
     except BaseException:
         store.close()
@@ -239,9 +230,14 @@ def build_for_project(
 
 
 def _open(
-    url: str, collection: Collection, config: FountainConfig, *, fresh: bool, parameters: Mapping[str, Any]
+    url: str,
+    collection: Collection,
+    config: FountainConfig,
+    *,
+    fresh: bool = False,
+    parameters: Mapping[str, Any] | None = None,
 ) -> tuple[FrontierStore, Clock | ServerClock]:
-    """Open the store of a project's crawl. Return it with the clock to use."""
+    """Open the store of a crawl. Return it with the clock to use."""
     machine, cycle = SystemClock(), collection.cycle
     store = open_store(
         url,
