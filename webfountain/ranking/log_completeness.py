@@ -25,7 +25,7 @@ from webfountain.ranking.segment_register import damaged_registers, has_register
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["GRACE_S", "complete_since", "damaged_files", "incomplete_until", "mend", "open_log", "read_files"]
+__all__ = ["GRACE_S", "complete_since", "damaged_files", "incomplete_until", "mend", "open_log"]
 
 logger = logging.getLogger(__name__)
 
@@ -98,13 +98,6 @@ def damaged_files(url: str) -> list[str]:
     except DamagedFile as error:
         return [str(error), *(str(each) for each in _damaged(files, _in_force(files)))]
     return [str(each) for each in _damaged(files, manifest)]
-
-
-def read_files(url: str) -> int:
-    """Return the number of files that a log currently uses."""
-    files = LogFiles(url)
-    manifest = files.manifest()
-    return len(manifest.rows) + len(manifest.names) + len(files.segments(manifest))
 
 
 def mend(url: str, *, at: float) -> list[str]:
