@@ -47,12 +47,12 @@ from webfountain.report.copy import cat, version_beginnings
 from webfountain.report.pages import page_of, site_of_record
 from webfountain.report.policy_check import described, effect_on
 from webfountain.report.status import status
-from webfountain.report.store_reading import link_log, places_of
+from webfountain.report.store_reading import known_site, link_log, page_at, places_of
 from webfountain.report.texts import ListPlace, PageTexts, TextForm, is_list_cursor, texts, texts_since
 from webfountain.repository.repository import Pages
 from webfountain.store.contract import PLAN
 from webfountain.store.locations import folder_of, is_held, without_password
-from webfountain.urls import canonical, fingerprint, site_of
+from webfountain.urls import canonical, site_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Generator, Iterator
@@ -156,7 +156,7 @@ class StoredCollection(CollectionNotes):
         InputError
             when the site is not known, or `after` is not a cursor.
         """
-        _require(self._store, site)
+        known_site(self._store, site)
         found: list[PageAnswer] = []
         cursor, observed_at = _decoded(after), 0
         while observed_at < MAX_ROWS and len(found) < bounded(limit):
@@ -169,13 +169,13 @@ class StoredCollection(CollectionNotes):
 
     def every_page(self, site: str, *, state: State | None = None) -> Iterator[PageAnswer]:
         """Yield every page of a site. Raise InputError when the site is not known."""
-        _require(self._store, site)
+        known_site(self._store, site)
         return (page_of(site, record) for _, record in self._store.pages.records(site=site, state=state))
 
     def page(self, url: str) -> PageAnswer | None:
         """Return one page by its URL, or None when it is not known. Raise UrlError when the text is not a URL."""
         name = canonical(url)
-        record = self._store.pages.get(site_of(name), fingerprint(name))
+        record = page_at(self._store, name)
         return None if record is None else page_of(site_of(name), record)
 
     def copy(self, url: str, *, fetched: float | None = None) -> CopyAnswer:
@@ -376,11 +376,6 @@ def _decoded(cursor: str) -> bytes:
         return b64decode(cursor, altchars=b"-_", validate=True)
     except ValueError:
         raise InputError(f"{cursor!r} is not a cursor of a list of pages") from None
-
-
-def _require(store: FrontierStore, site: str) -> None:
-    if store.sites.get(site) is None:
-        raise InputError(f"site {site!r} is not known here (a site is scheme://host[:port])")
 
 
 def _plan_words(store: FrontierStore, at: float) -> str | None:

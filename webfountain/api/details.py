@@ -17,11 +17,11 @@ from webfountain.frontier.batch import remembered
 from webfountain.policy.collection_file import CollectionInForce
 from webfountain.report.last_check import last_check
 from webfountain.report.pages import page_of
-from webfountain.report.store_reading import link_log
+from webfountain.report.store_reading import known_site, link_log, page_at
 from webfountain.report.troubles import robots_words
 from webfountain.store.contract import COLLECTION
 from webfountain.store.locations import folder_of
-from webfountain.urls import canonical, fingerprint, site_of
+from webfountain.urls import canonical
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -190,14 +190,12 @@ class CollectionDetails:
     def checks(self, url: str) -> list[CheckAnswer]:
         """Return the last checks of a page, the oldest first. Raise UrlError when the text is not a URL."""
         name = canonical(url)
-        record = self._store.pages.get(site_of(name), fingerprint(name))
+        record = page_at(self._store, name)
         return [] if record is None else [CheckAnswer(each.interval, each.changed) for each in decode(record.history)]
 
     def robots(self, site: str) -> RobotsTextAnswer:
         """Return the robots.txt of a site as it was read. Raise InputError when the site is not known."""
-        record = self._store.sites.get(site)
-        if record is None:
-            raise InputError(f"site {site!r} is not known here (a site is scheme://host[:port])")
+        record = known_site(self._store, site)
         state = remembered(record)
         text = None if state.robots is None else state.robots.decode("utf-8", "replace")
         return RobotsTextAnswer(site, robots_words(record), text, state.robots_at)
@@ -298,7 +296,7 @@ class CollectionDetails:
         why = None if rules is None else refusal_of(self._store, rules, url, at=at)
         if why is not None:
             return JudgedUrl(url, "refused", why)
-        known = self._store.pages.get(site_of(url), fingerprint(url))
+        known = page_at(self._store, url)
         return JudgedUrl(url, "taken") if known is None else JudgedUrl(url, "known", f"its state is {known.state}")
 
     def _collection(self) -> Collection | None:

@@ -6,7 +6,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from webfountain.errors import InputError
-from webfountain.urls import canonical, fingerprint, site_of
+from webfountain.report.store_reading import page_at
+from webfountain.urls import canonical
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,7 +68,7 @@ def _place(repository: Pages, name: str, newest: Copy, fetched: float) -> Copy |
 def _newest(store: FrontierStore, url: str) -> tuple[str, Copy]:
     """Return the canonical URL of a page, and the location of its newest copy."""
     name = canonical(url)
-    record = store.pages.get(site_of(name), fingerprint(name))
+    record = page_at(store, name)
     if record is None:
         raise InputError(f"{name} is not known here (`webfountain pages` lists the known URLs)")
     if record.copy is None:

@@ -38,10 +38,11 @@ from webfountain.report.explanation import (
     verdict_words,
 )
 from webfountain.report.plurals import counted, spell_span
+from webfountain.report.store_reading import page_at
 from webfountain.report.troubles import site_error
 from webfountain.store.contract import COLLECTION, PLAN, PRICE
 from webfountain.store.lanes import recrawl_place
-from webfountain.urls import canonical, fingerprint, host_of, site_of
+from webfountain.urls import canonical, fingerprint, host_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -99,7 +100,7 @@ def explain(
         return Explanation(given, None, known=False, why=(f"It has no canonical form: {error}.",))
     facts = UrlFacts(store, collection, url, at=at)
     linking = None if linked_by is None else _known_page(store, linked_by)
-    record = store.pages.get(facts.site, fingerprint(url))
+    record = page_at(store, url)
     if record is None:
         return UnknownUrl(facts, linking).explain(given, links)
     return KnownPage(facts, record).explain(given, scores)
@@ -107,7 +108,7 @@ def explain(
 
 def refusal_of(store: FrontierStore, collection: Collection, url: str, *, at: float) -> str | None:
     """Return the reason why the policy file would refuse a canonical URL in a note `now`, or None."""
-    known = store.pages.get(site_of(url), fingerprint(url))
+    known = page_at(store, url)
     policy = "default" if known is None else known.policy  # as a note `now` does
     verdict = UrlFacts(store, collection, url, at=at).verdict(Origin("queued", 0, policy))
     return None if verdict.reason is None else verdict_words(verdict)
@@ -115,7 +116,7 @@ def refusal_of(store: FrontierStore, collection: Collection, url: str, *, at: fl
 
 def _known_page(store: FrontierStore, given: str) -> PageRecord:
     url = canonical(given)
-    record = store.pages.get(site_of(url), fingerprint(url))
+    record = page_at(store, url)
     if record is None:
         raise InputError(f"--from {given!r}: the page is not known here")
     return record
@@ -221,7 +222,7 @@ class KnownPage:
         if record.state != "redirected" or target is None:
             return
         origin = Origin("redirect", record.depth, record.policy, record.trust, record.url)
-        if self._facts.store.pages.get(site_of(target), fingerprint(target)) is not None:
+        if page_at(self._facts.store, target) is not None:
             yield f"It redirects to {target}."
             return
         verdict = self._facts.verdict(origin, of=target)
@@ -339,7 +340,7 @@ class UnknownUrl:
     def _linked_words(self, linked: Mapping[str, int]) -> Iterator[str]:
         """Yield sentences about links to the URL that the crawl has found."""
         for url, flag in sorted(linked.items()):
-            page = self._facts.store.pages.get(site_of(url), fingerprint(url))
+            page = page_at(self._facts.store, url)
             if flag & NOFOLLOW:
                 yield f"{url} links to it with nofollow."
             elif page is None:
@@ -384,7 +385,7 @@ class UnknownUrl:
             *(f"{scheme}://{each}/{path}" for each in hosts),
             f"{other}://{host}/{path}",
         ):
-            if self._facts.store.pages.get(site_of(url), fingerprint(url)) is not None:
+            if page_at(self._facts.store, url) is not None:
                 yield url
 
 

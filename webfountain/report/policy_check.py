@@ -23,7 +23,7 @@ from webfountain.policy.lineage import Lineage
 from webfountain.policy.rules import spell_rule
 from webfountain.policy.scope import kept_forms
 from webfountain.policy.url_rules import REASONS
-from webfountain.urls import fingerprint, site_of
+from webfountain.report.store_reading import page_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -81,7 +81,7 @@ def _newly_followed(judge: Judge, store: FrontierStore, links: str, lineage: Lin
     from webfountain.ranking.link_log import LinkLogReader  # noqa: PLC0415  (pyarrow, 0.3 s)
 
     def known(url: str) -> PageRecord | None:
-        return store.pages.get(site_of(url), fingerprint(url))
+        return page_at(store, url)
 
     refused = ((known(url), found) for url, found in LinkLogReader(links).unfollowed().items())
     pages = ((page, found) for page, found in refused if page is not None and page.duplicate_of is None)

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Final
 from webfountain.errors import InputError
 from webfountain.store.locations import folder_of, is_shared, require_readable
 from webfountain.store.opening import open_store
+from webfountain.urls import fingerprint, site_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from webfountain.policy.collection import Collection
-    from webfountain.records import Change, SiteRecord
+    from webfountain.records import Change, PageRecord, SiteRecord
     from webfountain.repository.repository import Pages
     from webfountain.store.contract import FrontierStore
 
@@ -30,8 +31,10 @@ __all__ = [
     "every_site",
     "existing_folder",
     "inbox_folder",
+    "known_site",
     "link_log",
     "opened_for_reading",
+    "page_at",
     "places_of",
     "reading",
     "repository_folder",
@@ -53,6 +56,19 @@ def opened_for_reading(url: str) -> FrontierStore:
 def reading(url: str) -> contextlib.closing[FrontierStore]:
     """Open an existing store for reading; it is closed at the end of the `with` block."""
     return contextlib.closing(opened_for_reading(url))
+
+
+def page_at(store: FrontierStore, url: str) -> PageRecord | None:
+    """Return the record of a canonical URL, or None if it is unknown."""
+    return store.pages.get(site_of(url), fingerprint(url))
+
+
+def known_site(store: FrontierStore, site: str) -> SiteRecord:
+    """Return a site. Raise InputError if it is unknown."""
+    found = store.sites.get(site)
+    if found is None:
+        raise InputError(f"site {site!r} is not known here (a site is scheme://host[:port])")
+    return found
 
 
 def every_site(store: FrontierStore, *, after: str = "") -> Iterator[SiteRecord]:

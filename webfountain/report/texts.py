@@ -23,10 +23,10 @@ from webfountain.formats.page_units import ReadingRules
 from webfountain.policy.collection_file import CollectionInForce
 from webfountain.policy.counting import counting_rules
 from webfountain.records import COPIED
-from webfountain.report.store_reading import every_change, every_site
+from webfountain.report.store_reading import every_change, every_site, page_at
 from webfountain.store.change_log import KEPT, is_cursor, is_held
 from webfountain.store.contract import COLLECTION
-from webfountain.urls import fingerprint, site_of
+from webfountain.urls import fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -104,7 +104,7 @@ class PageTexts:
 
     def of_copy(self, copy: StoredCopy, form: TextForm = _PLAIN) -> PageReading:
         """Return title, text and metadata of a copy by the policy of its page."""
-        record = self._store.pages.get(site_of(copy.url), fingerprint(copy.url))
+        record = page_at(self._store, copy.url)
         return self.by_policy(copy, form, "" if record is None else record.policy, self.rules())
 
     def by_policy(self, copy: StoredCopy, form: TextForm, policy: str, rules: TextRules) -> PageReading:
@@ -321,7 +321,7 @@ def _row_of(store: FrontierStore, copies: _Copies, record: PageRecord, cursor: s
         try:
             return _Row(copies.line(record), cursor)
         except RepositoryError as error:
-            now = store.pages.get(site_of(record.url), fingerprint(record.url))
+            now = page_at(store, record.url)
             if now is None or now.copy in (record.copy, tried):
                 return _Row(None, cursor, None if now is None else error)
             tried, record = record.copy, now

@@ -22,7 +22,7 @@ from webfountain.policy.judge import Judge
 from webfountain.policy.scope import kept_forms
 from webfountain.records import STATES
 from webfountain.report.plurals import counted
-from webfountain.report.store_reading import every_site
+from webfountain.report.store_reading import every_site, page_at
 from webfountain.store.contract import COLLECTION
 from webfountain.urls import fingerprint, site_of
 
@@ -135,7 +135,7 @@ def _verdict_on(
             return SeedWithoutPage(seed, f"it redirects in a loop ({' -> '.join([*chain[-3:], target])})")
         if len(chain) > _MAX_HOPS:
             return SeedWithoutPage(seed, f"it redirects more than {_MAX_HOPS} times")
-        before, record = record, store.pages.get(site_of(target), fingerprint(target))
+        before, record = record, page_at(store, target)
         if record is None:
             return SeedWithoutPage(seed, f"it redirects to {target}, {_refusal_of(judge, before)}")
         chain.append(target)
