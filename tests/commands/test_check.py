@@ -177,7 +177,7 @@ def test_nothing_is_repaired_under_a_running_crawl(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened(tmp_path).close()
-    monkeypatch.setattr("webfountain.commands.check.is_held", lambda _: True)
+    monkeypatch.setattr("webfountain.commands.check.is_in_use", lambda _: True)
     assert cli.main(["check", "--store", f"rocksdb://{tmp_path}", "--repair"]) == 2
     assert "a crawl has the store open" in capfd.readouterr().err
 

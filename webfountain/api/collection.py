@@ -51,7 +51,7 @@ from webfountain.report.store_reading import known_site, link_log, page_at, plac
 from webfountain.report.texts import ListPlace, PageTexts, TextForm, is_list_cursor, texts, texts_since
 from webfountain.repository.repository import Pages
 from webfountain.store.contract import PLAN
-from webfountain.store.locations import folder_of, is_held, without_password
+from webfountain.store.locations import folder_of, is_in_use, without_password
 from webfountain.urls import canonical, site_of
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class StoredCollection(CollectionNotes):
         at, store = self._clock.now(), self._store
         found = status(store, at=at, period_s=store.census.period_s, fastest_s=store.census.fastest_s)
         ants, folder = _ants(store, at), folder_of(self._url)
-        crawling = bool(ants) if ants is not None else folder is not None and is_held(folder)
+        crawling = bool(ants) if ants is not None else folder is not None and is_in_use(folder)
         more = {
             "store": without_password(self._url),
             "at": at,

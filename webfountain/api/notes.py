@@ -19,7 +19,7 @@ from webfountain.frontier.inbox.notes import BlockNote, Drain, ForgetNote, NowNo
 from webfountain.history.publishing import read_file
 from webfountain.report.store_reading import inbox_folder
 from webfountain.store.contract import COLLECTION
-from webfountain.store.locations import folder_of, is_held
+from webfountain.store.locations import folder_of, is_in_use
 from webfountain.urls import canonical, site_of, site_of_text
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ class CollectionNotes:
         claims, folder = self._store.claims, folder_of(self._url)
         if claims is not None:
             return sorted(ants_of(claims, claims.time() or self._clock.now()))
-        live = [] if folder is None or not is_held(folder) else read_file(folder)
+        live = [] if folder is None or not is_in_use(folder) else read_file(folder)
         return [each.owner for each in live]
 
     def _refusal(self, url: str, at: float) -> str | None:

@@ -17,7 +17,7 @@ from webfountain.report.last_check import MAX_LISTED, CheckResult, keep_check
 from webfountain.report.plurals import counted
 from webfountain.report.store_reading import copies, existing_folder, places_of, reading, repository_folder
 from webfountain.report.wholeness import examine_store, mend_copies
-from webfountain.store.locations import folder_of, is_held, is_shared, without_password
+from webfountain.store.locations import folder_of, is_in_use, is_shared, without_password
 from webfountain.store.opening import open_store, read_every_entry, recount, salvage
 from webfountain.store.shared_contract import has_ants
 from webfountain.terminal_text import shown
@@ -175,7 +175,7 @@ def _is_crawled(store: str, folder: Path | None) -> bool:
     """Return whether a crawl has a store open. A store on a server has no lock; the heartbeats of its ants show
     whether one is running."""
     if folder is not None:
-        return is_held(folder)
+        return is_in_use(folder)
     with reading(store) as opened:
         return has_ants(opened.claims, at=SystemClock().now())
 

@@ -16,7 +16,7 @@ from webfountain.frontier.inbox.notes import NowNote
 from webfountain.report.plurals import counted
 from webfountain.report.store_reading import existing_folder, inbox_folder, reading
 from webfountain.store.contract import COLLECTION
-from webfountain.store.locations import is_held, is_shared
+from webfountain.store.locations import is_in_use, is_shared
 from webfountain.store.shared_contract import has_ants
 from webfountain.urls import canonical
 
@@ -54,7 +54,7 @@ def now(urls: tuple[str, ...], store: str, as_json: bool) -> None:
             with reading(store) as opened:
                 _require_scope(opened, note)
         path = Inbox(inbox_folder(folder)).put(note)
-        taken = is_held(folder) and gone_soon(path.exists)
+        taken = is_in_use(folder) and gone_soon(path.exists)
     if as_json:
         printing.print_json({"urls": note.urls, "taken": taken})
     else:

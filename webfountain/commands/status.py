@@ -16,7 +16,7 @@ from webfountain.report.plurals import counted
 from webfountain.report.store_reading import existing_folder, reading
 from webfountain.report.troubles import Troubles, troubles_of
 from webfountain.store.contract import PLAN
-from webfountain.store.locations import is_held, without_password
+from webfountain.store.locations import is_in_use, without_password
 from webfountain.terminal_text import shown
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def status(store: str, as_json: bool) -> None:
         plan = _plan(opened)
         ants = None if opened.claims is None else ants_of(opened.claims, opened.claims.time() or SystemClock().now())
         troubles = troubles_of(opened, year=time.gmtime().tm_year)
-    is_crawled = is_held(existing_folder(store)) if ants is None else bool(ants)
+    is_crawled = is_in_use(existing_folder(store)) if ants is None else bool(ants)
     found = {"store": without_password(store), **found, "plan": plan, "crawling": is_crawled}
     found |= msgspec.to_builtins(troubles)
     if ants is not None:

@@ -18,7 +18,7 @@ __all__ = [
     "PRIVATE",
     "ROCKSDB",
     "folder_of",
-    "is_held",
+    "is_in_use",
     "is_shared",
     "require_readable",
     "without_password",
@@ -48,7 +48,7 @@ def require_readable(url: str) -> None:
         )
 
 
-def is_held(folder: Path) -> bool:
+def is_in_use(folder: Path) -> bool:
     """Return whether another process has the store in a folder open for writing, or runs its server.
 
     This does not open the store. A process that has the store open must not call it: closing the lock file would

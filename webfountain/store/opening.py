@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from webfountain.errors import InputError
-from webfountain.store.locations import PRIVATE, ROCKSDB, folder_of, is_held, is_shared
+from webfountain.store.locations import PRIVATE, ROCKSDB, folder_of, is_in_use, is_shared
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -162,7 +162,7 @@ def read_every_entry(folder: Path) -> int:
 
     if not (folder / "db" / "CURRENT").exists() and is_damaged(folder):
         raise damaged(folder, "db/CURRENT is missing")
-    if os.access(folder / "db", os.W_OK) and not is_held(folder) and (why := trouble_of(folder)):
+    if os.access(folder / "db", os.W_OK) and not is_in_use(folder) and (why := trouble_of(folder)):
         raise damaged(folder, why)
     with contextlib.closing(open_reading(folder)) as disk:
         return sum(1 for _ in disk.scan(b"\x00", b"\xff"))

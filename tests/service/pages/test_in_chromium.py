@@ -20,7 +20,7 @@ from webfountain.commands.children import index_beside
 from webfountain.lab.demo.process import DemoServer
 from webfountain.service.pages.views import VIEWS
 from webfountain.service.settings import StoreEntry
-from webfountain.store.locations import is_held
+from webfountain.store.locations import is_in_use
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -345,7 +345,7 @@ def test_an_ant_is_drained(chromium: Any, tmp_path: Path, by: str) -> None:
                 press_until(page, "Drain this ant")
                 page.keyboard.press("Enter")
             page.get_by_text("gives up its sites and ends").wait_for()
-            wait_for(lambda: not is_held(tmp_path / "store"))
+            wait_for(lambda: not is_in_use(tmp_path / "store"))
             context.close()
 
 

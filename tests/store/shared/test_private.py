@@ -18,7 +18,7 @@ from tests.acceptance.crawls import ROOT
 from tests.store.stores import active, links
 from webfountain.errors import InputError, StoreAway, StoreError, StoreHeld
 from webfountain.report.store_reading import existing_folder
-from webfountain.store.locations import folder_of, is_held, is_shared
+from webfountain.store.locations import folder_of, is_in_use, is_shared
 from webfountain.store.memory.store import MemoryStore
 from webfountain.store.opening import load_store, open_store
 from webfountain.store.shared import connection
@@ -68,7 +68,7 @@ def test_a_store_of_a_folder_runs_its_server_while_it_is_open_and_finds_its_data
     with opened(folder) as store:
         store.queues.discover(links(1, 2), at=0.0)
         assert is_running(folder)
-        assert is_held(folder)
+        assert is_in_use(folder)
         with opened(folder) as other:
             assert other.census.statistics().pages["never-crawled"] == 2
         assert is_running(folder), "who joined does not end it"

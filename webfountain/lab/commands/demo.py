@@ -81,14 +81,14 @@ def demo(
 
 def _emptied(store: str) -> Path:
     """Return the folder of a demo's store after emptying it. The generated web starts anew, so old copies are void."""
-    from webfountain.store.locations import folder_of, is_held  # noqa: PLC0415
+    from webfountain.store.locations import folder_of, is_in_use  # noqa: PLC0415
 
     folder = folder_of(store)
     if folder is None:
         raise InputError(f"--store {store!r}: the demo needs rocksdb://FOLDER")
     if folder.exists() and any(folder.iterdir()) and not (folder / _MARK).exists():
         raise InputError(f"--store {store!r}: {folder} contains files that the demo did not make; give another folder")
-    if is_held(folder):
+    if is_in_use(folder):
         raise InputError(
             f"--store {store!r}: another demo is running there; wait until it ends, or give another folder"
         )

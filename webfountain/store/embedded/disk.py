@@ -30,7 +30,7 @@ from rocksdict import (
 from webfountain.errors import StoreError, StoreHeld
 from webfountain.scratch import Scratch
 from webfountain.store.embedded.keys import after
-from webfountain.store.locations import is_held
+from webfountain.store.locations import is_in_use
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -404,7 +404,7 @@ def _is_held(folder: Path, error: Exception) -> bool:
     line = _first_line(error)
     if line.startswith("IO error: lock hold by current process"):
         return True
-    return line.startswith("IO error: While lock file") and is_held(folder)
+    return line.startswith("IO error: While lock file") and is_in_use(folder)
 
 
 def _held(folder: Path) -> str:

@@ -28,7 +28,7 @@ from webfountain.store.embedded import keys
 from webfountain.store.embedded.counts import site_row
 from webfountain.store.embedded.keys import Meta, after, arrival_of, is_record, place_of, waiting_record
 from webfountain.store.embedded.transfer import load_folder
-from webfountain.store.locations import is_held
+from webfountain.store.locations import is_in_use
 from webfountain.urls import site_of
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def salvage(folder: Path, card: Meta | None) -> transfer_rows.End:
     StoreError
         if nothing in it can be read.
     """
-    if is_held(folder):
+    if is_in_use(folder):
         raise StoreHeld(f"{folder}: a crawl has the store open; stop it first, then repair")
     work = folder / "salvage"
     try:
