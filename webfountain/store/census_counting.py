@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MILLISECONDS",
-    "CensusEntry",
+    "CensusCounts",
     "count_arrivals",
     "count_outcome",
     "in_order",
@@ -31,7 +31,7 @@ __all__ = [
 MILLISECONDS = 1000
 """Stored sums of times are whole milliseconds: integers have the same sum in any order and never drift."""
 
-CensusEntry = dict[tuple[int, int | None], list[float]]
+CensusCounts = dict[tuple[int, int | None], list[float]]
 """(period, bucket) -> fetches, changes, seconds, links, births, milliseconds watched."""
 
 
@@ -45,13 +45,13 @@ def last_crawled_ms(record: PageRecord) -> int:
     return round((record.last_crawled or 0.0) * MILLISECONDS)
 
 
-def count_arrivals(counted: CensusEntry, period: int, births: int) -> None:
+def count_arrivals(counted: CensusCounts, period: int, births: int) -> None:
     """Count new URLs that came from outside, not from links (nconst of the model)."""
     if births:
         _row(counted, period, None)[4] += births
 
 
-def count_outcome(counted: CensusEntry, period: int, before: PageRecord, outcome: Outcome) -> None:
+def count_outcome(counted: CensusCounts, period: int, before: PageRecord, outcome: Outcome) -> None:
     """Count one settled fetch. `before` is the page's record before the fetch."""
     if outcome.kind not in FETCHED:
         return
@@ -83,5 +83,5 @@ def in_order(
     return sorted(counted, key=lambda item: (item[0][0], -1 if item[0][1] is None else item[0][1]))
 
 
-def _row(counted: CensusEntry, period: int, bucket: int | None) -> list[float]:
+def _row(counted: CensusCounts, period: int, bucket: int | None) -> list[float]:
     return counted.setdefault((period, bucket), [0, 0, 0.0, 0, 0, 0])

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from webfountain.records import STATES
 from webfountain.store.answers import Statistics
-from webfountain.store.census_counting import CensusEntry, count_arrivals, count_outcome, period_of
+from webfountain.store.census_counting import CensusCounts, count_arrivals, count_outcome, period_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -28,13 +28,13 @@ class EmbeddedCensus:
 
     def count_arrivals(self, births: int, at: float) -> None:
         """Count new URLs that came from outside, not from links."""
-        counted: CensusEntry = {}
+        counted: CensusCounts = {}
         count_arrivals(counted, period_of(at, self.period_s), births)
         self._steps.counts.count(counted)
 
     def count_outcomes(self, settled: Iterable[tuple[PageRecord, Outcome]], at: float) -> None:
         """Count settled fetches. Each comes with the page's record before the fetch."""
-        counted: CensusEntry = {}
+        counted: CensusCounts = {}
         period = period_of(at, self.period_s)
         for before, outcome in settled:
             count_outcome(counted, period, before, outcome)

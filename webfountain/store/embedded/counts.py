@@ -15,7 +15,7 @@ from webfountain.records import STATES
 from webfountain.store.answers import BucketCensus
 from webfountain.store.census_counting import (
     MILLISECONDS,
-    CensusEntry,
+    CensusCounts,
     last_crawled_ms,
     rows_of,
 )
@@ -61,7 +61,7 @@ class Counts:
         self.pages, self.sites, self.arrivals, self.immediate, self.changes, self.dropped = kept
         self._buckets = {key[1]: _bucket_of(value) for key, value in self._all(BUCKET)}
         self._copies = {_file.unpack(key[1:]): place_of(value) for key, value in self._all(COPY)}
-        self._counted: CensusEntry = {}
+        self._counted: CensusCounts = {}
         self._clean()
 
     def present(self) -> Counts:
@@ -108,7 +108,7 @@ class Counts:
         self.arrivals += many
         return self.arrivals - many + 1
 
-    def count(self, counted: CensusEntry) -> None:
+    def count(self, counted: CensusCounts) -> None:
         """Add the counts of a step to the census rows."""
         for name, more in counted.items():
             row = self._counted_row(name)

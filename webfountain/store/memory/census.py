@@ -10,7 +10,7 @@ from webfountain.records import STATES
 from webfountain.store.answers import BucketCensus, Statistics
 from webfountain.store.census_counting import (
     MILLISECONDS,
-    CensusEntry,
+    CensusCounts,
     count_arrivals,
     count_outcome,
     last_crawled_ms,
@@ -33,7 +33,7 @@ class MemoryCensus:
     def __init__(self, sites: MemorySites, *, period_s: float, fastest_s: float) -> None:
         self.period_s = period_s
         self.fastest_s = fastest_s
-        self.counted: CensusEntry = {}
+        self.counted: CensusCounts = {}
         """(period, bucket) -> the counts."""
         self._sites = sites
         self._lost = 0

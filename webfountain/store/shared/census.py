@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from webfountain.records import STATES
 from webfountain.store.answers import BucketCensus, Statistics
-from webfountain.store.census_counting import MILLISECONDS, CensusEntry, rows_of
+from webfountain.store.census_counting import MILLISECONDS, CensusCounts, rows_of
 from webfountain.store.shared.scripts import pairs
 
 if TYPE_CHECKING:
@@ -53,9 +53,9 @@ class SharedCensus:
         )
 
 
-def counted_rows(shards: Shards) -> CensusEntry:
+def counted_rows(shards: Shards) -> CensusCounts:
     """Return the sums of all census rows. One round trip."""
-    counted: CensusEntry = {}
+    counted: CensusCounts = {}
     for fields in shards.ask("HGETALL", "rows"):
         for name, value in pairs(fields):
             period, bucket, column = name.decode().rsplit(":", 2)

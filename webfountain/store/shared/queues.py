@@ -12,7 +12,7 @@ import msgspec
 
 from webfountain.records import FETCHED, DiscoverResult, Lease, LeaseId, SettleResult
 from webfountain.store.answers import LeaseBatch, ReassignResult, RegradeResult
-from webfountain.store.census_counting import CensusEntry, count_outcome, period_of
+from webfountain.store.census_counting import CensusCounts, count_outcome, period_of
 from webfountain.store.change_log import check_settled, entry_of
 from webfountain.store.codec import first_record
 from webfountain.store.lanes import CLASSES, LANES, check_horizon
@@ -256,7 +256,7 @@ def _counted(period: int, before: PageRecord, outcome: Outcome) -> list[Any]:
     """Return what an outcome adds to the census rows, as a flat list: field, increment, field, increment, and so on."""
     if outcome.kind not in FETCHED:
         return []
-    counted: CensusEntry = {}
+    counted: CensusCounts = {}
     count_outcome(counted, period, before, outcome)
     return [
         each
