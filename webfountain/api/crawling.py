@@ -13,8 +13,8 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from webfountain.config import DEFAULT_STORE
 from webfountain.errors import InputError, WebfountainError
-from webfountain.store.locations import DEFAULT_STORE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

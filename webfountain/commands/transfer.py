@@ -12,10 +12,11 @@ import click
 from webfountain.clock import SystemClock
 from webfountain.commands import options, printing
 from webfountain.commands.file_owners import require_writable_folder
+from webfountain.config import DEFAULT_STORE
 from webfountain.errors import InputError
 from webfountain.report.plurals import counted
 from webfountain.report.store_reading import reading
-from webfountain.store.locations import DEFAULT_STORE, PRIVATE, is_shared, without_password
+from webfountain.store.locations import PRIVATE, is_shared, without_password
 from webfountain.store.opening import left_by_scrapy_redis, load_store, open_store
 from webfountain.store.transfer_file import read_rows, write_rows
 from webfountain.store.transfer_rows import Tally, checked

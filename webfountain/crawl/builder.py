@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from webfountain.clock import SystemClock
+from webfountain.config import DEFAULT_STORE
 from webfountain.crawl.requests import ignores_robots
 from webfountain.crawl.start_urls import redis_parameters, redis_url
 from webfountain.crawl.worker_thread import POLL_S
@@ -32,7 +33,7 @@ from webfountain.policy.collection_file import read_collection
 from webfountain.policy.tables import CollectionTable, NetworkTable, PolicyFile
 from webfountain.repository.repository import Repository, folder_of_ant
 from webfountain.sandbox.crash_guard import CrashSuspects
-from webfountain.store.locations import DEFAULT_STORE, folder_of, without_password
+from webfountain.store.locations import folder_of, without_password
 from webfountain.store.opening import open_store
 
 if TYPE_CHECKING:

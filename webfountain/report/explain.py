@@ -33,7 +33,7 @@ from webfountain.report.explanation import (
     UrlFacts,
     UrlVerdict,
     path_words,
-    robots_words,
+    robots_refusal_words,
     seed_place,
     verdict_words,
 )
@@ -244,7 +244,7 @@ class KnownPage:
         if verdict.reason is not None:
             yield f"It is not fetched any more: {verdict_words(verdict)}."
         elif robots.allowed is False:
-            yield f"It is not fetched: {robots_words(robots)}."
+            yield f"It is not fetched: {robots_refusal_words(robots)}."
 
     def _next_visit(self, record: PageRecord) -> float | None:
         """Return the first time at which the page is due by the plan in force and its site may be requested. None:
@@ -321,7 +321,7 @@ class UnknownUrl:
         if not facts.collection.network.allow_private and is_private_host(host_of(facts.site)):
             why.append("It would not be fetched: its address is private (network.allow_private = False).")
         if robots.allowed is False:
-            why.append(f"It would not be fetched: {robots_words(robots)}.")
+            why.append(f"It would not be fetched: {robots_refusal_words(robots)}.")
         why += [f"{url} is known, but is a different page." for url in alike]
         return Explanation(given, facts.url, known=False, why=tuple(why), verdicts=verdicts, robots=robots, alike=alike)
 

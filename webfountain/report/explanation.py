@@ -39,7 +39,7 @@ __all__ = [
     "UrlFacts",
     "UrlVerdict",
     "path_words",
-    "robots_words",
+    "robots_refusal_words",
     "rule_behind",
     "seed_place",
     "verdict_words",
@@ -297,7 +297,7 @@ def verdict_words(verdict: UrlVerdict) -> str:
     return f"{words[verdict.reason]}" + ("" if rule is None else f" ({rule.key} = {rule.value!r})")
 
 
-def robots_words(robots: Robots) -> str:
+def robots_refusal_words(robots: Robots) -> str:
     if robots.line is None:
         return "robots.txt could not be read; until then no page of the site is fetched"
     return f"robots.txt refuses it (line {robots.number}: {robots.line})"

@@ -24,9 +24,10 @@ from typing import Final
 
 import msgspec
 
+from webfountain.config import DEFAULT_STORE
 from webfountain.errors import InputError
 from webfountain.policy.errors import explain, reason_of
-from webfountain.store.locations import DEFAULT_STORE, folder_of, require_readable, without_password
+from webfountain.store.locations import folder_of, require_readable, without_password
 
 __all__ = ["DEFAULT_ADDRESS", "Address", "ServeSettings", "StoreEntry", "address_of", "read_settings", "store_entry"]
 

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 __all__ = [
-    "DEFAULT_STORE",
     "PRIVATE",
     "ROCKSDB",
     "folder_of",
@@ -24,7 +23,6 @@ __all__ = [
     "without_password",
 ]
 
-DEFAULT_STORE: Final = "rocksdb://.webfountain"
 ROCKSDB: Final = "rocksdb://"
 PRIVATE: Final = "valkey://"
 _SHARED: Final = ("redis://", "rediss://", "unix://", "redis+cluster://", "rediss+cluster://", "redis+sentinel://")
