@@ -39,8 +39,7 @@ class EmbeddedPages:
 
     def records(self, *, site: str | None = None, state: State | None = None) -> Iterator[tuple[str, PageRecord]]:
         """List the records. One scan."""
-        self._steps.sites.refresh()
-        return ((place.site, place.record) for place in self._steps.pages.listed(site, state))
+        return ((name, record) for name, _, record in self.keyed(site=site, state=state))
 
     def keyed(self, *, site: str | None = None, state: State | None = None) -> Iterator[tuple[str, bytes, PageRecord]]:
         """List the records with their keys. One scan."""

@@ -62,11 +62,7 @@ class SharedPages:
 
     def records(self, *, site: str | None = None, state: State | None = None) -> Iterator[tuple[str, PageRecord]]:
         """List the records. One round trip per thousand pages."""
-        for name in self._sites.names() if site is None else [site]:
-            for _, _, value in self.places(name):
-                record = decode_value(name, value)
-                if state is None or record.state == state:
-                    yield name, record
+        return ((name, record) for name, _, record in self.keyed(site=site, state=state))
 
     def keyed(self, *, site: str | None = None, state: State | None = None) -> Iterator[tuple[str, bytes, PageRecord]]:
         """List the records with their keys. One round trip per thousand pages."""
