@@ -33,7 +33,7 @@ from webfountain.api.changes import change_of
 from webfountain.api.details import CollectionDetails
 from webfountain.api.notes import CollectionNotes
 from webfountain.api.policy_file import seeds_file_in
-from webfountain.api.reader import BoardPlaces, FolderPlaces
+from webfountain.api.reader import ReaderPlaces
 from webfountain.api.search import INDEX_FILE, CollectionSearch
 from webfountain.core.text_diff import unified
 from webfountain.errors import InputError, PolicyError, RepositoryError
@@ -58,7 +58,6 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Generator, Iterator
 
     from webfountain.api.changes import PageChange
-    from webfountain.api.reader import ReaderPlaces
     from webfountain.formats.markdown import PageFormat
     from webfountain.history.archive import Step
     from webfountain.history.live import LiveSnapshot
@@ -308,10 +307,7 @@ class StoredCollection(CollectionNotes):
 
     def places(self) -> ReaderPlaces:
         """Return the storage of the places of named readers."""
-        folder = folder_of(self._url)
-        if self._store.claims is None and folder is not None:
-            return FolderPlaces(folder)
-        return BoardPlaces(self._store.board)
+        return ReaderPlaces(self._store.board, folder_of(self._url) if self._store.claims is None else None)
 
     def check_policy(self, text: str, *, against: bool = False) -> PolicyAnswer:
         """Return the meaning of a policy file. With `against`, also try it on up to MAX_JUDGED pages of the collection.
