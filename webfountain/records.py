@@ -387,6 +387,10 @@ class SiteState(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Number of later requests of such URLs."""
     unborn_classes: tuple[tuple[str, int, float], ...] = ()
     """Source and directory of some of these URLs, each with its `born` and `unborn_time`."""
+    first_fetches: tuple[tuple[str, float, float], ...] = ()
+    """Number of first fetches that showed whether a URL has a page, and how many found one: of the site (""), and by
+    source and directory. Older fetches fade.
+    """
 
 
 class SiteRecord(msgspec.Struct, frozen=True, gc=False):

@@ -4,7 +4,8 @@
 URL of fifty gets a page. The crawler's own frontier runs under a manual clock for 88 days, with `fountain` and with all
 pages in turn (`bench_live`'s `uniform`). Printed: obsolete share after day 28, the part of the fetches after day 28
 that asked for a page that was not there (goal: at most 10 %), and the median of the days until a page that came back
-was fetched (goal: not above that of in turn).
+was fetched (goal: not above that of in turn). ``--release``: on day 45 thirty new pages and three hundred dead URLs
+are named; printed too are the first fetches of these dead URLs within ten days.
 """
 
 from __future__ import annotations
@@ -27,14 +28,15 @@ def main() -> None:
     parser.add_argument("--policies", default="uniform,fountain")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--no-births", dest="births", action="store_false", help="no dead URL ever gets a page")
+    parser.add_argument("--release", action="store_true", help="on day 45 the site names many new URLs")
     options = parser.parse_args()
     for part in options.parts.split(","):
         for policy in options.policies.split(","):
-            _report(policy, int(part), options.seed, births=options.births)
+            _report(policy, int(part), options.seed, births=options.births, release=options.release)
 
 
-def _report(policy: str, part: int, seed: int, *, births: bool) -> None:
-    web = DeadLinks(seed, births=births)
+def _report(policy: str, part: int, seed: int, *, births: bool, release: bool) -> None:
+    web = DeadLinks(seed, births=births, release=release)
     with tempfile.TemporaryDirectory(prefix="webfountain-dead-") as folder:
         ran = offline(Setting(policy, 0.0, WARM_UP + DAYS, 1 / part, seed), web, Path(folder))
     late = [check for check in ran.checks if check.day > WARM_UP]
@@ -51,6 +53,13 @@ def _report(policy: str, part: int, seed: int, *, births: bool) -> None:
         f"{len(waits)} pages came back, found after {median(waits):.1f} days",
         flush=True,
     )
+    if release:
+        since = [(day - web.RELEASED, url) for day, url in ran.fetched if 0 <= day - web.RELEASED < 30]
+        dead, guides = ({url: ago for ago, url in reversed(since) if part in url} for part in ("/api/", "/guide/"))
+        print(
+            f"    of the release within ten days: {sum(ago < 10 for ago in dead.values())} dead URLs; new pages after "
+            f"{median(guides.values()):.1f} days, {len(guides)} of {web.GUIDES}"
+        )
 
 
 if __name__ == "__main__":

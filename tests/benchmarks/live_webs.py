@@ -127,14 +127,19 @@ class DeadLinks:
     dead URLs get a page in the end.
     """
 
+    RELEASED = 45.0
+    """Day from which the home names the URLs of a release."""
     _LIVE, _DEAD_PER_LIVE = 150, 3
+    GUIDES, _DEAD_APIS = 30, 300
     _SLOWEST, _FASTEST = 1 / 500, 1 / 5  # changes a day
 
-    def __init__(self, seed: int, *, births: bool = True, days: int = 1000) -> None:
-        """`births`: one of fifty dead URLs gets a page."""
+    def __init__(self, seed: int, *, births: bool = True, release: bool = False, days: int = 1000) -> None:
+        """`births`: one of fifty dead URLs gets a page. `release`: one day, the home names thirty new pages of one
+        directory and three hundred dead URLs of another.
+        """
         self.bases = ["http://dead.example"]
         rng = random.Random(seed)
-        self._changes: dict[str, list[float]] = {"/": []}
+        self._changes: dict[str, list[float]] = {"/": [self.RELEASED] if release else []}
         self.absent: dict[str, tuple[float, float]] = {}
         """Path and days from which and until which a page is away."""
         for number in range(self._LIVE):
@@ -147,6 +152,12 @@ class DeadLinks:
             path = f"/part{number % 6}/dead{number}.html"
             self._changes[path] = []
             self.absent[path] = (-1.0, rng.uniform(10, 80) if births and number % 50 == 0 else float("inf"))
+        self._old = list(self._changes)
+        for number in range((self.GUIDES + self._DEAD_APIS) * release):
+            is_guide = number % (self._DEAD_APIS // self.GUIDES + 1) == 0
+            path = f"/guide/{number}.html" if is_guide else f"/api/{number}.html"
+            self._changes[path] = []
+            self.absent[path] = (-1.0, self.RELEASED if is_guide else float("inf"))
 
     def _is_away(self, path: str, day: float) -> bool:
         begin, end = self.absent.get(path, (0.0, 0.0))
@@ -168,7 +179,9 @@ class DeadLinks:
         }
 
     def _body(self, path: str, version: int) -> bytes:
-        links = self._changes if path == "/" else ()
+        links: Iterable[str] = ()
+        if path == "/":
+            links = self._changes if version else self._old
         return (
             f"<title>{path}</title><p>{path} {version}</p>" + "".join(f'<a href="{a}">x</a>' for a in links)
         ).encode()

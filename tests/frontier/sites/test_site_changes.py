@@ -7,7 +7,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.frontier.drive import Drive, collection_of
+from tests.frontier.sites.street import SEVEN, Street
+from webfountain.core.change_rate import Prior
 from webfountain.frontier.batch import remembered
+from webfountain.frontier.sites.site_changes import SiteChanges
+from webfountain.records import PageRecord, SiteState
 from webfountain.urls import fingerprint
 
 if TYPE_CHECKING:
@@ -117,3 +121,45 @@ def test_dead_links_of_a_directory_whose_links_come_alive_are_requested_more_oft
     assert state.unborn == 60
     born = {name: found for name, found, _ in state.unborn_classes}
     assert born == {"link /coming/": 10, "link /never/": 0}
+
+
+def test_urls_of_a_directory_that_had_pages_are_fetched_before_those_of_a_dead_one() -> None:
+    street = Street()
+    known = (("", 40.0, 20.0), ("unrecorded /dead/", 20.0, 0.0), ("unrecorded /live/", 20.0, 20.0))
+    lease = street.enter(SEVEN[0], 0, state=SiteState(first_fetches=known))
+    street.deal(lease, [f"{part}/{number}" for number in range(8) for part in ("dead", "live")])
+    asked = []
+    for at in range(0, 160, 10):
+        fetch = street.next(float(at))
+        asked.append(fetch.url)
+        street.land(fetch, at + 0.5)
+    assert ["/live/" in url for url in asked] == [True] * 8 + [False] * 8
+
+
+def test_new_urls_give_way_to_known_pages_if_their_directory_is_dead_and_the_price_is_high() -> None:
+    state = SiteState(first_fetches=(("", 40.0, 20.0), ("unrecorded /dead/", 20.0, 0.0)))
+    changes, believed = SiteChanges(state), Prior(10 * DAY)
+
+    def part(path: str, price: float | None) -> float:
+        return changes.part_of_share(PageRecord(f"{HOME}{path}"), price=price, believed=believed)
+
+    assert part("/dead/1", 10 * DAY) < 0.1
+    assert part("/dead/1", DAY) == pytest.approx(10 * part("/dead/1", 10 * DAY), rel=0.01)
+    assert part("/dead/1", None) == 1.0, "only a crawl with prices compares them"
+    assert part("/other/1", 10 * DAY) == pytest.approx((20 + 4) / (40 + 4))
+
+
+def test_first_fetches_are_counted_by_source_and_directory_and_stored_with_the_site() -> None:
+    urls = [f"{HOME}/{part}/{number}" for part in ("dead", "live") for number in range(5)]
+
+    def web(fetch: Fetch, at: float) -> Answer:
+        links = "".join(f"<a href='{url}'>x</a>" for url in urls) if fetch.url == f"{HOME}/" else ""
+        return 404 if "/dead/" in fetch.url else 200, {"content-type": "text/html"}, f"{links} here".encode(), 0.01
+
+    drive = Drive(collection_of([f"{HOME}/"], delay_factor=0), web)
+    drive.run(seconds=DAY)
+    drive.frontier.close()
+    record = drive.store.sites.get(HOME)
+    assert record is not None
+    counted = {name: (made, lived) for name, made, lived in remembered(record).first_fetches}
+    assert counted == {"": (11, 6), "seed ": (1, 1), "link /dead/": (5, 0), "link /live/": (5, 5)}

@@ -1,9 +1,10 @@
 """A site's hand: the leased URLs that it holds ready.
 
 The hand keeps the leased URLs and the files to fetch from a site in the queues of Figure 1 (Edwards 2001, third tier).
-The never-crawled and recrawl queues are combined by weights. robots.txt and sitemaps come before both, immediate URLs
-before all. The hand grows whenever it was used up completely, so a fast site needs few refills and a slow site holds
-few leases. The site decides what may be requested and when (`site`).
+The never-crawled and recrawl queues are combined by weights. Of equally important never-crawled URLs, the one that most
+probably has a page is first. robots.txt and sitemaps come before both queues, immediate URLs before all. The hand grows
+whenever it was used up completely, so a fast site needs few refills and a slow site holds few leases. The site decides
+what may be requested and when (`site`).
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from webfountain.frontier.sites.domain_shares import DomainShare
     from webfountain.frontier.sites.sequencers import Sequencer
-    from webfountain.records import Fetch, LeaseId
+    from webfountain.records import Fetch, LeaseId, PageRecord
 
 __all__ = ["LARGEST_HAND", "Hand", "largest_hand"]
 
@@ -31,17 +32,20 @@ _HAND_S: Final = 0.2
 
 
 class Hand:
-    """The leased pages and the files of one site. `weights` returns the weights of its two queues, and is called at
-    every choice.
+    """The leased pages and the files of one site. `weights` returns the weights of its two queues, given the first
+    page of the never-crawled queue; it is called at every choice. `chance` returns the chance that a never-crawled URL
+    has a page.
     """
 
     __slots__ = (
+        "_chance",
         "_largest",
         "_least",
         "_never",
         "_recrawl",
         "_size",
         "_smallest",
+        "_weights",
         "files",
         "held",
         "is_short",
@@ -51,7 +55,8 @@ class Hand:
 
     def __init__(
         self,
-        weights: Callable[[], Sequence[float]],
+        weights: Callable[[PageRecord], Sequence[float]],
+        chance: Callable[[PageRecord], float],
         rng: random.Random,
         *,
         size: int,
@@ -59,6 +64,7 @@ class Hand:
         domain: DomainShare | None = None,
     ) -> None:
         """`domain` is the domain of the site, if domains have shares."""
+        self._weights, self._chance = weights, chance
         self._size = self._smallest = size
         self._largest = largest
         self._least = inf  # lower bound of the importance of the never-crawled pages in it
@@ -72,7 +78,7 @@ class Hand:
         """Immediate URLs that wait for robots.txt or an address."""
         self.is_short = True
         """True if, at the last refill, the store had fewer due known pages than the hand had room for."""
-        joined: Sequencer[Fetch] = WeightedRandom((self._never, self._recrawl), weights, rng)
+        joined: Sequencer[Fetch] = WeightedRandom((self._never, self._recrawl), self._draw_weights, rng)
         if domain is not None:
             joined = CappedSequencer(joined, domain)
         self.sequencer: FirstOf[Fetch] = FirstOf((self.urgent, self.files, joined))
@@ -106,8 +112,19 @@ class Hand:
         held = self._least if self._never.items else inf
         self._least = min(held, min(map(_importance, never), default=inf))
         self._never.load(never)
+        self._put_probable_first()
         self._recrawl.load(recrawl)
         self.is_short = len(self._recrawl.items) < room
+
+    def _put_probable_first(self) -> None:
+        chances = [self._chance(_record(fetch)) for fetch in self._never.items]
+        if min(chances, default=1.0) < 1.0:
+            ready = zip(self._never.flush(), chances, strict=True)
+            ordered = sorted(ready, key=lambda each: (-_importance_class(each[0]), -each[1]))
+            self._never.load(fetch for fetch, _ in ordered)
+
+    def _draw_weights(self) -> Sequence[float]:
+        return self._weights(_record(self._never.items[0]))
 
     # ---------------------------------------------------------------- files
 
@@ -204,6 +221,11 @@ def _importance_class(fetch: Fetch) -> float:
     same rank.
     """
     return 0.0 if fetch.lease is None else -float(class_of(fetch.lease.record.importance))
+
+
+def _record(fetch: Fetch) -> PageRecord:
+    assert fetch.lease is not None, "only leased pages are in the two queues"
+    return fetch.lease.record
 
 
 def _leases(fetches: Iterable[Fetch]) -> list[LeaseId]:

@@ -41,14 +41,14 @@ from webfountain.public_addresses import is_private_host
 from webfountain.records import LOST_LIFE, SiteState
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from webfountain.frontier.batch import Batch
     from webfountain.frontier.sites.addresses import AddressGroup
     from webfountain.frontier.sites.site_context import SiteContext
     from webfountain.frontier.visit import Visit
     from webfountain.policy.tables import PolitenessTable
-    from webfountain.records import FetchKind, FetchResult, Lease, SiteLease
+    from webfountain.records import FetchKind, FetchResult, Lease, PageRecord, SiteLease
 
 __all__ = ["ActiveSite", "state_of"]
 
@@ -107,13 +107,14 @@ class ActiveSite:
         )
         self.domain = None if context.shares is None else context.shares.enter(name)
         """The registered domain of the site, if domains have shares."""
+        self.changes = SiteChanges(state)
         self.hand = Hand(
-            context.weights, context.rng, size=context.hand, largest=context.largest_hand, domain=self.domain
-        )
+            *(self._weights, self.changes.chance, context.rng),
+            size=context.hand, largest=context.largest_hand, domain=self.domain,
+        )  # fmt: skip
         self.place = Place(name, GatedSequencer(self.hand.sequencer, self.standing.gate), context.numbers)
         self.files = SiteFiles(state, context, self.place, self.hand)
         self.pages = SitePages(context, self.place, self.hand, self.files)
-        self.changes = SiteChanges(state)
         self.loans = Loans(state)
 
     # -------------------------------------------------------- its needs
@@ -138,6 +139,12 @@ class ActiveSite:
     def _is_own(self) -> bool:
         """Return whether this ant holds the site's lease: it is neither a guest nor borrowed."""
         return self.lease is not None and not self.is_borrowed
+
+    def _weights(self, new: PageRecord) -> Sequence[float]:
+        """Return the weights of the never-crawled queue, whose first page is `new`, and of the recrawl queue."""
+        never, known = self._context.weights()
+        price, believed = self._context.follower.schedule.price, self._context.believed
+        return never * self.changes.part_of_share(new, price=price, believed=believed), known
 
     def statistics(self) -> SiteStatistics:
         """Return a frozen snapshot."""

@@ -1,7 +1,9 @@
-"""What the fetches of one site have shown of its pages as a whole: how often they change, and whether dead ones return.
+"""What the fetches of one site have shown of its pages as a whole: how often they change, whether new URLs have pages,
+and whether dead ones return.
 
 Place in the walk: the examiner uses the change rate as the prior of a page whose own history is short. The time of the
-next request of a gone page follows from the returns so far and the price of a fetch (`core.return_time`).
+next request of a gone page follows from the returns so far and the price of a fetch (`core.return_time`). The site's
+hand orders and weighs its never-crawled URLs by the chance that they have a page (`core.first_fetch`).
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from webfountain.core.change_rate import Prior
+from webfountain.core.first_fetch import FirstFetches, part_of_share
 from webfountain.core.return_time import (
     CAME_BACK,
     LONGEST,
@@ -24,6 +27,8 @@ from webfountain.frontier.planning.urgency_terms import path_of
 from webfountain.policy.provenance import Provenance
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from webfountain.frontier.visit import Visit
     from webfountain.records import PageRecord, SiteState
 
@@ -34,13 +39,15 @@ PRIOR_PERIODS: Final = 10.0
 PRIOR_CHANGES: Final = 2.0
 """Weight of this assumption, as a number of observed changes."""
 MOST_CLASSES: Final = 24
-"""Dead links of a site are counted by source and directory, in at most this many classes."""
+"""First fetches and dead links of a site are counted by source and directory, in at most this many classes each."""
+_SITE: Final = ""
+"""Name of the class of all first fetches of the site."""
 
 
 class SiteChanges:
     """Counts of one site: changes found, returns of gone pages, and the time during which pages were observed."""
 
-    __slots__ = ("classes", "count", "observed_s", "returned", "revived")
+    __slots__ = ("classes", "count", "first", "observed_s", "returned", "revived")
 
     def __init__(self, state: SiteState) -> None:
         self.restore(state)
@@ -54,6 +61,8 @@ class SiteChanges:
         """Returns of URLs that never had a copy."""
         self.classes = {name: Returns(found, gone_s) for name, found, gone_s in state.unborn_classes}
         """Returns of URLs that never had a copy, by source and directory."""
+        self.first = {name: FirstFetches(made, lived) for name, made, lived in state.first_fetches}
+        """First fetches of the site, and by source and directory."""
 
     def stored(self, state: SiteState) -> SiteState:
         """Return the state of a site with these counts."""
@@ -68,6 +77,7 @@ class SiteChanges:
             unborn=self.returned.urls,
             unborn_asked=self.returned.asked,
             unborn_classes=tuple((name, each.found, each.gone_s) for name, each in self.classes.items()),
+            first_fetches=tuple((name, each.made, each.lived) for name, each in self.first.items()),
         )
 
     def add(self, before: PageRecord, visit: Visit, *, price: float | None, believed: Prior) -> Visit:
@@ -89,10 +99,12 @@ class SiteChanges:
                 self.revived = self.revived.add(came=came, waited_s=waited)
             else:
                 self.returned = self.returned.add(came=came, waited_s=waited)
-                if (name := self._class_of(before)) is not None:
+                if (name := _class_of(before, self.classes)) is not None:
                     self.classes[name] = self.classes.get(name, Returns()).add(came=came, waited_s=waited)
         elif visit.kind == "gone" and before.digest is None:
             self.returned = self.returned._replace(urls=self.returned.urls + 1)
+        if before.state == "never-crawled" and is_shown:
+            self._count_first(before, lived=visit.kind != "gone")
         if visit.kind != "gone":
             return visit
         at = visit.fetched.at
@@ -102,6 +114,28 @@ class SiteChanges:
     def prior(self, believed: Prior) -> Prior:
         """Return the mean change interval so far, drawn towards the assumption if few changes were observed."""
         return Prior((self.observed_s + PRIOR_CHANGES * believed.interval) / (self.count + PRIOR_CHANGES))
+
+    def chance(self, record: PageRecord) -> float:
+        """Return the chance that a never-crawled URL of the site has a page."""
+        site = self.first.get(_SITE)
+        if site is None or site.lived == site.made:
+            return 1.0
+        name = _class_of(record, self.first)
+        own = FirstFetches() if name is None else self.first.get(name, FirstFetches())
+        return own.chance(site.chance())
+
+    def part_of_share(self, record: PageRecord, *, price: float | None, believed: Prior) -> float:
+        """Return the part of the planned share of new pages that a never-crawled URL is worth; `price` and `believed`
+        as for `add`."""
+        chance = self.chance(record)
+        if price is None or chance == 1.0:
+            return 1.0
+        return part_of_share(chance, change_s=self.prior(believed).interval, price_s=price)
+
+    def _count_first(self, record: PageRecord, *, lived: bool) -> None:
+        for name in (_SITE, _class_of(record, self.first)):
+            if name is not None:
+                self.first[name] = self.first.get(name, FirstFetches()).add(lived=lived)
 
     def _wait_of_gone(self, before: PageRecord, *, at: float, price: float | None, believed: Prior) -> float:
         """Return the seconds until a gone page is worth a request: at least 1 period, at most `LONGEST`."""
@@ -113,7 +147,7 @@ class SiteChanges:
             rate, spacing = self.revived.rate(usual_s=CAME_BACK * period), 1.0
         else:
             rate, spacing = self.returned.rate(usual_s=NEVER_LIVED * period), self.returned.spacing
-            if (name := self._class_of(before)) in self.classes:
+            if (name := _class_of(before, self.classes)) in self.classes:
                 rate = self.classes[name].rate_within(rate)
         # The waits of a gone page grow about evenly, so their sum is half of the last wait times their number.
         gone_s = 0.0
@@ -122,8 +156,9 @@ class SiteChanges:
         wait = spacing * time_to_return(rate, gone_s=gone_s, price_s=price)
         return min(max(wait, period), LONGEST * period)
 
-    def _class_of(self, record: PageRecord) -> str | None:
-        """Return how a URL was found and its first directory; None if too many classes are counted already."""
-        path = path_of(record.url)
-        name = f"{Provenance.decode(record.provenance).arrival} {path[: path.find('/', 1) + 1]}"
-        return name if name in self.classes or len(self.classes) < MOST_CLASSES else None
+
+def _class_of(record: PageRecord, known: Mapping[str, object]) -> str | None:
+    """Return how a URL was found and its first directory; None if too many other classes are `known` already."""
+    path = path_of(record.url)
+    name = f"{Provenance.decode(record.provenance).arrival} {path[: path.find('/', 1) + 1]}"
+    return name if name in known or len(known) < MOST_CLASSES else None
