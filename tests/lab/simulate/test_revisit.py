@@ -16,7 +16,7 @@ from webfountain.core.importance import importance_by_depth
 from webfountain.errors import InputError
 from webfountain.lab.simulate.at_a_price import ABLATIONS, IMPORTANCE, SITEMAP
 from webfountain.lab.simulate.revisit import PLANS, POLICIES, policy_names, replay, replay_clairvoyant, simulate_revisit
-from webfountain.lab.simulate.trace import ADDED, DELETED, MODIFIED, ChangeTrace, load_trace
+from webfountain.lab.simulate.trace import ADDED, DELETED, MODIFIED, ChangeTrace, Sitemap, load_trace
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -244,6 +244,22 @@ def test_a_sitemap_saves_fetches_of_pages_that_did_not_change_and_costs_one_a_da
     assert reported.obsolete_share < 0.9 * plain.obsolete_share
     assert 0.93 <= reported.fetches.mean() / 6 <= 1.0
     assert replay(trace, 1, "fountain+sitemap").found.sum() == 0
+
+
+def test_a_sitemap_has_as_many_right_dates_as_its_recall_and_as_many_wrong_ones_as_its_precision() -> None:
+    rng = np.random.default_rng(4)
+    events = [(day, page, MODIFIED) for day in range(400) for page in range(120) if rng.random() < 1 / 60]
+    trace = trace_of(events, pages=120, alive=120, days=400)
+    sitemap, pages = Sitemap(trace, seed=1, listed=1.0, precision=0.8, recall=0.5), np.arange(120)
+    happened = {(day, page) for day, page, _ in events}
+    last, dates = np.full(120, -1), set()
+    for day in range(401):
+        now = sitemap.modified(day, pages)
+        dates |= {(int(now[page]), page) for page in np.flatnonzero(now > last).tolist()}
+        last = now
+    right = len(dates & happened)
+    assert right / len(happened) == pytest.approx(0.5, abs=0.05)
+    assert right / len(dates) == pytest.approx(0.8, abs=0.05)
 
 
 def test_weighted_by_importance_the_pages_near_the_root_are_fresher_at_the_cost_of_the_others() -> None:

@@ -166,11 +166,27 @@ def _window(
 
 
 class Sitemap:
-    """The contents of the sitemap on each day."""
+    """The contents of the sitemap on each day. Some of its dates are missing or wrong."""
 
-    def __init__(self, trace: ChangeTrace, *, seed: int) -> None:
-        self._trace = trace
-        self._listed = np.random.default_rng(seed).random(len(trace.urls)) < _LISTED
+    def __init__(
+        self, trace: ChangeTrace, *, seed: int, listed: float = _LISTED, precision: float = 1.0, recall: float = 1.0
+    ) -> None:
+        """`listed` is the share of pages in the sitemap.
+
+        Parameters
+        ----------
+        precision : share of the dates that stand for an event; the others are of random pages and days
+        recall : share of the events that have a date; new pages always have one
+        """
+        rng = np.random.default_rng(seed)
+        self._listed = rng.random(len(trace.urls)) < listed
+        dated = (rng.random(len(trace.day)) < recall) | (trace.kind != MODIFIED)
+        wrong = round(np.count_nonzero(dated & self._listed[trace.page]) * (1.0 / precision - 1.0))
+        pages = np.flatnonzero(self._listed)
+        day = np.concatenate([trace.day[dated], rng.integers(0, trace.days, wrong)])
+        page = np.concatenate([trace.page[dated], rng.choice(pages, wrong) if wrong else pages[:0]])
+        order = np.argsort(day, kind="stable")
+        self._day, self._page = day[order], page[order]
         self._modified = np.full(len(trace.urls), -1, dtype=np.int64)
         self._read = 0
 
@@ -179,10 +195,10 @@ class Sitemap:
         return self._listed[pages]
 
     def modified(self, day: int, pages: Pages) -> Pages:
-        """Return the day of each page's last event before `day`, or -1. Days must not decrease between calls."""
-        until = int(np.searchsorted(self._trace.day, day))
+        """Return the day of each page's last date before `day`, or -1. Days must not decrease between calls."""
+        until = int(np.searchsorted(self._day, day))
         span = slice(self._read, until)
-        # Fancy assignment keeps the last value of a repeated page: its newest event.
-        self._modified[self._trace.page[span]] = self._trace.day[span]
+        # Fancy assignment keeps the last value of a repeated page: its newest date.
+        self._modified[self._page[span]] = self._day[span]
         self._read = until
         return self._modified[pages]
