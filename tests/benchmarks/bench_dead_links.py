@@ -55,9 +55,9 @@ def _report(policy: str, part: int, seed: int, *, births: bool, release: bool) -
     )
     if release:
         since = [(day - web.RELEASED, url) for day, url in ran.fetched if 0 <= day - web.RELEASED < 30]
-        dead, guides = ({url: ago for ago, url in reversed(since) if part in url} for part in ("/api/", "/guide/"))
+        apis, guides = ({url: ago for ago, url in reversed(since) if part in url} for part in ("/api/", "/guide/"))
         print(
-            f"    of the release within ten days: {sum(ago < 10 for ago in dead.values())} dead URLs; new pages after "
+            f"    of the release within ten days: {sum(ago < 10 for ago in apis.values())} dead URLs; new pages after "
             f"{median(guides.values()):.1f} days, {len(guides)} of {web.GUIDES}"
         )
 

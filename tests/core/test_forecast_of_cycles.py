@@ -119,7 +119,7 @@ def test_a_burst_counts_once_however_many_pages_it_struck() -> None:
     forecast = lived([0.001, 0.001, 0.3, 0.001, 0.001, 0.001, 0.001, 0.001])
     assert forecast.foretold.median < 0.005
     assert forecast.foretold.high < 0.5
-    assert lived([0.001, 0.3] * 6).foretold.high > 0.3
+    assert lived([0.001, 0.3, 0.3, 0.001, 0.001, 0.3] * 2).foretold.high > 0.3
 
 
 @pytest.mark.untraced
@@ -179,6 +179,20 @@ def test_of_what_is_still_open_as_much_is_true_as_was_found_of_what_was_open_bef
         last = forecast.cycles[-1].found
         assert (last == pytest.approx(0.02, rel=0.1)) is proves
         assert (last < 0.004) is not proves
+
+
+def test_pages_that_were_not_fetched_yet_do_not_count_against_the_belief() -> None:
+    """A hundred pages become obsolete as each cycle begins. All are found, four cycles later."""
+    forecast = CycleForecast.begun(14.0, at=0.0)
+    for day in range(14 * 12 + 1):
+        begun = [begin for begin in range(0, day, 14) if day - begin <= 56]
+        if day % 14 == 0 and day >= 56:
+            forecast.visit(float(day), [56.0] * 100, fetches=100)
+            begun = begun[1:]
+        so_far = sum(100.0 * (day - begin) for begin in begun)
+        forecast.observe(float(day), obsolete=100.0 * len(begun), so_far=so_far, missing=0.0, known=1000.0)
+    assert forecast.cycles[-6].found == pytest.approx(0.4, rel=0.05)
+    assert forecast.cycles[-1].found == pytest.approx(0.4, rel=0.1)
 
 
 def test_pages_without_a_copy_are_obsolete() -> None:

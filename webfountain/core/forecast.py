@@ -9,9 +9,9 @@ page was obsolete:
 
     obsolete page-time of a cycle = found by fetches (in the cycle or later) + still open
 
-The open part is corrected by a factor. At the end of each earlier cycle a part was open, and fetches later confirmed a
-share of it; this share is the factor. So beliefs that are too high or too low correct themselves. One cycle is one
-observation, however many pages changed in it, so a burst counts once.
+The open part is corrected by a factor. At the end of each earlier cycle a part was open. Of what is not open any more,
+fetches confirmed a share; this share is the factor. So beliefs that are too high or too low correct themselves. One
+cycle is one observation, however many pages changed in it, so a burst counts once.
 
 The forecast of the next cycle is made by `next_share`, from the shares of the earlier cycles and from what is known
 when the next cycle begins. The current share is estimated as the believed share, multiplied by the usual ratio of found
@@ -195,7 +195,7 @@ class CycleForecast(msgspec.Struct, array_like=True):
                 return
             cycle = self.cycles[number]
             since = _since(cycle.begin, at, lasted)
-            settled, late = cycle.settled + since - after, cycle.late + whole - after
+            settled, late = cycle.settled + since - after, cycle.late + since - after
             self.cycles[number] = msgspec.structs.replace(cycle, settled=settled, late=late)
             after = since
 
@@ -232,7 +232,7 @@ class CycleForecast(msgspec.Struct, array_like=True):
     def _close(self, at: float, obsolete: float, so_far: float) -> None:
         if self.lasted > 0:
             shown = self.shown / self.lasted
-            cycle = Cycle(self.begin, self.foretold, shown, 0.0, self.lasted, self.found, so_far, began=self.began)
+            cycle = Cycle(self.begin, self.foretold, shown, 0.0, self.lasted, self.found, began=self.began)
             self.cycles.append(cycle)
             del self.cycles[:-KEPT]
             self._reckon(at, obsolete, so_far)
@@ -253,22 +253,28 @@ class CycleForecast(msgspec.Struct, array_like=True):
     def _reckon(self, at: float, obsolete: float, so_far: float) -> None:
         """Compute what is known now about each cycle. Pages still believed obsolete are assumed to have become
         obsolete evenly until `at`.
+
+        What was open at the end of an earlier cycle is settled as its pages are fetched, which takes several cycles. So
+        the share of it that proved true is the late finds divided by the part that is not open any more.
         """
-        *before, last = self.cycles
-        least = NEGLIGIBLE * last.lasted
-        found = left = least
-        for cycle, weight in zip(before, recent(len(before)), strict=True):
-            found, left = found + weight * cycle.late, left + weight * cycle.left
         span = 2.0 * so_far / obsolete if obsolete > 0 else 0.0
-        end = at
-        for number in range(len(self.cycles) - 1, -1, -1):
-            cycle = self.cycles[number]
+
+        def open_until(moment: float) -> float:
+            """Return the page-seconds before `moment` that are believed obsolete and are still open."""
+            return (max(moment - at + span, 0.0) / span) ** 2 * so_far if span > 0 else 0.0
+
+        ends = [cycle.begin for cycle in self.cycles[1:]] + [at]
+        open_s = [open_until(end) - open_until(cycle.begin) for cycle, end in zip(self.cycles, ends, strict=True)]
+        *before, last = self.cycles
+        self.cycles[-1] = msgspec.structs.replace(last, left=open_s[-1])
+        found = settled = NEGLIGIBLE * last.lasted
+        for cycle, still, weight in zip(before, open_s, recent(len(before)), strict=False):
+            found += weight * cycle.late
+            settled += weight * max(cycle.left - still, 0.0)
+        for number, (cycle, still) in enumerate(zip(self.cycles, open_s, strict=True)):
             if cycle.lasted > 0:
-                ends, begins = (max(moment - at + span, 0.0) for moment in (end, cycle.begin))
-                still = (ends**2 - begins**2) / span**2 * so_far if span > 0 else 0.0
-                share = (cycle.settled + found / left * still) / cycle.lasted
+                share = (cycle.settled + found / settled * still) / cycle.lasted
                 self.cycles[number] = msgspec.structs.replace(cycle, found=min(share, 1.0))
-            end = cycle.begin
 
     def now(self) -> Outlook | None:
         """Return the obsolete share at the last call of `observe`, or None before the first call."""

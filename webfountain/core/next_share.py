@@ -2,8 +2,10 @@
 
 - `by_past` uses the shares of earlier cycles, and a prior distribution whose centre and width adapt to them. It allows
   for a release, but does not know when one comes.
-- `by_present` is a regression of a cycle's share on what was known when the cycle began: the share of recent fetches
-  that found a change, and the share believed obsolete. So its forecast includes a release that is under way.
+- `by_present` uses what is known when the cycle begins: the share of recent fetches that found a change, and the share
+  believed obsolete. So its forecast includes a release that is under way. It is a regression on these two numbers. Its
+  errors are distributed as they were in earlier cycles with a similar beginning: after a release, the share is either
+  high for long or soon low, and a bell curve would forecast the middle.
 
 After each cycle, the forecasts of both laws are scored by the continuous ranked probability score (CRPS). The weight of
 a law is exp(-`RATE` * loss) (Hedge). The loss of a law in a cycle is its score divided by the sum of both scores. It is
@@ -18,7 +20,7 @@ Source: Gneiting & Raftery, *Strictly proper scoring rules, prediction, and esti
 score); Freund & Schapire, *A decision-theoretic generalization of on-line learning*, JCSS 1997 (Hedge). Logarithms of
 shares: a normal distribution of unknown mean and variance, whose prediction is Student's t (Gelman et al., *Bayesian
 data analysis*, 3rd ed., 2013, section 3.3; regression: 14.2), as the base measure of a Dirichlet process with a kernel
-(Escobar & West, JASA 1995).
+(Escobar & West, JASA 1995; with weights that depend on covariates: Dunson, Pillai & Park, JRSS B 2007).
 """
 
 from __future__ import annotations
@@ -66,11 +68,12 @@ NOISE: Final = 0.12
 that found a change, and the slope for the share believed obsolete. `SLOPE_SPREADS`: the standard deviations of these
 three. `NOISE`: the standard deviation of the residual.
 """
-HALF_OF_SLOPES: Final = 24.0
-"""Number of cycles after which a cycle has half of its weight in the regression."""
-UNSETTLED: Final = 2
-UNSETTLED_WEIGHT: Final = 0.3
-"""The shares of the last `UNSETTLED` cycles are partly only believed, so they have this weight in the regression."""
+HALF_OF_PRESENT: Final = 24.0
+"""Number of cycles after which a cycle has half of its weight in `by_present`."""
+ALIKE: Final = 0.15
+"""Distance between two beginnings, in square roots of shares, at which a cycle counts e^-1/2 for the other."""
+ROOT_ERROR: Final = 0.05
+"""Standard deviation, in square roots of shares, of the error in the known share of a past cycle."""
 RATE: Final = 2.0
 FADE: Final = 0.95
 LEAST: Final = 2e-4
@@ -137,29 +140,43 @@ def by_present(cycles: Sequence[PastCycle], began: Began) -> list[float]:
     """Return the distribution of a cycle's share, given what was known when it began and the earlier cycles, newest
     last.
     """
+    known = [
+        (_row(cycle.began), sqrt(cycle.share), weight, _likeness(cycle.began, began))
+        for cycle, weight in zip(cycles, recent(len(cycles), half=HALF_OF_PRESENT), strict=True)
+        if cycle.began is not None
+    ]
     inverse = [[0.0] * 3 for _ in range(3)]
     for place, spread in enumerate(SLOPE_SPREADS):
         inverse[place][place] = (NOISE / spread) ** 2
     product = [inverse[place][place] * slope for place, slope in enumerate(SLOPES)]
-    squares = SPREADS * NOISE**2 + sum(part * slope for part, slope in zip(product, SLOPES, strict=True))
-    free = SPREADS
-    weights = recent(len(cycles), half=HALF_OF_SLOPES)
-    for number, (cycle, weight) in enumerate(zip(cycles, weights, strict=True)):
-        if cycle.began is not None:
-            part = weight * (UNSETTLED_WEIGHT if number >= len(cycles) - UNSETTLED else 1.0)
-            row, rose = _row(cycle.began), sqrt(cycle.share) - sqrt(USUAL_SHARE)
-            for i in range(3):
-                product[i] += part * row[i] * rose
-                for j in range(3):
-                    inverse[i][j] += part * row[i] * row[j]
-            squares, free = squares + part * rose * rose, free + part
+    squares = SPREADS * NOISE**2 + _dot(product, SLOPES)
+    free, usual = SPREADS, sqrt(USUAL_SHARE)
+    for row, root, weight, _ in known:
+        for i in range(3):
+            product[i] += weight * row[i] * (root - usual)
+            for j in range(3):
+                inverse[i][j] += weight * row[i] * row[j]
+        squares, free = squares + weight * (root - usual) ** 2, free + weight
     slopes = _solved(inverse, product)
-    squares -= sum(slope * part for slope, part in zip(slopes, product, strict=True))
+    squares -= _dot(slopes, product)
     row = _row(began)
-    unsure = 1.0 + sum(each * other for each, other in zip(row, _solved(inverse, row), strict=True))
-    middle = sqrt(USUAL_SHARE) + sum(each * slope for each, slope in zip(row, slopes, strict=True))
-    width = sqrt(max(squares, _TINY) / free * unsure)
-    return [min(max(middle + width * _student(deviate, free), 0.0) ** 2, 1.0) for deviate in DEVIATES]
+    width = sqrt(max(squares, _TINY) / free * (1.0 + _dot(row, _solved(inverse, row))))
+    middle = usual + _dot(row, slopes)
+    values = [(middle + width * _student(deviate, free), PRIOR_CYCLES) for deviate in DEVIATES]
+    for then, root, weight, likeness in known:
+        away = root - usual - _dot(then, slopes)
+        values += [(middle + away + ROOT_ERROR * deviate, weight * likeness) for deviate in DEVIATES]
+    return [min(max(value, 0.0) ** 2, 1.0) for value in quantiles(values)]
+
+
+def _dot(some: Sequence[float], others: Sequence[float]) -> float:
+    return sum(one * other for one, other in zip(some, others, strict=True))
+
+
+def _likeness(one: Began, other: Began) -> float:
+    """Return how much alike two beginnings are, from 0 to 1."""
+    far = (sqrt(one.hits) - sqrt(other.hits)) ** 2 + (sqrt(one.believed) - sqrt(other.believed)) ** 2
+    return exp(-far / 2 / ALIKE**2)
 
 
 def _row(began: Began) -> list[float]:
