@@ -23,6 +23,7 @@ site belongs to another ant, which lent some slots: its pages are leased, its fi
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -109,7 +110,7 @@ class ActiveSite:
         """The registered domain of the site, if domains have shares."""
         self.changes = SiteChanges(state)
         self.hand = Hand(
-            *(self._weights, self.changes.chance, context.rng),
+            *(partial(_weights, context, self.changes), self.changes.chance, context.rng),
             size=context.hand, largest=context.largest_hand, domain=self.domain,
         )  # fmt: skip
         self.place = Place(name, GatedSequencer(self.hand.sequencer, self.standing.gate), context.numbers)
@@ -139,12 +140,6 @@ class ActiveSite:
     def _is_own(self) -> bool:
         """Return whether this ant holds the site's lease: it is neither a guest nor borrowed."""
         return self.lease is not None and not self.is_borrowed
-
-    def _weights(self, new: PageRecord) -> Sequence[float]:
-        """Return the weights of the never-crawled queue, whose first page is `new`, and of the recrawl queue."""
-        never, known = self._context.weights()
-        price, believed = self._context.follower.schedule.price, self._context.believed
-        return never * self.changes.part_of_share(new, price=price, believed=believed), known
 
     def statistics(self) -> SiteStatistics:
         """Return a frozen snapshot."""
@@ -363,6 +358,13 @@ class ActiveSite:
         requests = self.files.open(batch, own=self._is_own() and not self.pages.barred)
         self.pages.open(batch)
         return requests
+
+
+def _weights(context: SiteContext, changes: SiteChanges, new: PageRecord) -> Sequence[float]:
+    """Return the weights of the never-crawled queue, whose first page is `new`, and of the recrawl queue."""
+    never, known = context.weights()
+    part = changes.part_of_share(new, price=context.follower.schedule.price, believed=context.believed)
+    return never * part, known
 
 
 def state_of(lease: SiteLease, rules: PolitenessTable, at: float) -> SiteState:
