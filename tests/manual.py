@@ -128,9 +128,9 @@ MEANING = {
     "`match` is a host (`example.org` is that host alone, `*.example.org` includes all hosts below it), a regular "
     "expression that is searched in the URL, or a list of them. The first rule that matches counts. Without `trust`, "
     "the policy's trust holds; without `policy`, the page keeps the policy that it inherits.",
-    "switch": "`[[switch]]`: a page that shows all of `when` gets the policy `to`, and so do the pages that it links "
-    'from then on. With `also = "discovered"`, the pages discovered through it earlier get it, too. `when` has `text` '
-    "found `count` times, `status`, `language` or `language_not` (lists), `similarity` or `similarity_below`, "
+    "switch": "`[[switch]]`: a page that meets all of `when` gets the policy `to`, and so do the pages to which it "
+    'links from then on. With `also = "discovered"`, the pages discovered through it earlier get it, too. `when` has '
+    "`text` found `count` times, `status`, `language` or `language_not` (lists), `similarity` or `similarity_below`, "
     "`duplicates` (share of its site's pages). Or it has `discovered` alone: the share, and `count`, of the pages "
     "discovered through the page that were switched to the same policy.",
     "conflict.rule": "A page to which several links lead gets its policy and trust from the `first`, the "

@@ -18,7 +18,7 @@ def test_without_settings_all_have_their_default() -> None:
     assert (config.recrawl, config.progress, config.until_idle) == (False, False, False)
 
 
-def test_other_names_are_nobodys_business_and_none_means_the_default() -> None:
+def test_other_names_are_ignored_and_none_means_the_default() -> None:
     assert FountainConfig.from_mapping({"BOT_NAME": "x", "WEBFOUNTAIN_MAX_PAGES": None}) == FountainConfig()
 
 
@@ -32,8 +32,8 @@ def test_values_may_be_texts_as_from_the_command_line() -> None:
 @pytest.mark.parametrize(
     ("name", "value", "expected"),
     [
-        ("ACTIVE_SITE", 5, "setting WEBFOUNTAIN_ACTIVE_SITE: is unknown (did you mean WEBFOUNTAIN_ACTIVE_SITES?)"),
-        ("ZZZZ", 5, "setting WEBFOUNTAIN_ZZZZ: is unknown (allowed: WEBFOUNTAIN_ with COLLECTION, STORE, "),
+        ("ACTIVE_SITE", 5, "setting WEBFOUNTAIN_ACTIVE_SITE is unknown (did you mean WEBFOUNTAIN_ACTIVE_SITES?)"),
+        ("ZZZZ", 5, "setting WEBFOUNTAIN_ZZZZ is unknown (allowed: WEBFOUNTAIN_ with COLLECTION, STORE, "),
         ("HAND", 0, "setting WEBFOUNTAIN_HAND: 0 is not allowed (allowed: int >= 1)"),
         ("HAND", "many", "setting WEBFOUNTAIN_HAND: 'many' is not allowed (allowed: int)"),
         ("HAND", 2.5, "setting WEBFOUNTAIN_HAND: 2.5 is not allowed (allowed: int)"),
@@ -65,5 +65,5 @@ def test_copies_lie_in_the_stores_folder_unless_set() -> None:
 
 
 def test_a_store_without_a_folder_needs_a_repository() -> None:
-    with pytest.raises(InputError, match="WEBFOUNTAIN_REPOSITORY: is required with the store 'redis://h'"):
+    with pytest.raises(InputError, match="WEBFOUNTAIN_REPOSITORY is required with the store 'redis://h'"):
         _ = FountainConfig(store="redis://h").repository_folder

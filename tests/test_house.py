@@ -222,14 +222,14 @@ MEASURES: dict[str, tuple[Callable[[], dict[str, int]], dict[str, int]]] = {
 
 
 @pytest.mark.parametrize("what", MEASURES)
-def test_nobody_joins_the_offenders_and_none_of_them_grows(what: str) -> None:
+def test_no_bound_is_exceeded_except_as_listed(what: str) -> None:
     measure, allowed = MEASURES[what]
     beyond = {name: size for name, size in measure().items() if size > allowed.get(name, 0)}
     assert not beyond, f"{what}: beyond the bound, or grown: {beyond}"
 
 
 @pytest.mark.parametrize("what", MEASURES)
-def test_an_offender_that_shrank_is_written_down_smaller(what: str) -> None:
+def test_each_listed_size_is_the_measured_one(what: str) -> None:
     measure, allowed = MEASURES[what]
     now = measure()
     shrunk = {name: now.get(name, 0) for name, size in allowed.items() if now.get(name, 0) < size}
@@ -247,6 +247,6 @@ def test_a_test_file_is_named_after_its_module_or_listed_as_a_scenario() -> None
     assert not strangers, "rename them, or list them in tests/scenario_files.py"
 
 
-def test_a_scenario_that_is_gone_or_has_a_module_of_its_name_leaves_the_list() -> None:
+def test_each_listed_scenario_exists_and_has_no_module_of_its_name() -> None:
     listed = {name for names in SCENARIOS.values() for name in names}
     assert not {name for name in listed if has_module(name)} | (listed - set(files_of_tests()))

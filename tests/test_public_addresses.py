@@ -36,7 +36,7 @@ fec0::1 64:ff9b:1::7f00:1 ::7f00:1 ::ffff:0:7f00:1 3fff::1 5f00::1 100::1 2001::
 
 
 @pytest.mark.parametrize("address", PRIVATE.split())
-def test_private_ones_may_not_also_inside_an_ipv6_address(address: str) -> None:
+def test_private_addresses_are_refused_also_inside_an_ipv6_address(address: str) -> None:
     assert not is_public_address(address)
 
 

@@ -24,14 +24,14 @@ def age(folder: Path) -> None:
     os.utime(folder, (1.0, 1.0))
 
 
-def test_a_folder_goes_when_it_is_closed(temporary: Path) -> None:
+def test_a_scratch_folder_is_deleted_when_it_is_closed(temporary: Path) -> None:
     with Scratch() as folder:
         assert folder.stat().st_mode & 0o777 == 0o700
         (folder / "file").touch()
     assert list(temporary.iterdir()) == []
 
 
-def test_what_a_killed_process_left_goes_with_the_next_folder(temporary: Path) -> None:
+def test_the_scratch_folder_of_a_killed_process_is_deleted_with_the_next_one(temporary: Path) -> None:
     left = Scratch()
     os.close(left._lock)  # as the system does
     age(left.path)
@@ -39,7 +39,7 @@ def test_what_a_killed_process_left_goes_with_the_next_folder(temporary: Path) -
         assert list(temporary.iterdir()) == [folder]
 
 
-def test_a_folder_in_use_or_newly_made_stays(temporary: Path) -> None:
+def test_a_scratch_folder_in_use_or_newly_made_is_kept(temporary: Path) -> None:
     used, newborn = Scratch(), Scratch()
     os.close(newborn._lock)
     age(used.path)

@@ -65,7 +65,7 @@ class SystemClock:
             if not self._is_slow:
                 logger.warning(
                     "The machine's clock was set back by %.0f s. The crawl's clock runs slower for %.1f h until "
-                    "both agree; a restart sets it at once",
+                    "both agree; a restart corrects it at once",
                     ahead,
                     ahead / (1.0 - SLOWED) / 3600.0,
                 )

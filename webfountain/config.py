@@ -1,4 +1,4 @@
-"""All `WEBFOUNTAIN_*` settings. Each is one field, with default, unit, bounds and one sentence.
+"""All `WEBFOUNTAIN_*` settings. Each setting is one field, with default, unit, bounds and one sentence.
 
 These are the settings of an installation (where files are, how much memory); the rules of a crawl are in its policy
 file. Settings come from Scrapy (`settings.py`, `-s NAME=VALUE`) and so may be strings. Unknown names, mistyped and
@@ -38,9 +38,9 @@ class FountainConfig(
 ):
     """All settings with their values. Field `active_sites` is the setting WEBFOUNTAIN_ACTIVE_SITES, and so on."""
 
-    collection: Annotated[str, _text("file", "Policy file of the crawl; the spider's -a collection=FILE.")] | None = (
-        None
-    )
+    collection: (
+        Annotated[str, _text("file", "Policy file of the crawl; the spider's argument -a collection=FILE.")] | None
+    ) = None
     store: Annotated[
         str,
         _text(
@@ -52,14 +52,14 @@ class FountainConfig(
         Annotated[str, _text("folder", "Folder of copies and WARC files; <store folder>/repository unless set.")] | None
     ) = None
     active_sites: Annotated[
-        int, _meta("sites", "Length of the active list: sites crawled at a time.", ge=1, le=1_000_000)
+        int, _meta("sites", "Length of the active list: how many sites are crawled at a time.", ge=1, le=1_000_000)
     ] = 1000
     hand: Annotated[int, _meta("URLs", "URLs leased at once for one site.", ge=1, le=10_000)] = 16
     lease_seconds: Annotated[
         float,
         _meta(
             "s",
-            "Another process may take a site over if its owner gives no sign of life for this long.",
+            "Another process may take over a site if its owner has sent no sign of life for this long.",
             ge=1,
             le=604_800,
         ),
@@ -193,7 +193,7 @@ class FountainConfig(
         given = {name: mapping[name] for name in mapping if name.startswith(PREFIX) and mapping[name] is not None}
         for name in given:
             if name not in cls.__struct_encode_fields__:
-                raise InputError(f"setting {name}: is unknown ({_near(name)})")
+                raise InputError(f"setting {name} is unknown ({_near(name)})")
         # Settings are checked one at a time, so that the error names the setting and its value.
         for name, value in given.items():
             _check(cls, name, value)
@@ -213,7 +213,7 @@ class FountainConfig(
         scheme, _, folder = self.store.partition("://")
         if scheme not in ("rocksdb", "valkey"):
             raise InputError(
-                f"setting {PREFIX}REPOSITORY: is required with the store {self.store!r} (allowed: a folder)"
+                f"the setting {PREFIX}REPOSITORY is required with the store {self.store!r} (allowed: a folder)"
             )
         return Path(folder) / "repository"
 

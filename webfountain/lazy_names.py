@@ -1,4 +1,4 @@
-"""Lazy names: the public names of the package. Each is imported when it is first used.
+"""Lazy names: the public names of the package. Each name is imported when it is first used.
 
 So `import webfountain` is fast, even if the modules import much.
 """

@@ -41,7 +41,7 @@ STATS: Final[Mapping[str, Stat]] = {
     "seeds/moved": Stat(
         "sites", "Forms of seed sites (https, www.) added to the scope, because a seed redirects there."
     ),
-    "links/seen": Stat("URLs", "Different links found on fetched pages."),
+    "links/seen": Stat("URLs", "Distinct links found on fetched pages."),
     "links/too_many": Stat("pages", "Pages with too many links: the links after the maximum were dropped."),
     "links/chain_ended": Stat("pages", "Redirects not followed, because 20 redirects led to them."),
     "judge/out_of_scope": Stat("URLs", "Refused: the site is out of the collection's scope."),
@@ -79,7 +79,9 @@ STATS: Final[Mapping[str, Stat]] = {
     "politeness/backed_off": Stat("times", "Delays of a site by exponential back-off."),
     # robots.txt and sitemaps
     "policy/reassigned": Stat("pages", "Known pages that moved to another policy, because a better link was found."),
-    "policy/made_due": Stat("pages", "Held pages that an edited policy file refuses; they are due, to be removed."),
+    "policy/made_due": Stat(
+        "pages", "Held pages that an edited policy file refuses; they become due and are then removed."
+    ),
     "robots/fetched": Stat("fetches", "robots.txt fetches, redirects among them."),
     "robots/rules": Stat("sites", "robots.txt files read as rules."),
     "robots/allow": Stat("sites", "No robots.txt (4xx): everything is allowed."),
@@ -88,10 +90,11 @@ STATS: Final[Mapping[str, Stat]] = {
     "sitemap/fetched": Stat("fetches", "Sitemap fetches."),
     "sitemap/out_of_scope": Stat("sitemaps", "Sitemaps named by a robots.txt or an index, but outside the collection."),
     "sitemap/too_many": Stat("sitemaps", "Sitemaps dropped, because a site names more than 100."),
-    "sitemap/urls": Stat("URLs", "Different URLs found in sitemaps and feeds."),
+    "sitemap/urls": Stat("URLs", "Distinct URLs found in sitemaps and feeds."),
     "sitemap/foreign": Stat("URLs", "URLs dropped, because the sitemap of another site names them."),
     "sitemap/made_due": Stat(
-        "URLs", "Known pages whose lastmod is newer than our copy: due or more urgent if dates mean much."
+        "URLs",
+        "Known pages whose lastmod is newer than our copy; they become due, or more urgent if dates are reliable.",
     ),
     "sitemap/failed": Stat("sitemaps", "Sitemaps that did not answer with 200."),
     "sitemap/error/*": Stat("sitemaps", "Sitemaps that are broken or hostile, by what is wrong."),
@@ -99,18 +102,18 @@ STATS: Final[Mapping[str, Stat]] = {
     "fetch/started": Stat("fetches", "Requests given to the downloader, of all kinds."),
     "fetch/bytes": Stat("bytes", "Bodies received, after content decoding."),
     "fetch/seconds": Stat("s", "Sum of the time from request to last byte."),
-    "fetch/duration/*": Stat("fetches", "Page fetches whose time from request to last byte, s, is at most this bound."),
+    "fetch/duration/*": Stat("fetches", "Page fetches that took at most this many seconds from request to last byte."),
     "fetch/duration_sum": Stat("s", "Sum of these times."),
-    "due/lag/*": Stat("fetches", "Fetches of known pages whose delay after their due time, s, is at most this bound."),
+    "due/lag/*": Stat("fetches", "Fetches of known pages that began at most this many seconds after the due time."),
     "due/lag_sum": Stat("s", "Sum of these times."),
-    "batch/duration/*": Stat("batches", "Batches of the store worker whose duration, s, is at most this bound."),
+    "batch/duration/*": Stat("batches", "Batches that took the store worker at most this many seconds."),
     "batch/duration_sum": Stat("s", "Sum of these times."),
     "fetch/status/*": Stat("answers", "Page fetches by HTTP status."),
-    "fetch/error/*": Stat("fetches", "Page fetches without an answer, or with one that cannot be read, by error word."),
+    "fetch/error/*": Stat("fetches", "Page fetches without an answer, or with an unreadable one, by kind of error."),
     "pages/hint/*": Stat("pages", "Fetched pages without the visible content, by reason: javascript, login, consent."),
     "outcome/new": Stat("pages", "First copies."),
     "outcome/changed": Stat("pages", "Changes that count."),
-    "outcome/minor": Stat("pages", "Bytes differ, by less than change.min_change."),
+    "outcome/minor": Stat("pages", "The bytes differ, but the text changed by less than change.min_change."),
     "outcome/same": Stat("pages", "200 with the digest of the copy."),
     "outcome/not_modified": Stat("pages", "304: the copy is fresh."),
     "outcome/redirected": Stat("pages", "Redirects; the target counts as a link."),
@@ -121,7 +124,9 @@ STATS: Final[Mapping[str, Stat]] = {
     "change/compared": Stat(
         "pages", "Bodies that differ from the copy; their texts are compared unless min_change is 0."
     ),
-    "suspects/found": Stat("pages", "Pages that were read when the last process died; their sites fetch them last."),
+    "suspects/found": Stat(
+        "pages", "Pages that were being read when the last process died; their sites fetch them last."
+    ),
     # duplicate detector
     "duplicates/exact": Stat("pages", "Pages with the same bytes as another page."),
     "duplicates/near": Stat("pages", "Pages with nearly the same text as another page."),

@@ -162,7 +162,7 @@ class PageRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     failures: int = 0
     """Number of consecutive fetches without a copy (gone, failed, refused): the exponent of the back-off."""
     due: float | None = None
-    """Time of the next fetch, if a retry, a sitemap or `now` has set it. None: the bucket decides."""
+    """Time of the next fetch, if a retry, a sitemap or `now` has set it. None means that the bucket decides."""
     copy: Copy | None = None
     request: bytes | None = None
     verdict: OutcomeKind | None = None
@@ -170,7 +170,7 @@ class PageRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     copied: float | None = None
     """Time of the fetch that brought the newest copy (first, changed or minor)."""
     immediate: int | None = None
-    """Position in the immediate lane of its site, assigned by the store. None: the page is in another lane."""
+    """Position in the immediate lane of its site, assigned by the store. None if it is in another lane."""
     scores: tuple[float, ...] = ()
     """Two numbers under a policy with a topic: the similarity of the page's text to the topic (before the page was
     fetched, of the words of its links and URL), and the number of links from the nearest page on topic. () if nothing
@@ -282,7 +282,7 @@ class FetchResult(msgspec.Struct, frozen=True):
     address: str | None = None
     reading: Any = None
     """Content of a robots.txt or sitemap that was parsed in another thread: the binding part (bytes), a `SitemapFile`,
-    or an error word. None: parse `body`.
+    or an error word. None means that `body` is still to be parsed.
     """
 
     def header(self, name: str) -> str | None:

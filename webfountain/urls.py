@@ -131,7 +131,7 @@ def site_of_text(text: str, name: str = "site") -> str:
     """
     home = canonical(text)
     if home != site_of(home) + "/":
-        raise UrlError(f"{name} {text!r}: is not a site (allowed: scheme://host[:port])")
+        raise UrlError(f"{name} {text!r} is not a site (allowed: scheme://host[:port])")
     return site_of(home)
 
 

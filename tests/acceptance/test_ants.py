@@ -202,7 +202,7 @@ def test_a_signal_ends_a_crawl_though_one_of_its_ants_hangs_and_the_others_end_w
     assert not overlaps(server.log())
 
 
-def test_a_signal_goes_to_each_ant_and_to_who_waits_for_the_store(tmp_path: Path) -> None:
+def test_a_signal_reaches_each_ant_and_the_parent_that_waits_for_the_store(tmp_path: Path) -> None:
     printed: list[str] = []
     command = [sys.executable, "-c", "import time; time.sleep(600)"]
     with AntProcesses(command, tmp_path, [None, None], on_stop=lambda: printed.append("stopped")) as troop:

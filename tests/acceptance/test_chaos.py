@@ -209,7 +209,7 @@ def test_a_short_chaos_loses_no_page_and_breaks_no_delay(tmp_path: Path) -> None
     check(outcome, 72)
 
 
-def test_a_page_that_is_asked_again_is_put_down_to_the_fault_since_then() -> None:
+def test_a_page_fetched_twice_is_explained_by_a_fault_between_its_fetches() -> None:
     def visit(path: str, at: float) -> Visit:
         return Visit("127.0.9.1", 80, path, at, at + 0.01)
 

@@ -76,7 +76,7 @@ def test_a_signal_ends_a_crawl_whose_remote_server_does_not_answer(
     assert "Traceback" not in (tmp_path / "stderr").read_text()
 
 
-def test_a_second_signal_waits_for_no_server(tmp_path: Path) -> None:
+def test_a_second_signal_ends_the_crawl_without_its_server(tmp_path: Path) -> None:
     with crawling(tmp_path, page_s=30.0) as (process, way, web):
         wait_for(lambda: sum(web.under_way.values()))
         way.cut()

@@ -115,7 +115,7 @@ def test_a_reader_goes_on_where_it_said_done(own: str) -> None:
     with webfountain.open(own) as collection:
         assert collection.changes(reader="index", limit=1)[0].cursor == first[4].cursor
         assert collection.changes(reader="another", limit=1)[0].cursor == first[0].cursor
-        with pytest.raises(RuntimeError, match="name a reader"):
+        with pytest.raises(RuntimeError, match="give the reader a name"):
             collection.changes(limit=1)[0].done()
 
 
@@ -163,7 +163,7 @@ def test_a_note_waits_for_the_crawl(own: str) -> None:
         assert answer.accepted == [f"{SITES[0]}/wanted"]
         assert answer.refused[0].url == "http://elsewhere.example/"
         assert collection.forget(f"{SITES[0]}/3").accepted == [f"{SITES[0]}/3"]
-        with pytest.raises(InputError, match="one of the two"):
+        with pytest.raises(InputError, match="give either url or site"):
             collection.forget()
 
 

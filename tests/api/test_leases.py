@@ -55,7 +55,7 @@ def test_the_example_crawls_the_generated_web(web: DemoServer, tmp_path: Path) -
 
 
 @pytest.mark.soak
-def test_it_gets_every_page_through_ten_kills(web: DemoServer, tmp_path: Path) -> None:
+def test_the_example_gets_every_page_through_ten_kills(web: DemoServer, tmp_path: Path) -> None:
     file = policy(tmp_path, web.urls, politeness={"min_delay": "50ms"})
     for _ in range(10):
         crawler = started(tmp_path / "store", file)

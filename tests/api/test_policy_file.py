@@ -52,7 +52,7 @@ def test_an_edit_of_someone_else_is_not_overwritten(path: Path) -> None:
     file = PolicyFileEditor(CollectionInForce(str(path), TEXT))
     path.write_text(TEXT + "# edited\n")
     assert not file.is_writable
-    with pytest.raises(InputError, match="edited meanwhile"):
+    with pytest.raises(InputError, match="edited in the meantime"):
         file.write(TEXT, file.digest)
     assert path.read_text() == TEXT + "# edited\n"
 

@@ -85,7 +85,10 @@ def test_notes_to_block_and_to_drain_reach_the_right_process(tmp_path: Path) -> 
         collection.drain("second")
         run(20)
         assert [each.prefix for each in collection.blocks()] == [f"{SITES[0]}/"]
-        assert collection.now([f"{SITES[0]}/2"]).refused[0].why == "it is blocked (`webfountain unblock` ends that)"
+        assert (
+            collection.now([f"{SITES[0]}/2"]).refused[0].why
+            == "it is blocked (`webfountain unblock` removes the block)"
+        )
         assert collection.now([f"{SITES[1]}/2"]).accepted
         begin = len(first.log), len(second.log)
         run(400)

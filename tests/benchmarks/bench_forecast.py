@@ -185,7 +185,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--other", action="store_true", help="the other start dates instead")
     parser.add_argument("--timeweb", action="store_true", help="a crawl of timeweb instead of the traces")
     parser.add_argument("--plot", type=Path, help="draw flink at R = .05 over time")
-    parser.add_argument("--out", type=Path, help="write what was foretold, shown, found and true as JSON")
+    parser.add_argument("--out", type=Path, help="write forecasts, shown and found shares and the truth as JSON")
     return parser.parse_args()
 
 
@@ -227,20 +227,18 @@ def within_two(point: float, true: float) -> bool:
 
 
 def plot(file: Path, found: Sequence[Row]) -> None:
-    """The fresh share of each cycle: foretold with its interval, found by the fetches, and true."""
+    """Draw the fresh share of each cycle: the forecast with its interval, what the fetches found, and the truth."""
     from matplotlib import pyplot  # an extra, needed for figures only
 
     days = [DAYS * (number + 1.5) for number in range(len(found))]
     figure, axis = pyplot.subplots(figsize=(9, 3.2))
     reported = [row.outlook for row in found]
     low, high = ([1 - getattr(each, side) for each in reported] for side in ("high", "low"))
-    axis.fill_between(days, low, high, step="mid", color="C0", alpha=0.2, linewidth=0, label="forecast, 80 %")
-    axis.step(
-        days, [1 - each.median for each in reported], where="mid", color="C0", label="foretold as the cycle began"
-    )
-    axis.plot(days, [1 - row.found for row in found], ".", color="C1", label="found by fetches")
-    axis.plot(days, [1 - row.true for row in found], color="black", linewidth=1, label="true")
-    axis.set(xlabel="day", ylabel="fresh share of a cycle of 14 days", ylim=(None, 1.002), xlim=(0, days[-1] + DAYS))
+    axis.fill_between(days, low, high, step="mid", color="C0", alpha=0.2, linewidth=0, label="forecast, 80 % interval")
+    axis.step(days, [1 - each.median for each in reported], where="mid", color="C0", label="forecast, median")
+    axis.plot(days, [1 - row.found for row in found], ".", color="C1", label="found by the fetches")
+    axis.plot(days, [1 - row.true for row in found], color="black", linewidth=1, label="truth")
+    axis.set(xlabel="day", ylabel="fresh share in a cycle of 14 days", ylim=(None, 1.002), xlim=(0, days[-1] + DAYS))
     axis.legend(fontsize=8, loc="lower right", ncols=2)
     figure.tight_layout()
     figure.savefig(file, dpi=110)

@@ -112,7 +112,7 @@ def test_wrong_counts_are_found_and_made_anew(tmp_path: Path, capfd: pytest.Capt
     store.close()
 
 
-def test_a_damaged_block_is_one_line_and_status_1_for_all_who_meet_it(
+def test_a_damaged_block_is_one_line_and_status_1_for_every_command_that_reads_it(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """They listed a part of the pages with status 0."""
@@ -145,7 +145,7 @@ def damaged_everywhere(folder: Path) -> None:
         path.write_bytes(data)
 
 
-def test_texts_of_a_damaged_store_are_no_list_that_seems_whole(
+def test_texts_of_a_damaged_store_do_not_pass_for_a_whole_list(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     damaged_everywhere(tmp_path)
@@ -186,7 +186,7 @@ def test_nothing_is_repaired_under_a_running_crawl(
     ("written", "way_on"), [(1, "give another --store and crawl anew"), (99, "a later webfountain wrote it")]
 )
 @pytest.mark.parametrize("command", ["check", "status", "crawl"])
-def test_a_whole_store_of_another_format_is_called_that_and_not_damaged(
+def test_an_undamaged_store_of_another_format_is_not_called_damaged(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], written: int, way_on: str, command: str
 ) -> None:
     opened(tmp_path / "s").close()

@@ -21,7 +21,7 @@ def test_the_basis_of_the_fresh_share_is_said_plainly(fetches: int, begin: str) 
     assert _basis(found).endswith("UTC; no crawl is running, so the share falls")
 
 
-def test_an_ant_with_one_site_has_one_site() -> None:
+def test_an_ant_with_one_site_is_counted_in_the_singular() -> None:
     ant = {"sites": 1, "idle_since": None, "in_flight": 1, "addresses": 0}
     assert _ants([ant]) == "1 running with 1 site; 1 request in flight"
     assert _ants([ant, ant]) == "2 running with 1, 1 sites; 2 requests in flight"

@@ -54,7 +54,7 @@ def test_a_sibling_found_changed_makes_a_page_more_urgent_than_one_of_another_se
     assert site.urgency(6) > site.urgency(7)
 
 
-def test_siblings_found_unchanged_calm_a_page() -> None:
+def test_siblings_found_unchanged_make_a_page_less_urgent() -> None:
     calm, unreported = Site(), Site()
     calm.fetch(10, [0, 2, 4, 6, 8, 10], changed=False)
     assert calm.hazard(0, since=0) < unreported.hazard(0, since=0, step=10)

@@ -51,7 +51,7 @@ def built(census: Census, **more: bool | int) -> Instance:
     return instance_from(census, **(settings | more))
 
 
-def test_before_anything_is_counted_a_bucket_is_what_it_is_defined_as() -> None:
+def test_before_anything_is_counted_a_bucket_has_its_nominal_rate() -> None:
     assert change_rates(nothing_counted(), FASTEST) == pytest.approx(1 / intervals_of(BUCKETS, FASTEST))
 
 
@@ -124,5 +124,5 @@ def test_a_url_that_was_never_fetched_is_worth_the_chance_that_it_has_a_page() -
     assert dead.newwt == pytest.approx(0.02 * alive.newwt)
 
 
-def test_no_period_weighs_nothing_so_that_what_is_free_is_done_early() -> None:
+def test_every_period_has_some_weight_so_that_free_crawls_come_early() -> None:
     assert np.all(built(nothing_counted(), strategy=2).oldwt > 0)

@@ -12,7 +12,7 @@ from webfountain.core.signals import Signals
 from webfountain.core.site_urgency import Sites, SiteUrgency
 
 
-def test_the_odds_go_to_who_foretold_better_and_no_visit_is_certain() -> None:
+def test_the_better_forecast_gains_odds_and_no_visit_is_certain() -> None:
     sections, alone, changed = np.array([0.9, 0.1, 1.0]), np.array([0.1, 0.1, 0.0]), np.array([True, False, False])
     gained = log_odds_of(sections, alone, changed)
     assert gained[0] == pytest.approx(np.log(9))
@@ -20,7 +20,7 @@ def test_the_odds_go_to_who_foretold_better_and_no_visit_is_certain() -> None:
     assert -10 < gained[2] < -9
 
 
-def test_trust_is_kept_as_it_is_and_begins_anew_with_another_version() -> None:
+def test_the_odds_are_kept_and_begin_anew_with_another_version() -> None:
     trust = TrustInSections(-1.5, 7.0, FIRST_PRIOR)
     again = TrustInSections.decode(trust.encode())
     assert again[:2] == (-1.5, 7.0)

@@ -25,7 +25,7 @@ def test_the_price_rises_with_what_waits_and_falls_faster_each_time_that_fetches
     assert price.value / values[-1] == pytest.approx(0.97 * 0.8), "slowly again after a check that was met"
 
 
-def test_the_price_stays_where_a_little_waits_and_never_reaches_nothing() -> None:
+def test_the_price_stays_while_little_waits_and_never_falls_to_zero() -> None:
     price = Price(100.0)
     price.adjust(planned=10.0, waiting=12.0, owed=0.0, short=False)
     assert price.value == 100.0

@@ -93,7 +93,7 @@ def test_a_tiny_price_is_still_solved_to_its_digits() -> None:
     assert interval == pytest.approx(np.sqrt(2 * 1e-9 / 1e-6), rel=1e-4)  # x small: x^2/2 = price * rate
 
 
-def test_the_price_is_nothing_where_the_budget_exceeds_every_wish_and_the_bounds_bind() -> None:
+def test_the_price_is_zero_where_the_budget_exceeds_all_demand_and_the_bounds_hold() -> None:
     pages, rates = np.array([10.0, 10.0]), np.array([0.1, 1.0])
     assert price_of_budget(pages, rates, 3.0, shortest=10.0) == 0.0
     bounded = price_of_budget(pages, rates, 1.0, longest=100.0, shortest=10.0)

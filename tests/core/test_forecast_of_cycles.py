@@ -106,7 +106,7 @@ def test_what_fetches_found_of_a_cycle_is_its_share() -> None:
     assert forecast.foretold.cycles == 3
 
 
-def test_a_steady_collection_is_foretold_more_and_more_closely() -> None:
+def test_the_forecasts_of_a_steady_collection_become_closer() -> None:
     early, late = lived([0.03] * 2), lived([0.03] * 30)
     for forecast in (early, late):
         assert forecast.foretold.low < 0.03 < forecast.foretold.high
@@ -139,7 +139,7 @@ def test_the_interval_holds_as_often_as_it_says() -> None:
         assert inside >= 0.65 * 40
 
 
-def test_a_belief_that_was_too_dark_takes_itself_back_and_the_share_shown_is_put_right() -> None:
+def test_a_belief_that_was_too_pessimistic_corrects_itself_and_the_share_shown() -> None:
     """A tenth was believed obsolete all the time; fetches found a fiftieth."""
     forecast = CycleForecast.begun(14.0, at=0.0)
     for day in range(14 * 12 + 1):
@@ -166,7 +166,7 @@ def test_what_is_found_late_counts_for_the_cycles_in_which_it_was_so() -> None:
     assert [cycle.found for cycle in forecast.cycles] == pytest.approx(shares)
 
 
-def test_of_what_is_still_open_as_much_is_true_as_was_found_of_what_was_open_before() -> None:
+def test_the_open_part_counts_by_the_share_that_was_confirmed_in_earlier_cycles() -> None:
     """What is believed at the end of a cycle proves true, or never is."""
     for proves in (True, False):
         forecast = CycleForecast.begun(14.0, at=0.0)
@@ -202,7 +202,7 @@ def test_pages_without_a_copy_are_obsolete() -> None:
     assert forecast.cycles[0].found == pytest.approx(0.05)
 
 
-def test_the_first_fetches_of_a_collection_are_no_witness_of_what_comes() -> None:
+def test_the_first_fetches_of_a_collection_are_no_evidence_for_later_cycles() -> None:
     """Pages get their first copies for ten days, or for a hundred: then that is what the cycles are like."""
     for days, cycles in ((10, 2), (100, 3)):
         forecast = CycleForecast.begun(14.0, at=0.0)
@@ -226,7 +226,7 @@ def test_the_beliefs_of_sites_add_up_each_as_of_its_own_time() -> None:
     assert standing.pages == 30
 
 
-def test_a_forecast_that_was_kept_goes_on_and_what_another_version_wrote_is_left() -> None:
+def test_a_stored_forecast_continues_and_one_of_another_version_is_ignored() -> None:
     forecast = lived([0.02, 0.1])
     data = msgspec.msgpack.encode(SavedForecast(forecast, BeliefTotal(0.0)))
     kept = published(data)

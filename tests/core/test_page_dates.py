@@ -100,7 +100,7 @@ def test_where_dates_show_every_change_pages_without_a_later_one_are_hardly_fetc
     assert dates.recall < 0.5
 
 
-def test_what_was_learned_fades_and_is_kept_with_the_pages() -> None:
+def test_what_dates_proved_fades_and_is_stored_with_the_pages() -> None:
     dates = PageDates()
     follow(dates, changed=True, times=1000)
     again = PageDates(*dates.saved())

@@ -115,7 +115,7 @@ def test_arguments_out_of_range_raise(wrong: dict[str, Array | float]) -> None:
         pagerank(graph, **wrong)  # type: ignore[arg-type]
 
 
-def test_what_is_no_graph_raises_and_an_empty_one_has_an_empty_ranking() -> None:
+def test_an_invalid_graph_raises_and_an_empty_one_has_an_empty_ranking() -> None:
     for lists in (([0, 2], [1, 0]), ([0, 1, 0], []), ([0, 1], [3])):
         with pytest.raises(ValueError, match=r"indptr|indices"):
             LinkGraph.from_csr(np.array(lists[0]), np.array(lists[1], dtype=np.int64))
@@ -124,7 +124,7 @@ def test_what_is_no_graph_raises_and_an_empty_one_has_an_empty_ranking() -> None
         trustrank(LinkGraph.from_csr(np.array([0, 0]), np.zeros(0, dtype=np.int32)), np.array([1]))
 
 
-def test_lists_turned_round_twice_are_the_same() -> None:
+def test_reversing_the_lists_of_links_twice_gives_the_same_lists() -> None:
     indptr, indices = drawn_lists(50, 4)
     sorted_rows = [sorted(indices[a:b].tolist()) for a, b in itertools.pairwise(indptr)]
     back = in_links(*in_links(indptr, indices, 50), 50)

@@ -102,7 +102,7 @@ def test_a_lane_that_no_plan_visits_is_never_due_and_its_horizon_lies_before_all
     assert phases.horizon(START + 100)[0] == -inf
 
 
-def test_a_period_without_visits_is_waited_out() -> None:
+def test_a_page_is_due_when_a_period_without_visits_is_over() -> None:
     phases = Phases.running(np.ones(1), start=START).planned(np.array([[1.0], [0.0], [1.0]]), start=START, period=10.0)
     assert phases.due(0, START, gain=1.0) == pytest.approx(START + 10)
     assert phases.due(0, START + 5, gain=1.0) == pytest.approx(START + 25)

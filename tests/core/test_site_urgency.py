@@ -60,7 +60,7 @@ def test_a_page_just_fetched_is_not_urgent_and_grows_more_so() -> None:
     assert 0 < later[0] < later[1] < later[2]
 
 
-def test_a_change_found_makes_the_directory_more_urgent_than_the_other() -> None:
+def test_a_change_makes_its_directory_more_urgent_than_another() -> None:
     site = observed_time()
     observe(site, BLOG[:3], step=6, changed=False)
     observe(site, DOCS[:3], step=6, changed=True)
@@ -68,7 +68,7 @@ def test_a_change_found_makes_the_directory_more_urgent_than_the_other() -> None
     assert urgency[DOCS[3:]].min() > 2 * urgency[BLOG[3:]].max()
 
 
-def test_the_directories_are_alike_where_siblings_and_sections_are_switched_off() -> None:
+def test_directories_are_equally_urgent_without_siblings_and_sections() -> None:
     site = observed_time(siblings=False, sections=False)
     observe(site, DOCS[:3], step=6, changed=True)
     urgency = site.urgency(ALL, step=6)
@@ -90,7 +90,7 @@ def test_a_page_that_had_no_copy_teaches_nothing_and_is_new() -> None:
     assert renewed.urgency(BLOG, step=7).tolist() == unreported.urgency(BLOG, step=7).tolist()
 
 
-def test_what_a_sure_repair_buys_is_the_mean_time_between_changes_of_the_page() -> None:
+def test_fetching_a_surely_obsolete_page_gains_its_mean_time_between_changes() -> None:
     site = observed_time()
     for step in range(6, 600, 6):
         observe(site, DOCS, step=step, changed=step % 30 == 0)
@@ -204,7 +204,7 @@ def test_a_site_that_was_stored_goes_on_as_the_one_that_was_not(seed: int) -> No
     assert np.argsort(-again.urgency(every, step=300)).tolist() == np.argsort(-site.urgency(every, step=300)).tolist()
 
 
-def test_a_stored_site_is_small_and_what_cannot_be_read_is_said_to_be_so() -> None:
+def test_a_stored_site_is_small_and_unreadable_data_raise() -> None:
     site = lived(1, steps=300)[0]
     assert len(site.encode()) < 6_000
     for data in (b"", b"something else", site.encode()[:-5]):
@@ -272,7 +272,9 @@ def reached(site: SiteUrgency, pages: Ints, price: float, *, step: int) -> tuple
 
 @pytest.mark.parametrize("pages", [ALL, DOCS, BLOG[:1]])
 @pytest.mark.parametrize("times", [1.2, 3.0, 10.0])
-def test_no_page_reaches_a_price_before_it_is_said_to_and_asking_then_soon_finds_it(pages: Ints, times: float) -> None:
+def test_no_page_reaches_a_price_before_the_predicted_step_and_some_page_does_soon_after(
+    pages: Ints, times: float
+) -> None:
     site = lived(2)[0]
     price = times * float(site.urgency(pages, step=61).max())
     step, asked = reached(site, pages, price, step=61)

@@ -129,7 +129,7 @@ def test_a_mirror_is_a_site_half_of_whose_pages_are_another_sites() -> None:
     assert not is_mirror(5, 5)
 
 
-def test_a_text_that_was_written_to_a_sketch_has_it_under_no_other_key() -> None:
+def test_a_text_written_to_match_a_sketch_does_not_match_it_under_another_key() -> None:
     """Who does not know a store's key cannot write a page that is taken for another by its sketch."""
     [(text, _)] = drawn_texts(0.0, 1)
     other = colliding(text)

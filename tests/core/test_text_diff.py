@@ -84,7 +84,7 @@ def test_a_diff_of_an_ordinary_page_is_that_of_difflib() -> None:
     assert unified("\n".join(old), "\n".join(new)).splitlines() == expected
 
 
-def test_a_diff_shows_what_went_and_what_came() -> None:
+def test_a_diff_shows_removed_and_added_lines() -> None:
     assert unified("one\ntwo\nthree", "one\n2\nthree") == "@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n"
     assert unified("same", "same") == ""
 
@@ -146,7 +146,7 @@ def test_a_changed_price_is_a_diff_of_five_lines_and_its_words_are_marked() -> N
     assert found.words == ("item 7\t7.[-00-]{+50+} EUR",)
 
 
-def test_blocks_that_only_came_or_went_are_marked_as_a_whole() -> None:
+def test_blocks_that_were_only_added_or_removed_are_marked_as_a_whole() -> None:
     assert blocks_of_diff(unified("a\nb", "b\nc d")).words == ("[-a-]", "{+c d+}")
     assert blocks_of_diff("") == ((), (), ())
 

@@ -69,7 +69,7 @@ def test_what_several_have_seen_is_added_up_and_each_counts_once_however_often_t
     assert not one.has_learned
 
 
-def test_words_that_are_lost_where_two_publish_at_once_come_again() -> None:
+def test_words_that_are_lost_when_two_publish_at_once_are_counted_again() -> None:
     one, other = taught("river"), taught("stream", "stream")
     lost, published = one.exchange(WordCounts()), other.exchange(WordCounts())
     assert lost.texts_with == {"river": 1}

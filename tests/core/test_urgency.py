@@ -16,7 +16,9 @@ def one(hazard: float, rate: float, events: float, exposure: float) -> float:
 
 @pytest.mark.parametrize("hazard", [1e-6, 0.01, 0.5, 3.0, 40.0])
 @pytest.mark.parametrize(("events", "exposure"), [(0.5, 0.5), (1.0, 2.0), (1.0 + 1e-12, 2.0), (7.5, 3.0)])
-def test_it_is_the_mean_of_the_known_rates_index_over_the_gamma(hazard: float, events: float, exposure: float) -> None:
+def test_urgency_is_the_mean_of_the_index_over_the_gamma_distribution_of_rates(
+    hazard: float, events: float, exposure: float
+) -> None:
     quantiles = (np.arange(200_000) + 0.5) / 200_000
     from scipy.stats import gamma
 
@@ -28,14 +30,16 @@ def test_it_is_the_mean_of_the_known_rates_index_over_the_gamma(hazard: float, e
 
 
 @given(st.floats(1e-8, 1e3), st.floats(1e-6, 10), st.floats(0.05, 50), st.floats(0.05, 50))
-def test_it_is_never_negative_and_grows_with_what_the_page_went_through(
+def test_urgency_is_never_negative_and_grows_with_the_hazard(
     h: float, rate: float, events: float, exposure: float
 ) -> None:
     assert 0 <= one(h, rate, events, exposure) <= one(2 * h, rate, events, exposure) * (1 + 1e-6)
 
 
 @given(st.floats(1e-6, 1e3), st.floats(1.01, 50), st.floats(0.05, 50), st.floats(0.05, 50))
-def test_it_never_grows_faster_than_its_slope_foretells(h: float, times: float, events: float, exposure: float) -> None:
+def test_urgency_never_grows_faster_than_its_slope_predicts(
+    h: float, times: float, events: float, exposure: float
+) -> None:
     now, slope = urgency_and_slope(*(np.array([each]) for each in (h, 0.1, events, exposure)))
     assert one(times * h, 0.1, events, exposure) <= float(now[0]) * times ** float(slope[0]) * (1 + 1e-3)
     assert one(1.001 * h, 0.1, events, exposure) >= float(now[0]) * 1.001 ** (0.98 * float(slope[0])) * (1 - 1e-6)

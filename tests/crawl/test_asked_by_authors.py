@@ -90,7 +90,7 @@ def test_only_items_that_are_new_or_changed_come_again(tmp_path: Path) -> None:
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
-def test_what_failed_last_time_is_made_again_and_what_a_retry_mended_is_not(tmp_path: Path) -> None:
+def test_a_request_that_failed_last_time_is_made_again_unless_a_retry_succeeded(tmp_path: Path) -> None:
     down = True
     tries = Counter[str]()
 

@@ -84,7 +84,7 @@ def test_a_shell_may_be_open_while_the_spider_crawls(project: Project, site: Sit
     assert "returncode=0" in done.stdout
 
 
-def test_the_settings_of_the_fountain_have_a_shell_too(tmp_path: Path, site: Site) -> None:
+def test_the_shell_works_with_the_settings_of_the_fountain_spider(tmp_path: Path, site: Site) -> None:
     code = f'fetch(scrapy.Request("{site.base}/other")) or response.url'
     done = subprocess.run(
         [sys.executable, "-m", "scrapy", "shell", "--nolog", "-c", code, site.base + "/one"],

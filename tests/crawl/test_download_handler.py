@@ -92,7 +92,7 @@ def test_a_crawl_leaves_by_the_address_it_is_set(settings: dict[str, Any]) -> No
     assert callers == ["127.0.0.3", "127.0.0.4"]
 
 
-def test_names_are_resolved_by_the_resolver_that_scrapy_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_host_names_are_resolved_by_the_resolver_that_scrapy_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     async def installed(host: str) -> tuple[str, ...]:
         return ("127.0.0.1",) if host == "mine.test" else ()
 

@@ -73,7 +73,7 @@ def test_a_request_that_is_gone_leaves_no_flight_behind() -> None:
     assert gone() is None
 
 
-def test_a_request_comes_of_the_flight_that_it_replaces_else_of_the_one_that_is_worked_on() -> None:
+def test_a_request_belongs_to_the_flight_that_it_replaces_or_to_the_one_being_processed() -> None:
     one, other, target = flight(), flight(), Request("http://a.test/target")
     replaced(one, by=target)
     token = CURRENT.set(other)
@@ -85,7 +85,7 @@ def test_a_request_comes_of_the_flight_that_it_replaces_else_of_the_one_that_is_
 
 
 @given(st.data(), st.lists(st.integers(0, 9), max_size=10))
-def test_each_flight_is_settled_once_after_itself_and_all_that_came_of_it_have_ended(
+def test_each_flight_is_settled_once_when_it_and_all_its_requests_have_ended(
     data: st.DataObject, parents: list[int]
 ) -> None:
     flights = [flight()]

@@ -105,7 +105,7 @@ def test_a_hostile_page_ends_in_its_word_in_bounded_time_and_memory(
     asyncio.run(run())
 
 
-def test_the_good_page_of_a_hostile_site_is_still_had_afterwards(server: HostileServer, timeout: float) -> None:
+def test_the_good_page_of_a_hostile_site_can_be_fetched_afterwards(server: HostileServer, timeout: float) -> None:
     bounds = terms(timeout=timeout)
 
     async def run() -> None:

@@ -101,7 +101,7 @@ def test_the_plain_site_and_the_good_pages_are_crawled(crawl: Crawl) -> None:
     assert len(good) > 0.8 * len(PAGES)  # the others wait out a back-off that their site asked for
 
 
-def test_the_crawl_stays_small_and_reports_what_it_met(crawl: Crawl) -> None:
+def test_the_crawl_stays_small_and_reports_the_hostile_pages(crawl: Crawl) -> None:
     report = crawl.report
     assert report["finish_reason"] == "max_seconds"
     assert report["seconds"] < 3 * crawl.timeout

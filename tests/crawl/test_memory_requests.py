@@ -80,7 +80,7 @@ def test_a_killed_spider_loses_nothing_and_repeats_what_was_under_way(tmp_path: 
     assert sum(asked.values()) - len(asked) <= 1 + 2 + 4, "the list, two under way, and what was not settled yet"
 
 
-def test_a_request_that_nobody_yields_again_holds_up_no_end(tmp_path: Path) -> None:
+def test_a_request_that_is_not_yielded_again_does_not_delay_the_end(tmp_path: Path) -> None:
     with Site(slow) as site:
         theirs = interrupted(tmp_path, site, signal.SIGTERM, again="no")
         spiders = theirs.folder / "theirs" / "spiders.py"

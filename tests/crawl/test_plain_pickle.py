@@ -93,7 +93,7 @@ def test_what_would_run_anything_is_refused_and_runs_nothing(
         pickle.dumps(uuid.UUID(int=7)),
     ],
 )
-def test_what_is_no_pickle_of_data_is_refused(data: bytes) -> None:
+def test_a_pickle_that_is_not_plain_data_is_refused(data: bytes) -> None:
     with pytest.raises(PickleRefused):
         read_pickle(data)
 

@@ -93,7 +93,7 @@ def test_as_many_requests_at_once_for_a_host_as_the_project_says(tmp_path: Path)
         timed = SlowSite(0.05, crowd=most)
         log = crawl(tmp_path / name, timed, settings, pages=24)
         assert timed.most == most
-        assert f"rule the pace: concurrency {most} for a host, delay 0 s" in log
+        assert f"follows the project's settings: concurrency {most} for a host, delay 0 s" in log
 
 
 def test_the_projects_delay_is_kept_once_from_start_to_start(tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ def test_the_projects_delay_is_kept_once_from_start_to_start(tmp_path: Path) -> 
 def test_the_pace_of_startprojects_template_is_kept(tmp_path: Path) -> None:
     timed = SlowSite(0.0)
     log = crawl(tmp_path, timed, template(), pages=4)
-    assert "rule the pace: concurrency 1 for a host, delay 1 s" in log
+    assert "follows the project's settings: concurrency 1 for a host, delay 1 s" in log
     assert timed.most == 1
     assert min(timed.gaps) > 0.45, "half of the delay, less what a request takes"
 

@@ -69,7 +69,7 @@ def test_known_requests_are_made_again_as_they_were_and_one_offs_only_when_they_
     assert retried == got["/flaky"] >= 2
 
 
-def test_without_it_nothing_is_made_again_and_the_crawl_ends_by_itself(tmp_path: Path) -> None:
+def test_without_recrawl_no_request_is_made_again_and_the_crawl_ends(tmp_path: Path) -> None:
     project = Project(tmp_path, SPIDER, settings='WEBFOUNTAIN_COLLECTION = "c.toml"\nWEBFOUNTAIN_MAX_SECONDS = 200')
     (tmp_path / "c.toml").write_text(POLICY)
     with Site(lambda _: Answer("<p>well</p>")) as site:

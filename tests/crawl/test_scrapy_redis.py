@@ -85,7 +85,7 @@ def test_an_entry_is_the_request_that_it_was() -> None:
         b"{broken json",
     ],
 )
-def test_what_is_no_request_is_said_to_be_none(data: bytes) -> None:
+def test_an_entry_that_is_not_a_request_is_reported(data: bytes) -> None:
     with pytest.raises(PickleRefused):
         link_of_entry(data)
 

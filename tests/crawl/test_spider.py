@@ -96,8 +96,8 @@ def test_an_interrupt_ends_the_crawl_within_ten_seconds_and_loses_no_lease(tmp_p
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({}, "c.toml: collection: is missing"),
-        ({"NOPE": 1}, "setting WEBFOUNTAIN_NOPE: is unknown"),
+        ({}, "c.toml: collection is missing"),
+        ({"NOPE": 1}, "setting WEBFOUNTAIN_NOPE is unknown"),
         ({"STORE": "http://nowhere"}, "http://nowhere"),
         ({"STORE": "rocksdb:///dev/null/store"}, "/dev/null/store"),
         ({"REPOSITORY": "/dev/null/copies"}, "/dev/null/copies"),

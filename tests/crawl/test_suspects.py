@@ -59,5 +59,5 @@ def test_a_page_that_kills_the_crawl_keeps_nothing_from_being_crawled_and_fails_
         assert pages(tmp_path) == {"/": ("crawled", None), "/good": ("crawled", None), "/bad": ("failed", "crashed")}
 
 
-def test_the_word_that_kills_is_what_the_server_says() -> None:
+def test_the_killing_extension_and_the_server_use_the_same_word() -> None:
     assert DEADLY == b"whoever reads this dies"

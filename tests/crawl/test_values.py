@@ -173,7 +173,7 @@ def local() -> Any:
     [object(), lambda: None, Book, Selector("<a>x</a>"), local(), defaultdict(lambda: 3), [{"deep": (object(),)}]],
     ids=lambda value: type(value).__name__,
 )
-def test_what_has_no_form_as_data_is_said_to_have_none(value: Any) -> None:
+def test_a_value_that_is_not_data_is_refused(value: Any) -> None:
     with pytest.raises(UnstorableValue):
         Values.pack(value)
 

@@ -184,7 +184,7 @@ class Clock:
         return self.now
 
 
-def test_the_time_while_nobody_reads_is_not_the_servers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pause_of_reading_does_not_count_as_time_of_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
     monkeypatch.setattr(time_limits, "time", clock)
 

@@ -270,7 +270,7 @@ def test_few_connections_are_kept_to_an_address_that_many_sites_have(monkeypatch
     assert all(transport.ended for transport in transports)
 
 
-def test_a_connection_of_tls_that_left_counts_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tls_connection_that_was_closed_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection_pool, "MAX_IDLE_TLS", 2)
     pool = ConnectionPool(ssl.create_default_context)
     transports = []

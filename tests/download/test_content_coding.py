@@ -157,7 +157,7 @@ def test_a_page_in_a_coding_that_is_not_known_is_refused(encoding: str) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["identity", "GZIP", " br , gzip", "none", "utf-8", "ISO-8859-1", "", ","])
-def test_what_servers_write_of_bodies_that_are_not_coded_is_taken(encoding: str) -> None:
+def test_words_that_servers_send_for_uncoded_bodies_are_accepted(encoding: str) -> None:
     check_codings(encoding)
 
 

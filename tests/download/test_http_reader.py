@@ -133,7 +133,9 @@ def test_bytes_after_the_end_are_reported_and_not_taken() -> None:
     ("version", "connection", "kept"),
     [("1.1", "", True), ("1.1", "close", False), ("1.0", "", False), ("1.0", "Keep-Alive", True)],
 )
-def test_a_connection_is_kept_as_version_and_header_say(version: str, connection: str, kept: bool) -> None:
+def test_whether_a_connection_is_kept_follows_from_version_and_header(
+    version: str, connection: str, kept: bool
+) -> None:
     header = f"Connection: {connection}\r\n" if connection else ""
     reader, _ = read([f"HTTP/{version} 200 OK\r\n{header}Content-Length: 0\r\n\r\n".encode()])
     assert reader.keep_alive is kept
@@ -162,7 +164,7 @@ def test_a_connection_is_kept_as_version_and_header_say(version: str, connection
         (b"\r\n" * MAX_HEAD_BYTES, "headers-too-large"),
     ],
 )
-def test_what_cannot_be_taken_is_refused_with_a_word(data: bytes, word: str) -> None:
+def test_an_unusable_response_is_refused_with_an_error_word(data: bytes, word: str) -> None:
     assert refusal(data) == word
 
 

@@ -147,7 +147,7 @@ def test_a_mirrors_own_pages_are_all_crawled_beside_slow_and_busy_neighbours(tmp
 
 
 @given(counts=lists(integers(0, 3), min_size=3, max_size=3))
-def test_a_deal_is_empty_only_where_the_store_had_nothing(counts: list[int]) -> None:
+def test_a_refill_is_empty_only_if_the_store_had_nothing(counts: list[int]) -> None:
     """Also where every lease of it was kept back."""
     lease = Lease(LeaseId(A, 1, 1), b"12345678", PageRecord(f"{A}/"))
     never, recrawl, withheld = counts

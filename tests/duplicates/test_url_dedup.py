@@ -34,7 +34,7 @@ def test_a_link_seen_lately_does_not_reach_the_store() -> None:
     assert dedupe.statistics() == DedupStatistics(new=2, duplicates_by_cache=3, duplicates_by_store=0)
 
 
-def test_what_left_the_cache_is_a_duplicate_by_the_store() -> None:
+def test_a_link_that_left_the_cache_is_recognised_by_the_store() -> None:
     dedupe, _ = eliminator(size=2)
     for number in (1, 2, 3):
         dedupe.discover(links(number), at=1.0)

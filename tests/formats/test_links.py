@@ -114,7 +114,7 @@ def test_a_page_may_forbid_to_follow_its_links(name: str, content: str) -> None:
 
 
 @pytest.mark.parametrize("meta", ['name="robots" content="noindex,follow"', 'name="otherbot" content="nofollow"'])
-def test_other_wishes_do_not_concern_us(meta: str) -> None:
+def test_other_robots_directives_do_not_forbid_to_follow_links(meta: str) -> None:
     assert links(f'<meta {meta}><a href="/x">1</a>') == ["https://a.example/x"]
 
 

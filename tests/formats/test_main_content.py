@@ -71,6 +71,6 @@ def test_hidden_elements_are_left_out() -> None:
     assert main_text("<p>seen</p><p hidden>a</p><p style='display: none'>b</p>") == "seen"
 
 
-def test_a_heading_without_content_below_it_goes() -> None:
+def test_a_heading_without_content_below_it_is_left_out() -> None:
     html = "<main><h1>T</h1><p>Text here.</p><h2>Empty</h2><h2>Full</h2><h3>Inner</h3><p>More text.</p></main>"
     assert main_text(html) == "T\nText here.\nFull\nInner\nMore text."

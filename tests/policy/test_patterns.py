@@ -132,7 +132,7 @@ def test_what_cannot_be_found_in_linear_time_is_an_error_that_says_how_to_write_
         ("[[rule]]\nmatch = '/(?=x)'\ntrust = 0", "rule[0].match"),
     ],
 )
-def test_such_a_pattern_is_one_line_with_file_key_and_value(table: str, key: str) -> None:
+def test_a_nonlinear_pattern_is_one_line_with_file_key_and_value(table: str, key: str) -> None:
     text = f"[collection]\nname = 'c'\nseeds = ['https://example.org/']\n{table}\n"
     with pytest.raises(PolicyError) as error:
         parse_collection(text, Path("c.toml"))

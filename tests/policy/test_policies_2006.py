@@ -171,7 +171,7 @@ BY_TOPIC: list[tuple[str, list[str]]] = [
         "Cho 1998, improved: also URLs within 3 links of a hot page",
         [
             "ranking/test_link_importance.py::test_pages_within_three_links_of_one_on_topic_are_asked_before_all_others",
-            "ranking/test_link_importance.py::test_a_page_that_promised_and_does_not_hold_it_makes_nothing_hot",
+            "ranking/test_link_importance.py::test_a_page_that_proves_to_be_off_topic_makes_no_other_page_hot",
         ],
     ),
 ]

@@ -79,7 +79,7 @@ def test_the_first_rule_that_matches_counts() -> None:
 @pytest.mark.parametrize(
     ("rest", "reported"),
     [
-        ("[[rule]]\npolicy = 'favor'\n", "rule[0].match: is missing (required)"),
+        ("[[rule]]\npolicy = 'favor'\n", "rule[0].match is missing (required)"),
         ("[[rule]]\nmatch = 'a.org'\n", "rule[0]: {'match': 'a.org'} is not allowed here (allowed: with policy"),
         ("[[rule]]\nmatch = []\ntrust = 1\n", "rule[0].match: [] is not allowed here (allowed: a host"),
         ("[[rule]]\nmatch = 3\ntrust = 1\n", "rule[0].match: 3 is not allowed (allowed: a text or a list"),
@@ -87,7 +87,7 @@ def test_the_first_rule_that_matches_counts() -> None:
         ("[[rule]]\nmatch = 'a('\ntrust = 1\n", "rule[0].match: 'a(' is not a host and is not a "),
         ("[[rule]]\nmatch = 'a.org'\ntrust = 2\n", "rule[0].trust: 2 is not allowed (allowed: a number"),
         ("[[rule]]\nmatch = 'a.org'\npolicy = 'x'\n", "rule[0].policy: 'x' is not allowed here (allowed: a policy: "),
-        ("[[rule]]\nmatches = 'a.org'\n", "rule[0].matches: is an unknown key (did you mean match?"),
+        ("[[rule]]\nmatches = 'a.org'\n", "rule[0].matches is an unknown key (did you mean match?"),
         ("[policies.a]\nextends = 'b'\n", "policies.a.extends: 'b' is not allowed here (allowed: a policy: a, default"),
         ("[policies.a]\nextends = 'a'\n", "policies.a.extends: 'a' is not allowed here (allowed: a policy that does"),
         ("[policies.a]\nextends = 3\n", "policies.a.extends: 3 is not allowed (allowed: a text"),

@@ -22,7 +22,7 @@ def test_a_segment_or_parameter_that_repeats_too_often_is_a_trap(path: str) -> N
 @pytest.mark.parametrize(
     "path", ["/", "/a/a/a", "/a/b/a/b/a/b", "/a/b/c/d/e/f/g", "/?a=1&a=2&a=3&a=4&a=5", "/x?p=/a/a/a/a"]
 )
-def test_fewer_repetitions_are_not(path: str) -> None:
+def test_fewer_repetitions_are_no_trap(path: str) -> None:
     assert not is_repeated(S + path, 3)
 
 
@@ -86,7 +86,7 @@ def test_a_step_out_of_a_calendar_is_a_trap(page: str, link: str) -> None:
         ("/page/2028?p=1", "/page/2029?p=2", "numbers, but none of time"),
     ],
 )
-def test_other_steps_are_not(page: str, link: str, why: str) -> None:
+def test_other_links_are_no_calendar_traps(page: str, link: str, why: str) -> None:
     assert not leaves_calendar(S + link, S + page, last_year=2028), why
 
 

@@ -337,7 +337,9 @@ def _rows(read: Callable[[], Iterable[pa.Table]]) -> int | None:
         return None
 
 
-def test_the_ranker_mends_what_it_cannot_read_and_says_so(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_ranker_repairs_a_log_that_it_cannot_read_and_reports_it(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     url = log(tmp_path)
     for path in [*Path(url).glob("segments/links-*"), next(Path(url).glob("shards/links-*"))]:
         path.write_bytes(b"no such thing")

@@ -317,7 +317,7 @@ def test_pages_within_three_links_of_one_on_topic_are_asked_before_all_others_an
     crawl.check_valid()
 
 
-def test_a_page_that_promised_and_does_not_hold_it_makes_nothing_hot() -> None:
+def test_a_page_that_proves_to_be_off_topic_makes_no_other_page_hot() -> None:
     pages = {
         "/": ("home", [*MANY, ("/bait", "stream processing")]),
         "/bait": ("casino", [("/deep/down/there", "next")]),

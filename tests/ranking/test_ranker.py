@@ -180,7 +180,7 @@ def test_the_command_ranks_the_log_of_a_store(tmp_path: Path, capsys: pytest.Cap
         (["--graph", "g.npz", "--trusted", "t"], "--trusted"),
         (["--graph", "g.npz", "--method", "trustrank", "--trusted", "t"], "'9' is not a page number"),
         (["--graph", "g.npz", "--method", "backlinks", "--damping", ".5"], "--damping"),
-        (["--graph", "t"], "t: no npz"),
+        (["--graph", "t"], "t is not an npz"),
         (["--graph", "g.npz", "--out", "none/x.npy"], "--out: none/x.npy"),
     ],
 )

@@ -110,7 +110,7 @@ def test_what_was_discovered_before_its_page_was_switched_is_said_to_be() -> Non
     )
 
 
-def test_of_a_store_of_before_nothing_is_made_up() -> None:
+def test_for_records_of_an_older_store_no_cause_is_invented() -> None:
     drive, rules = crawled({"a/": "a/1", "a/1": "casino"}, "a/ = two", TWO + SPAM)
     for _, record in list(drive.store.pages.records()):
         key = fingerprint(record.url)

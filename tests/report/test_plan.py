@@ -147,12 +147,12 @@ def test_the_measured_rate_is_planned_from_the_census_and_called_so(drive: Drive
     fetches = sum(row.fetches for row in drive.store.census.rows(since=0))
     assert found["capacity"] == pytest.approx(fetches / 10, rel=0.15)
     assert not found["in_force"]
-    assert found["words"].startswith("not in force, because no budget is set; with the measured rate, ")
+    assert found["words"].startswith("not in force, because no budget is set; with the measured rate of ")
     assert {period["recrawl"] + period["new"] for period in found["by_period"]} == {found["capacity"]}
     msgspec.json.encode(found)
 
 
-def test_nothing_of_it_is_kept_and_a_budget_has_plans_of_its_own(drive: Drive) -> None:
+def test_the_plan_for_the_measured_rate_is_not_stored_and_a_budget_has_its_own_plans(drive: Drive) -> None:
     assert drive.frontier.plan is None
     assert not has_budget(drive.store)
     before = drive.store.board.value(COLLECTION)

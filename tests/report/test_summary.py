@@ -63,7 +63,7 @@ def test_freshness_is_a_bar_for_each_period() -> None:
     assert [bar.count("█") for bar in bars] == [20, 40]
 
 
-def test_no_measurement_is_said() -> None:
+def test_a_summary_without_a_measurement_says_so() -> None:
     assert "not measured" in freshness_summary([])
 
 

@@ -71,7 +71,7 @@ def test_a_link_becomes_known_once(store: FrontierStore) -> None:
     assert sorted(record.url for _, record in store.pages.records()) == [f"{SITE}/{n}" for n in (1, 2, 3)]
 
 
-def test_the_known_of_a_batch_over_many_sites_are_named(store: FrontierStore) -> None:
+def test_the_positions_of_known_links_in_a_batch_over_many_sites_are_returned(store: FrontierStore) -> None:
     all_links = [link(n, site=f"https://{n % 5}.example") for n in range(20)]
     store.queues.discover(all_links[::3], at=1.0)
     assert store.queues.discover(all_links, at=2.0).repeated == tuple(range(0, 20, 3))

@@ -25,7 +25,9 @@ MOST = 16
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_it_comes_with_the_link_and_stays_with_the_record_through_every_step(backend: str, tmp_path: Path) -> None:
+def test_provenance_comes_with_the_link_and_stays_with_the_record_through_every_step(
+    backend: str, tmp_path: Path
+) -> None:
     store = make_store(backend, tmp_path)
     store.queues.discover([msgspec.structs.replace(link(n), provenance=LINKED) for n in (1, 2, 3)], at=1.0)
     found = [record.provenance for _, record in store.pages.records()]
@@ -63,7 +65,7 @@ def test_an_export_carries_it(suffix: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("state", ["never-crawled", "crawled"])
 @pytest.mark.parametrize("reported", [LINKED, SWITCHED])
-def test_it_takes_at_most_sixteen_bytes_a_url_in_either_store(state: str, reported: bytes) -> None:
+def test_provenance_takes_at_most_sixteen_bytes_per_url_in_either_store(state: str, reported: bytes) -> None:
     """With what names the linking page on the same site, and against a record that has neither."""
     plain = PageRecord(f"{SITE}/1", depth=2, first_seen=1e9, trust=0.3)
     if state == "crawled":
@@ -85,7 +87,7 @@ def test_it_takes_at_most_sixteen_bytes_a_url_in_either_store(state: str, report
         assert embedded(record) - embedded(plain) <= MOST
 
 
-def test_pages_of_a_store_of_before_are_read_and_say_nothing() -> None:
+def test_pages_of_an_older_store_have_no_provenance() -> None:
     """Their records end before the field, in each of the codecs."""
     record = PageRecord(f"{SITE}/1", source=b"\xf1" * 8, provenance=SWITCHED)
     before = PageRecord.__struct_fields__.index("provenance")

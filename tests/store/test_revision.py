@@ -153,7 +153,7 @@ def moment_of(rows: Iterable[Row]) -> float:
 
 
 def corrections(caplog: pytest.LogCaptureFixture) -> list[str]:
-    return [line for line in caplog.messages if "later times are set to now" in line]
+    return [line for line in caplog.messages if "all later times are set to the present" in line]
 
 
 @pytest.mark.parametrize("ahead", [DAY, 30 * DAY])
@@ -187,7 +187,7 @@ def test_times_of_a_run_whose_clock_was_ahead_are_corrected_and_said(
     assert not corrections(caplog), "said once"
 
 
-def test_a_clock_that_went_on_changes_nothing(url: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_clock_that_was_not_ahead_changes_nothing(url: str, caplog: pytest.LogCaptureFixture) -> None:
     at = time.time()
     with contextlib.closing(opened(url)) as store:
         fill(store, at + TOLERANCE_S / 2)

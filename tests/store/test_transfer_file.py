@@ -188,7 +188,7 @@ def filled(folder: Path, backend: str = "memory") -> FrontierStore:
 
 
 @pytest.mark.parametrize("kind", ["embedded", "shared"])
-def test_a_target_that_holds_a_store_is_refused(tmp_path: Path, kind: str) -> None:
+def test_an_import_into_an_existing_store_is_refused(tmp_path: Path, kind: str) -> None:
     (tmp_path / "there").mkdir()
     filled(tmp_path / "there", kind).close()
     url = f"rocksdb://{tmp_path}/there" if kind == "embedded" else f"{server_url()}?prefix=there"

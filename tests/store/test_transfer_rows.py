@@ -114,7 +114,7 @@ SPOILERS: dict[str, Callable[[Lines], Lines | None]] = {
 
 
 @pytest.mark.parametrize("name", SPOILERS)
-def test_what_can_make_no_store_is_refused_by_one_line(
+def test_rows_that_cannot_make_a_store_are_refused_by_one_line(
     exported: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
     file = tmp_path / "x.jsonl"

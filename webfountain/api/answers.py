@@ -53,7 +53,7 @@ class BlockAnswer(msgspec.Struct, frozen=True):
 
     prefix: str
     until: float | None
-    """End of the block. None: the block lasts until it is removed."""
+    """End of the block. None means that the block lasts until it is removed."""
 
 
 class DomainShareAnswer(msgspec.Struct, frozen=True):

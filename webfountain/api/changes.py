@@ -86,7 +86,9 @@ class PageChange(msgspec.Struct, frozen=True, dict=True, tag_field="verdict", ta
         """
         keep: Callable[[str], Awaitable[None]] | None = self.__dict__.get("keep")
         if keep is None:
-            raise RuntimeError("name a reader to keep its place: collection.changes(reader='NAME')")
+            raise RuntimeError(
+                "give the reader a name, so that its position is kept: collection.changes(reader='NAME')"
+            )
         return keep(self.cursor)
 
 

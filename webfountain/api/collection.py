@@ -130,8 +130,8 @@ class StoredCollection(CollectionNotes):
         end).
 
         The orders are `name`, `pages` (most URLs first), `due` (active sites, then the first due), `failed` (most
-        failed URLs first) and `changed` (the latest change first). Raise InputError when `after` is not a cursor, or as
-        long as a store of an older version does not have the order.
+        failed URLs first) and `changed` (the latest change first). Raise InputError when `after` is not a cursor, or
+        when the store was written by an older version and does not have the order yet.
         """
         found = self._store.sites.ranked(order, after, bounded(limit))
         return [_site(record) for _, record in found], found[-1][0] if len(found) == limit else None
@@ -228,7 +228,7 @@ class StoredCollection(CollectionNotes):
         change. `format` and `main` have the same meaning as in `text`.
 
         An empty answer means that there are no more texts at the moment. A copy that cannot be read is left out. The
-        cursors after it stay before its place, so a later call tries it again.
+        cursors after such a copy do not advance past it, so a later call tries it again.
 
         Raises
         ------
@@ -269,7 +269,7 @@ class StoredCollection(CollectionNotes):
     def _copies(self) -> Pages:
         if self._pages is None:
             if self._repository is None:
-                raise InputError("the collection is on a server: name the folder of its copies (repository=)")
+                raise InputError("the store is on a server; give the folder of its copies (repository=)")
             self._pages = Pages(self._repository, places=places_of(self._store))
         return self._pages
 

@@ -168,7 +168,7 @@ class CollectionDetails:
         return PolicyFileAnswer(found.path, found.text, file.digest, file.is_writable)
 
     def write_policy(self, text: str, digest: str) -> PolicyFileAnswer:
-        """Replace the policy file, and keep the previous version beside it. A running crawl adopts the new one.
+        """Replace the policy file, and keep the previous version beside it. A running crawl adopts the new file.
 
         Raises
         ------
@@ -220,7 +220,8 @@ class CollectionDetails:
         return [page_of(site, record) for record in self._store.pages.waiting(site, limit)]
 
     def links(self, url: str, *, limit: int = 100) -> LinksAnswer:
-        """Return links from and to a page, if the crawl keeps a link log. Of a large log only a bounded part is read.
+        """Return links from and to a page, if the crawl keeps a link log. If the log is large, only a part of limited
+        size is read.
 
         Raises
         ------

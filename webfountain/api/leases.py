@@ -112,7 +112,7 @@ class LeasedUrl:
         Raises
         ------
         InputError
-            when the lease was settled before.
+            when the lease has already been settled.
         """
         pairs = headers.items() if isinstance(headers, Mapping) else headers
         given = tuple((name.lower(), value) for name, value in pairs)
@@ -224,7 +224,7 @@ class OpenFrontier:
         """Process the end of a lease. Return the outcome as a word, or None for a file (robots.txt or a sitemap)."""
         frontier = self._opened().frontier
         if fetched.fetch.id not in self._open:
-            raise InputError(f"{fetched.fetch.url}: the lease was settled before")
+            raise InputError(f"{fetched.fetch.url}: this lease has already been settled")
         del self._open[fetched.fetch.id]
         if fetched.error == _VOID:
             frontier.landed(fetched)
@@ -316,7 +316,7 @@ def open_frontier(
         (by `async with`) when policy or store cannot be used.
     """
     if is_shared(store) and repository is None:
-        raise InputError(f"store {store!r}: is on a server; name a folder for the copies (repository=)")
+        raise InputError(f"store {store!r}: is on a server; give a folder for the copies (repository=)")
     settings = {
         "WEBFOUNTAIN_STORE": store,
         "WEBFOUNTAIN_REPOSITORY": None if repository is None else str(repository),

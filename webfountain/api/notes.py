@@ -59,7 +59,7 @@ class CollectionNotes:
             try:
                 name = canonical(given)
                 why = (
-                    "it is blocked (`webfountain unblock` ends that)"
+                    "it is blocked (`webfountain unblock` removes the block)"
                     if blocked.until(name, at)
                     else self._refusal(name, at)
                 )
@@ -82,7 +82,7 @@ class CollectionNotes:
             when both or neither of `url` and `site` are given, or the value is invalid.
         """
         if (url is None) == (site is None):
-            raise InputError("forget: give url or site, one of the two")
+            raise InputError("forget: give either url or site")
         if url is not None:
             name = canonical(url)
             self._leave(ForgetNote(site_of(name), name))
@@ -104,7 +104,7 @@ class CollectionNotes:
     def block(self, prefix: str, *, until: float | None = None) -> NoteAnswer:
         """Block a site or the URLs with a prefix until a time (UTC seconds), or until `unblock`.
 
-        Their records and copies stay.
+        The records and copies of the blocked pages stay.
 
         Raises
         ------
@@ -115,10 +115,10 @@ class CollectionNotes:
         """
         name, at = canonical(prefix), self._clock.now()
         if until is not None and not at < until < inf:
-            raise InputError(f"until {until}: is not a time in the future (allowed: UTC seconds after now, {at:.0f})")
+            raise InputError(f"until {until} is not a time in the future (allowed: UTC seconds after now, {at:.0f})")
         if sum(each.prefix != name and ends(each) > at for each in blocks_of(self._store.board)) >= MAX_BLOCKS:
             raise InputError(
-                f"block {name}: there are {MAX_BLOCKS} blocks already; unblock some, or use the policy file"
+                f"block {name}: there are {MAX_BLOCKS} blocks already; unblock some, or refuse URLs in the policy file"
             )
         self._leave(BlockNote(name, until))
         return NoteAnswer("block", [name])
@@ -127,7 +127,7 @@ class CollectionNotes:
         """End the block of a prefix. Raise InputError if it is not blocked."""
         name = canonical(prefix)
         if all(each.prefix != name for each in blocks_of(self._store.board)):
-            raise InputError(f"unblock {name}: it is not blocked (`webfountain block` lists what is)")
+            raise InputError(f"unblock {name}: it is not blocked (`webfountain block` lists the blocks)")
         self._leave(UnblockNote(name))
         return NoteAnswer("unblock", [name])
 

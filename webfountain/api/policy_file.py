@@ -53,9 +53,9 @@ class PolicyFileEditor:
         text = text.replace("\r\n", "\n")
         before = self._text()
         if before is None:
-            raise InputError(f"{self._path}: is not on this machine; edit it where the crawl runs")
+            raise InputError(f"{self._path} is not on this machine; edit it where the crawl runs")
         if _digest(before) != digest:
-            raise InputError(f"{self._path}: was edited meanwhile; load the page again and repeat the edit")
+            raise InputError(f"{self._path} was edited in the meantime; reload the page and repeat your edit")
         if seeds_file_in(text) != seeds_file_in(
             before
         ):  # checked first, because an error of the parser could show the file's content

@@ -54,10 +54,10 @@ class ReaderPlaces:
                 file.write(cursor.encode("ascii") + b"\n")
         except OSError as error:
             place = self._folder / name
-            raise StoreError(f"{place}: the place of the reader cannot be stored: {error.strerror}") from None
+            raise StoreError(f"{place}: the reader's position cannot be stored: {error.strerror}") from None
 
 
 def _check(name: str) -> None:
     """Raise InputError if a reader's name is invalid."""
     if _NAME.fullmatch(name) is None:
-        raise InputError(f"reader {name!r}: is not a valid name (allowed: up to 100 letters, digits and . _ -)")
+        raise InputError(f"reader {name!r} is not a valid name (allowed: up to 100 letters, digits and . _ -)")

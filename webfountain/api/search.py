@@ -97,7 +97,9 @@ class CollectionSearch:
         """
         index = self._opened()
         if index is None:
-            raise InputError("search: there is no index (webfountain index --follow, or serve --search, makes one)")
+            raise InputError(
+                "search: there is no index (`webfountain index --follow` or `webfountain serve --search` makes one)"
+            )
         wanted = SearchFilter(site, since, until, verdict)
         found, words = index.find(query, wanted, limit=limit), words_of(query)
         hits = [

@@ -56,8 +56,8 @@ _STOP_S: Final = 10.0
 _SERVER_S: Final = 1.0
 """The part of `_STOP_S` that is reserved for stopping a private server."""
 _HUNG_S: Final = 4.0
-"""A private server that does not answer for this time after a signal counts as hanging, s. It is killed and restarted
-early enough for the ants to end in order.
+"""A private server that does not answer for this time after a signal counts as hanging, s. The server is killed and
+restarted early enough for the ants to end in order.
 """
 PARENT: Final = "WEBFOUNTAIN_ANT_OF"
 """Environment variable with the process id of an ant's parent."""
@@ -83,7 +83,7 @@ def shared_url(store: str) -> str:
         return store
     if folder is None:
         raise InputError(
-            f"--store {store!r}: many ants need a store on a server, or a folder for a server of their own"
+            f"--store {store!r}: several ants need a store on a server, or a folder for a server of their own (valkey://FOLDER)"
         )
     if (folder / "db").is_dir():
         raise InputError(
@@ -158,8 +158,8 @@ def _open(store: str, tables: Collection) -> FrontierStore:
 
 
 def _stored_end(opened: FrontierStore, *, by: float) -> tuple[Statistics | None, dict[str, Any]]:
-    """Return the counts of the store and its problems. Both are empty if it does not answer before `by` (monotonic
-    seconds)."""
+    """Return the counts of the store and its problems. Both are empty if the store does not answer before `by`
+    (monotonic seconds)."""
 
     def read() -> tuple[Statistics, dict[str, Any]]:
         return opened.census.statistics(), msgspec.to_builtins(troubles_of(opened, year=time.gmtime().tm_year))

@@ -34,7 +34,7 @@ _SHOWN = 10
 @options.store
 @options.repository
 @click.option(
-    "--repair", is_flag=True, help="Correct the counts, fetch pages without a copy again, rebuild a damaged store."
+    "--repair", is_flag=True, help="Correct the counts, make pages without a copy due, rebuild a damaged store."
 )
 @options.as_json
 def check(store: str, repository: str | None, repair: bool, as_json: bool) -> int:
@@ -90,9 +90,7 @@ def _unreadable(error: StoreError, begin: float, *, mended: bool) -> CheckResult
 
 def _result(found: Wholeness, derived: DerivedReport, begin: float, *, mended: bool, beside: bool) -> CheckResult:
     # During a crawl the counts change while they are compared; this is not damage.
-    counts = (
-        [] if beside else [f"{what}: counted {before:,}, there are {there:,}" for what, before, there in found.counts]
-    )
+    counts = [] if beside else [f"{what}: {before:,} stored, {there:,} found" for what, before, there in found.counts]
     lost = [f"{each.url}: {each.why}" for each in found.lost]
     lines = [line for part in (counts, lost, derived.damaged) for line in part[:MAX_LISTED]]
     at = SystemClock().now()
@@ -112,7 +110,7 @@ def _keep(store: str, result: CheckResult) -> None:
             with reading(store) as opened:
                 keep_check(opened, store, result)
     except (OSError, WebfountainError) as error:
-        print(f"webfountain: the result is not kept for the service: {error}", file=sys.stderr)
+        print(f"webfountain: the result cannot be stored for the service: {error}", file=sys.stderr)
 
 
 def _derived_files(store: str, repository: str | None) -> DerivedFiles:
@@ -204,7 +202,7 @@ def _print(found: Wholeness, *, entries: int | None, mended: bool) -> None:
     read = "" if entries is None else f"{counted(entries, 'entry')} read, "
     print(f"store   whole: {read}{counted(found.pages, 'URL')} on {counted(found.sites, 'site')}")
     if not found.is_compared:
-        print("counts  not compared, because ants change them now")
+        print("counts  not compared, because a crawl is changing them")
     elif not found.counts:
         print("counts  whole")
     else:

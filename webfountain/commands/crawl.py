@@ -83,7 +83,7 @@ class CrawlEnd(NamedTuple):
 @click.option("--max-pages", type=click.IntRange(1), metavar="N", help="End after this many settled fetches.")
 @click.option("--max-seconds", type=options.FiniteRange(0), metavar="S", help="End after this many seconds.")
 @click.option("--until-idle", is_flag=True, help="End when nothing is in flight and no new URL comes due within 60 s.")
-@click.option("--strict", is_flag=True, help="End with status 1 if a seed was tried and gave no page.")
+@click.option("--strict", is_flag=True, help="Exit with status 1 if a seed was tried but gave no page.")
 @click.option("--report", metavar="FILE", help="Write the report as JSON when the crawl ends.")
 @click.option("--log-format", type=click.Choice(["text", "json"]), help="Plain lines, or JSON lines.  [default: text]")
 @click.option(
@@ -95,7 +95,7 @@ class CrawlEnd(NamedTuple):
     metavar="[ADDRESS]",
     is_flag=False,
     flag_value=AUTO,
-    help="Serve the collection beside the crawl (see `serve`); its address is the first line.",
+    help="Serve the collection beside the crawl (see `serve`); the first line of output is the address.",
 )
 @options.as_json
 @exit_on_signals()
@@ -240,11 +240,11 @@ def _pairs(settings: tuple[str, ...]) -> dict[str, str]:
     for text in settings:
         name, sign, value = text.partition("=")
         if not sign or not name:
-            raise InputError(f"-s {text!r}: is not a setting (allowed: NAME=VALUE)")
+            raise InputError(f"-s {text!r} is not a setting (allowed: NAME=VALUE)")
         if name != name.upper():
             raise InputError(f"-s {text!r}: settings have capital letters (did you mean {name.upper()}?)")
         if name == "LOG_LEVEL" and value not in logging.getLevelNamesMapping():
-            raise InputError(f"-s {text!r}: is not a level (allowed: {', '.join(_LEVELS)})")
+            raise InputError(f"-s {text!r} is not a log level (allowed: {', '.join(_LEVELS)})")
         found[name] = value
     return found
 

@@ -63,7 +63,7 @@ def export_signatures(file: str, store: str, repository: str | None, force: bool
     if as_json:
         printing.print_json({"file": file, "pages": pages, "unreadable": len(lost)})
     else:
-        print(f"{file} has the signatures of {counted(pages, 'page')}")
+        print(f"{file} contains the signatures of {counted(pages, 'page')}")
     if lost:
         raise RepositoryError(_unreadable(lost))
 

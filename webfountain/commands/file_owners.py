@@ -28,7 +28,7 @@ def require_writable_folder(file: Path, *, name: str) -> None:
         if its folder is missing or cannot be written. Give another folder, or ask the owner that the text names.
     """
     if file.is_dir():
-        raise InputError(f"{name}: is a folder")
+        raise InputError(f"{name} is a folder")
     folder = file.parent
     if not (folder.is_dir() and os.access(folder, os.W_OK)):
         hint = owner_hint(folder) if folder.exists() else ""
@@ -40,7 +40,7 @@ def owner_hint(place: Path) -> str:
     for path in (place, *place.parents):
         with contextlib.suppress(OSError):
             owner = user_name(path.stat().st_uid)
-            return f" ({path} is {owner}'s: call it as {owner}, or let {owner} give access)"
+            return f" ({path} belongs to {owner}: run the command as {owner}, or ask {owner} for access)"
     return ""
 
 

@@ -66,7 +66,7 @@ def _check_requests(note: ForgetNote, store: str) -> None:
 
 def _note(url: str | None, site: str | None) -> ForgetNote:
     if (url is None) == (site is None):
-        raise InputError("forget: give a URL or --site S, one of the two")
+        raise InputError("forget: give either a URL or --site S")
     if url is not None:
         name = canonical(url)
         return ForgetNote(site_of(name), name)

@@ -51,7 +51,7 @@ main_content: Callable[[Any], Any] = click.option(
 )
 as_json: Callable[[Any], Any] = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 as_lines: Callable[[Any], Any] = click.option(
-    "--jsonl", "--json", "as_lines", is_flag=True, help="Print JSON lines: one document a line."
+    "--jsonl", "--json", "as_lines", is_flag=True, help="Print JSON lines: one document per line."
 )
 
 

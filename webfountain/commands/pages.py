@@ -92,7 +92,7 @@ def _print_sites(rows: Any) -> None:
     "linked_by",
     callback=options.as_text,
     metavar="PAGE",
-    help="For an unknown URL: as a link of this page.",
+    help="For an unknown URL: explain it as a link on this page.",
 )
 @options.as_json
 def explain(url: str, store: str, collection: str | None, linked_by: str | None, as_json: bool) -> None:

@@ -90,11 +90,11 @@ def _print_effect(effect: dict[str, Any]) -> None:
     for url in effect["sample_moved"]:
         print(f"    ~ {url}")
     if effect["retrusted"]:
-        print(f"  {effect['retrusted']:,} would keep their policy and get another trust")
-    print(f"  {effect['taken']:,} refused before would be accepted again")
+        print(f"  {effect['retrusted']:,} would keep their policy but get another trust")
+    print(f"  {effect['taken']:,} that were refused would be accepted again")
     for url in effect["sample_taken"]:
         print(f"    + {url}")
     if effect["followed"]:
-        print(f"  {effect['followed']:,} refused links would be accepted when their pages change")
+        print(f"  {effect['followed']:,} refused links would be accepted as soon as the pages with these links change")
     for url in effect["sample_followed"]:
         print(f"    + {url}")

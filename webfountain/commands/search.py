@@ -36,7 +36,7 @@ _RETRY_S: Final = 2.0
 @click.command(epilog="Example: webfountain index --store rocksdb://news --follow")
 @options.store
 @options.repository
-@click.option("--follow", is_flag=True, help="Continue with each change until Ctrl-C.")
+@click.option("--follow", is_flag=True, help="Keep the index up to date until Ctrl-C.")
 @click.option("--until-stdin-closes", is_flag=True, hidden=True)
 def index(store: str, repository: str | None, *, follow: bool, until_stdin_closes: bool) -> None:
     """Make the search index of a collection, or bring it up to date. It works during a crawl and continues after a
@@ -123,7 +123,7 @@ def _follow(store: str, repository: str | None, path: Path, ended: threading.Eve
                 follower.follow(until=ended.is_set)
         except (InputError, StoreError) as error:
             if str(error) != said:
-                print(f"webfountain: the index does not advance: {shown(str(error))}", file=sys.stderr, flush=True)
+                print(f"webfountain: the index cannot be updated: {shown(str(error))}", file=sys.stderr, flush=True)
             said = str(error)
             ended.wait(_RETRY_S)
 

@@ -111,7 +111,7 @@ def mcp(
     from webfountain.service.served_store import ServedStore  # noqa: PLC0415  aiohttp, 0.3 s
 
     if listen is not None and address_of(listen).path:
-        raise InputError(f"--listen {listen!r}: is not an address (allowed: HOST:PORT)")
+        raise InputError(f"--listen {listen!r} is not an address (allowed: HOST:PORT)")
     if not is_shared(store) or folder_of(store) is not None:
         existing_folder(store)
     known = {} if tokens is None else read_tokens(tokens)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["status"]
 
 _FEW_ANTS: Final = 16
-"""Up to this number of ants, the sites of each are listed."""
+"""If there are at most this many ants, the number of sites of each is listed."""
 
 
 @click.command(epilog="Example: webfountain status --store rocksdb://news")

@@ -41,11 +41,12 @@ _form = click.option(
 @click.option(
     "--since",
     metavar="TIME|CURSOR",
-    help="Only what came, changed or went since: a cursor of the change log, UTC seconds, or 2026-01-31T12:00.",
+    help="Only pages added, changed or removed since then: a cursor of the change log, UTC seconds, or "
+    "2026-01-31T12:00.",
 )
 @_form
 @options.main_content
-@click.option("--metadata", is_flag=True, help="Add description, language, author and times that the page states.")
+@click.option("--metadata", is_flag=True, help="Add the description, language, author and dates that the page gives.")
 @options.as_lines
 def texts(
     *,
@@ -105,15 +106,15 @@ def _noting(rows: Iterable[Mapping[str, Any]], last: dict[str, Any]) -> Iterator
 @click.argument("url", callback=options.as_text)
 @options.store
 @options.repository
-@click.option("--text", "part", flag_value="text", help="The visible text instead of the bytes.")
-@click.option("--markdown", "part", flag_value="markdown", help="The page as Markdown instead.")
+@click.option("--text", "part", flag_value="text", help="Print the visible text instead of the bytes.")
+@click.option("--markdown", "part", flag_value="markdown", help="Print the page as Markdown instead.")
 @click.option(
     "--format",
     "form",
     type=click.Choice(["text", "markdown", "html"]),
-    help="The page in this format instead, as `texts` writes it; html is the page's own, decoded.",
+    help="Print the page in this format instead, as `texts` does; html is the page's own, decoded.",
 )
-@click.option("--headers", "part", flag_value="headers", help="Status and headers of the answer instead.")
+@click.option("--headers", "part", flag_value="headers", help="Print the status and headers of the response instead.")
 @options.main_content
 @options.as_json
 def cat(
@@ -128,7 +129,7 @@ def cat(
 ) -> None:
     """Print the newest copy of URL after content decoding."""
     if part is not None and form is not None and part != form:
-        raise InputError(f"cat: --{part} and --format {form}: give one of the two")
+        raise InputError(f"cat: --{part} and --format {form}: give only one of the two")
     with (
         reading(store) as opened,
         copies(store, repository, places=places_of(opened)) as kept,

@@ -1,8 +1,8 @@
 """Calls with a time limit: information that a command would like to print before it ends, but must not wait for.
 
-A crawl ends within ten seconds after a signal. What it prints then comes from a store that may not answer, and at its
-exit the interpreter would wait for every thread that still waits for the store. This module does not end the crawl
-itself; `crawl.scheduler` does.
+A crawl ends within ten seconds after a signal. The information that it prints then is read from a store that may not
+answer, and at its exit the interpreter would wait for every thread that still waits for the store. This module does not
+end the crawl itself; `crawl.scheduler` does.
 """
 
 from __future__ import annotations

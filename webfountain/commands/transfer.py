@@ -41,7 +41,7 @@ def export(file: str, store: str, force: bool, as_json: bool) -> None:
     """
     path = Path(file)
     if file == "-":
-        raise InputError("-: a file needs a name (/dev/stdout is the standard output)")
+        raise InputError("-: is not a file name (use /dev/stdout for the standard output)")
     if os.path.lexists(path) and (path.is_dir() or not force):
         raise InputError(f"{file}: exists already" + (", a folder" if path.is_dir() else "; --force replaces it"))
     require_writable_folder(path, name=file)
@@ -93,9 +93,7 @@ def take_over(
     from webfountain.crawl.scrapy_redis import take_over as take  # noqa: PLC0415  Scrapy, which other commands do without
 
     if not is_shared(server) or server.startswith(PRIVATE):
-        raise InputError(
-            f"{server}: is not a server of scrapy-redis (allowed: redis://host:port/0, rediss://, unix://)"
-        )
+        raise InputError(f"{server} is not a server of scrapy-redis (allowed: redis://host:port/0, rediss://, unix://)")
     url = f"{server.partition('?')[0]}?prefix=webfountain.{spider}" if store == DEFAULT_STORE else store
     names = {"requests": queue or f"{spider}:requests", "dupefilter": dupefilter or f"{spider}:dupefilter"}
     at = SystemClock().now()
@@ -114,7 +112,7 @@ def take_over(
             f"to {without_password(url)}"
         )
         if done.known:
-            print(f"{done.known:,} requests were known there already")
+            print(f"{done.known:,} requests were already known there")
         for why, many in sorted(done.left.items(), key=lambda each: -each[1])[:10]:
             print(f"{many:,} stay in the queue: {why}")
     return 1 if done.left else 0

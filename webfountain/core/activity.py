@@ -69,13 +69,14 @@ _SWEEPS: Final = 2
 _TINY: Final = 1e-12
 _FACTS: Final = 5
 _MEAN, _SIZE, _EVENTS, _EXPOSURE, _OPEN = range(_FACTS)
-"""Columns of a section. In order: mean rate; largest number of pages observed at once so far, weighted by their
-relative rates; changes before the window; exposure before the window; exposure still open when the window begins."""
+"""Columns of a section. Columns of a section's row, in this order: mean rate; largest number of pages observed at once
+so far, weighted by their relative rates; changes before the window; exposure before the window; exposure still open
+when the window begins."""
 _WIDTH: Final = _FACTS + WINDOW + WINDOW + 1
 
 
 def summed(place: Ints, amounts: Array, size: int) -> Array:
-    """Return the (size,) sums of the amounts that belong to the same place."""
+    """Return (size,) sums, each of all amounts with the same place."""
     return np.asarray(np.bincount(place, amounts, minlength=size), dtype=np.float64)
 
 
@@ -137,7 +138,8 @@ class Memory:
 
 
 class Activity:
-    """The sections of several sites at one step. They are numbered through; `offset` has the first of each site."""
+    """The sections of several sites at one step. The sections of all sites are numbered in one sequence; `offset` is
+    the number of each site's first section."""
 
     def __init__(self, memories: Sequence[Memory], *, signals: Signals) -> None:
         self._signals = signals
@@ -163,7 +165,8 @@ class Activity:
         self._steps = np.array([memory.step for memory in memories], dtype=np.int64)  # (sites,)
 
     def memories(self) -> list[Memory]:
-        """Return a memory per site. Its arrays are copies, because a view would keep the arrays of all sites alive."""
+        """Return a memory per site. The arrays of a memory are copies, because a view would keep the arrays of all
+        sites alive."""
         rows = np.concatenate([self._facts.T, self._hazard, self._opened], axis=1, dtype=np.float32)
         order = np.argsort(self._changed[:, 0], kind="stable")
         changes = np.concatenate([self._changed[order], self._changed_before[order, None]], axis=1)
@@ -262,7 +265,8 @@ class Activity:
         return np.asarray(before * share + self._total[section, end] - self._total[section, begin])
 
     def weights(self, unchecked: UncheckedPages, events: Array, exposure: Array) -> tuple[Array, Array]:
-        """Return the gamma parameters of each page's relative rate; evidence fades with time since its last fetch."""
+        """Return the gamma parameters of each page's relative rate; a page's evidence fades with the time since its
+        last fetch."""
         fade, weight = self._fade(unchecked), self._signals.page_events
         return weight + fade * events, weight + fade * exposure
 
@@ -274,7 +278,8 @@ class Activity:
         return np.asarray(self._facts[_MEAN, unchecked.section] * passed)
 
     def fresh_time(self, section: Ints, events: Array, exposure: Array) -> Array:
-        """Return the mean steps between changes of each page: the `urgency` of a page that has surely changed."""
+        """Return the mean number of steps between two changes of each page. It is the `urgency` of a page that has
+        certainly changed."""
         weight = self._signals.page_events
         return np.asarray((weight + exposure) / (weight + events) / self._facts[_MEAN, section])
 
@@ -375,14 +380,16 @@ class Activity:
                 self._estimate_activity(events, exposure)
 
     def _exposure(self, steps: int = WINDOW) -> Array:
-        """Return the (sections, steps) numbers of pages observed in each of the first steps, with subsections."""
+        """Return the (sections, steps) numbers of pages observed in each of the first steps; pages of subsections count
+        too."""
         exposure = np.cumsum(self._opened[:, :steps], axis=1)
         exposure += self._facts[_OPEN][:, None]
         self._tree.roll_up(exposure)
         return exposure
 
     def _spread(self, steps: int = WINDOW) -> Array:
-        """Return the (sections, steps) expected first changes in each of the first steps, with subsections."""
+        """Return the (sections, steps) expected first changes in each of the first steps; changes in subsections count
+        too."""
         if not len(self._changed):
             return np.zeros((len(self._hazard), steps))
         section, since, step = self._changed.T

@@ -157,7 +157,7 @@ def waiting_costs(instance: Instance, b: Array) -> Array:
 
 
 def mix(instance: Instance, b: Array, pool: Pool, weight: Array) -> Array:
-    """Return the fractions f (T, B) that crawl as many pages x as the weighted schedules."""
+    """Return the fractions f (T, B) with which a plan crawls as many pages x as the weighted schedules do."""
     f = np.zeros((instance.B, instance.T))
     np.add.at(f, pool.owner, (pool.share * weight).T)
     f[f < 1e-7] = 0.0
@@ -187,7 +187,7 @@ def bounded_mixture(
 
 
 def _outer(instance: Instance, start: Mixture | None, *, rounds: int) -> Mixture:
-    """Compute the growth path and the mixture, with its price of growth, in turn."""
+    """Compute the growth path, and the mixture with its price of growth, alternately."""
     z = instance.nconst if start is None else start.z
     z_cost = np.zeros(instance.T) if start is None else _growth_cost(instance, start)
     for _ in range(rounds):
@@ -204,7 +204,7 @@ def _outer(instance: Instance, start: Mixture | None, *, rounds: int) -> Mixture
 def _first_pool(instance: Instance, start: Mixture | None, plan: Array | None) -> Pool:
     """Return the first schedules of the linear program.
 
-    They are "never", the schedules of an earlier pool or of a ladder of prices, and the given plan.
+    The first schedules are "never", the schedules of an earlier pool or of a ladder of prices, and the given plan.
     """
     T, B = instance.T, instance.B
     pool = Pool(np.arange(B), np.zeros((T, B)))
@@ -213,7 +213,8 @@ def _first_pool(instance: Instance, start: Mixture | None, plan: Array | None) -
 
 
 def _ladder(instance: Instance, pool: Pool) -> Pool:
-    """Return a pool with the best calendars at several prices, from low to prohibitive; a price holds in all periods.
+    """Return a pool with the best calendars at several prices, from low to prohibitive; each price is the same in all
+    periods.
 
     Without these calendars the first prices swing so strongly that the rounds end before the prices settle.
     """

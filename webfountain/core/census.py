@@ -1,9 +1,9 @@
 """Estimate the constants of the model from the counts of a crawl.
 
-Each constant starts from a prior, whose weight is a stated number of observations. The more is counted, the less the
-prior counts. The constants are: the fraction of a bucket that changes (changes found per observed time), crawl seconds
-and new links per fetch, births per bucket, URLs that arrive from outside, and obsolete pages (from the mean age of the
-copies). Place in the walk (DESIGN 4): store's census -> **here** -> `model` -> `optimizer`.
+Each constant starts from a prior, whose weight is a stated number of observations. The more observations there are, the
+less the prior counts. The constants are: the fraction of a bucket that changes (changes found per observed time), crawl
+seconds and new links per fetch, births per bucket, URLs that arrive from outside, and obsolete pages (from the mean age
+of the copies). Place in the walk (DESIGN 4): store's census -> **here** -> `model` -> `optimizer`.
 
 Source: Edwards 2001, section 3, the constants a, c, d, oldnwt, newnwt, nconst, p of equations (1)-(4).
 """
@@ -37,9 +37,9 @@ __all__ = [
 ]
 
 PRIOR_CHANGES: Final = 5.0
-"""Weight of a bucket's nominal interval as a prior, compared with the changes observed in the bucket; in changes."""
+"""Weight, in changes, of the prior that the pages of a bucket change at its nominal interval."""
 PRIOR_FETCHES: Final = 20.0
-"""Weight of the collection's mean cost and discovery rate as a prior, compared with a bucket's counts; in fetches."""
+"""Weight, in fetches, of the prior that a bucket has the collection's mean cost and discovery rate."""
 MOST_FINDS: Final = 0.9
 """Upper limit of newnwt, the number of new pages to which a never-crawled page leads. While a site is being discovered,
 the true number is above 1.
@@ -124,8 +124,9 @@ def instance_from(
 
     A reachable page without a copy is obsolete whether it is known or not (DESIGN.md section 1), but the model's n
     counts only known pages. Without a correction, crawling a new page that leads to another new page would gain
-    nothing. So the weight of n is divided by 1 - newnwt: then a first copy is worth one obsolete page. oldnwt is
-    scaled accordingly. Many links are dead, so a never-crawled URL counts by the measured chance that it has a page.
+    nothing. So the weight of n is divided by 1 - newnwt: then a first copy is worth one obsolete page. oldnwt is scaled
+    accordingly. Many links are dead, so a never-crawled URL counts only with the measured probability that it leads to
+    a page.
 
     Parameters
     ----------

@@ -73,7 +73,7 @@ class Prior(NamedTuple):
     interval: float
     """Mean interval between changes of similar pages (the site, the section), s, above 0."""
     weight: float = 0.5
-    """Weight of the prior in changes, above 0. At half a change, two checks outweigh the prior."""
+    """Weight of the prior in changes, above 0. With a weight of half a change, two checks outweigh the prior."""
 
 
 def append(history: bytes, interval: float, changed: bool) -> bytes:
@@ -96,10 +96,10 @@ def decode(history: bytes) -> list[Check]:
 def estimate_interval(history: bytes, *, totals: Totals | None = None, prior: Prior) -> float:
     """Return the mean interval between a page's changes, s: 1/r at the mode of the posterior of ln r.
 
-    ln posterior = w ln r - w D0 r - r (unchanged time) + sum over changed checks of ln(1 - exp(-r t)). It is concave
-    in ln r, so safeguarded Newton steps find the only zero of its slope. The gamma prior keeps the estimate finite if
-    no check, or every check, found a change. Checks older than the history count as one group of equal intervals, made
-    from `totals`; without `totals` they do not count. The call takes about 10 µs for 24 checks.
+    ln posterior = w ln r - w D0 r - r (unchanged time) + sum over changed checks of ln(1 - exp(-r t)). It is concave in
+    ln r, so safeguarded Newton steps find the only zero of its slope. The gamma prior keeps the estimate finite if no
+    check, or every check, found a change. Checks older than the history count as one group of equal intervals, made
+    from `totals`; without `totals` they are ignored. The call takes about 10 µs for 24 checks.
 
     Source: likelihood for irregular intervals: Singh, *Estimating the rate of web page updates*, IJCAI 2007, and Cho &
     Garcia-Molina, *Estimating frequency of change*, TOIT 2003, section 6; the gamma prior is ours.

@@ -46,11 +46,11 @@ _STEEPNESS: Final = 0.5
 _STEEPEST_RISE: Final = 2.0
 _RISE: Final = 0.3
 """Largest share by which the price rises per check while more fetches are made than planned. If less than one fetch is
-planned per check, it is smaller in proportion."""
+planned per check, the largest rise is proportionally smaller."""
 _LEAST: Final = 1e-6
 _LARGEST: Final = 1e9
-"""Price, s, above which it does not rise while more fetches are made than planned: no page stays unchanged for longer.
-Some fetches do not depend on the price, such as those that `revisit.max_interval` demands."""
+"""The price does not rise above this value, s, while more fetches are made than planned. No page stays unchanged for
+longer than this. Some fetches do not depend on the price, such as those that `revisit.max_interval` demands."""
 _GIVEN_UP: Final = 1.0 - 1e-9
 _LARGEST_X: Final = 50.0
 _HALVINGS: Final = 45
@@ -118,9 +118,9 @@ def intervals_at_price(rates: Array, price: float, *, longest: float = inf) -> A
     does.
 
     It solves (1 - e^-x (1 + x)) / rate = price, where x = rate * interval, by bisection. A page that never changes gets
-    `longest`, and so does a page that changes so fast that no fetch is worth the price. The latter is assumed if the
-    price is above `_GIVEN_UP` of the largest possible gain: closer to this gain, a float price cannot distinguish a
-    fetch every 30 changes from a fetch every 50.
+    `longest`, and so does a page that changes so fast that no fetch is worth the price. A page counts as changing too
+    fast if the price is above the share `_GIVEN_UP` of the largest possible gain: closer to this gain, a float price
+    cannot distinguish a fetch every 30 changes from a fetch every 50.
     """
     low, high = np.zeros_like(rates), np.full_like(rates, _LARGEST_X)
     wanted = np.minimum(price * rates, 1.0)
@@ -167,7 +167,7 @@ def _asked(pages: Array, rates: Array, price: float, longest: float, shortest: f
 
 def interval_of_rest(pages: Array, rates: Array, price: float, fetches_per_s: float) -> float:
     """Return the interval, s, for pages that change too fast to be worth the price. They share the fetches that the
-    other pages leave; the interval is inf if none are left.
+    other pages leave; the interval is inf if no fetches are left.
 
     If even the slowest pages change many times between two fetches, no fetch is worth any price, and the budget would
     stay unused. But such a visit still finds a change and new links. No page gets a longer interval: pages that would

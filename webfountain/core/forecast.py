@@ -66,7 +66,7 @@ LATELY: Final = 0.1
 """Fading time of fetches, in cycles: after this time a fetch counts 1/e in the share of recent fetches that found a
 change."""
 HITS_WEIGHT: Final = 2.0
-"""Weight, in fetches, of the typical share of fetches that find a change."""
+"""Weight, in fetches, of the assumption that a typical share of fetches finds a change."""
 
 
 class Cycle(msgspec.Struct, frozen=True, array_like=True):
@@ -90,7 +90,8 @@ class Cycle(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Belief(msgspec.Struct, frozen=True, array_like=True):
-    """Belief about the pages of one site at a time. It also describes later times, while none of them is fetched."""
+    """Belief about the pages of one site at a time. It also holds for later times, as long as none of these pages is
+    fetched."""
 
     at: float
     pages: float
@@ -306,6 +307,7 @@ def published(data: bytes | None) -> SavedForecast | None:
 
 
 def _since(moment: float, at: float, lasted: Sequence[float]) -> float:
-    """Return how much of some periods lies after `moment`, s. They all ended at `at` and lasted `lasted` seconds."""
+    """Return how many seconds of all periods together lie after `moment`. Every period ended at `at`; `lasted` contains
+    their lengths, s."""
     reach = max(at - moment, 0.0)
     return sum(min(each, reach) for each in lasted)

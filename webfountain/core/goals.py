@@ -28,7 +28,7 @@ __all__ = ["Cost", "Goal", "PageClasses", "correction_of", "cost_of", "share_at"
 LESS: Final = 0.9
 """Number of fetches of the cheaper alternative, as a share of the fetches that the goal takes."""
 LEAST_SHARE: Final = 1e-4
-"""Smaller shares, measured or of the model, count as this when a correction is computed as their ratio."""
+"""Lower limit for the measured share and for the model's share when their ratio, the correction, is computed."""
 _HALVINGS: Final = 36
 _MOST_VISITS: Final = 1e4
 """Largest number of visits per change that a goal may take."""
@@ -36,7 +36,8 @@ _MOST_VISITS: Final = 1e4
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """At most `share` of the pages may be out of date for longer than `age_s`; if it is 0, any obsolete page counts."""
+    """At most `share` of the pages may be out of date for longer than `age_s`; if `age_s` is 0, any obsolete page
+    counts."""
 
     share: float
     age_s: float = 0.0
@@ -62,7 +63,7 @@ class Cost:
 
 
 def correction_of(found: float, pages: PageClasses, fetches_per_s: float) -> float:
-    """Return the ratio of two obsolete shares at a rate of fetches: the one that was found, and the model's."""
+    """Return the obsolete share that was found at a rate of fetches, divided by the model's share at this rate."""
     return max(found, LEAST_SHARE) / max(share_at(0.0, pages, fetches_per_s), LEAST_SHARE)
 
 

@@ -47,15 +47,16 @@ PRIOR: Final = 0.1
 MOST_OF_TRUST: Final = 4.0
 """Largest rank of a page as a multiple of its trust from the seeds; both are relative to their means."""
 RISE: Final = 1.5
-"""A waiting page gets a new importance when it has grown by this factor: about the width of a lane in the store."""
+"""A waiting page gets a new importance when its importance has grown by this factor: about the width of a lane in the
+store."""
 
 _FIRST_ROOM: Final = 1000
 """Number of rows that are allocated at first."""
 _NEXT_RISE: Final = 2.0
 """Factor from the importance of a page that reached its bound to its next bound."""
 _EMPTY_ROW: Final = np.array([0.0, 0.0, np.nan, 0.0, np.inf, 0.0])
-"""Row of an unknown page. The columns: rank gained, backlinks gained, rank handed on, rank by the last ranking, bound,
-backlinks by the last ranking."""
+"""Row of an unknown page. Columns of a page's row: rank gained, backlinks gained, rank handed on, rank by the last
+ranking, bound, backlinks by the last ranking."""
 _SHARE: Final = 0.5
 """Importance of a page relative to a page one directory above."""
 _HOME: Final = 2.0
@@ -92,8 +93,9 @@ class OnlineImportance(Generic[_Page]):
     inflate no score. *Backlinks*: the number of pages that credited a page since the last ranking; links that the
     ranking contained do not count.
 
-    Each page is a row in a few arrays. So it costs a few array operations, and one dict look-up per link, to credit the
-    links of all pages of a batch. Credit that a page of the batch gets from another one is handed on at its next fetch.
+    Each page is a row in a few arrays. So crediting the links of all pages of a batch takes a few array operations, and
+    one dict look-up per link. If a page of the batch gets credit from another one, it passes this credit on at its next
+    fetch.
 
     Parameters
     ----------

@@ -33,7 +33,7 @@ __all__ = [
 RATES: Final = np.geomspace(0.03, 2000.0, 16)
 """Grid of rates as multiples of `Signals.prior_rate`: from a change in eleven years to sixteen a day."""
 COLUMNS: Final = 3
-"""Number of values that store a page's past. They are the number of visits that found a change, the sum of the
+"""Number of values that store a page's past. The values are the number of visits that found a change, the sum of the
 logarithms of the intervals before these visits, and the sum of the intervals before the other visits, in steps.
 """
 SPREAD: Final = 4.0

@@ -143,7 +143,7 @@ def make_instance(
         n0=float(_array("n0", n0, ())),
     )
     if np.any(made.y0 > b * (1 + 1e-12)):
-        raise ValueError("y0: obsolete pages exceed the pages of their bucket")
+        raise ValueError("y0: a bucket has more obsolete pages than pages")
     return made
 
 
@@ -180,7 +180,8 @@ def fractions(instance: Instance, x: Array, z: Array) -> tuple[Array, Array]:
 def simulate_plan(instance: Instance, x: Array, z: Array) -> Trajectory:
     """Compute the trajectory for a plan in pages, ``x`` (T, B) and ``z`` (T,), as ``plan solve --out`` writes it.
 
-    A decision for more pages than there are is reduced to their number, (5) and (6), so the result is always possible.
+    If the plan crawls more pages than exist, it is limited to the existing pages, as (5) and (6) require; so the result
+    is always feasible.
     """
     f, g = fractions(instance, x, z)
     return simulate(instance, np.clip(f, 0.0, 1.0), np.clip(g, 0.0, 1.0))
@@ -246,7 +247,7 @@ def _array(letter: str, value: npt.ArrayLike, shape: tuple[int, ...], *, top: fl
     except ValueError as error:
         raise ValueError(f"{letter}: shape {np.shape(value)} does not fit {shape}") from error
     if made.size and not (np.isfinite(made).all() and made.min() >= 0.0 and made.max() <= top):
-        raise ValueError(f"{letter}: values must be finite and within 0 and {top}")
+        raise ValueError(f"{letter}: values must be finite and between 0 and {top}")
     return made
 
 

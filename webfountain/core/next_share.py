@@ -184,7 +184,7 @@ def _row(began: Began) -> list[float]:
 
 
 def blended(laws: Sequence[Sequence[float]], losses: Sequence[float]) -> list[float]:
-    """Return the blend of distributions with these losses so far."""
+    """Return the blend of the distributions, given the losses of each so far."""
     least = min(losses)
     weights = [exp(-RATE * (loss - least)) for loss in losses]
     return quantiles([(value, weight) for law, weight in zip(laws, weights, strict=True) for value in law])
@@ -247,7 +247,7 @@ def _law(logs: list[float], weights: list[float]) -> list[float]:
 def _student(deviate: float, free: float) -> float:
     """Return the quantile of Student's t for the standard normal quantile `deviate`, with `free` degrees of freedom.
 
-    The error is at most 1 % if these are 3 or more.
+    The error is at most 1 % if `free` is 3 or more.
 
     Source: Abramowitz & Stegun 26.7.5.
     """

@@ -66,16 +66,18 @@ MAX_PLACES: Final = 32
 STREAK: Final = 3
 REST: Final = 2
 TRIES: Final = 3
-"""Number of visits seconds apart after which a place that never differed at them is known not to be noise."""
+"""If a place is the same at this number of visits that come seconds after another visit, it is known not to be
+noise."""
 UNDONE: Final = 2
-"""Number of undone differences of a page from which they may be draws: a block came, went, and came back."""
+"""If at least this number of differences of a page were undone (a block appeared and disappeared again), the server may
+draw the block for each answer."""
 UNDONE_ON_SITE: Final = 3
-"""The same number for all pages of a site together."""
+"""The corresponding number for all pages of a site together."""
 REST_OF_DRAWN: Final = 10
-"""Number of comparisons at which such a place must rest. A block that is drawn may be the same several times by chance.
-"""
+"""Number of successive comparisons without a difference after which such a place is no longer noise. A drawn block may
+be the same several times by chance."""
 _STAYED_PER_UNDONE: Final = 2
-"""Number of differences that may have stayed for each one that was undone. One is expected if all are draws."""
+"""Largest number of lasting differences for each one that was undone. One is expected if all differences are draws."""
 _LIST: Final = 3
 """Smallest number of lines of an element that may be noise as a whole."""
 _SAMPLE: Final = 40
@@ -109,7 +111,7 @@ class NoisyPlace(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def is_decided(self) -> bool:
-        """Return whether further visits seconds apart would prove nothing."""
+        """Return whether another visit seconds after the last one would prove nothing new."""
         return self.confirmed or self.tried >= TRIES
 
     @property
@@ -152,8 +154,8 @@ class Difference(NamedTuple):
 class Differences(NamedTuple):
     """The differences between two copies.
 
-    They are the numbers of the differing lines of each copy, and the places that differ. `held` contains all places of
-    the new copy.
+    The differences are the numbers of the differing lines of each copy, and the places that differ. `held` contains all
+    places of the new copy.
     """
 
     old: frozenset[int]
@@ -271,5 +273,5 @@ def _rested(place: NoisyPlace, seconds_apart: bool) -> NoisyPlace:
 
 
 def _worth(place: NoisyPlace) -> tuple[bool, int, int]:
-    """Return a sort key that puts first the places to keep: noise."""
+    """Return a sort key with which the places to keep, those that are noise, come first."""
     return place.is_noise, place.streak, -place.rested

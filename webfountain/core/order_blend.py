@@ -53,7 +53,7 @@ def weights_by_losses(losses: Sequence[float]) -> Array:
 
 
 def _posterior(losses: Sequence[float]) -> Array:
-    """Return the (3,) weights from which those of little weight are still to be left out."""
+    """Return the (3,) weights before orders with little weight are left out."""
     weights = _PRIOR * np.exp(-_RATE * (np.array(losses) - min(losses))) if losses else _PRIOR
     return np.asarray(weights / weights.sum())
 

@@ -116,8 +116,8 @@ class PageDates:
             self._caught, self._missed = _faded(self._caught + caught, self._missed + (not caught))
 
     def weigh(self, worth: Array, worth_of_change: Array, chance: Array) -> Array:
-        """Adjust the urgencies of pages to their dates, in place. Return the (pages,) factors by which the urgencies
-        are smaller, now and until the next fetch or date; 1 for pages that are not listed, or dated.
+        """Adjust the urgencies of pages to their dates, in place. Return the (pages,) factors that reduce the urgencies
+        until the next fetch or date of each page. The factor is 1 for pages that are dated or not listed.
 
         Parameters
         ----------

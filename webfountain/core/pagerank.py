@@ -111,7 +111,7 @@ def pagerank(
         if error <= tolerance:
             return Ranking(y / y.sum(), steps, error)
         if steps >= max_steps:
-            raise NotConverged(f"PageRank after {steps} steps: error at most {error:.1e}, tolerance {tolerance:.1e}")
+            raise NotConverged(f"PageRank after {steps} steps: the error may be {error:.1e}, above {tolerance:.1e}")
         # Divided by the norm of the residual, because single precision would lose small corrections.
         flow = (missing / lacking).astype(np.float32)
         correct = _orthomin if error < 0.5 * last else _power

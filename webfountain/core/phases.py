@@ -44,7 +44,8 @@ class Phases:
         """Return clocks with a plan of (T, L) increments from `start`, one per `period`. Knots of earlier plans after
         `start` are dropped.
 
-        Of the knots before `start`, the last `keep` stay. Before these, the clocks run at their mean speed over them.
+        The last `keep` of the knots before `start` stay. Before the knots that stay, the clocks run at their mean speed
+        between these knots.
         """
         past = self.times < start
         begin = self.at(start)

@@ -1,8 +1,8 @@
 """Convert a plan into what the sequencers use: quotas in whole pages, the weight p, and the phase-clock increments.
 
 A plan contains fractions of pages; a crawl fetches whole pages. Quotas are the plan, rounded by largest remainder; they
-use the capacity until no further page fits. What rounding takes from a bucket is carried over to the next period. So if
-the plan of a bucket is a third of a page per period, a page is fetched every third period.
+use the capacity until no further page fits. The part that rounding takes from a bucket is carried over to the next
+period. So if the plan of a bucket is a third of a page per period, a page is fetched every third period.
 
 Place in the walk (DESIGN 4): optimizer -> **quotas** -> weights of the site sequencers and the recrawl share of each
 bucket. This module chooses no page: the sequencers select pages inside a bucket.
@@ -72,7 +72,8 @@ def _room(instance: Instance, used: Array, t: int) -> float:
 def _whole(wanted: Array, carried: Array, present: Counts, cost: Array, room: float) -> Counts:
     """Return the whole pages (B+1,) of one period.
 
-    Numbers are rounded down. Then single pages are added by largest remainder, then pages that still fit.
+    Numbers are rounded down. Then single pages are added in the order of the largest remainders, and after that pages
+    that still fit.
     """
     given = np.minimum(np.floor(wanted + _DUST).astype(np.int64), present)
     left = room * (1.0 + 1e-12) + _DUST * cost.max(initial=0.0) - float(given @ cost)

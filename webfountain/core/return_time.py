@@ -1,12 +1,12 @@
 """When to request a gone page again: by its urgency, it competes with the live pages.
 
 A gone page comes back at some rate, and is obsolete from its return until it is fetched. So it has the same urgency as
-a live page that changes at this rate (`urgency`), and is due when its urgency reaches the price of a fetch. Its rate is
-unknown. The rates of a site's pages are assumed to follow a gamma distribution with shape `SHAPE`. The mean of this
-distribution is the number of returns that fetches found, divided by the time for which pages of the site were gone. The
-longer a page is gone, the lower is its expected rate. Pages that once had a copy are counted separately from URLs that
-never had one, because most dead links never led to a page. URLs of one source and directory form a class, which has its
-own rate, a mean of its own evidence and the site's rate.
+a live page that changes at this rate (`urgency`), and is due when its urgency reaches the price of a fetch. The rate of
+these returns is unknown. The rates of a site's pages are assumed to follow a gamma distribution with shape `SHAPE`. The
+mean of this distribution is the number of returns that fetches found, divided by the time for which pages of the site
+were gone. The longer a page is gone, the lower is its expected rate. Pages that once had a copy are counted separately
+from URLs that never had one, because most dead links never led to a page. URLs of one source and directory form a class
+with its own rate: the weighted mean of its own evidence and the site's rate.
 
 While little is known about a site, a request is made mainly to learn, and the result says something about all its dead
 URLs. So the number of such requests must not grow with the number of dead URLs: see `Returns.spacing`.

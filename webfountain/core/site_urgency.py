@@ -208,14 +208,14 @@ class SiteUrgency:
                 np.frombuffer(changes, dtype="<f8").reshape(-1, 4),
             )
             if not site.memory.is_sound():
-                raise ValueError("a site's urgency was written by another version")
+                raise ValueError("the stored urgencies of a site were written by another version")
             site._since = np.frombuffer(since, dtype="<i4").astype(np.int64) + step
             if len(page) == 16 * count:  # an earlier version did not store the columns for `independent_pages`
                 page += bytes(4 * COLUMNS * count)
             site._page = np.frombuffer(page, dtype="<f4").reshape(_WIDTH, count)
             site.trust = TrustInSections.decode(trust)
         except (msgspec.DecodeError, TypeError) as error:
-            raise ValueError(f"a site's urgency cannot be read: {error}") from error
+            raise ValueError(f"the stored urgencies of a site cannot be read: {error}") from error
         return site
 
 

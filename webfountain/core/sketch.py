@@ -189,7 +189,7 @@ def sketch_rows(drawn: Sequence[bytes]) -> Sketches:
 def most_resemblance(drawn: Sequence[bytes], others: Sketches) -> npt.NDArray[np.float64]:
     """Return the (n,) estimated resemblances of one text to (n, 128) sketches of others.
 
-    `drawn` are the text's `sketches`; for each other sketch, the one that resembles it more counts.
+    `drawn` are the text's `sketches`; of these, the one that resembles the other sketch more is used.
     """
     return np.asarray(np.max([sketch_resemblance(row, others) for row in sketch_rows(drawn)], axis=0))
 

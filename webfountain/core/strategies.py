@@ -54,5 +54,5 @@ def weights_of(strategy: int, periods: int) -> Array:
     Raises ValueError if `strategy` is not one of `STRATEGIES`.
     """
     if strategy not in _NUMBERED:
-        raise ValueError(f"strategy {strategy}; must be one of {STRATEGIES}")
+        raise ValueError(f"strategy {strategy} is not one of {STRATEGIES}")
     return NAMED[_NUMBERED[strategy]](periods, _LOW)

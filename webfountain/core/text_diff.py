@@ -246,8 +246,8 @@ def _hunks(changes: Sequence[TextEdit]) -> Iterator[list[TextEdit]]:
 
 
 def _range(begin: int, end: int) -> str:
-    """Return the range of the lines `begin` to `end` (excluded), as written in a hunk's header. If there are no lines,
-    it has the number of the line before.
+    """Return the range of the lines `begin` to `end` (excluded), as written in a hunk's header. If the range is empty,
+    it consists of the number of the line before.
     """
     many = end - begin
     if many == 1:

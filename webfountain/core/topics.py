@@ -119,8 +119,8 @@ class Topics:
                     self._texts_with = Counter(dict(self._texts_with.most_common(self._most // 2)))
 
     def exchange(self, published: WordCounts) -> WordCounts:
-        """Merge the counts that other processes and earlier crawls published with the own counts. Return the counts to
-        publish instead.
+        """Merge the counts that other processes and earlier crawls published with this process's own counts. Return the
+        counts to publish instead.
 
         Each process adds its counts since its last exchange to the published counts. If two processes publish at the
         same time, new counts of one process may be lost for some words. This does little harm, because the words will

@@ -96,7 +96,8 @@ def polished(instance: Instance, plan: RepairedPlan, *, route: str, everything: 
 
 
 def _lowered(f: Array, cost: Array, room: float) -> Array:
-    """Return ``f`` (B,) reduced until it fits into ``room``. If it is enough, only split buckets are lowered.
+    """Return ``f`` (B,) reduced until it fits into ``room``. If this is enough, only the fractions of split buckets are
+    reduced.
 
     Without this rule the rounding errors of a solver would turn every whole bucket into a split bucket.
     """

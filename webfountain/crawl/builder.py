@@ -161,8 +161,8 @@ def _repository_of(
 ) -> tuple[Repository, Path]:
     """Return the repository, opened for writing, and its folder. With several ants each has a folder of its own.
 
-    An ant takes over the folder of an earlier ant on this machine if no other process writes there. Otherwise it gets
-    a new number.
+    An ant takes over the folder of an earlier ant on this machine if no other process writes there. Otherwise the ant
+    gets a new number.
     """
     root = config.repository_folder
     opened = partial(

@@ -1,7 +1,7 @@
 """Names of callbacks: a stored request contains the name of the spider's method that is called with its answer.
 
-Place in the walk: called by `requests`, which stores the name and reads it again. A callback can be stored by name in
-the same cases as with Scrapy's JOBDIR: it is a method of the spider, under any attribute. This includes private
+Place in the walk: `requests` calls this module to store the name and to read it again. A callback can be stored by name
+in the same cases as with Scrapy's JOBDIR: it is a method of the spider, under any attribute. This includes private
 methods, methods of `callback_for`, and methods that were set on the instance. A `functools.partial` of such a method
 has a name too. All other callbacks have no name: a lambda, a function of a module, a method of another object. The
 names in a store cannot be trusted, so looking one up evaluates no property and calls nothing.
@@ -78,7 +78,7 @@ class Callbacks:
         for name in (getattr(function, "__name__", ""), *self._attributes()):
             if self._function_of(name) is function:
                 return str(name)
-        raise UnnamedCallback(f"{callback!r} is not found in the spider under its name")
+        raise UnnamedCallback(f"no attribute of the spider is the callback {callback!r}")
 
     def _attributes(self) -> Iterator[str]:
         yield from vars(self._spider)

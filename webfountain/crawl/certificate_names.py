@@ -1,8 +1,8 @@
 """Log warnings about certificates for another host name, as Scrapy's own download handler for HTTP/1.1 does.
 
-Place in the walk: in the download handler, when a request of another project got its answer. By default Scrapy
-verifies no certificate, but logs if one is not for the requested host. The crawl continues in any case. Each host is
-checked once. Certificates that DOWNLOAD_VERIFY_CERTIFICATES rejects never reach this module.
+Place in the walk: the download handler calls this module when a request of another project got its answer. By default
+Scrapy verifies no certificate, but logs if one is not for the requested host. The crawl continues in any case. Each
+host is checked once. Certificates that DOWNLOAD_VERIFY_CERTIFICATES rejects never reach this module.
 """
 
 from __future__ import annotations

@@ -57,8 +57,8 @@ if TYPE_CHECKING:
 __all__ = ["ABORT", "ABORT_SITES", "FountainDownloadHandler", "FountainResponse"]
 
 ABORT: Final = object()
-"""Signal that ends all downloads at once with the error word `word`. It is "cut" when the crawl stops, and "lapsed"
-when another ant may hold its leases.
+"""Signal that ends all downloads at once with the error word `word`. The word is "cut" when the crawl stops, and
+"lapsed" when another ant may hold its leases.
 """
 
 ABORT_SITES: Final = object()
@@ -166,7 +166,7 @@ class FountainDownloadHandler(BaseStreamingDownloadHandler["StreamedAnswer"]):
         """
         parts = urlparse_cached(request)
         if parts.scheme not in ("http", "https"):
-            raise UnsupportedURLSchemeError(f"{parts.scheme}: {request.url}")
+            raise UnsupportedURLSchemeError(f"{request.url}: the scheme {parts.scheme!r} is not supported")
         site = f"{parts.scheme}://{parts.netloc}"
         authority = authority_of(site)
         flight = flight_of(request)

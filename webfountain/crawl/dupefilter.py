@@ -1,10 +1,10 @@
 """The filter for duplicate requests of another project's spider: the project's own filter, or ours.
 
-Place in the walk: in add-on mode, before the frontier. With Scrapy's default filter the store decides, across runs.
-Requests seen recently in this run are dropped here, so that the engine reports them as usual (signal `request_dropped`,
-stat `dupefilter/filtered`). If only the store knows a request, the scheduler reports it in the same way a moment later.
-A project's own DUPEFILTER_CLASS decides alone: each request that passes it counts as a new request, even if the store
-knows an equal one.
+Place in the walk: in add-on mode, requests pass this filter before they reach the frontier. With Scrapy's default
+filter the store decides, across runs. Requests seen recently in this run are dropped here, so that the engine reports
+them as usual (signal `request_dropped`, stat `dupefilter/filtered`). If only the store knows a request, the scheduler
+reports it in the same way a moment later. A project's own DUPEFILTER_CLASS decides alone: each request that passes it
+counts as a new request, even if the store knows an equal one.
 """
 
 from __future__ import annotations

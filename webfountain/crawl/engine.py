@@ -4,7 +4,7 @@ Scrapy does not tell a scheduler that a request is done (issue 7978). Nor can a 
 has become due: the engine polls the scheduler when a download ends, or after five seconds. Both are needed here:
 politeness depends on times, and a lease is settled when the engine is done with its request, whatever the result. Also,
 a component cannot refuse to start without causing tracebacks. `tests/crawl/test_engine.py` and `test_spider.py` fail if
-a release of Scrapy moves these parts. Place in the walk: under the scheduler.
+a release of Scrapy moves these parts. Place in the walk: the scheduler uses this module.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def need_asyncio() -> None:
     """Raise InputError if Scrapy runs without asyncio's loop, which all components need."""
     if not is_asyncio_available():
         raise InputError(
-            "webfountain needs asyncio: leave TWISTED_REACTOR as it is by default "
+            "webfountain needs the asyncio reactor: leave TWISTED_REACTOR at its default "
             "(allowed: twisted.internet.asyncioreactor.AsyncioSelectorReactor)"
         )
 
@@ -291,7 +291,7 @@ async def _process_output(
 
 
 async def _process_one(scraper: Scraper, exporter: FeedExporter | None, output: Any, response: Any) -> None:
-    """Process one output. An error in it does not stop the others.
+    """Process one output. An error in one output does not stop the processing of the others.
 
     Each item is written to the feed's file at once. Otherwise a kill could lose it: a pipeline that has already put the
     item into a database of its own may drop it when its page is fetched again.

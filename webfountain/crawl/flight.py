@@ -53,7 +53,7 @@ class FlightListener(Protocol):
         """Return the frontier's time, UTC seconds."""
 
     async def read_file(self, fetched: FetchResult) -> FetchResult:
-        """Return the fetch with the parsed content of a robots.txt or sitemap. It is read outside the loop."""
+        """Return the fetch with the parsed content of a robots.txt or sitemap. The file is read outside the loop."""
 
     def examine_at_once(self, flight: Flight) -> Visit | None:
         """Return what a landed fetch means for its page; None if examining it may take long."""

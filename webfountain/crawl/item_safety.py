@@ -1,11 +1,11 @@
 """Hold items whose pipeline cannot reach its target (a list on a server, a database), so that none is lost.
 
-Place in the walk: between a callback and the settling of its page. If a pipeline fails because its target is
-unreachable, it gets the same item again until the target answers. Earlier pipelines are not run a second time.
-Meanwhile the page is not settled. Waiting items delay new requests, as slow items do in Scrapy. The wait ends when the
-crawl stops or after `PATIENCE_S`. Then the item fails as usual, and its page goes back to its queue and is requested
-again. So no item is lost, but an item may be delivered twice, as after a kill. Any other error of a pipeline, and
-`DropItem`, is the project's decision, and the page is settled.
+Place in the walk: items are held between a callback and the settling of its page. If a pipeline fails because its
+target is unreachable, it gets the same item again until the target answers. Earlier pipelines are not run a second
+time. Meanwhile the page is not settled. Waiting items delay new requests, as slow items do in Scrapy. The wait ends
+when the crawl stops or after `PATIENCE_S`. Then the item fails as usual, and its page goes back to its queue and is
+requested again. So no item is lost, but an item may be delivered twice, as after a kill. Any other error of a pipeline,
+and `DropItem`, is the project's decision, and the page is settled.
 
 The class of an error shows whether a target is unreachable (`is_away`). Python's own classes are compared directly. The
 classes of client libraries have no common base class, so they are compared by name.

@@ -1,7 +1,7 @@
 """Process each flight from the end of its download to the settling of its page.
 
-Place in the walk: between Scrapy's downloader and the frontier. The download handler and the middlewares land a flight.
-The spider has it examined. The engine reports when it is done with the request.
+Place in the walk: flights pass this module between Scrapy's downloader and the frontier. The download handler and the
+middlewares land a flight. The spider has it examined. The engine reports when it is done with the request.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class Landings:
             self._set_timer()
 
     def count_apart(self, flight: Flight) -> None:
-        """Record that a request has chosen its own slot, and so takes no slot of its site."""
+        """Record that a request has chosen its own slot, so that it takes no slot of its site."""
         if not flight.landed and flight.refusal is None:
             self._frontier.sites.flights.count_apart(flight.fetch)
             engine.wake(self._crawler)
@@ -114,7 +114,7 @@ class Landings:
         return self._frontier.now()
 
     async def read_file(self, fetched: FetchResult) -> FetchResult:
-        """Return a fetch with the parsed content of its robots.txt or sitemap. It is read outside the loop."""
+        """Return a fetch with the parsed content of its robots.txt or sitemap. The file is read outside the loop."""
         return await self._frontier.examiner.read_file(fetched)
 
     def examine_at_once(self, flight: Flight) -> Visit | None:

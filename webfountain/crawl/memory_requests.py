@@ -4,9 +4,9 @@
 politeness.
 
 `MemoryRequests` holds requests that are not plain data: they stay in this process, and each has a placeholder in the
-store. Place in the walk: called by `requests.RequestStore`, which packs all other requests. The placeholder stands in
-the queue of the request's site. It also records that the request was made, so that a spider that has finished does not
-make it again. The page that yielded it is settled after it (`flight`). So after a stop or a kill, that page is
+store. Place in the walk: `requests.RequestStore` calls this module; it packs all other requests itself. The placeholder
+stands in the queue of the request's site. It also records that the request was made, so that a spider that has finished
+does not make it again. The page that yielded it is settled after it (`flight`). So after a stop or a kill, that page is
 requested again and yields the request again. There are three cases:
 
 - the placeholder is still in the queue: the request is made when the placeholder is leased;
@@ -88,7 +88,7 @@ def placeholder_ignores_robots(data: bytes) -> bool:
 
 
 class MemoryRequests:
-    """The requests in memory of one run of one spider. `again`: whether each may be taken more than once."""
+    """The requests in memory of one run of one spider. `again`: whether each request may be taken more than once."""
 
     def __init__(self, *, again: bool) -> None:
         self._again = again
@@ -99,7 +99,8 @@ class MemoryRequests:
     def put(
         self, request: Request, fingerprint: bytes, *, ignores_robots: bool, unique: bool, parent: Flight | None
     ) -> tuple[bytes, bytes] | None:
-        """Keep a request. Return its key in the store and its placeholder; None if this run has already had it."""
+        """Keep a request. Return a request's key in the store and its placeholder; None if this run has already had the
+        request."""
         key = hashlib.sha1(b"in memory" + fingerprint, usedforsecurity=False).digest()
         if key in self._seen:
             return None
@@ -125,7 +126,7 @@ class MemoryRequests:
 
     def keep_orphan(self, fetch: Fetch, place: bytes) -> bool:
         """Keep a lease until its request is `put`, because the request is not in memory. Return False if only an
-        earlier run could yield it.
+        earlier run could yield the request.
         """
         if len(place) > len(_IN_MEMORY) + 1 + _KEY_BYTES:
             return False

@@ -117,7 +117,7 @@ def _address_of(text: str) -> tuple[str, int]:
             raise ValueError(text)
     except ValueError:
         raise InputError(
-            f"setting WEBFOUNTAIN_METRICS: {text!r} is not allowed (allowed: a port, or an address of loopback as "
-            "127.0.0.1:9410; `webfountain serve` answers elsewhere)"
+            f"setting WEBFOUNTAIN_METRICS: {text!r} is not allowed (allowed: a port, or a loopback address such as "
+            "127.0.0.1:9410; for other addresses use `webfountain serve`)"
         ) from None
     return host, int(port)

@@ -1,9 +1,10 @@
 """Drop items that are neither new nor changed.
 
-WEBFOUNTAIN_ITEMS = "changed" turns it on. Place in the walk: before the project's own pipelines. For each request (by
-its fingerprint), the items that it yielded when it was last made are remembered as a set of digests. An item in this
-set is dropped (logged at DEBUG, counted in addon/items_unchanged). WEBFOUNTAIN_ITEM_FIELDS_IGNORED names fields that
-change with each visit, such as the time of scraping. The digests (`item_digests`) are stored in the store's folder.
+WEBFOUNTAIN_ITEMS = "changed" turns it on. Place in the walk: items pass this pipeline before the project's own
+pipelines. For each request (by its fingerprint), the items that it yielded when it was last made are remembered as a
+set of digests. An item in this set is dropped (logged at DEBUG, counted in addon/items_unchanged).
+WEBFOUNTAIN_ITEM_FIELDS_IGNORED names fields that change with each visit, such as the time of scraping. The digests
+(`item_digests`) are stored in the store's folder.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The crawl of a collection: every fetch comes from the frontier.
 
-Place in the walk: called by the scheduler if the fountain spider runs. `project_crawl` is its counterpart. Beside the
-crawl it checks for an edited policy file and, once, for seeds without a page. The scheduler's tick calls `poll`, which
-returns at once; the worker thread does the work.
+Place in the walk: the scheduler calls this module if the fountain spider runs. `project_crawl` is its counterpart.
+Beside the crawl it checks for an edited policy file and, once, for seeds without a page. The scheduler's tick calls
+`poll`, which returns at once; the worker thread does the work.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ class FirstPeriod:
         year = time.gmtime(at).tm_year
         found = await self._read(lambda store: seeds_in_force(store, year=year))
         for line in seed_lines(found):
-            logger.warning("After the first period a seed has brought no page: %s", line)
+            logger.warning("A seed gave no page in the first period: %s", line)
 
 
 class OwnCrawl:
@@ -182,8 +182,8 @@ class OwnCrawl:
         del refusal
 
     def enqueue(self, request: Request) -> bool:
-        """Queue a request that no flight produced. Return False for others: a replacement is settled with the request
-        that it replaces.
+        """Queue a request that no flight produced. For all other requests return False: a replacement is settled with
+        the request that it replaces.
         """
         if origin_of(request) is not None:
             return False

@@ -74,7 +74,7 @@ def read_pickle(data: bytes) -> Any:
 
 
 def _count(value: Any) -> None:
-    """Raise PickleRefused for a value with too many parts. A value that contains itself has infinitely many."""
+    """Raise PickleRefused for a value with too many parts. A value that contains itself has infinitely many parts."""
     left, waiting = MAX_VALUES, [value]
     while waiting:
         found = waiting.pop()

@@ -14,8 +14,8 @@ GC_ALLOCATIONS: Final = 50_000
 per page, a fifth of the whole cost. A page leaves no cycles behind, so memory does not depend on the collector.
 """
 ARENAS: Final = 2
-"""Number of glibc's heaps. By default glibc makes up to eight per core, for different threads. Free memory in one heap
-cannot be used by the others.
+"""Number of glibc's heaps. By default glibc makes up to eight heaps per core, for different threads. Free memory in one
+heap cannot be used by the others.
 """
 MAPPED_BYTES: Final = 384 * 1024
 """Size above which blocks (mostly bodies) are mapped. A mapped block goes back to the system when it is freed. glibc

@@ -1,7 +1,7 @@
 """The crawl of another project's spider: only the requests that it yields enter the frontier.
 
-Place in the walk: called by the scheduler in add-on mode. `own_crawl` is its counterpart. Features that a project
-switches on by settings (sessions, only new items) are opened and closed here.
+Place in the walk: the scheduler calls this module in add-on mode. `own_crawl` is its counterpart. Features that a
+project switches on by settings (sessions, only new items) are opened and closed here.
 
 Settings read: those of `session`, and DUPEFILTER_CLASS.
 """

@@ -4,11 +4,11 @@ Without a collection file, these settings mean the same as in Scrapy, because it
 DOWNLOAD_DELAY, DOWNLOAD_DELAY_JITTER, CONCURRENT_REQUESTS_PER_DOMAIN, CONCURRENT_REQUESTS, DOWNLOAD_SLOTS,
 AutoThrottle and a request's `download_slot`.
 
-Place in the walk: between the gates of the frontier's sites and those slots. A gate hands out as many requests of a
-site as the site's slot may transfer. If the slot has a delay, at most one request waits in the slot's queue. So a
-request of greater priority can overtake others, and no slow site fills the engine. Other rules can delay a site for
-longer than its slot does: Retry-After, Crawl-delay, WEBFOUNTAIN_BACKOFF, WEBFOUNTAIN_DELAY_FACTOR, an unavailable
-robots.txt. This is logged once per site and rule. The module sends nothing.
+Place in the walk: this module stands between the gates of the frontier's sites and those slots. A gate hands out as
+many requests of a site as the site's slot may transfer. If the slot has a delay, at most one request waits in the
+slot's queue. So a request of greater priority can overtake others, and no slow site fills the engine. Other rules can
+delay a site for longer than its slot does: Retry-After, Crawl-delay, WEBFOUNTAIN_BACKOFF, WEBFOUNTAIN_DELAY_FACTOR, an
+unavailable robots.txt. This is logged once per site and rule. The module sends nothing.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ class ProjectPace:
             if holds
         ]
         logger.info(
-            "The project's settings rule the pace: concurrency %d for a host, delay %g s%s%s; in addition: %s",
+            "The pace follows the project's settings: concurrency %d for a host, delay %g s%s%s; in addition: %s",
             self._concurrency,
             settings.getfloat("DOWNLOAD_DELAY"),
             ", AutoThrottle" if settings.getbool("AUTOTHROTTLE_ENABLED") else "",
@@ -146,7 +146,7 @@ class ProjectPace:
     def is_apart(self, request: Request) -> bool:
         """Return whether a request chose another slot than its host's.
 
-        If so, from then on requests to this host no longer wait, outside the slot, for the delay of another request.
+        After such a request, requests to this host outside the slot no longer wait for the delay of another request.
         """
         host, chosen = urlsplit(request.url).hostname or "", request.meta.get(Downloader.DOWNLOAD_SLOT)
         if chosen is None or chosen == host:

@@ -1,9 +1,9 @@
 """Requests of another project's spider: store them in the frontier, restore them from its leases, drop known ones.
 
-Place in the walk: between the engine and the frontier (`ProjectRequests`). A request that cannot be restored keeps its
-place in the queue, or is settled. After each batch, requests that the store already knew are handled (`KnownRequests`).
-A known request that may be made again is put at the front of its site's queue. The others are dropped in the same way
-as by Scrapy's duplicate filter.
+Place in the walk: `ProjectRequests` stands between the engine and the frontier. A request that cannot be restored keeps
+its place in the queue, or is settled. After each batch, requests that the store already knew are handled
+(`KnownRequests`). A known request that may be made again is put at the front of its site's queue. The others are
+dropped in the same way as by Scrapy's duplicate filter.
 """
 
 from __future__ import annotations
@@ -265,7 +265,7 @@ class ProjectRequests:
             # The page that yielded it was not settled, or it is a start request that will be yielded again.
             self._session.metrics.inc("addon/lost_in_memory")
         else:
-            logger.error("A stored request cannot be read again (%.200r): %s", error, fetch.url)
+            logger.error("A stored request cannot be restored (%.200r): %s", error, fetch.url)
         if refusal is None:
             self._frontier.sites.flights.unasked(fetch)
         place = fetch.lease.record.request or b""

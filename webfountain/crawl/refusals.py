@@ -1,9 +1,10 @@
 """End requests of another project that the ant refuses, or that must not be made again.
 
-Place in the walk: between the frontier's batch and the worker that settles it, in add-on mode. A leased request may end
-before it is handed out, because of robots.txt or a private or missing address. This module takes such a request out of
-the batch and passes it through the engine, where a middleware ends it as Scrapy's own would. When the engine is done
-with the request, it is settled. So after a crash the errback is called again, and no request is lost.
+Place in the walk: in add-on mode, this module stands between the frontier's batch and the worker that settles it. A
+leased request may end before it is handed out, because of robots.txt or a private or missing address. This module takes
+such a request out of the batch and passes it through the engine, where a middleware ends it as Scrapy's own would. When
+the engine is done with the request, it is settled. So after a crash the errback is called again, and no request is
+lost.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The requests of another project: they are stored as plain data until their turn, or kept in memory.
 
-Place in the walk: in add-on mode, where requests enter the frontier and where the engine gets them back. The result of
-`Request.to_dict` becomes msgpack; callbacks have names (`callbacks`). A request that contains anything else (a lambda
-as callback, a response in meta) cannot be converted and stays in memory (`memory_requests`).
+Place in the walk: in add-on mode, requests pass this module when they enter the frontier and when the engine gets them
+back. The result of `Request.to_dict` becomes msgpack; callbacks have names (`callbacks`). A request that contains
+anything else (a lambda as callback, a response in meta) cannot be converted and stays in memory (`memory_requests`).
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class Packer:
         if path := given.pop("_class", None):
             cls = self._values.classes.class_at(path)
             if not issubclass(cls, Request):
-                raise ClassMissing(f"{path} is not a class of requests")
+                raise ClassMissing(f"{path} is not a request class")
         for name in ("callback", "errback"):
             try:
                 given[name] = self._callbacks.callback(given[name])
@@ -103,7 +103,7 @@ class Packer:
 
 
 class RequestStore:
-    """The requests of one run of one spider. `again`: whether each may be taken more than once."""
+    """The requests of one run of one spider. `again`: whether each request may be taken more than once."""
 
     def __init__(self, crawler: Crawler, spider: Spider, metrics: Metrics, *, again: bool) -> None:
         self._crawler = crawler
@@ -163,8 +163,8 @@ class RequestStore:
         return taken
 
     def known(self, link: Link) -> Request:
-        """Return the request of a link that the store knew before. It will not be made, so it is removed from the
-        counts."""
+        """Return the request of a link that the store knew before. The request will not be made, so it is removed from
+        the counts."""
         stats = self._crawler.stats
         stats.inc_value("scheduler/enqueued", -1)
         is_in_memory = is_placeholder(link.request)

@@ -1,8 +1,8 @@
 """The interval after which a single request may be made again: `meta["revisit"]`.
 
-Place in the walk: where a spider yields a request that the store knows. Usually such a request is dropped. If its meta
-has an interval (seconds, or a text such as "12h" or "7d"), it is made again once the last time is at least that long
-ago. With "always" it is made once in each run that yields it. "never" is the default, and overrides
+Place in the walk: this module acts when a spider yields a request that the store knows. Usually such a request is
+dropped. If its meta has an interval (seconds, or a text such as "12h" or "7d"), it is made again if it was last made at
+least that long ago. With "always" it is made once in each run that yields it. "never" is the default, and overrides
 WEBFOUNTAIN_RECRAWL. Under WEBFOUNTAIN_RECRAWL an interval replaces the one that was learned.
 """
 

@@ -1,10 +1,10 @@
 """Scrapy's scheduler on top of the frontier: hand out what the frontier allows, and feed the worker thread.
 
-Place in the walk: between the frontier and Scrapy's downloader. It makes no decisions. The engine's calls never access
-store or disk: one worker thread runs the frontier's batches, and a timer wakes the engine when a site becomes due
-(`WakeTimer`); without it, an idle engine calls its scheduler only every five seconds. There are two kinds of crawls.
-The fountain spider crawls a collection (`own_crawl`). With any other spider only the requests that it yields enter the
-frontier (`project_crawl`).
+Place in the walk: the scheduler stands between the frontier and Scrapy's downloader. It makes no decisions. The
+engine's calls never access store or disk: one worker thread runs the frontier's batches, and a timer wakes the engine
+when a site becomes due (`WakeTimer`); without it, an idle engine calls its scheduler only every five seconds. There are
+two kinds of crawls. The fountain spider crawls a collection (`own_crawl`). With any other spider only the requests that
+it yields enter the frontier (`project_crawl`).
 
 Settings read: WEBFOUNTAIN_* (`webfountain.config`), and in add-on mode the settings that `session` names.
 """
@@ -113,8 +113,8 @@ class FountainScheduler:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self | Scheduler:
-        """Build the scheduler. Return Scrapy's own for commands that only inspect pages (`scrapy shell`, `fetch`,
-        `parse`).
+        """Build the scheduler. Return Scrapy's own scheduler for commands that only inspect pages (`scrapy shell`,
+        `fetch`, `parse`).
 
         Such commands must not crawl what waits in the spider's frontier.
         """

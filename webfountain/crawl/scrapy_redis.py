@@ -1,10 +1,10 @@
 """Take over a spider's requests from scrapy-redis: its queue becomes ours, and its duplicate filter stays in force.
 
-Place in the walk: before the first crawl with the add-on. Each pickled request in the queue is read as plain data
-(`plain_pickle`), packed as the add-on packs requests, and added to the store. Then it is removed from scrapy-redis's
-queue. A request cannot be rebuilt from scrapy-redis's fingerprint, so the fingerprints are kept unchanged. When a
-spider yields a request with one of these fingerprints, it counts as known. An entry that cannot be read as data stays
-in the queue and is counted by reason.
+Place in the walk: this module is used before the first crawl with the add-on. Each pickled request in the queue is read
+as plain data (`plain_pickle`), packed as the add-on packs requests, and added to the store. Then it is removed from
+scrapy-redis's queue. A request cannot be rebuilt from scrapy-redis's fingerprint, so the fingerprints are kept
+unchanged. When a spider yields a request with one of these fingerprints, it counts as known. An entry that cannot be
+read as data stays in the queue and is counted by reason.
 """
 
 from __future__ import annotations

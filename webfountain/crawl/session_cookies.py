@@ -56,7 +56,7 @@ class SessionCookies:
     def __init__(self, crawler: Crawler, folder: Path | None) -> None:
         """Raise InputError for a store without a folder."""
         if folder is None:
-            raise InputError("setting WEBFOUNTAIN_COOKIES: needs a store in a folder, rocksdb://FOLDER")
+            raise InputError("the setting WEBFOUNTAIN_COOKIES needs a store in a folder, rocksdb://FOLDER")
         self._path = folder / FILE
         found = crawler.engine.downloader.middleware.middlewares
         self._middlewares = [each for each in found if isinstance(each, CookiesMiddleware)]

@@ -1,8 +1,8 @@
 """The fountain spider: it crawls a collection without a line of code and yields one item per new, changed or gone page.
 
-Place in the walk: where a landed fetch becomes a verdict. The frontier orders the fetches, so there are no start
-requests, and the spider makes no requests. Links go to the frontier with the verdict, not through Scrapy. Feeds and
-pipelines work as with any spider::
+Place in the walk: the spider turns a landed fetch into a verdict. The frontier orders the fetches, so there are no
+start requests, and the spider makes no requests. Links go to the frontier with the verdict, not through Scrapy. Feeds
+and pipelines work as with any spider::
 
     scrapy crawl fountain -a collection=policies/demo.toml -O pages.jsonl
 """

@@ -224,7 +224,7 @@ def _flat_int(value: int) -> Any:
 
 
 def _flat_str(value: str) -> Any:
-    """Return a text. If it has a lone surrogate (JSON with half an emoji), it becomes an extension, because UTF-8
+    """Return a text. If a text has a lone surrogate (JSON with half an emoji), it becomes an extension, because UTF-8
     cannot encode it."""
     text = str.__str__(value)
     return text if _is_whole(text) else _ext(_NAMED, ["surrogates", text.encode("utf-8", "surrogatepass")])

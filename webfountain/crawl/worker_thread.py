@@ -131,7 +131,7 @@ class Worker:
             await asyncio.sleep(min(max(heart.next_at() - now(), MOMENT_S), POLL_S))
 
     async def _guarded(self, work: Coroutine[None, None, None]) -> None:
-        """Run `work`. An error in it ends the crawl."""
+        """Run `work`. An error in a heartbeat ends the crawl."""
         try:
             await work
         except WebfountainError as error:

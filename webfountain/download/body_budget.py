@@ -4,11 +4,11 @@
 which frees its bytes in the budget. Without the budget a hundred sites with pages of 7.5 MB take 750 MB before the
 first page is parsed.
 
-**The rule.** All connections read while less than `OPEN_SHARE` of the budget is used. Above it, every connection that
-waits for a response or receives one stops reading, so TCP makes the servers stop too. (40 kB of gzip in one packet may
-be a body of 10 MB: once read, it cannot be stopped.) When bodies are released, as many connections resume as have room
-in the budget. Those that have part of their body come first, in the order in which they began. The others follow, in
-the order of their requests. New requests go to the end of this queue.
+**The rule.** All connections read while less than `OPEN_SHARE` of the budget is used. If more is used, every connection
+that waits for a response or receives one stops reading, so TCP makes the servers stop too. (40 kB of gzip in one packet
+may be a body of 10 MB: once read, it cannot be stopped.) When bodies are released, connections resume, as many as have
+room in the budget. Those that have part of their body come first, in the order in which they began. The others follow,
+in the order of their requests. New requests go to the end of this queue.
 
 **No deadlock.** Either some connection reads, or there is a complete body that its owner will release. If neither is
 true, the body that began first continues even above the budget. It ends normally or by its time limits, and then the
@@ -154,7 +154,8 @@ class BodyBudget:
         self._peak = max(self._peak, self._held)
 
     def _leave(self, body: HeldBody) -> None:
-        """Remove the entry of a body whose exchange ended. Its connection may be reused for another exchange."""
+        """Remove the entry of a body whose exchange ended. The connection of the exchange may be reused for another
+        one."""
         assert body.incoming is not None
         if body.paused:
             self._resume(body)
@@ -175,8 +176,8 @@ class BodyBudget:
         self._go_on()
 
     def _go_on(self) -> None:
-        """Resume the exchanges that have room in the budget. If nothing else can end, resume the first one in any
-        case."""
+        """Resume the exchanges that have room in the budget. If no other exchange can end, resume the first one even
+        without room."""
         if not self._paused:
             return
         running = self._running()

@@ -42,7 +42,8 @@ keep a connection for longer (nginx: 75 s by default); the other servers close i
 MAX_IDLE: Final = 4096
 """Maximum number of idle connections, 2 kB each: enough for some thousand sites that are fetched in turn."""
 MAX_IDLE_TLS: Final = 512
-"""Maximum number of idle TLS connections. Each takes 0.3 MB, because asyncio reads it through a buffer of 256 kB.
+"""Maximum number of idle TLS connections. Each TLS connection takes 0.3 MB, because asyncio reads it through a buffer
+of 256 kB.
 """
 MAX_IDLE_AT: Final = 32
 """Maximum number of idle connections to one address. A server with many sites accepts only a limited number of
@@ -183,7 +184,8 @@ class ConnectionPool:
         return connection.endpoint
 
     async def _race(self, endpoints: Sequence[Endpoint], exchange: Exchange) -> Connection:
-        """Return a connection to the first address that answers. If none does, raise the error of the first attempt."""
+        """Return a connection to the first address that answers. If none answers, raise the error of the first
+        attempt."""
         untried = deque(endpoints)
         attempts: list[asyncio.Task[Connection]] = []
         under_way: set[asyncio.Task[Connection]] = set()
@@ -232,7 +234,7 @@ class ConnectionPool:
             raise
         if exchange.done.done():
             self._files.release()
-            raise OSError(errno.ECANCELED, "the exchange was ended while it waited for a file")
+            raise OSError(errno.ECANCELED, "the exchange was cancelled while it waited for a file descriptor")
         exchange.time.start()
 
     async def _connect_counted(self, endpoint: Endpoint, exchange: Exchange) -> Connection:
@@ -269,8 +271,8 @@ class ConnectionPool:
             self._timer = asyncio.get_running_loop().call_later(seconds, self._check)
 
     def _check(self) -> None:
-        """End exchanges that are too slow, and close connections idle for too long. It runs only while there are
-        any.
+        """End exchanges that are too slow, and close connections idle for too long. The timer for this runs only while
+        there are exchanges or connections.
         """
         self._timer = None
         now = time.monotonic()

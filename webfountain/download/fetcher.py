@@ -92,7 +92,8 @@ class Terms(NamedTuple):
     """Returns the seconds that a fetch must wait before it may use another address of its host; 0.0 if it need not
     wait."""
     may_send: Callable[[], bool] | None = None
-    """Called right before a request is sent; returns whether it may be sent. None: every request may be sent."""
+    """Called right before a request is sent; the result says whether it may be sent. None means that every request may
+    be sent."""
 
 
 def terms_of(

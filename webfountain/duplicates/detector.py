@@ -1,12 +1,12 @@
 """The duplicate detector: it decides which fetched pages repeat another page, on the same or another site.
 
-Place in the walk (DESIGN.md section 3): in the worker thread, after the copies are written and before links are
-discovered. Pages with equal bodies are duplicates, whatever the bodies contain. For other pages, the texts decide. The
-index finds pages with similar sketches. If an estimate is too close to the threshold, the two texts themselves are
-compared. A page that repeats no other page is a *representative*; it is added to the index before it is settled. The
-record of a duplicate points to its representative, and the duplicate is fetched rarely. The links of a duplicate are
-not followed, with two exceptions: links within its site to pages that the representative's site does not have, and
-samples of the other links.
+Place in the walk (DESIGN.md section 3): duplicates are detected in the worker thread, after the copies are written and
+before links are discovered. Pages with equal bodies are duplicates, whatever the bodies contain. For other pages, the
+texts decide. The index finds pages with similar sketches. If an estimate is too close to the threshold, the two texts
+themselves are compared. A page that repeats no other page is a *representative*; it is added to the index before it is
+settled. The record of a duplicate points to its representative, and the duplicate is fetched rarely. The links of a
+duplicate are not followed, with two exceptions: links within its site to pages that the representative's site does not
+have, and samples of the other links.
 
 `precedence` decides which of two pages is the representative. A page that outranks its representative replaces it: the
 old representative is fetched again at once and then points to the new one. The canonical URL that a page declares
@@ -141,8 +141,8 @@ class DuplicateDetector:
         return judged, outranked
 
     def unasked(self, lease: Lease, *, at: float) -> Outcome | None:
-        """Return the outcome for a new page of a mirror if its counterpart on the original site is held. None: the
-        page must be fetched.
+        """Return the outcome for a new page of a mirror if its counterpart on the original site is held. None means
+        that the page must be fetched.
         """
         record = lease.record
         original = self._original_of(lease.site, record)
@@ -363,8 +363,8 @@ class DuplicateDetector:
             self._mirrors.count(site, None if match is None else site_of(match.url))
 
     def _count_sample(self, visit: Visit, match: Match | None) -> None:
-        """Count a sample: a page that was fetched although its counterpart on the original site is held. It shows
-        whether the verdict "mirror" is right.
+        """Count a sample: a page that was fetched although its counterpart on the original site is held. The sample
+        shows whether the verdict "mirror" is right.
         """
         site, before = visit.fetch.site, _before(visit)
         original = None if before is None else self._original_of(site, before)

@@ -1,6 +1,6 @@
 """Detection of duplicate texts in the store worker. It sets pointers, and avoids fetching pages of mirrors.
 
-Place in the walk: a stage of the store worker. The decisions are made in `detector`.
+Place in the walk: this is a stage of the store worker. The decisions are made in `detector`.
 """
 
 from __future__ import annotations

@@ -57,12 +57,12 @@ _STALE: Final = 3.0
 """The runs are rebuilt when the index is opened with this many stale entries (of pages that changed) per valid
 entry.
 """
-_DAMAGED: Final = "this index of duplicates is damaged"
-_OTHERS: Final = "the sketches of this index of duplicates are another version's or another store's"
+_DAMAGED: Final = "this duplicate index is damaged"
+_OTHERS: Final = "this duplicate index has the sketches of another version or of another store"
 
 
 def sketch_key(board: Board) -> int:
-    """Return the key of a store's sketches, a number of 64 bits. If there is none, draw it and store it.
+    """Return the key of a store's sketches, a number of 64 bits. If the store has no key yet, draw one and store it.
 
     An author who can compute sketches can choose words until a text has the sketch of another page. So the hashes of
     the words use a random number as key. All ants of a crawl find it in the store, because they read each other's
@@ -163,7 +163,7 @@ class DuplicateIndex:
             self._runs.load(records=self._size, most_entries=most)
             self._read_recent_keys()
         except (OSError, ValueError) as error:
-            raise RepositoryError(f"{folder}: the index of duplicates cannot be opened: {error}") from error
+            raise RepositoryError(f"{folder}: the duplicate index cannot be opened: {error}") from error
 
     def __len__(self) -> int:
         """Return the number of representatives, including those that are no longer valid."""

@@ -81,7 +81,7 @@ def _runs(folder: Path) -> Iterator[str]:
             continue
         run = map_run(path)
         if (run.keys[1:] < run.keys[:-1]).any() or (run.numbers >= max(size, 1)).any():
-            yield f"{name}: its keys are not sorted, or name no record"
+            yield f"{name}: its keys are not sorted, or refer to no record"
 
 
 def _bytes(path: Path) -> bytes:

@@ -27,9 +27,9 @@ from xxhash import xxh3_64_intdigest
 __all__ = ["SAMPLED", "TOLERATED", "Mirrors", "is_mirror"]
 
 SAMPLED: Final = 10
-"""Of this many pages that would be refused, one is fetched."""
+"""One of this many pages that would be refused is fetched."""
 TOLERATED: Final = 0.1
-"""Largest share of samples that do not repeat the original site."""
+"""If a larger share of the samples does not repeat the original site, the verdict is revoked."""
 _LEAST_MISSES: Final = 2
 _SITES: Final = 20_000
 """Largest number of sites whose pages are counted. The least recently seen sites are dropped."""
@@ -64,8 +64,8 @@ class Mirrors:
         self._sites: dict[str, _SiteCounts] = {}
 
     def original_of(self, site: str) -> str | None:
-        """Return the site that this site is a mirror of, judged by the pages that this process has seen. None: it is
-        no mirror."""
+        """Return the site that this site is a mirror of, judged by the pages that this process has seen. None means
+        that the site is no mirror."""
         counted = self._sites.get(site)
         if counted is None or not counted.originals:
             return None
@@ -95,7 +95,7 @@ class Mirrors:
             counted.originals[original] += original != site
 
     def count_sample(self, site: str, original: str, *, repeats: bool) -> bool:
-        """Count a page of a mirror that was fetched as a sample. Return whether it revokes the verdict."""
+        """Count a page of a mirror that was fetched as a sample. Return whether this sample revokes the verdict."""
         counted = self._sites.setdefault(site, _SiteCounts())
         counted.samples[original] += 1
         counted.misses[original] += not repeats

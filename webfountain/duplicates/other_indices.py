@@ -117,7 +117,7 @@ class _OtherIndex:
         return found.st_ino, found.st_mtime_ns
 
     def _take_runs(self, stamp: tuple[int, int]) -> None:
-        """Map the current runs. If one no longer exists, keep the old maps, which still contain its keys."""
+        """Map the current runs. If a run no longer exists, keep the old maps, which still contain its keys."""
         if read_form(self._folder) != self._form:
             return
         try:

@@ -6,7 +6,7 @@ its site is the site of a seed of the collection. The scheme and a leading ``www
 often redirect to such variants. Age counts only between two held pages: a page that is new, or that now repeats another
 page, has no age to compare. A fetch never changes these criteria, so two pages never replace each other in turn.
 
-Place in the walk: called by the duplicate detector (`duplicates`). It does not compare texts.
+Place in the walk: the duplicate detector (`duplicates`) calls this module. It does not compare texts.
 """
 
 from __future__ import annotations

@@ -1,14 +1,15 @@
 """The extractor of each media type: the function that reads title, text and links of a body.
 
-Place in the walk: in the reader, and in a child process if the function is a project's own. HTML, other XML and plain
-text have built-in extractors (`document`). A policy file names further ones by media type (`content.extractors`)::
+Place in the walk: an extractor runs in the reader, or in a child process if the function is a project's own. HTML,
+other XML and plain text have built-in extractors (`document`). A policy file names further ones by media type
+(`content.extractors`)::
 
     [content.extractors]
     "application/pdf" = "my_project.pdf:extract"
 
-The function gets the body and its Content-Type and returns an `ExtractedText`. It runs in a child process within
-limits of time and memory, like every body that may be hostile, so the module must be importable there (installed, or
-in PYTHONPATH). An exception in it makes only its page unreadable.
+The function gets the body and its Content-Type and returns an `ExtractedText`. It runs in a child process within limits
+of time and memory, like every body that may be hostile, so the module must be importable there (installed, or in
+PYTHONPATH). An exception in the function makes only this page unreadable.
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ def _has_short_tags(body: bytes) -> bool:
 
     ``">`` ends a tag in every parser state but two: inside a value that an apostrophe opened, and after a character
     after which the quote opens a value. Pages with attributes contain it often, so a few searches are enough. A long
-    stretch without it is examined tag by tag.
+    stretch without ``">`` is examined tag by tag.
     """
     if b"'" in body and _GREATER_IN_APOSTROPHES.search(body) is not None:
         return False

@@ -1,6 +1,6 @@
 """Select the main content of a page: the blocks that are not navigation, banners, teasers or footers.
 
-Place in the walk: after `page_blocks`, before the text is written. A block is omitted when
+Place in the walk: the selection is made after `page_blocks` and before the text is written. A block is omitted when
 
 1. the element, role, class or id of a region around it shows that the region is boilerplate (``nav``,
    ``cookie-consent``), unless that region contains most of the page's text;

@@ -1,7 +1,7 @@
 """Write a page's blocks as Markdown or as plain text.
 
-Place in the walk: after `page_blocks` and `main_content`. Links become absolute, tables become pipe tables, and code
-is fenced with its language. Plain text has one line per block, and code keeps its lines.
+Place in the walk: the blocks come from `page_blocks` and `main_content`. Links become absolute, tables become pipe
+tables, and code is fenced with its language. Plain text has one line per block, and code keeps its lines.
 """
 
 from __future__ import annotations
@@ -86,7 +86,8 @@ def plain_text_of(blocks: Sequence[Block]) -> str:
 
 
 def written_lines(block: Block, lines: list[str], form: PageFormat, base: str) -> list[str]:
-    """Return the lines of a block in a format, for diffs. `lines` are the lines of its text, and as many are returned.
+    """Return the lines of a block in a format, for diffs. `lines` are the lines of the block's text; the same number of
+    lines is returned.
 
     Code keeps its lines, without a fence. If the format would change the number of lines, the given ones are returned.
     """
@@ -126,7 +127,8 @@ def _fenced(code: str, language: str) -> str:
 
 
 def _table(rows: Sequence[Sequence[str]], base: str) -> str:
-    """Return a pipe table. Empty cells make the first row as wide as the widest; a shorter row below it needs none."""
+    """Return a pipe table. The first row gets empty cells until it is as wide as the widest row; a shorter row below it
+    needs none."""
     width = max(map(len, rows))
     header = [*rows[0], *[""] * (width - len(rows[0]))]
     return "\n".join([_row(header, base), "|" + " --- |" * width, *(_row(row, base) for row in rows[1:])])

@@ -1,6 +1,7 @@
 """The blocks of a parsed page in document order: headings, paragraphs, list items, tables, code, quotes.
 
-Place in the walk: after the links are taken. `main_content` selects among the blocks, `markdown` writes them.
+Place in the walk: the blocks are read after the links are taken. `main_content` selects among the blocks, `markdown`
+writes them.
 
 To walk the tree in Python costs an object per node, which takes three times the parser's own time. So the parser writes
 its tree as HTML again. This HTML is well formed, and one regular expression cuts it at the tags that begin or end a
@@ -432,6 +433,6 @@ def _marked(text: str, marks: list[str], links: list[str]) -> Inline:
 
 @cache
 def _compiled(expression: str) -> re.Pattern[str]:
-    """Return a compiled expression. It is compiled at its first use, because compiling all of them takes 18 ms and few
-    crawls cut pages."""
+    """Return a compiled expression. The pattern is compiled at its first use, because compiling all patterns takes 18
+    ms and few crawls cut pages into blocks."""
     return re.compile(expression)

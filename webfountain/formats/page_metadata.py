@@ -1,9 +1,9 @@
 """Extract the metadata that a page gives about itself: title, description, language, author, times, kind, canonical
 URL.
 
-Place in the walk: when a copy is prepared for a person or an index. Each value comes with its source. The sources are,
-the most trusted first: JSON-LD, OpenGraph, meta elements, ``time`` elements, the document itself. All values are claims
-of the author.
+Place in the walk: metadata is extracted when a copy is prepared for a person or an index. Each value comes with its
+source. The sources are, the most trusted first: JSON-LD, OpenGraph, meta elements, ``time`` elements, the document
+itself. All values are claims of the author.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Prepare a copy for people and indexes: text, Markdown or HTML, the whole page or its main content, with metadata.
 
-Place in the walk: after a copy is read from the repository, for `texts`, `cat` and the APIs. A body that is not HTML
-gives plain text in every format. Text has a line for each block, and code keeps its lines. The text of a whole page has
-the same words as `html_text.visible_text`, from which changes are judged by default.
+Place in the walk: a copy is prepared after it is read from the repository, for `texts`, `cat` and the APIs. A body that
+is not HTML gives plain text in every format. Text has a line for each block, and code keeps its lines. The text of a
+whole page has the same words as `html_text.visible_text`, from which changes are judged by default.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The parts of a page from which changes are judged: its lines, each with its place in the page.
 
-Place in the walk: after the links are taken. A policy says which elements count (`ReadingRules`); `core.noise` learns
-which places differ at each visit. A line is the text of a block, a row of a table or a line of code.
+Place in the walk: the lines are read after the links are taken. A policy says which elements count (`ReadingRules`);
+`core.noise` learns which places differ at each visit. A line is the text of a block, a row of a table or a line of
+code.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ __all__ = [
 ]
 
 ALWAYS_COUNTS: Final = 0
-"""The place that is given to the lines that a policy's `change.always` names."""
+"""Place of all lines that a policy's `change.always` names."""
 _MARK: Final = "data-webfountain-always"
 _DIGIT: Final = re.compile(r"\d")
 _LONGEST_REMEMBERED: Final = 200

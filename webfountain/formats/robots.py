@@ -74,7 +74,7 @@ _END_OF_AGENTS: Final = re.compile(
 
 _RULE: Final = re.compile(r"(?i)^[^\S\r\n]*(allow|disallow)[^\S\r\n]*:[^\S\r\n]*([^\r\n#]*?)\s*(?:#.*)?$")
 _NO_RULE: Final = "Allow: /webfountain-none"
-"""Placeholder for a rule that was dropped. Without it, two groups would be read as one."""
+"""Placeholder for a rule that was dropped. Without the placeholder, two groups would be read as one."""
 _MOST_TRIED: Final = 50
 
 Ruling = Literal["rules", "allow", "refuse"]

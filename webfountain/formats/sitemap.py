@@ -92,8 +92,8 @@ class _DecompressedBody:
         return pieces_of(self._body[:MAX_SITEMAP_BYTES])
 
     def _inflated(self) -> Iterator[bytes]:
-        """Decompress in small slices. The decompressor copies the data after the end of a member, so it copies only a
-        slice and not the rest of the file.
+        """Decompress in small slices. The decompressor copies the data after the end of a member, so it gets only a
+        slice and never the rest of the file.
         """
         room, members, at, left = MAX_SITEMAP_BYTES, 1, 0, b""
         member = zlib.decompressobj(wbits=31)

@@ -91,8 +91,8 @@ _SHORTEST_CHORE_S: Final = 60.0
 class FrontierAssembly:
     """The parts of one crawling process, each made when it is first needed. `build` returns the frontier.
 
-    It takes an open store (and repository), which the frontier closes. `owner` names this process in leases. The caller
-    loads the seeds (`inbox.load_seeds`).
+    The assembly takes an open store (and repository), which the frontier closes at its end. `owner` names this process
+    in leases. The caller loads the seeds (`inbox.load_seeds`).
     """
 
     def __init__(

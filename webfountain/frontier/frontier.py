@@ -83,8 +83,8 @@ class Frontier:
         return self.others.term.left_s() > 0.0
 
     def wake_at(self) -> float | None:
-        """Return the time at which `next` may return a fetch if nothing else happens. None: it needs a landing or new
-        work.
+        """Return the time at which `next` may return a fetch if nothing else happens. None means that a fetch needs a
+        landing or new work first.
         """
         due = min(max(self.sites.wake_at(), self.progress.open_at()), self.planner.follower.check_at())
         return None if due == inf else due

@@ -126,7 +126,7 @@ class WorkExchange:
 
 
 class Chores(Order):
-    """The chores of one process, each with its interval in seconds. Each is first due at `start`."""
+    """The chores of one process, each with its interval in seconds. Each chore is first due at `start`."""
 
     def __init__(self, chores: Sequence[tuple[float, Callable[[Batch], None]]], *, start: float) -> None:
         self._chores = tuple(chores)

@@ -84,8 +84,8 @@ class FrontierStatistics(msgspec.Struct, frozen=True):
 
 
 class TokenBucket:
-    """A token bucket that fills evenly, with `capacity` pages per `period` seconds. None: only politeness limits the
-    rate.
+    """A token bucket that fills evenly, with `capacity` pages per `period` seconds. None means that only politeness
+    limits the rate.
     """
 
     __slots__ = ("_burst_s", "_step", "_virtual")

@@ -2,7 +2,7 @@
 
 A page of a collection has the key of its URL. A request of another project's spider has Scrapy's fingerprint as key,
 which also covers method and body. A request with `dont_filter` has a unique key. So one URL may have many keys, and
-none can be computed from it.
+none of them can be computed from the URL.
 
 Place in the walk: this module acts before the walk, on a URL that is given from outside (`inbox`, `webfountain now` and
 `forget`). To find a URL among a project's requests, it reads all records of the URL's site.
@@ -84,7 +84,7 @@ def made_before(store: FrontierStore, links: Sequence[Link]) -> list[Link]:
 
 
 def make_again(store: FrontierStore, links: Sequence[tuple[Link, float]], *, now: Callable[[], float]) -> list[Link]:
-    """Put each known request first if it was last made at its given time or earlier. Return these requests."""
+    """Put each known request first that was last made at or before its given time. Return these requests."""
     found = [
         link
         for link, latest in links

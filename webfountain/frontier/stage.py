@@ -36,8 +36,8 @@ class Order:
     """Time from which `add` is called, UTC seconds. An order that acts from time to time sets it."""
 
     def add(self, batch: Batch) -> None:
-        """Add to a batch what the store must do. Called only once `due` is reached, while the crawl runs and its term
-        lasts.
+        """Add to a batch what the store must do. It is called only once `due` is reached, while the crawl runs and its
+        term lasts.
         """
 
     def before_send(self, batch: Batch) -> None:
@@ -93,19 +93,20 @@ class Stage:
     # ---------------------------------------------- the store's pages and sites
 
     def discover_more(self, batch: Batch, result: BatchResult) -> None:
-        """Discover what the batch brought besides visits: offers, sitemaps. Not called if it brought neither."""
+        """Discover what the batch brought besides visits: offers, sitemaps. It is not called if the batch brought
+        neither offers nor sitemaps."""
 
     def after_settle(self, batch: Batch, result: BatchResult) -> None:
-        """Carry out the rest of what the batch brought. All pages of the batch are settled."""
+        """Carry out the rest of what the batch brought. At this point, all pages of the batch are settled."""
 
     def before_park(self, batch: Batch) -> None:
-        """Save what is known about the sites that leave. Not called if none does."""
+        """Save what is known about the sites that leave. It is not called if no site leaves."""
 
     def adopt(self, collection: Collection) -> None:
         """Adopt an edited policy file."""
 
     def before_activate(self, batch: Batch, result: BatchResult) -> None:
-        """Make pages and sites due. Sites that leave are already parked."""
+        """Make pages and sites due. At this point, sites that leave are already parked."""
 
     # ---------------------------------------------- sites and leases
 
@@ -134,13 +135,13 @@ class Stage:
     # ---------------------------------------------- the end
 
     def welcome(self, batch: Batch, result: BatchResult) -> None:
-        """Read the guests of the batch from the store. Not called if it has none."""
+        """Read the guests of the batch from the store. It is not called if the batch has no guests."""
 
     def chores(self, batch: Batch, result: BatchResult) -> None:
         """Do what every batch needs, and count."""
 
     def tidy(self, batch: Batch) -> None:
-        """Remove what is too old. Called once a period or once a minute, whichever is longer."""
+        """Remove what is too old. It is called once per period or once per minute, whichever is longer."""
 
     def sign_off(self, batch: Batch) -> None:
         """Carry out the work that the last events requested. No other batch follows."""

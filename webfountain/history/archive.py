@@ -1,4 +1,4 @@
-"""The archive of samples. It keeps samples of minutes for two days, of hours for ninety days, of days forever.
+"""The archive of samples. The archive keeps samples of minutes for two days, of hours for ninety days, of days forever.
 
 The archive is in the store's published values (`store.contract.Board`), so it survives restarts and moves with an
 export. A store without an archive begins one with the first sample. A value is a *chunk*: the minutes of an hour, the
@@ -115,7 +115,7 @@ class Archive:
         return [rollup(found, at=at)] if found else []
 
     def _condense(self, head: _Head, hour: int) -> None:
-        """Store the ended hour as one sample. If the day has ended too, store it as well."""
+        """Store the ended hour as one sample. If the day has also ended, store the day as one sample too."""
         day = head.hour * HOUR_S // DAY_S
         ended = self._condensed(self._samples(_minutes_name(head.hour), head.hour), head.hour * HOUR_S)
         self._replace(_hours_name(day), day, ended)
@@ -131,7 +131,7 @@ class Archive:
         self._write(name, number, kept)
 
     def _replace(self, name: str, number: int, samples: list[HistorySample]) -> None:
-        """Add samples to a chunk. Each replaces an existing sample of the same time."""
+        """Add samples to a chunk. Each sample replaces an existing sample of the same time."""
         kept = {sample.at: sample for sample in self._samples(name, number)}
         self._write(name, number, kept | {sample.at: sample for sample in samples})
 
@@ -140,8 +140,8 @@ class Archive:
         self._board.put_value(name, msgspec.msgpack.encode(chunk))
 
     def _samples(self, name: str, number: int) -> list[HistorySample]:
-        """Return the samples of a chunk. The result is empty if its name now holds another span, or if it cannot be
-        read.
+        """Return the samples of a chunk. The result is empty if the chunk's name now holds another span, or if the
+        chunk cannot be read.
         """
         value = self._board.value(name)
         if value is None:

@@ -49,7 +49,7 @@ _ALONE: Final[Mapping[str, str]] = {
     "fetch/seconds": "fetch_seconds",
     "links/seen": "links_seen",
 }
-"""Stats with a counter of their own."""
+"""The stats whose counters have no label, each with the name of its counter."""
 _DISTRIBUTIONS: Final[Mapping[str, str]] = {
     "fetch/duration": "fetch_duration_seconds",
     "due/lag": "due_lag_seconds",

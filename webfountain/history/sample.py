@@ -53,7 +53,7 @@ class HistorySample(msgspec.Struct, frozen=True, array_like=True, gc=False):
     price: float | None = None
     """Obsolete time that, at the end of the span, a fetch of a known page had to save, s."""
     limits: dict[str, float] = {}
-    """What limited the rate, in words -> how long it did, s."""
+    """Limit of the rate, in words -> time for which it applied, s."""
     store_bytes: int | None = None
     repository_bytes: int | None = None
     ants: int = 1

@@ -104,13 +104,13 @@ class _Place:
             known = allowed | (_NOTES if not section else set())
             for key in self._section(section):
                 if key not in known:
-                    raise InputError(f"{_path(section, key)}: unknown key; known are {', '.join(sorted(known))}")
+                    raise InputError(f"{_path(section, key)}: unknown key; allowed are {', '.join(sorted(known))}")
 
     def get(self, section: str, key: str) -> object:
         """Return a value, or raise InputError if it is missing."""
         found = self._section(section)
         if key not in found:
-            raise InputError(f"{_path(section, key)}: is missing")
+            raise InputError(f"{_path(section, key)} is missing")
         return found[key]
 
     def number(self, section: str, key: str) -> float:
@@ -127,7 +127,7 @@ class _Place:
     def _section(self, section: str) -> Table:
         found = self.table.get(section) if section else self.table
         if not isinstance(found, Mapping):
-            raise InputError(f"{section}: must be a table, got {found!r}")
+            raise InputError(f"{section} must be a table, got {found!r}")
         return found
 
 
@@ -137,25 +137,25 @@ def _path(section: str, key: str) -> str:
 
 def _number(path: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, float | int) or not 0.0 <= float(value) < np.inf:
-        raise InputError(f"{path}: must be a number of at least 0, got {value!r}")
+        raise InputError(f"{path} must be a number of at least 0, got {value!r}")
     return float(value)
 
 
 def _count(path: str, value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _MOST[path]:
-        raise InputError(f"{path}: must be a whole number from 1 to {_MOST[path]}, got {value!r}")
+        raise InputError(f"{path} must be a whole number from 1 to {_MOST[path]}, got {value!r}")
     return value
 
 
 def _row(path: str, value: Sequence[object], count: int) -> Array:
     if len(value) != count:
-        raise InputError(f"{path}: must hold {count} numbers, got {len(value)}")
+        raise InputError(f"{path} must be a list of {count} numbers, got {len(value)}")
     return np.array([_number(f"{path}[{k}]", each) for k, each in enumerate(value)])
 
 
 def _at_most(path: str, value: float, top: float) -> float:
     if value > top:
-        raise InputError(f"{path}: must be at most the {top} initial pages, got {value!r}")
+        raise InputError(f"{path} must be at most {top}, the number of initial pages, got {value!r}")
     return value
 
 
@@ -175,13 +175,15 @@ def _change_fractions(place: _Place, B: int, version: str) -> Array:
     """
     given = [place.get("change", key) for key in ("quantile", "mean_lifetime_days")]
     if not all(isinstance(each, list) and len(each) >= 2 for each in given):
-        raise InputError(f"change.quantile: and mean_lifetime_days must be lists of 2 or more, got {given!r}")
+        raise InputError(
+            f"change.quantile and change.mean_lifetime_days must be lists of 2 or more numbers, got {given!r}"
+        )
     quantile = _row("change.quantile", _listed(given[0]), len(_listed(given[0])))
     lifetime = _row("change.mean_lifetime_days", _listed(given[1]), quantile.size)
     if np.any(np.diff(quantile) <= 0.0) or quantile[0] < 0.0 or quantile[-1] > 1.0:
-        raise InputError(f"change.quantile: must rise within 0 and 1, got {given[0]!r}")
+        raise InputError(f"change.quantile must be rising numbers from 0 to 1, got {given[0]!r}")
     if lifetime.min() <= 0.0:
-        raise InputError(f"change.mean_lifetime_days: must be above 0, got {given[1]!r}")
+        raise InputError(f"change.mean_lifetime_days must be above 0, got {given[1]!r}")
     middle = (np.arange(B) + 0.5) / B
     days = np.interp(middle, quantile, lifetime) * (2.0 if version == "v3" else 1.0)
     a: Array = -np.expm1(-place.number("", "period_days") / days)
@@ -196,13 +198,13 @@ def _weights(table: Table, strategy: str, T: int) -> Array:
     """Return oldwt = newwt (T,) for a strategy of the table."""
     strategies = table.get("strategies")
     if not isinstance(strategies, Mapping) or strategy not in strategies:
-        raise InputError(f"strategies.{strategy}: is not in {', '.join(strategy_names(table)) or 'the file'}")
+        raise InputError(f"strategies.{strategy} is not one of {', '.join(strategy_names(table)) or 'the file'}")
     given, path = strategies[strategy], f"strategies.{strategy}"
     if not isinstance(given, Mapping) or not set(given) <= _STRATEGY:
-        raise InputError(f"{path}: must be a table of weights and low, got {given!r}")
+        raise InputError(f"{path} must be a table with the keys weights and low, got {given!r}")
     weights = given.get("weights")
     if isinstance(weights, list):
         return _row(f"{path}.weights", weights, T)
     if not isinstance(weights, str) or weights not in NAMED:
-        raise InputError(f"{path}.weights: must be {', '.join(NAMED)} or a list of {T} numbers, got {weights!r}")
+        raise InputError(f"{path}.weights must be {', '.join(NAMED)} or a list of {T} numbers, got {weights!r}")
     return NAMED[weights](T, _number(f"{path}.low", given.get("low", 0.0)))

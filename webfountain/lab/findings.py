@@ -172,7 +172,7 @@ def _crawl_findings(one: _SolvedRun, two: _SolvedRun, three: _SolvedRun) -> list
         _finding("strategy 2 crawls each page exactly once", f"{once:.0%} of the buckets", once >= 0.95),
         _finding(
             "strategy 1 never crawls the slowest 40 %",
-            f"{never:.0%}, {'the slowest' if slowest else 'not all of them the slowest'}",
+            f"{never:.0%}, {'the slowest' if slowest else 'but not only the slowest'}",
             slowest and abs(never - 0.40) <= 0.05,
         ),
         _finding(
@@ -180,7 +180,7 @@ def _crawl_findings(one: _SolvedRun, two: _SolvedRun, three: _SolvedRun) -> list
             f"up to {one.crawls.max():.0f} of {one.path.z.size}",
             bool(one.crawls.max() >= one.path.z.size / 2),
         ),
-        _finding("strategy 3 crawls everything at least once", f"{left:.0%} less often", left <= 0.01),
+        _finding("strategy 3 crawls everything at least once", f"{left:.0%} of the buckets less often", left <= 0.01),
         _finding("strategy 3 crawls the fastest 18 % more than once", f"{more:.0%}", abs(more - 0.18) <= 0.03),
     ]
 
@@ -209,8 +209,8 @@ def _period_findings(
             worse >= before and ratio <= 0.20,
         ),
         _finding(
-            "with twice the periods the obsolete count flattens",
-            f"the second half is {rise:+.0%} on the end of the first",
+            "with twice as many periods the number of obsolete pages levels off",
+            f"the second half is {rise:+.0%} compared with the end of the first",
             abs(rise) <= 0.20,
         ),
         _finding("v3 has about half the obsolete pages of v1", f"{half:.2f}", abs(half - 0.5) <= 0.1),

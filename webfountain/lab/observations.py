@@ -122,7 +122,7 @@ def observe_store(pages: Iterable[tuple[str, PageRecord]], *, day: float = DAY) 
     """
     kept = [record for _, record in pages if record.checks and record.last_crawled is not None]
     if not kept:
-        raise InputError("no page of the store was fetched twice yet: nothing to analyse")
+        raise InputError("no page of the store has been fetched twice yet, so there is nothing to analyse")
     begin = min(record.first_seen for record in kept)
     until = max(record.last_crawled or 0.0 for record in kept)
     length = int((until - begin) // day) + 1

@@ -32,12 +32,12 @@ def _ranked(graph: LinkGraph, method: str, *, damping: float | None, trusted: np
     if damping is not None and not 0 <= damping < 1:
         raise InputError(f"--damping: {damping} is not within [0, 1)")
     if (trusted is None) == (method == "trustrank"):
-        raise InputError("--trusted goes with --method trustrank, and only with it")
+        raise InputError("--method trustrank needs --trusted, and no other method takes it")
     if graph.nodes == 0:
         raise InputError("there is no page to rank")
     if method == "backlinks":
         if damping is not None:
-            raise InputError("--damping means nothing for --method backlinks")
+            raise InputError("--damping has no effect with --method backlinks")
         return backlinks(graph)
     if trusted is not None:
         return trustrank(graph, trusted, dampening=DAMPENING if damping is None else damping)
@@ -59,7 +59,7 @@ def rank_file(
     except OSError as error:
         raise InputError(f"--graph: {file}: {error.strerror or error}") from error
     except (ValueError, KeyError, IndexError, EOFError, zipfile.BadZipFile) as error:
-        raise InputError(f"--graph: {file}: no npz with successor lists indptr and indices ({error})") from error
+        raise InputError(f"--graph: {file} is not an npz file with the arrays indptr and indices ({error})") from error
     seeds = None if trusted is None else _numbers(trusted, graph.nodes)
     begin = time.perf_counter()
     ranking = _ranked(graph, method, damping=damping, trusted=seeds)

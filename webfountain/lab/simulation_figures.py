@@ -49,7 +49,7 @@ def draw_miss_rates(rates: Mapping[str, Mapping[str, float]], folder: Path) -> l
         if least:
             panels[1].plot(sizes, [by_size[size] / least[size] for size in by_size], color=colour, marker=".")
     panels[0].set_ylabel("miss rate")
-    panels[-1].set_ylabel("miss rate over that of MIN" if least else "miss rate")
+    panels[-1].set_ylabel("miss rate divided by the miss rate of MIN" if least else "miss rate")
     for each in panels:
         each.set_xscale("log", base=2)
         each.set_xlabel("entries")

@@ -58,7 +58,7 @@ def read_table(path: str | Path) -> dict[str, object]:
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: cannot be read: {reason_of(error)}") from error
     except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{path}: is not TOML: {error}") from error
+        raise InputError(f"{path}: not valid TOML: {error}") from error
 
 
 def solve_instance_file(

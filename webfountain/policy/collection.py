@@ -1,8 +1,8 @@
 """A collection: the seeds, limits and policies of one crawl, as its policy file describes them.
 
-Place in the walk: before the crawl starts. A seeds file is read line by line, never as a whole. `judge` decides
-whether a link belongs to the collection; `collection_file` reads the policy file. `describe` returns all values as
-plain data, for `policy check`.
+Place in the walk: a collection is read before the crawl starts. A seeds file is read line by line, never as a whole.
+`judge` decides whether a link belongs to the collection; `collection_file` reads the policy file. `describe` returns
+all values as plain data, for `policy check`.
 """
 
 from __future__ import annotations

@@ -84,7 +84,7 @@ def read_collection(path: str | Path) -> Collection:
     try:
         text = path.read_text(encoding="utf-8-sig")  # Notepad starts a file with a byte order mark
     except FileNotFoundError:
-        wrong = f"{written}: is a URL; give a policy file" if "://" in written else f"{path}: there is no such file"
+        wrong = f"{written} is a URL; give a policy file" if "://" in written else f"{path}: there is no such file"
         seed = " that names it as a seed" if "://" in written else ""
         raise PolicyError(f"{wrong}{seed} (examples to copy are in {example_folder()})") from None
     except (OSError, UnicodeDecodeError) as error:
@@ -99,7 +99,7 @@ def parse_collection(text: str, path: Path) -> Collection:
     try:
         data = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise PolicyError(f"{path}: is not TOML: {error}") from None
+        raise PolicyError(f"{path}: not valid TOML: {error}") from None
     try:
         tables = msgspec.convert({**data, "policies": {}}, PolicyFile, dec_hook=_convert)
     except msgspec.ValidationError as error:
@@ -189,10 +189,10 @@ def _check_keys(path: Path, tables: PolicyFile) -> None:
         raise at_key(path, "cycle.fastest", spell_duration(cycle.fastest_s), allowed)
     if tables.goal is not None:
         if cycle.capacity_pages_per_period is None:
-            allowed = "with cycle.capacity_pages_per_period, the most fetches that it may take"
+            allowed = "only with cycle.capacity_pages_per_period, the largest number of fetches that the goal may take"
             raise at_key(path, "goal.obsolete", tables.goal.obsolete, allowed)
         if cycle.strategy != "fountain":
-            raise at_key(path, "goal.obsolete", tables.goal.obsolete, 'with cycle.strategy = "fountain"')
+            raise at_key(path, "goal.obsolete", tables.goal.obsolete, 'only with cycle.strategy = "fountain"')
     for name, policy in tables.policies.items():
         revisit = policy.revisit
         if revisit.max_interval is not None and revisit.max_interval < revisit.min_interval:
@@ -225,7 +225,7 @@ def _check_extractors(path: Path, tables: PolicyFile) -> None:
         if not _MEDIA_TYPE.fullmatch(kind) or "*" in kind or kind != kind.lower():
             raise at_key(path, "content.extractors", kind, f'{_meant(kind)}one media type, such as "application/pdf"')
         if not _FUNCTION.fullmatch(function):
-            raise at_key(path, f"content.extractors.{kind!r}", function, 'such as "my_project.pdf:extract"')
+            raise at_key(path, f"content.extractors.{kind!r}", function, 'a function, such as "my_project.pdf:extract"')
 
 
 def _check_score(path: Path, name: str, policy: PolicyTable) -> None:
@@ -235,7 +235,7 @@ def _check_score(path: Path, name: str, policy: PolicyTable) -> None:
     if not weights:
         raise at_key(path, f"policies.{name}.score", policy.score.weights, "at least one weight above 0")
     if "topic" in weights and policy.topic is None:
-        raise at_key(path, f"policies.{name}.score.topic", weights["topic"], f"with policies.{name}.topic")
+        raise at_key(path, f"policies.{name}.score.topic", weights["topic"], f"only with policies.{name}.topic")
 
 
 def _check_switches(path: Path, tables: PolicyFile) -> None:
@@ -247,13 +247,19 @@ def _check_switches(path: Path, tables: PolicyFile) -> None:
                 path, f"switch[{number}].when", {}, f"at least one of {', '.join(WhenTable.__struct_fields__)}"
             )
         if when.discovered is not None and when != WhenTable(count=when.count, discovered=when.discovered):
-            raise at_key(path, f"switch[{number}].when.discovered", when.discovered, "with count, and nothing else")
+            raise at_key(
+                path, f"switch[{number}].when.discovered", when.discovered, "only with count, without other conditions"
+            )
         if when.duplicates is not None and not tables.duplicates.detect:
-            raise at_key(path, f"switch[{number}].when.duplicates", when.duplicates, "with duplicates.detect = true")
+            raise at_key(
+                path, f"switch[{number}].when.duplicates", when.duplicates, "only with duplicates.detect = true"
+            )
         for key in ("similarity", "similarity_below"):
             if getattr(when, key) is not None and not has_topic:
                 place = f"switch[{number}].when.{key}"
-                raise at_key(path, place, getattr(when, key), "if a policy has a topic, such as policies.default.topic")
+                raise at_key(
+                    path, place, getattr(when, key), "only if a policy has a topic, such as policies.default.topic"
+                )
 
 
 def _check_rules(path: Path, tables: PolicyFile) -> None:
@@ -281,16 +287,16 @@ def _check_seeds(collection: Collection) -> None:
         if private and not allow_private:
             raise PolicyError(
                 f"{path}: network.allow_private: False refuses the seed {url!r}, whose address is private "
-                "(allowed: true if the address is yours)"
+                "(set it to true if the address is yours)"
             )
         if not has_contact and (not private or collection.scope == "any"):
             raise PolicyError(
-                f"{path}: politeness.user_agent: {collection.politeness.user_agent!r} has no contact, which a crawl "
-                f'of public addresses needs (allowed: such as "{collection.politeness.robots_token}/1.0 '
-                '(+https://example.org/bot)" or with an e-mail address)'
+                f"{path}: politeness.user_agent: {collection.politeness.user_agent!r} gives no contact, but a crawl "
+                f'of public addresses needs one (allowed: "{collection.politeness.robots_token}/1.0 '
+                '(+https://example.org/bot)", with your own URL or e-mail address)'
             )
     if empty:
-        raise PolicyError(f"{path}: collection.seeds: () is empty (allowed: URLs here or in collection.seeds_file)")
+        raise PolicyError(f"{path}: collection.seeds is empty (allowed: URLs here or in collection.seeds_file)")
 
 
 def example_folder() -> Path:

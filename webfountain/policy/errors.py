@@ -58,7 +58,7 @@ def explain(message: str, data: dict[str, Any], *, within: str = "", root: type[
     if unknown:
         return _explain_unknown(place, unknown[1], within, root)
     if missing:
-        return f"{_under(_under(within, place), missing[1])}: is missing (required)"
+        return f"{_under(_under(within, place), missing[1])} is missing (required)"
     value = cut(_value_at(data, place))
     shown = _under(within, place)
     if complaint.startswith(("is ", "cannot ")):
@@ -82,10 +82,10 @@ def _explain_unknown(place: str, key: str, within: str, root: type[msgspec.Struc
     name = _under(_under(within, place), key)
     keys = _table_at(place, root).__struct_fields__
     if name in _GONE:
-        return f"{name}: was removed because {_GONE[name]}; delete the line (allowed: {', '.join(keys)})"
+        return f"{name} was removed, because {_GONE[name]}; delete the line (allowed: {', '.join(keys)})"
     near = difflib.get_close_matches(key, keys, n=1)
     hint = f"did you mean {near[0]}? " if near else ""
-    return f"{name}: is an unknown key ({hint}allowed: {', '.join(keys)})"
+    return f"{name} is an unknown key ({hint}allowed: {', '.join(keys)})"
 
 
 def _steps(place: str) -> list[str]:

@@ -1,9 +1,10 @@
 """The judge: decide whether a URL belongs to the collection, with which policy and trust, or why it is refused.
 
-Place in the walk: between `urls.canonical` and the host splitter, and again before a queued URL is fetched. It is
-built once and judges batches: all candidates of one *origin* (a seed list, a page's links, a redirect, a sitemap, URLs
-queued under an older policy file) at once. Verdicts are shared objects, so judging a link creates none. Everything is
-compiled once, and the scope of a site is checked once. A verdict depends only on the collection and the arguments.
+Place in the walk: the judge stands between `urls.canonical` and the host splitter, and judges again before a queued URL
+is fetched. It is built once and judges batches: all candidates of one *origin* (a seed list, a page's links, a
+redirect, a sitemap, URLs queued under an older policy file) at once. Verdicts are shared objects, so judging a link
+creates none. Everything is compiled once, and the scope of a site is checked once. A verdict depends only on the
+collection and the arguments.
 
 How policy and trust spread from the seeds (Policies 2006, "Per-page crawling policy"):
 
@@ -398,8 +399,8 @@ def _with_topics(collection: Collection) -> Iterator[str]:
 
 
 def judge_again(judge: Judge, records: Sequence[PageRecord]) -> Iterator[tuple[PageRecord, Verdict]]:
-    """Yield known pages with their new verdicts. Each is judged under its own policy. Requests of other projects are
-    left out."""
+    """Yield known pages with their new verdicts. Each page is judged under its own policy. Requests of other projects
+    are left out."""
     own = sorted((each for each in records if each.request is None), key=lambda each: (each.policy, each.depth))
     for (policy, depth), group in itertools.groupby(own, key=lambda each: (each.policy, each.depth)):
         pages = list(group)

@@ -1,8 +1,9 @@
 r"""Translation of Python's regular expressions to RE2, which searches in time linear in the text.
 
-Place in the walk: while a policy file is read (`policy.patterns`). Python's own parser reads the expression. Each
-character class becomes the set of characters that Python matches, as ranges of code points. Features that RE2 does not
-support (look-around, back-references, possessive repeats) raise ValueError, whose text says how to avoid them.
+Place in the walk: expressions are translated while a policy file is read (`policy.patterns`). Python's own parser reads
+the expression. Each character class becomes the set of characters that Python matches, as ranges of code points.
+Features that RE2 does not support (look-around, back-references, possessive repeats) raise ValueError, whose text says
+how to avoid them.
 
 In RE2, ``\b`` knows only ASCII, and ``$`` does not match before a last line feed. So an expression has two forms.
 

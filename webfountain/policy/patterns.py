@@ -1,8 +1,8 @@
 """Compile the regular expressions of policy files. All of them use one syntax.
 
-Place in the walk: while a policy file is read (`policy.tables`, `policy.rules`), and where its patterns are searched in
-canonical URLs and the texts of pages. A search takes time linear in any text: `policy.linear_syntax` translates
-Python's syntax for RE2.
+Place in the walk: patterns are compiled while a policy file is read (`policy.tables`, `policy.rules`), and later
+searched in canonical URLs and in the texts of pages. A search takes time linear in any text: `policy.linear_syntax`
+translates Python's syntax for RE2.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Rules by host or URL: a ``[[rule]]`` gives policy and trust to matching pages, whichever page links to them.
 
-Place in the walk: in the judge, after a link has inherited its policy (`policy.judge`). A rule replaces what the page
-inherits. So known good domains are trusted without being seeds (Policies 2006, Krugler's hand-picked domains), and
-known bad ones are distrusted, however they are found. A rule does not widen the scope, and the patterns of the given
-policy still apply to the page. The first matching rule of the file counts. A seed whose line names a policy keeps that
-policy.
+Place in the walk: the judge applies rules after a link has inherited its policy (`policy.judge`). A rule replaces what
+the page inherits. So known good domains are trusted without being seeds (Policies 2006, Krugler's hand-picked domains),
+and known bad ones are distrusted, however they are found. A rule does not widen the scope, and the patterns of the
+given policy still apply to the page. The first matching rule of the file counts. A seed whose line names a policy keeps
+that policy.
 
 `match` is a host (``example.org``: only that host; ``*.example.org``: it and all hosts below it) or a regular
 expression that is searched in the canonical URL. A list matches if one of its entries does.

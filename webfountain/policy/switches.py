@@ -23,7 +23,7 @@ class PageFacts(msgspec.Struct, frozen=True):
 
     `language` and `similarity` are None if unknown. `duplicates` is the share of duplicates on the page's site.
     `followed` is the number of fetched pages that were discovered through this page; `switched` is how many of them
-    were moved to each policy. These two are known later than the other facts, and are then given without them.
+    were moved to each policy. These two are known later than the other facts, and are then given alone.
     """
 
     status: int | None = None

@@ -162,10 +162,10 @@ class ChangeTable(Table, frozen=True):
     """Which changes count. A change counts if resemblance < 1 - `min_change`; if `min_change` is 0, it counts if any
     byte differs.
 
-    `select`: only these elements count. `ignore`: these do not. `ignore_text`: what these patterns find does not.
-    `ignore_kinds`: numbers, dates or the case of letters do not count. `learn`: what differs at every visit, or between
-    two visits seconds apart, stops counting. `always`: these elements never stop counting in this way. With any of
-    these rules, or with `content.text = "main"`, a `min_change` of 0 means any difference in what counts."""
+    `select`: only these elements count. `ignore`: these do not. `ignore_text`: text that these patterns find does not
+    count. `ignore_kinds`: numbers, dates or the case of letters do not count. `learn`: what differs at every visit, or
+    between two visits seconds apart, stops counting. `always`: these elements never stop counting in this way. With any
+    of these rules, or with `content.text = "main"`, a `min_change` of 0 means any difference in what counts."""
 
     min_change: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.05
     select: tuple[Selector, ...] = ()
@@ -239,7 +239,7 @@ class CycleTable(Table, frozen=True):
 
 class GoalTable(Table, frozen=True):
     """State that the crawl should hold with as few fetches as possible: at most the share `obsolete` of the copies has
-    been out of date for longer than `longer_than`. If that is None, every copy that is out of date counts.
+    been out of date for longer than `longer_than`. If `longer_than` is None, every copy that is out of date counts.
     """
 
     obsolete: Annotated[float, msgspec.Meta(ge=0.0001, le=0.99)]

@@ -16,8 +16,8 @@ __all__ = [
     "spell_size",
 ]
 
-DURATION_FORM: Final = 'a number with ms, s, m, h, d or w, as "1.5h"'
-SIZE_FORM: Final = 'a number with kB, MB, GB or TB, powers of 1000, as "10MB"'
+DURATION_FORM: Final = 'a number with ms, s, m, h, d or w, such as "1.5h"'
+SIZE_FORM: Final = 'a number with kB, MB, GB or TB, powers of 1000, such as "10MB"'
 
 _SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0, "w": 604_800.0}
 _BYTES: Final = {"kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}

@@ -1,6 +1,6 @@
 """Link importance in the store worker: credit links, and order queues and sites by the importance of their pages.
 
-Place in the walk: a stage of the store worker. `link_importance` computes the importance of a page.
+Place in the walk: this is a stage of the store worker. `link_importance` computes the importance of a page.
 """
 
 from __future__ import annotations

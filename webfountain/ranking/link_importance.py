@@ -53,7 +53,7 @@ _KEY: Final = attrgetter("key")
 class RisenPages:
     """Waiting pages whose importance has grown, per site, in order of importance.
 
-    A page's importance is that at its last `add`. If there are more than `most` pages, all are dropped: they stay in
+    Each page has the importance of its last `add`. If there are more than `most` pages, all are dropped: they stay in
     their lanes until their importance grows again.
     """
 

@@ -137,7 +137,7 @@ class LinkJournal:
 
     def _make_again(self) -> None:
         """Copy the rows of a deleted file, which this process can still read, into a new file."""
-        logger.warning("%s: it was deleted: made again with its %d bytes", self.path, self._end)
+        logger.warning("%s: it was deleted; it is written again with its %d bytes", self.path, self._end)
         self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         deleted, file = self._file, self._made()
         if os.pwrite(file, os.pread(deleted, self._end, 0), 0) < self._end:
@@ -174,7 +174,7 @@ def left_behind(folder: Path) -> Iterator[LeftRows]:
             data = path.read_bytes()
             rows, end = read_rows(data)
             if end < len(data):
-                logger.warning("%s: damaged: %d rows are taken, %d bytes are lost", path, len(rows), len(data) - end)
+                logger.warning("%s: damaged: %d rows can be read, %d bytes are lost", path, len(rows), len(data) - end)
             yield LeftRows(path.stem, rows, len(data) - end)
             path.unlink(missing_ok=True)
         except BlockingIOError:

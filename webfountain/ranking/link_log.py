@@ -266,7 +266,7 @@ class _Sites(dict[str, bytes]):
 
 
 class LinkLogReader:
-    """The live rows of a log when it was opened. It omits older rows of a page only if they are in shards."""
+    """The live rows of a log when it was opened. Older rows of a page are omitted only if they are in shards."""
 
     def __init__(self, url: str) -> None:
         self._files = LogFiles(url)

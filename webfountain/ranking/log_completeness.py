@@ -47,7 +47,7 @@ def complete_since(files: LogFiles) -> float | None:
     try:
         since = float(text)
         if not isfinite(since):
-            raise ValueError(f"{since} is no time")
+            raise ValueError(f"{since} is not a time")
     except ValueError as error:
         raise files.damaged(COMPLETE_SINCE, error) from error
     return since
@@ -66,8 +66,8 @@ def open_log(files: LogFiles, *, at: float) -> float:
 
 
 def _begin_log(files: LogFiles, *, at: float) -> float:
-    """Write a time if there is still none. If there are registers, it was lost, because it is written before them: log
-    a warning.
+    """Write a time if there is still none. If there are registers, an earlier time was lost, because the time is
+    written before them: log a warning.
     """
     has_writers = has_registers(files)
     try:

@@ -40,7 +40,7 @@ FEWEST_REPLAYED: Final = 200
 MOST_REPLAYED: Final = 5000
 """Largest number of crawled pages for a replay of the orders, which then takes about a second of CPU time."""
 MOST_REPLAYED_LINKS: Final = 1_000_000
-"""Largest number of links of these pages. A replay needs some hundred bytes and some microseconds for each."""
+"""Largest number of links of these pages. A replay needs some hundred bytes and some microseconds for each link."""
 _TARGETS_A_BLOCK: Final = 1 << 18
 
 
@@ -252,7 +252,7 @@ def _block(file: Path, number: int, nodes: int, degree: npt.NDArray[np.int64]) -
 
 
 def positions(wanted: Fingerprints, pages: Fingerprints) -> npt.NDArray[np.int64]:
-    """Return the positions in `pages` of those pages of `wanted` that it contains."""
+    """Return the positions in `pages` of those elements of `wanted` that `pages` contains."""
     at = np.searchsorted(pages, wanted)
     at = at[at < len(pages)] if len(pages) else at[:0]
     return at[np.isin(pages[at], wanted)]

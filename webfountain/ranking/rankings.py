@@ -36,7 +36,8 @@ FLUSH_S: Final = 60.0
 FEWEST: Final = 250
 """Number of logged pages at which the first ranking starts. The next rankings start at each doubling."""
 DOUBLING: Final = 16_000
-"""Number of logged pages up to which rankings start at each doubling. Rare early rankings let the crawl look around."""
+"""Number of logged pages up to which rankings start at each doubling. Early rankings are rare, so that the crawl also
+explores."""
 GROWTH: Final = 0.2
 """Beyond `DOUBLING`, the next ranking starts when the number of logged pages has grown by this share."""
 HEADSTART_S: Final = 15.0

@@ -280,7 +280,7 @@ def damaged_scores(folder: Path) -> list[str]:
         if len(prints) > 1 and not (prints[1:] > prints[:-1]).all():
             raise ValueError("the fingerprints do not ascend")
         if any(not np.isfinite(each).all() for each in arrays.values()):
-            raise ValueError("a score is no number")
+            raise ValueError("a score is not a number")
     except (OSError, ValueError) as error:
         return [f"{made}: damaged: {' '.join(str(error).split())[:_WORDS]}"]
     return []
@@ -310,7 +310,7 @@ def _checked(made: Path, names: Iterable[str]) -> dict[str, npt.NDArray[Any]]:
     files = [made / "fingerprints.npy", *sorted(made.glob("score-*.npy"))]
     arrays = {each.stem.removeprefix("score-"): np.asarray(np.lib.format.open_memmap(each, mode="r")) for each in files}
     if missing := set(names) - arrays.keys():
-        raise ValueError(f"without the scores {sorted(missing)}")
+        raise ValueError(f"the scores {sorted(missing)} are missing")
     count = len(arrays["fingerprints"])
     for name, values in arrays.items():
         wanted = np.uint64 if name == "fingerprints" else np.float32

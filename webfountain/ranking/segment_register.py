@@ -58,7 +58,7 @@ class SegmentRegister:
     """The register of one writer. No other process writes it while the writer runs."""
 
     def __init__(self, files: LogFiles, writer: str, journal: Path | None) -> None:
-        """Make the register. `journal` exists already. Raise RepositoryError if the disk reports an error."""
+        """Make the register. The file `journal` must exist. Raise RepositoryError if the disk reports an error."""
         self._files = files
         self._file = _file_of(writer)
         self._entries = _Entries(journal=_ELSEWHERE if journal is None else files.beside(journal) or _ELSEWHERE)

@@ -166,8 +166,8 @@ class PagePaths:
         return None if record.policy == inherited else "found under another version of the policy file"
 
     def _guess(self, record: PageRecord, inherited: str) -> str | None:
-        """Return the possible cause of a page's policy in words, if the store recorded none. None if the policy is
-        inherited."""
+        """Return the possible cause of a page's policy in words, if the store recorded none. Return None if the policy
+        is inherited."""
         if record.policy == inherited:
             return None
         rules = [f"switch[{n}]" for n, rule in enumerate(self._collection.tables.switch) if rule.to == record.policy]
@@ -176,7 +176,8 @@ class PagePaths:
 
 
 def seed_place(collection: Collection, url: str) -> tuple[str, str] | None:
-    """Return the place where a canonical URL is named as a seed, and its policy there. None if it is not a seed."""
+    """Return the place where a canonical URL is named as a seed, and its policy there. Return None if it is not a
+    seed."""
     inline = len(collection.tables.collection.seeds)
     for number, (seed, policy) in enumerate(collection.seeds_with_policies()):
         if seed == url:

@@ -31,7 +31,7 @@ class CheckResult(msgspec.Struct, frozen=True):
     beside: bool = False
     """True if a crawl was running, so that counts were not compared."""
     damage: str | None = None
-    """Why the store cannot be read. None if it can."""
+    """Why the store cannot be read. None if the store can be read."""
     pages: int = 0
     sites: int = 0
     copies: int = 0

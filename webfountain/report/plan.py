@@ -160,11 +160,13 @@ def aim_words(goal: GoalCost) -> str:
     wanted = f"the goal of at most {goal.share:.2%} obsolete{late}"
     less = f"{goal.less_fetches:,.0f} would leave {goal.less_share:.2%}"
     if goal.fetches is None:
-        return f"{wanted}: no number of fetches reaches it; {goal.planned:,.0f} a period leave {goal.expected:.2%}"
+        return (
+            f"{wanted}: no number of fetches reaches it; {goal.planned:,.0f} per period would leave {goal.expected:.2%}"
+        )
     if goal.fetches > goal.planned > 1.0:
-        rest = f"the capacity has room for {goal.planned:,.0f}, which leave {goal.expected:.2%}"
-        return f"{wanted} takes {goal.fetches:,.0f} fetches of known pages a period; {rest}; {less}"
-    return f"{wanted} takes {goal.planned:,.0f} fetches of known pages a period; {less}"
+        rest = f"the capacity allows {goal.planned:,.0f}, which would leave {goal.expected:.2%}"
+        return f"{wanted} takes {goal.fetches:,.0f} fetches of known pages per period; {rest}; {less}"
+    return f"{wanted} takes {goal.planned:,.0f} fetches of known pages per period; {less}"
 
 
 def _happened(store: FrontierStore, plan: Plan) -> list[dict[str, int]]:
@@ -205,7 +207,7 @@ def measured_plan(store: FrontierStore, *, at: float) -> dict[str, Any] | None:
         return None
     found = plan_document(store, plan, at=at)
     rate = counted(capacity, "page")
-    words = f"not in force, because no budget is set; with the measured rate, {rate} a period: {found['words']}"
+    words = f"not in force, because no budget is set; with the measured rate of {rate} per period: {found['words']}"
     return {**found, "words": words, "in_force": False, "capacity": capacity}
 
 
@@ -246,7 +248,7 @@ def goal_of(text: str) -> Goal:
     from webfountain.core.goals import Goal  # noqa: PLC0415  numpy, 0.1 s
 
     found = _GOAL.fullmatch(text.strip())
-    wrong = InputError(f"--goal: {text!r} is neither like obsolete=2% nor like older=7d:5%, from 0 to 100 %")
+    wrong = InputError(f"--goal: {text!r} is not a goal (allowed: obsolete=2% or older=7d:5%, from 0 to 100 %)")
     if found is None:
         raise wrong
     try:
@@ -297,13 +299,14 @@ def goal_words(found: dict[str, Any]) -> str:
     """Return the cost of a goal in words."""
     age = spell_duration(found["age_s"])
     what = "are obsolete" if not found["age_s"] else f"have been out of date for more than {age}"
-    now = (
-        f"at {found['fetches_now']:,} fetches a period {found['share_now']:.2%} of {found['pages']:,.0f} copies {what}"
+    share = f"{found['share_now']:.2%} of {found['pages']:,.0f} copies {what}"
+    now = f"at {found['fetches_now']:,} fetches per period {share}"
+    basis = (
+        "if pages change independently" if not found["cycles"] else f"corrected by {counted(found['cycles'], 'cycle')}"
     )
-    basis = "by independent pages" if not found["cycles"] else f"corrected by {counted(found['cycles'], 'cycle')}"
     if found["fetches"] is None:
         return f"{now} ({basis}); no number of fetches reaches {found['goal']:.2%}"
     return (
-        f"{now} ({basis}); {found['goal']:.2%} takes {found['fetches']:,.0f} a period; "
+        f"{now} ({basis}); {found['goal']:.2%} takes {found['fetches']:,.0f} per period; "
         f"{found['less_fetches']:,.0f} would leave {found['less_share']:.2%}"
     )

@@ -35,7 +35,8 @@ __all__ = [
 ]
 
 LINE_EVERY_S: Final = 5.0
-"""Seconds between plain lines in the first minute if the output is not a terminal; LATE_LINE_EVERY_S later."""
+"""Seconds between plain lines in the first minute if the output is not a terminal; after that, LATE_LINE_EVERY_S
+applies."""
 LATE_LINE_EVERY_S: Final = 60.0
 _WINDOW_S: Final = 5.0
 """Time over which the shown rate is measured, s."""

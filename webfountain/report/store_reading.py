@@ -93,15 +93,15 @@ def existing_folder(url: str) -> Path:
     require_readable(url)
     assert folder is not None
     if (folder / "valkey").is_dir() and not (folder / "db").is_dir() and not is_shared(url):
-        raise InputError(f"--store {url!r}: the store there is for many ants; give --store valkey://{folder}")
+        raise InputError(f"--store {url!r}: the folder holds a store for many ants; give --store valkey://{folder}")
     if not folder.is_dir():
         demo = folder_of(DEMO_STORE)
-        hint = f"; the demo's is --store {DEMO_STORE}" if demo is not None and demo.is_dir() else ""
+        hint = f"; the demo's store is --store {DEMO_STORE}" if demo is not None and demo.is_dir() else ""
         raise InputError(f"--store {url!r}: there is no folder {folder} (`webfountain crawl` makes one{hint})")
     spiders = sorted(each.parent.name for each in folder.glob("*/db"))
     if spiders and not (folder / "db").is_dir() and not is_shared(url):
         raise InputError(
-            f"--store {url!r}: contains one store for each spider; give --store rocksdb://{folder}/{spiders[0]}"
+            f"--store {url!r} contains one store for each spider; give --store rocksdb://{folder}/{spiders[0]}"
         )
     return folder
 
@@ -118,7 +118,7 @@ def repository_folder(store_url: str, given: str | None) -> Path:
     if given is not None:
         return Path(given)
     if folder_of(store_url) is None and is_shared(store_url):
-        raise InputError("--repository: a store on a server has no folder of copies; give it")
+        raise InputError("--repository: is required, because a store on a server has no folder of copies")
     return existing_folder(store_url) / "repository"
 
 

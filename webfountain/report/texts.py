@@ -108,8 +108,9 @@ class PageTexts:
         return self.by_policy(copy, form, "" if record is None else record.policy, self.rules())
 
     def by_policy(self, copy: StoredCopy, form: TextForm, policy: str, rules: TextRules) -> PageReading:
-        """Return the same by a given policy. A copy that an extractor cannot read has no text. An extractor gets only
-        whole bodies, so the beginning of a copy has no title and no text where an extractor is needed."""
+        """Return title, text and metadata of a copy by a given policy. A copy that an extractor cannot read has no
+        text. An extractor gets only whole bodies, so the beginning of a copy has no title and no text where an
+        extractor is needed."""
         kind = content_type(copy.headers)
         if kind.kind in rules.extractors and not (kind.is_html and form.form == "html"):
             if len(copy.body) < copy.size:

@@ -84,8 +84,8 @@ def seeds_in_force(store: FrontierStore, *, year: int) -> list[SeedWithoutPage]:
 def seeds_without_pages(store: FrontierStore, collection: Collection, *, year: int) -> list[SeedWithoutPage]:
     """Return, in order, the seeds that neither have a copy nor led to one.
 
-    A seed counts as successful if its redirects end at a page with a copy. So does the only seed of a site whose pages
-    came from a sitemap. Two seeds of one site are checked separately.
+    A seed counts as successful if its redirects end at a page with a copy. The only seed of a site whose pages came
+    from a sitemap counts as successful, too. Two seeds of one site are checked separately.
 
     Raises
     ------

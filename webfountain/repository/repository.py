@@ -72,9 +72,9 @@ class Pages:
         """
         folder = self._folder(copy.repository)
         if copy.repository and not folder.directory.is_dir():
-            where = self._places.get(copy.repository, "nobody knows where")
+            where = self._places.get(copy.repository, "an unknown place")
             raise RepositoryError(
-                f"the copy of {url} is with ant {copy.repository}, at {where}, and not in {self._directory}"
+                f"the copy of {url} is with ant {copy.repository} at {where}, not in {self._directory}"
             )
         return _read(folder, copy, url, most)
 
@@ -155,8 +155,8 @@ class Repository:
         if rules.max_bytes is not None:
             rotate_bytes = max(1, min(rotate_bytes, rules.max_bytes // FILES_PER_LIMIT))
         self.keep_answers = rules.keep_answers
-        """True if the caller should also write responses that are not copies. They never become a page's newest
-        copy.
+        """True if the caller should also write responses that are not copies. Such responses never become a page's
+        newest copy.
         """
         self._records = WarcWriter(software=software)
         self._writer = Writer(
@@ -257,8 +257,8 @@ class Repository:
         return self._folder.bytes_on_disk()
 
     def free_bytes(self) -> int:
-        """Return the free bytes on the folder's disk. If unknown, return the largest number; then a failing write
-        reports the error.
+        """Return the free bytes on the folder's disk. If the number is unknown, return the largest one; then a failing
+        write reports the error.
         """
         try:
             return shutil.disk_usage(self._folder.directory).free
@@ -318,6 +318,7 @@ def _read(folder: Folder, copy: Copy, url: str, most: int | None = None) -> Stor
 
 
 def _first_copy(group: Sequence[Member], places: Iterator[Copy]) -> Copy | None:
-    """Return the location of the body among the records of one fetch. It takes one item of `places` per record."""
+    """Return the location of the body among the records of one fetch. The call takes one item of `places` per
+    record."""
     mine = [next(places) for _ in group]
     return mine[0] if group and group[0].kind == "response" else None

@@ -43,7 +43,8 @@ _FORWARD_S: Final = 86_400.0
 FILES_PER_LIMIT: Final = 16
 """Least number of files in `max_bytes`, because only closed files can be compacted."""
 _HIGH: Final = 0.85
-"""Share of the limit at which compaction begins. It needs room for one file, and meanwhile another file is written."""
+"""Share of the limit at which compaction begins. Compaction needs room for one file, while another file is being
+written."""
 _ENOUGH: Final = 0.8
 """Share of the limit at which compaction stops, so that it does not start again at once."""
 _WORTHWHILE: Final = 0.02

@@ -71,7 +71,7 @@ class StoredCopy(msgspec.Struct, frozen=True):
     headers: tuple[tuple[str, str], ...]
     body: bytes
     before: Copy | None = None
-    """Location of the copy that this one superseded. None for the first one, and in records of older versions."""
+    """Location of the copy that this one superseded. None for the first copy, and in records of older versions."""
     size: int = 0
     """Size of the whole body, bytes. `body` may be only its beginning, if no more was read."""
 

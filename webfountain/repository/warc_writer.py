@@ -61,7 +61,7 @@ class Capture(msgspec.Struct, frozen=True):
 
     `digest` is the hex SHA-1 of the body (for a 304, of the known copy's body); it is computed if None. `repeats` is
     the time of the fetch that brought the known copy (`PageRecord.copied`); with it, the fetch becomes a revisit
-    record. A 304 always becomes one. `before` is the location of the copy that this one supersedes.
+    record. A 304 always becomes a revisit record. `before` is the location of the copy that this one supersedes.
     """
 
     fetched: FetchResult

@@ -27,8 +27,7 @@ __all__ = ["FRAME", "LARGE_BYTES", "JobResult", "ReadJob", "main"]
 
 FRAME: Final = struct.Struct("<II")
 LARGE_BYTES: Final = 96_000_000
-"""Limit of a child's resident memory, bytes. If it is exceeded after a job, the child ends and another one replaces
-it."""
+"""Limit of a child's resident memory, bytes. A child that exceeds it after a job ends, and is replaced by a new one."""
 
 
 class ReadJob(msgspec.Struct, frozen=True, array_like=True):

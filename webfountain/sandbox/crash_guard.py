@@ -1,11 +1,12 @@
 """Remember which pages were being examined when the process died, so that one page cannot crash every crawl.
 
-Place in the walk: around the examination of each page of our own collection. A page that crashes the process is not
-settled, so it is among the first pages of the next start, and may crash that one too. To prevent this, the pages under
-examination are written to a small memory-mapped file, which the kernel keeps when the process is killed. The pages that
-it contains at the next start are suspects. If several pages were examined at the same time, it is unknown which one was
-the cause, so only a death with a single page counts. A suspect is examined last and alone, so its next death counts. A
-suspect that is examined without a crash is no longer a suspect. After three deaths a page counts as failed.
+Place in the walk: pages of our own collection are guarded while they are examined. A page that crashes the process is
+not settled, so it is among the first pages of the next start, and may crash that one too. To prevent this, the pages
+under examination are written to a small memory-mapped file, which the kernel keeps when the process is killed. The
+pages that it contains at the next start are suspects. If several pages were examined at the same time, it is unknown
+which one was the cause, so only a death with a single page counts. A suspect is examined last and alone, so its next
+death counts. A suspect that is examined without a crash is no longer a suspect. After three deaths a page counts as
+failed.
 
 Child processes protect from hostile bodies; this module protects from unforeseen causes, such as a machine that runs
 out of memory.

@@ -8,11 +8,11 @@ says how it ended, and the next job starts another child. A child also ends when
 large, and at once when the crawl stops. One thread reads large bodies, so only one large body is in memory at a time.
 Two threads read all other bodies, which therefore never wait behind large ones.
 
-Place in the walk: between the examiner and the formats. Reading blocks, so it must run in a thread; `run` provides
-some. ``python -m webfountain.sandbox`` is the child. The child reads frames from standard input: the sizes of job and
-body as two uint32, a `ReadJob` as msgpack, the body. It writes the size of the answer and a `JobResult` as msgpack. It
-imports only the package `formats`. Systems that do not enforce RLIMIT_AS (macOS) limit the memory of a child only
-through its CPU time.
+Place in the walk: the reader stands between the examiner and the formats. Reading blocks, so it must run in a thread;
+`run` provides threads. ``python -m webfountain.sandbox`` is the child. The child reads frames from standard input: the
+sizes of job and body as two uint32, a `ReadJob` as msgpack, the body. It writes the size of the answer and a
+`JobResult` as msgpack. It imports only the package `formats`. Systems that do not enforce RLIMIT_AS (macOS) limit the
+memory of a child only through its CPU time.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ MEMORY_BYTES: Final = 256_000_000
 """Maximum memory for parsing one body, not counting the body itself. Small bodies get less (`_memory_for`)."""
 _MEMORY_AT_LEAST: Final = 96_000_000
 _MEMORY_PER_BYTE: Final = 24
-"""Bytes of memory that a job gets for each byte of its body. A tree of only three-letter tags takes 40 per byte, an
-ordinary page 5."""
+"""Bytes of memory that a job gets for each byte of its body. A tree of only three-letter tags takes 40 bytes per byte
+of the body, an ordinary page 5."""
 _WALL_S: Final = 60.0
 """Time after which a child that neither answers nor uses CPU time is killed."""
 _LARGE_BYTES: Final = 1_000_000
@@ -214,7 +214,7 @@ class _Child:
         return pipe
 
     def ask(self, job: ReadJob, body: bytes) -> JobResult:
-        """Return the child's answer. If the child ends without one, return the reason as its last answer."""
+        """Return the child's answer. If the child ends without an answer, return the reason as its last answer."""
         packed = msgspec.msgpack.encode(job)
         with self._asking:
             return self._asked(packed, body)

@@ -96,7 +96,9 @@ class SitesQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sort: SiteOrder = "name"
     """Order of the list: by name, or with the most pages, the most failed pages, the latest change or the earliest due
     time first."""
-    after: Annotated[str, Meta(max_length=2100, description="`next` of the part before; by name: a site.")] = ""
+    after: Annotated[
+        str, Meta(max_length=2100, description="`next` of the previous part, or with the order `name` a site.")
+    ] = ""
     limit: Limit = 100
 
 
@@ -190,7 +192,7 @@ class ExplainQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Query for the explanation of one URL."""
 
     url: Url
-    linked_by: Annotated[str, Meta(max_length=8000, description="For an unknown URL: the page that links it.")] = ""
+    linked_by: Annotated[str, Meta(max_length=8000, description="For an unknown URL: the page that links to it.")] = ""
 
 
 class TextsQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -1,7 +1,8 @@
 """The tools for language models: functions of a collection, whose answers mark untrusted texts as data.
 
-A page may contain sentences addressed to the model that reads it. So every text of a page is under the key
-`untrusted`, beside a notice, with its invisible characters made visible. No text of a page is outside that key.
+A page may contain sentences addressed to the model that reads it. So each text of a page is returned under the key
+`untrusted`, together with a notice, and with its invisible characters made visible. No text of a page is outside that
+key.
 """
 
 from __future__ import annotations

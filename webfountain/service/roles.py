@@ -103,7 +103,7 @@ def read_tokens(file: str) -> dict[str, Role]:
     except OSError as error:
         raise InputError(f"--tokens {file}: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise InputError(f"--tokens {file}: is not a text file") from None
+        raise InputError(f"--tokens {file} is not a text file") from None
     if mode & 0o077:
         raise InputError(f"--tokens {file}: other users may read it (mode {mode:o}; allowed: 600)")
     for number, line in enumerate(lines, 1):
@@ -117,7 +117,7 @@ def read_tokens(file: str) -> dict[str, Role]:
             )
         found[words[1]] = "operate" if words[0] == "operate" else "read"
     if not found:
-        raise InputError(f"--tokens {file}: contains no token")
+        raise InputError(f"--tokens {file} contains no token")
     return found
 
 

@@ -62,15 +62,15 @@ class ServeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         names = [store.name for store in self.stores]
         for name in names:
             if _NAME.fullmatch(name) is None:
-                raise InputError(f"stores: name {name!r} (allowed: up to 64 letters, digits and . _ -)")
+                raise InputError(
+                    f"stores: the name {name!r} is not allowed (allowed: up to 64 letters, digits and . _ -)"
+                )
             if names.count(name) > 1:
                 raise InputError(f"stores: the name {name!r} occurs twice; name each store in the configuration file")
         for store in self.stores:
             require_readable(store.url)
         if _BASE_PATH.fullmatch(self.base_path) is None:
-            raise InputError(
-                f"base_path {self.base_path!r}: is not a path (allowed: /name, without a slash at the end)"
-            )
+            raise InputError(f"base_path {self.base_path!r} is not a path (allowed: /name, without a slash at the end)")
         for text in self.listen:
             if not address_of(text).is_local and self.tokens is None:
                 raise InputError(f"listen {text!r}: other machines reach it, so tokens are required (--tokens FILE)")
@@ -109,7 +109,7 @@ def address_of(text: str) -> Address:
             raise ValueError(port)
     except ValueError:
         raise InputError(
-            f"listen {text!r}: is not an address (allowed: 127.0.0.1:9411, 9411, [::1]:9411, /path/of/socket)"
+            f"listen {text!r} is not an address (allowed: 127.0.0.1:9411, 9411, [::1]:9411, /path/of/socket)"
         ) from None
     return Address(host, number)
 
@@ -136,7 +136,7 @@ def read_settings(file: str) -> ServeSettings:
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{file}: cannot be read: {reason_of(error)}") from None
     except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{file}: is not TOML: {error}") from None
+        raise InputError(f"{file}: not valid TOML: {error}") from None
     try:
         found = msgspec.convert(written, ServeSettings)
     except msgspec.ValidationError as error:

@@ -52,7 +52,7 @@ class StreamPlaces:
     def taken(self) -> Iterator[None]:
         """Occupy a place during the block. Raise ProblemError if no place is free."""
         if self.open >= self._most:
-            raise ProblemError(503, "busy", f"{self._most} event streams are open", retry_after_s=10)
+            raise ProblemError(503, "busy", f"{self._most} event streams are open already", retry_after_s=10)
         self.open += 1
         try:
             yield
@@ -113,7 +113,7 @@ class ChangeFilter(NamedTuple):
         words = [word.strip() for word in verdicts.split(",") if word.strip()]
         for word in words:
             if not word.isalpha():
-                raise InputError(f"verdict {word!r}: is not a verdict (allowed: new, changed, minor, gone and others)")
+                raise InputError(f"{word!r} is not a verdict (allowed: new, changed, minor, gone and others)")
         return cls(site, prefix, frozenset(words), least)
 
     def accepts(self, change: Change | PageChange) -> bool:

@@ -121,7 +121,7 @@ class Statistics(msgspec.Struct, frozen=True, gc=False):
     """A frozen snapshot of the counts.
 
     `immediate` counts the URLs in immediate lanes that are not leased. `settle_lost` counts outcomes whose lease was
-    lost, `fenced` other steps whose site lease was lost.
+    lost; `fenced` counts other steps whose site lease was lost.
     """
 
     pages: Mapping[State, int]
@@ -151,8 +151,8 @@ class SetBack(msgspec.Struct, frozen=True):
     """A report that the server of a store lost its latest steps, and that the lost work of this process has been
     repaired.
 
-    `voided`: (site, token) of the site leases that ended because of it. Other knowledge of a process about the store,
-    such as its cache of known URLs, may be out of date.
+    `voided`: (site, token) of the site leases that ended because of this loss. Other knowledge of a process about the
+    store, such as its cache of known URLs, may be out of date.
     """
 
     voided: frozenset[tuple[str, int]]

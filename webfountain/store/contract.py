@@ -11,10 +11,10 @@ step. An empty batch costs nothing.
 
 **Permissions.** Only the owner of a site may call `lease`, `settle`, `release`, `park`, `regrade`, `reweigh` and
 `evict`. These calls contain the site lease, either as a whole or in the ids of its URL leases. If the site was parked
-or taken over meanwhile, the call has no effect. It says so in its result, and `Statistics` counts it. A process that
-was paused and resumes therefore does no harm. A site lease that has expired stays valid until another process takes
-the site over, so a late fetch is not wasted. Every process may call `discover`, `immediate`, `advance`, `reassign`,
-`relocate` and `forget`. They change no leased URL, except `forget`, which ends the leases.
+or taken over meanwhile, the call has no effect. The result of the call says so, and `Statistics` counts it. A process
+that was paused and resumes therefore does no harm. A site lease that has expired stays valid until another process
+takes the site over, so a late fetch is not wasted. Every process may call `discover`, `immediate`, `advance`,
+`reassign`, `relocate` and `forget`. They change no leased URL, except `forget`, which ends the leases.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class UrlQueues(Protocol):
 
         A link has no effect and counts as known if its URL was known before (even from earlier in the batch) or was
         forgotten (`forget`). `repeated` contains the positions of these links in the batch. A site that is not active
-        becomes due `at`. A second call finds all of them known.
+        becomes due `at`. A second call finds all URLs known, and adds none.
         """
         ...
 
@@ -107,10 +107,10 @@ class UrlQueues(Protocol):
     def lease(self, refills: Sequence[Refill]) -> list[LeaseBatch | None]:
         """Lease URLs of active sites; return None for a site whose site lease is lost.
 
-        The leases end with the site lease. In the recrawl queue, ADVANCED goes first. The bucket lanes follow, ordered
-        by how long their pages are overdue (horizon - order). While other lanes have due URLs, at most one URL in
-        RETRY_SHARE comes from RETRY. A second call leases other URLs. Raises ValueError if a horizon does not have one
-        time for each lane.
+        The leases end with the site lease. In the recrawl queue, the lane ADVANCED is first. The lanes of the buckets
+        come next, ordered by how long their pages are overdue (horizon - order). While other lanes have due URLs, at
+        most one URL in RETRY_SHARE comes from RETRY. A second call leases other URLs. Raises ValueError if a horizon
+        does not have one time for each lane.
         """
         ...
 
@@ -206,8 +206,8 @@ class SiteList(Protocol):
 
         A site is due again at `due`, or earlier in three cases. First, if a new URL was discovered while the site was
         active, and every never-crawled refill since then was complete, the site is due at the time of the discovery.
-        Second, if immediate URLs arrived, and every immediate refill since then was complete, it is due `AT_ONCE`.
-        Third, if URL leases are still open, the URLs return to their places and the site is due `at`.
+        Second, if immediate URLs arrived while it was active, and every immediate refill since then was complete, it is
+        due `AT_ONCE`. Third, if URL leases are still open, the URLs return to their places and the site is due `at`.
         """
         ...
 
@@ -338,8 +338,8 @@ class Changes(Protocol):
     """
 
     def after(self, cursor: str | None, n: int) -> list[tuple[str, Change]]:
-        """Return up to `n` entries after a cursor, in order, each with the cursor after it. None: from the oldest kept
-        entry.
+        """Return up to `n` entries after a cursor, in order, each with the cursor after it. None means that the list
+        begins with the oldest kept entry.
 
         Raises
         ------
@@ -428,8 +428,8 @@ class FrontierStore(Protocol):
         ...
 
     def feed(self, key: str | None = None, form: FeedForm = "list") -> Feed | None:
-        """Return the feed under a key of the server; without a key, the feed of notes to the crawl. None: there is no
-        server.
+        """Return the feed under a key of the server; without a key, the feed of notes to the crawl. None means that
+        there is no server.
         """
         ...
 

@@ -1,9 +1,9 @@
 """A revision: one rule that changes all pages of a store, and its sites, while no process crawls.
 
-Place in the walk: the opening of a store for writing. There are two rules: a change of the unit of the bucket bytes
-(`cycle.fastest`), and a correction of times after a run whose clock was ahead. The pass is the same for every kind of
-store. Each step of the pass is written together with its position. So after a kill the next opening continues there and
-changes nothing twice.
+Place in the walk: a revision runs when a store is opened for writing. There are two rules: a change of the unit of the
+bucket bytes (`cycle.fastest`), and a correction of times after a run whose clock was ahead. The pass is the same for
+every kind of store. Each step of the pass is written together with its position. So after a kill the next opening
+continues there and changes nothing twice.
 """
 
 from __future__ import annotations
@@ -170,8 +170,8 @@ class ClockCorrection(msgspec.Struct, frozen=True):
     def site(self, site: SiteRecord) -> SiteRecord:
         """Return the record of a site with its delays shortened.
 
-        What was learned about the site is deleted: it contains times that the store cannot decode, and that its reader
-        would wait for.
+        What was learned about the site is deleted: it contains times that the store cannot decode, and a reader of
+        these data would wait for those times.
         """
         state = site.state
         return msgspec.structs.replace(

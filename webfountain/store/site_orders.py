@@ -3,7 +3,8 @@
 A rank has eight bytes, which sort in the same order as the sites; sites with equal rank are in order of name. A cursor
 is the rank and the name of a site ("" before the first). A list is read in parts. It continues at the right place even
 if sites change their rank; a site that does may be in two parts or in none. A part costs time proportional to its
-sites. A text that is not a cursor raises InputError. So does an order that is missing in a store of an older version.
+sites. A text that is not a cursor raises InputError. An order that is missing in a store of an older version also
+raises InputError.
 """
 
 from __future__ import annotations

@@ -186,7 +186,7 @@ def _read_parquet(file: Path) -> Iterator[Row | End]:
             number = 0
             for batch in source.iter_batches(_GROUP):
                 if not {"row", "site", "key", "arrival", "json", "url"} <= set(batch.schema.names):
-                    raise InputError(f"{file}: is not an exported store")
+                    raise InputError(f"{file} is not an exported store")
                 # An older file lacks the fields that later versions added; they get their defaults.
                 columns = {name: batch.column(name).to_pylist() for name in batch.schema.names if name in schema.names}
                 missing = {each.name: [each.default] * len(batch) for each in _FIELDS if each.name not in columns}
@@ -236,22 +236,22 @@ def read_rows(file: Path) -> Iterator[Row]:
         if there is no such file, or it has another format or was cut short; the message names the place.
     """
     if not file.is_file():
-        raise InputError(f"{file}: is no file" if file.exists() else f"{file}: there is no such file")
+        raise InputError(f"{file} is not a file" if file.exists() else f"{file}: there is no such file")
     rows = _without_traceback(_read_parquet(file) if file.suffix == ".parquet" else _read_lines(file), file)
     tally, end = Tally(), None
     for number, row in enumerate(tally.over(rows)):
         if (number == 0) != isinstance(row, Head):
-            raise InputError(f"{file}: is not an exported store (exactly one row, the first, must describe the store)")
+            raise InputError(f"{file} is not an exported store (exactly one row, the first, must describe the store)")
         if isinstance(row, Head) and row.format != FORMAT:
-            raise InputError(f"{file}: has format {row.format}, this version reads {FORMAT}")
+            raise InputError(f"{file} has format {row.format}, this version reads {FORMAT}")
         if end is not None:
-            raise InputError(f"{file}: has rows after its end")
+            raise InputError(f"{file} has rows after its end")
         if isinstance(row, End):
             end = row
             continue
         yield row
     if end is None or end != tally.end():
-        raise InputError(f"{file}: was cut short; nothing is imported")
+        raise InputError(f"{file} was cut short; nothing is imported")
 
 
 def _without_traceback(rows: Iterator[Row | End], file: Path) -> Iterator[Row | End]:

@@ -104,8 +104,8 @@ class ForgottenKey(msgspec.Struct, frozen=True, tag="barred", tag_field="row"):
 
 class Site(msgspec.Struct, frozen=True, tag="site", tag_field="row"):
     """A site; the rows of its pages follow. `regrading`: the epoch of a partly applied ranking, with the class and
-    arrival of the last updated URL. `changed`: the time of the site's last change. If a file of an older version lacks
-    it, the entries of the change log give it.
+    arrival of the last updated URL. `changed`: the time of the site's last change. If the file of an older version has
+    no such time, it is taken from the entries of the change log.
     """
 
     site: str
@@ -241,7 +241,7 @@ class _Check:
                 self._take_site(row)
             case Part():
                 _demand(row.site == self._site, "belongs to another site than the row before", row.site)
-                _demand(0 <= row.number < _LARGEST_PART, "is not a number of a part", row.number)
+                _demand(0 <= row.number < _LARGEST_PART, "is not the number of a part", row.number)
             case ChangeEntry(change):
                 self._sequence += 1
                 _demand(change.sequence == self._sequence, "is not the next number of the change log", change.sequence)

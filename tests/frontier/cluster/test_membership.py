@@ -616,7 +616,7 @@ def test_an_ant_without_room_leaves_its_sites_to_the_others_and_all_wait_where_n
 
 
 @pytest.mark.parametrize("notes", [b"", b"\xff"])
-def test_letters_that_nobody_understands_are_left(notes: bytes) -> None:
+def test_letters_of_unknown_kinds_are_ignored(notes: bytes) -> None:
     ants = Ants(collection_of(seeds(SITES[:1])), site_of_pages(PAGES), 1)
     ants.claims.post("ant0", [notes, b'{"note":"take","site":"http://unknown.example"}'])
     ants.run(until=lambda: done(ants, 1))
@@ -655,7 +655,7 @@ def test_each_ant_comes_within_a_quarter_of_the_mean(have: list[int]) -> None:
 
 
 @pytest.mark.parametrize("have", [[20, 20, 20], [22, 18, 20], [3, 2, 2], [1, 0], [0, 0], [2, 1, 1], [1, 1, 0]])
-def test_what_is_even_stays_where_it_is(have: list[int]) -> None:
+def test_an_ant_gives_up_no_site_while_all_have_about_the_mean(have: list[int]) -> None:
     mean, fewest = sum(have) / len(have), min(have)
     assert [surplus(mine, mean, fewest) for mine in have] == [0] * len(have)
 
@@ -682,7 +682,7 @@ def test_whoever_is_alone_rules_counts_and_waits_for_nobody() -> None:
     assert (lone.term.lease_s, lone.term.left_s(), lone.most_sites(10_000)) == (600.0, inf, None)
 
 
-def test_no_claims_have_what_claims_are_asked_for() -> None:
+def test_the_claims_of_a_lone_ant_have_every_method_of_address_claims() -> None:
     asked = {name for name in vars(AddressClaims) if not name.startswith("_")} - {"add"}
     assert not [name for name in asked if not hasattr(NoClaims, name)]
     assert (NoClaims().held(), NoClaims().open_times(1.0)) == ([], {})

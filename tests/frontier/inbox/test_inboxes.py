@@ -84,7 +84,7 @@ def test_what_is_no_plain_file_is_set_aside(tmp_path: Path) -> None:
 BAD_URLS = ("http://[::1/", "garbage", "ftp://a.org/", "file:///etc/passwd", "http://u:p@a.org/", "")
 
 
-def test_urls_of_a_note_pass_the_door_that_seeds_pass(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_urls_of_a_note_are_judged_as_seeds_are(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """A line break in a URL was sent as a header of its own; what is no URL ended this and every later start."""
     store, inbox = MemoryStore(period_s=60.0), Inbox(tmp_path)
     inbox.put(NowNote((*BAD_URLS, "HTTPS://A.org:443/x#part", "https://a.org/y HTTP/1.1\r\nX: y")))

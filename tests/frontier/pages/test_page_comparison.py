@@ -86,7 +86,7 @@ def test_a_changed_banner_is_no_change_of_the_main_content_and_a_sentence_is() -
     assert pages.seen("/", page(), page(banner="Consent"), page("Another.", "Consent")) == ["new", "minor", "changed"]
 
 
-def test_what_is_judged_is_what_is_handed_on() -> None:
+def test_the_text_that_is_compared_is_the_text_that_readers_get() -> None:
     assert Pages(MAIN).visit("/", page()).reading.text == ("A sentence that stays.\nAn end that stays.")
 
 
@@ -206,7 +206,7 @@ def test_a_diff_is_written_in_the_format_that_the_policy_file_names(form: str, r
     assert diff.count("\n") == 5
 
 
-def test_noise_that_rests_counts_again() -> None:
+def test_noise_that_stays_the_same_counts_again() -> None:
     pages = Pages(LEARNING)
     pages.seen("/", *map(clocked, range(4)))
     assert pages.seen("/", clocked(9), clocked(9), clocked(9, "B"), clocked(10, "B")) == [
@@ -278,7 +278,7 @@ def test_new_lines_on_top_of_a_list_count_at_each_visit() -> None:
     assert pages.seen("/", *lists) == ["new"] + ["changed"] * 8
 
 
-def test_what_rests_for_seconds_is_no_noise_however_often_it_changes() -> None:
+def test_a_place_that_is_the_same_for_seconds_is_no_noise_however_often_it_changes() -> None:
     pages = Pages(LEARNING)
     pages.seen("/", clocked(1), clocked(2))
     assert pages.visit("/", clocked(2) + " ", later=5).kind == "minor"

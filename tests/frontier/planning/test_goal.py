@@ -106,7 +106,7 @@ def test_a_plan_has_the_fetches_of_its_goal_and_no_more() -> None:
 def test_a_goal_beyond_the_capacity_uses_all_of_it_and_says_so() -> None:
     plan = plan_for(Goal(0.001), capacity=100)
     assert cost_in(plan).planned == pytest.approx(100, abs=1)
-    assert "the capacity has room for " in aim_words(cost_in(plan))
+    assert "the capacity allows " in aim_words(cost_in(plan))
 
 
 def test_what_was_found_corrects_the_goal_by_half_at_each_plan() -> None:

@@ -387,7 +387,7 @@ def test_where_the_scratch_file_has_no_room_the_store_is_said_to_fail(monkeypatc
         Large(records_of())
 
 
-def test_without_a_shelf_a_site_is_in_memory_as_a_whole() -> None:
+def test_without_a_store_for_windows_a_site_is_in_memory_as_a_whole() -> None:
     urgent = UrgentPages(signals=Signals(), period=DAY, capacity=100.0)
     urgent.pace.divide(PAGES, 1)
     urgent.admit(lease_of(ONE), b"", records_of, at=NOW)

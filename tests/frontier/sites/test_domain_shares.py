@@ -115,7 +115,7 @@ def test_what_was_seen_is_published_with_the_ratio_of_blocked_to_busy() -> None:
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_whoever_is_shut_is_opened_by_the_fetches_of_others(seed: int) -> None:
+def test_a_blocked_domain_is_opened_by_fetches_of_other_domains(seed: int) -> None:
     """A model: a domain is open exactly while one fetch more is within its share."""
     rng = random.Random(seed)
     shares = DomainShares(0.2, period_s=HOUR, capacity=None, start=0.0, metrics=Metrics())

@@ -216,7 +216,7 @@ def test_the_order_of_a_ring_does_not_depend_on_where_memory_is_used_again() -> 
     assert drain(ring, 5.0) == ["first", "second"]
 
 
-def test_who_left_is_not_checked_any_more() -> None:
+def test_a_removed_member_is_not_checked_any_more() -> None:
     ring, gone, fifo = RoundRobin[int](), Fifo[int](), Fifo([1])
     ring.add(gone)
     ring.add(fifo)

@@ -124,7 +124,7 @@ def test_each_model_is_drawn(file: Path, tmp_path: Path, model: str) -> None:
         ({"orderings": []}, "--orderings: none"),
         ({"hot_share": 0.0}, "--hot-share: 0.0"),
         ({"hot_backlinks": 10_000}, "--hot-backlinks: no page"),
-        ({"hot_share": 0.1, "hot_backlinks": 3}, "exclude"),
+        ({"hot_share": 0.1, "hot_backlinks": 3}, "give only one of --hot-share"),
         ({"model": "none"}, "--model"),
         ({"buffer_share": 0.0}, "--buffer-share"),
     ],
@@ -139,7 +139,7 @@ def test_a_file_that_is_no_graph_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="absent"):
         load_graph(tmp_path / "absent")
     (tmp_path / "text").write_text("no npz")
-    with pytest.raises(InputError, match="text: no npz"):
+    with pytest.raises(InputError, match="text is not an npz"):
         load_graph(tmp_path / "text")
     for number, (indptr, indices) in enumerate((([0, 2], [0]), ([0, 1], [5]), ([], []))):
         np.savez(tmp_path / f"{number}.npz", indptr=np.array(indptr, dtype=int), indices=np.array(indices, dtype=int))

@@ -390,7 +390,7 @@ def test_a_file_that_is_no_trace_is_named(files: tuple[Path, Path], tmp_path: Pa
         load_trace(events, tmp_path / "text", **common)
     with pytest.raises(InputError, match="has no column 't'"):
         load_trace(pages, pages, **common)
-    with pytest.raises(InputError, match="kind 'X' is none of A, M, D"):
+    with pytest.raises(InputError, match="kind 'X' is not one of A, M, D"):
         load_trace(*write_trace(tmp_path, [(0, START, "X", None)], ["/0"]), **common)
 
 

@@ -88,7 +88,7 @@ def test_the_document_has_the_promised_keys(file: Path, capsys: pytest.CaptureFi
         ({"static_start": 4000}, "--static-start: 4000"),
         ({"ordering": "ideal"}, "--ordering: 'ideal'"),
         ({"sizes": [0]}, "--sizes: 0"),
-        ({"sizes": []}, "--sizes: none"),
+        ({"sizes": []}, "--sizes: no size given"),
         ({"policies": ["best"]}, "--policies: 'best'"),
         ({"policies": []}, "--policies: none"),
         ({"ants": 0}, "--ants: 0"),

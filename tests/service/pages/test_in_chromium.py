@@ -245,7 +245,7 @@ def test_a_url_is_asked_for_and_comes(chromium: Any, live: Live, session: str, b
         before = _last_fetch(page)
         page.goto(f"{live.here}/now")
         if by == "mouse":
-            page.get_by_label("URLs, one a line").fill(live.seed)
+            page.get_by_label("URLs, one per line").fill(live.seed)
             page.get_by_role("button", name="Check the lines").click()
             page.locator(".b-known").wait_for()
             page.get_by_role("button", name="Send them").click()
@@ -337,7 +337,7 @@ def test_an_ant_is_drained(chromium: Any, tmp_path: Path, by: str) -> None:
             here = login.split("/login")[0] + "/collections/store"
             wait_for(lambda: page.goto(f"{here}/ants") and page.get_by_role("button", name="Drain").count())
             if by == "mouse":
-                page.get_by_label("Others take over its sites").check()
+                page.get_by_label("Let the other ants take over its sites").check()
                 page.get_by_role("button", name="Drain").click()
             else:
                 press_until(page, "sure")

@@ -338,7 +338,7 @@ def test_the_last_check_is_shown(tmp_path: Path, plain: str) -> None:
     shutil.copytree(plain.removeprefix("rocksdb://"), folder)
 
     async def questions(service: ServiceClient) -> None:
-        assert "No check has been made yet" in await page(service, f"{ONE}/checks")
+        assert "The collection has not been checked yet" in await page(service, f"{ONE}/checks")
         damage = CheckResult(
             1e9, 2.0, whole=False, mended=False, pages=1, sites=1, lost_copies=3, wrong_counts=1,
             examples=["http://a.example/3: it is cut"],

@@ -354,7 +354,7 @@ def test_a_store_of_another_format_is_refused_with_the_way_to_move_it(tmp_path: 
     connection, key = connect(server_url()), store_keys(tmp_path.name).meta
     meta = connection.ask(key, "GET", key)
     connection.ask(key, "SET", key, meta.replace(b'"format":%d' % FORMAT, b'"format":4'))
-    with pytest.raises(StoreVersion, match=f"format 4; this version reads {FORMAT}; `webfountain export` of"):
+    with pytest.raises(StoreVersion, match=f"format 4; this version reads {FORMAT}; export it with"):
         opened(url)
 
 
@@ -379,7 +379,7 @@ def test_a_store_belongs_to_one_collection_and_keeps_its_number_of_shards(tmp_pa
     again = opened(url)
     assert again._shards.count == 3  # type: ignore[attr-defined]
     again.close()
-    with pytest.raises(StoreBound, match="holds collection 'tests', not 'other'"):
+    with pytest.raises(StoreBound, match="holds the collection 'tests', not 'other'"):
         open_store(url, collection="other", period_s=10.0)
 
 

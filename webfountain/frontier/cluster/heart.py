@@ -1,8 +1,9 @@
 """The heart of one ant: it gathers what a heartbeat reports, and applies what the heartbeat found.
 
-Place in the walk: this module acts in the loop thread, around each heartbeat. What other ants now hold is dropped
-first. Only then does the next term begin (`membership`). Each ant reports a digest of its policy file. The counting ant
-compares the digests and logs a difference once. It cannot know which file is the right one.
+Place in the walk: this module acts in the loop thread, around each heartbeat. First, the ant drops the sites and
+addresses that other ants now hold. Only then does the next term begin (`membership`). Each ant reports a digest of its
+policy file. The counting ant compares the digests and logs a difference once. It cannot know which file is the right
+one.
 """
 
 from __future__ import annotations

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 __all__ = ["FEW", "ControllerState", "CopyReach", "HeartbeatRequest", "HeartbeatResult", "Heartbeats"]
 
 FEW: Final = 16
-"""Up to this number of ants, each reads the notes of all, and learns within a heartbeat that all are idle. With more
-ants, the cost for the server would grow with the square of their number.
+"""With at most this number of ants, each ant reads the notes of all ants, and so learns within one heartbeat that all
+are idle. With more ants, the cost for the server would grow with the square of their number.
 """
 
 
@@ -152,7 +152,8 @@ class Heartbeats:
         return msgspec.structs.replace(Colony.of(list(alive.values())), free=free)
 
     def sign_off(self, claimed: Mapping[str, float], *, at: float) -> None:
-        """Drop each claim from its own time on, then the ant's name and roles. It runs in the worker thread."""
+        """Drop the claims, each as of its own time, and then the claims of the ant's name and roles. It runs in the
+        worker thread."""
         self._claims.drop(claimed, owner=self._owner, at=at)
         self._claims.drop({f"{ANT}{self._owner}": at, ROLE: at, COUNTING: at}, owner=self._owner, at=at)
 

@@ -24,8 +24,8 @@ the store limit the rate.
    until it reads the letter (half a second, plus a batch), and other borrowers only until their next heartbeat. All of
    them keep to their slots and delays.
 
-Slots are lent only if nothing but settled pages must be stored, so not in a crawl with a budget, a ranking or a fixed
-size: each of these needs a single writer for a site.
+Slots are lent only if settled pages are all that must be stored. So they are not lent in a crawl with a budget, a
+ranking or a fixed size, because each of these needs a single writer for a site.
 """
 
 from __future__ import annotations

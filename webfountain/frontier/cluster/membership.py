@@ -73,7 +73,8 @@ class Others(Protocol):
         ...
 
     def sign_off(self, claimed: Mapping[str, float], *, at: float) -> None:
-        """Drop each claim from its own time on, then this ant's name. It runs in the worker thread."""
+        """Drop the claims, each as of its own time, and then the claim of this ant's name. It runs in the worker
+        thread."""
         ...
 
 
@@ -95,7 +96,7 @@ class LoneAnt:
         return None
 
     def idle_since(self) -> float:
-        """Return -inf: there is nobody who could be busy."""
+        """Return -inf, because there is no other ant that could be busy."""
         return -inf
 
     def end_within(self, seconds: float) -> None:
@@ -256,7 +257,8 @@ class Membership:
         self.heartbeats.end_within(seconds)
 
     def sign_off(self, claimed: Mapping[str, float], *, at: float) -> None:
-        """Drop each claim from its own time on, then the ant's name. It runs in the worker thread."""
+        """Drop the claims, each as of its own time, and then the claim of the ant's name. It runs in the worker
+        thread."""
         self.heartbeats.sign_off(claimed, at=at)
 
 

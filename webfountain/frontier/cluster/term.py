@@ -26,8 +26,8 @@ CHECK_S: Final = 0.1
 """Longest time between two checks, s. It is short because a lease that came late may shorten the term."""
 SHORTEST_S: Final = 0.005
 LEASE_BEATS: Final = 1.9
-"""Duration of a lease in heartbeats. It allows one heartbeat to fail. Other ants find the sites of a dead ant in the
-rest of the two heartbeats.
+"""Duration of a lease in heartbeats. It allows one heartbeat to fail. In the rest of the two heartbeats, other ants
+find the sites of a dead ant.
 """
 MARGIN: Final = 0.2
 """Share of a heartbeat by which an ant stops sending before its term ends. It allows for clocks that differ and for
@@ -126,7 +126,8 @@ class Term:
         return self._ends - self._margin_s - self._steady()
 
     def hold_until(self, until: float, *, at: float) -> bool:
-        """Shorten the term, until the next heartbeat, so that it ends with a lease at `until` (UTC; now is `at`).
+        """Shorten the term, until the next heartbeat, so that it ends with a lease at `until` (UTC seconds; `at` is the
+        current time).
 
         Return False if that time is already past: then the lease came too late to be used.
         """
@@ -137,7 +138,8 @@ class Term:
         return True
 
     def bound(self, until: float, *, at: float) -> None:
-        """Shorten the term to `until` (UTC; now is `at`), even if that time is past; then transfers are cut."""
+        """Shorten the term to `until` (UTC seconds; `at` is the current time), even if that time is past; then
+        transfers are cut."""
         self._ends = min(self._ends, self._steady() + until - at)
 
     def lapse(self) -> None:

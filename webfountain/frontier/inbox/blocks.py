@@ -47,7 +47,7 @@ class UrlBlock(msgspec.Struct, frozen=True, array_like=True):
 
     prefix: str
     until: float | None = None
-    """End of the block, UTC seconds. None: until an `UnblockNote`."""
+    """End of the block, UTC seconds. None means until an `UnblockNote` comes."""
 
 
 def blocks_of(board: Board) -> tuple[UrlBlock, ...]:

@@ -1,9 +1,9 @@
 """The inbox: notes from other processes to a running crawl.
 
 The inbox is a folder with one file per note or, if the store is on a server, a list on the server. Place in the walk:
-notes arrive before it begins. `webfountain now` and `webfountain forget` write notes. The crawl's worker reads them
-twice a second (idle workers on one store take turns), acts on them, and deletes each note when its effect is in the
-store. A note is written under a temporary name and then renamed, so a reader never sees half a note. If no crawl is
+notes arrive before the walk begins. `webfountain now` and `webfountain forget` write notes. The crawl's worker reads
+them twice a second (idle workers on one store take turns), acts on them, and deletes each note when its effect is in
+the store. A note is written under a temporary name and then renamed, so a reader never sees half a note. If no crawl is
 running, the note waits for the next one.
 
 Any process with access to the folder can leave any file there, so no file in it can end a crawl. A file that is not a
@@ -62,7 +62,7 @@ PAUSE_POLLS: Final = 4
 
 
 class FeedInbox(Notes):
-    """The notes in a list on the store's server. Each goes to one of the crawl's processes."""
+    """The notes in a list on the store's server. Each note goes to one of the crawl's processes."""
 
     def __init__(self, feed: Feed) -> None:
         self._feed = feed

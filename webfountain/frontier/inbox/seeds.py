@@ -1,9 +1,9 @@
 """Bring URLs from outside into the store: seeds, and links that a caller gives.
 
-Place in the walk: seeds are where it begins. They are loaded at the first start and at every start that finds new seeds
-in the file. A seeds file is read line by line in batches, so even 100,000 sites take no memory. If the policy itself
-refuses a seed, the result reports this. The judge refuses URLs or gives them a policy, the eliminator drops known URLs,
-and the others are discovered.
+Place in the walk: the walk begins with the seeds. They are loaded at the first start and at every start that finds new
+seeds in the file. A seeds file is read line by line in batches, so even 100,000 sites take no memory. If the policy
+itself refuses a seed, the result reports this. The judge refuses URLs or gives them a policy, the eliminator drops
+known URLs, and the others are discovered.
 """
 
 from __future__ import annotations

@@ -269,7 +269,7 @@ class Examiner:
     def _is_loop(record: PageRecord, target: str) -> bool:
         """Return whether a redirect leads to its own page, or back to the page whose redirect led here.
 
-        A page that had a copy is no loop, because its site has reversed the redirect since then.
+        If the page had a copy, this is no loop: its site has reversed the redirect since then.
         """
         back = urls.fingerprint(target)
         if urls.site_of(target) != urls.site_of(record.url):
@@ -285,7 +285,8 @@ class Examiner:
         target: str | None = None,
     ) -> Visit:
         """Return the visit of a page that is gone, failed or redirected. The old copy stays. With each failure the time
-        to the next try grows. For a gone page, that time follows from what its site showed (`sites.site_changes`).
+        to the next try grows. For a gone page, the time of the next try follows from what earlier fetches of its site
+        showed (`sites.site_changes`).
         """
         record = switched(self._judge, leased(fetched.fetch), PageFacts(fetched.status), at=fetched.at)
         failures = record.failures + 1

@@ -191,8 +191,8 @@ class Replacement(Stage):
         return [self._joined(*both, is_full=room <= 0, at=at) for both in zip(first, known, strict=True)]
 
     def _lease_new(self, refills: Sequence[Refill], room: int) -> list[LeaseBatch | None]:
-        """Lease new pages while there is room. If not all sites can have as many as they need, serve one site after
-        the other.
+        """Lease new pages while there is room. If the sites cannot all have as many as they need, they are served one
+        after the other.
         """
         bar = CLASSES if self._bar is None else self._bar
         classes = [inf if number <= bar and number < self._gone else -inf for number in range(CLASSES)]
@@ -211,7 +211,7 @@ class Replacement(Stage):
         """Lease new pages that are better than the pages evicted for them.
 
         A page to evict may belong to a site that is not active, or may be in flight. Then the new page is given back,
-        and the demand stays until a page was evicted.
+        and the demand stays until a page has been evicted.
         """
         least = _class(self._candidates[-1].importance) if self._candidates else 0
         bar = CLASSES if self._bar is None else self._bar

@@ -125,8 +125,8 @@ class NoiseLearner:
     def _extra_visit(
         self, site: str, at: float, places: Sequence[NoisyPlace], known: Mapping[int, NoisyPlace]
     ) -> float | None:
-        """Return the time of an extra visit, or None. An extra visit is made if a place that differed and is in the
-        new copy is undecided on the whole site.
+        """Return the time of an extra visit, or None. An extra visit is made if some place differed, is in the new
+        copy, and is undecided on the whole site.
         """
         is_wanted = any(not each.rested and not known.get(each.place, each).is_decided for each in places)
         # The limit on a site's extra visits applies only from its second extra visit on.

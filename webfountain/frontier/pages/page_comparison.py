@@ -121,7 +121,7 @@ class PageComparison:
 
     def unchanged(self, record: PageRecord, fetched: FetchResult, rules: CountingRules) -> dict[str, bytes]:
         """Return new fields for the record of a page whose body did not change: `noise` and, if the rules were edited,
-        what the new rules make of its copy.
+        the digest by the new rules.
         """
         self._learner.count_visit(fetched.fetch.site)
         noise = self._learner.rest(record, fetched.fetch.site, fetched.at) if rules.learns else record.noise
@@ -169,7 +169,10 @@ class PageComparison:
     def _report_edit(self) -> None:
         if not self._has_reported:
             self._has_reported = True
-            logger.info("What counts as a change was edited: digests of pages are made anew at their next visit")
+            logger.info(
+                "The rules of what counts as a change were edited: the digest of each page is computed again at its "
+                "next visit"
+            )
 
     def _diff(self, old: Callable[[], Document | None], document: Document) -> str | None:
         """Return the diff of the lines; None if none is kept."""

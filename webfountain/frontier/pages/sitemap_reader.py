@@ -174,7 +174,7 @@ class SitemapStage(Stage):
 
 
 def every_later(site: str, later: Mapping[bytes, bool]) -> list[bytes]:
-    """Return all pages whose date is later than our copy. If there is no budget, each of them is due."""
+    """Return all pages whose date is later than our copy. If there is no budget, each of these pages is due."""
     del site
     return [key for key, is_later in later.items() if is_later]
 

@@ -98,7 +98,7 @@ def begin_site(
         try:
             return _begin_in_windows(chain([first, second], some), terms, steps, at=at, believed=believed, put=put)
         except OSError as error:
-            raise StoreError(f"{name}: its windows need room in {gettempdir()}: {error}") from error
+            raise StoreError(f"{name}: no room for its pages in {gettempdir()}: {error}") from error
     urgencies = SiteUrgency.resumed(
         first.paths,
         since=first.since,

@@ -32,7 +32,7 @@ class PageNumbers:
 
     def __init__(self, keys: bytes) -> None:
         self.keys = keys
-        """All keys, one after the other."""
+        """All keys, joined into one string of bytes."""
         self._sorted = np.zeros(0, dtype=np.uint64)  # the first keys, in order
         self._numbers = np.zeros(0, dtype=np.int32)  # the number of each of these
 

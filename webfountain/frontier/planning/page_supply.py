@@ -4,8 +4,8 @@ The price is adjusted by these figures. The sites in memory are the active ones,
 because many become active again in the same step. The store has the data of parked sites too, but sites in memory need
 not be read again, and their pages can be made due when the price falls. `demand` counts the pages that wait or are
 worth the price, and `best` finds the most urgent of the others. If few pages are due, `call` makes pages due whose
-sites are not being computed now, because the price may have fallen since. Each is done once between two checks of the
-price.
+sites are not being computed now, because the price may have fallen since. Each of these is done once between two checks
+of the price.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = ["PageSupply", "SitesInMemory"]
 SAMPLE: Final = 500
 """Number of sites whose pages are counted at each check. With fewer sites, chance would move the price."""
 RECALLED: Final = 2.0
-"""Pages of resting sites are made due if fewer pages are due than the budget fetches between this many checks."""
+"""If fewer pages are due than the budget fetches between this many checks, pages of resting sites are made due."""
 RESTED: Final = 200_000
 """Largest number of pages of all parked sites together that stay in memory."""
 

@@ -54,8 +54,8 @@ class Bounds:
         return kept + [at] * (LANES - BUCKETS)
 
     def due(self, order: float, wanted: float) -> float:
-        """Return the due time of a page: `wanted`, moved to within the shortest and longest interval after its fetch at
-        `order`."""
+        """Return the due time of a page that was fetched at `order`: the time `wanted`, but not before the shortest and
+        not after the longest interval since the fetch."""
         return min(max(wanted, order + self.shortest), order + self.longest)
 
 
@@ -165,7 +165,7 @@ class Plan(msgspec.Struct, frozen=True):
         """Return the weights of the never-crawled and the recrawl queue: p and 1 - p.
 
         If the plan leaves almost no never-crawled pages at the end of the period (at most a tenth of its fetches), new
-        pages come first: all were planned, even if more arrived than expected.
+        pages come first: the plan fetches all of them, even if more arrive than expected.
         """
         period = self.period_at(at)
         if self.forecast.never_crawled[period] <= 0.1 * (self.recrawl[period] + self.fresh[period]):

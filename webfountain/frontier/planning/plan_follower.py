@@ -89,7 +89,7 @@ class PlanFollower:
         return plan
 
     def adopt(self, plan: Plan | None) -> None:
-        """Use a plan. If it is None, the last plan stays."""
+        """Use a plan. If the plan is None, the last plan stays."""
         if plan is None:
             self._metrics.inc("controller/plan_kept", self.plan is not None)
             return

@@ -80,7 +80,8 @@ class Planner(Order):
         return None if taken is None else partial(self._controller.plan_from, taken)
 
     def adopt_plan(self, plan: Plan | None) -> None:
-        """Use a plan, and store it with the next batch. If it is None, planning failed, and the last plan stays."""
+        """Use a plan, and store it with the next batch. If the plan is None, planning failed, and the last plan
+        stays."""
         self.follower.adopt(plan)
         self._controller.planned(plan)
         if plan is not None:

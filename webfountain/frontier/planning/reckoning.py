@@ -35,7 +35,7 @@ PAGES_TOGETHER: Final = 6000
 
 
 class SitesTogether:
-    """Sites with similar terms, at one moment. Pages are numbered through: all of one site, then those of the next."""
+    """Sites with similar terms, at one moment. The pages of all sites are numbered in one sequence, site after site."""
 
     def __init__(self, sites: list[UrgentSite], at: float) -> None:
         self.sites = sites
@@ -61,7 +61,8 @@ class SitesTogether:
         return lasted
 
     def reckon(self, price: float, *, rest_s: float) -> None:
-        """Compute each site's ranking, and the times before which no other page reaches the price or shares of it.
+        """Compute each site's ranking, and times before which no other page reaches the price, or certain shares of the
+        price.
 
         Pages become more urgent only when a new step begins. The sites are not computed again for `rest_s` seconds.
         """

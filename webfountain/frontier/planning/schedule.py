@@ -53,8 +53,8 @@ CHECKS_PER_PERIOD: Final = 50
 """Number of comparisons of fetches with the plan per period."""
 SOONER: Final = 0.9
 LATER: Final = 1.003
-"""Factors on the intervals: the first after planned fetches were not made, the second after all were made, because then
-more might have been wanted."""
+"""Factors by which intervals are multiplied: by the first if planned fetches were not made, by the second if all were
+made, because then more might have been possible."""
 FASTER: Final = 0.95
 """If the pace falls below this share of its highest value, due times that were computed before are too late."""
 REFRESH: float = 0.02
@@ -66,8 +66,8 @@ _HOUR_S: Final = 3600.0
 
 
 def within_policy(record: PageRecord, revisit: RevisitTable, schedule: Schedule, *, site: str, at: float) -> PageRecord:
-    """Return a crawled page's record. It has an explicit time for the next visit if the bounds of its policy change the
-    schedule's time.
+    """Return a crawled page's record. The record has an explicit time for the next visit if the bounds of its policy
+    change the schedule's time.
 
     The schedule itself uses the widest bounds of all policies; this function enforces narrower ones.
     """
@@ -109,7 +109,7 @@ class Spending(NamedTuple):
     @property
     def late(self) -> bool:
         """Return whether too few pages were due, and making more of them due has not helped yet. Without this test, a
-        plan with few fetches would lose one each time.
+        plan with few fetches would lose one fetch at each check.
         """
         is_less = self.planned - self.made > TOLERANCE * self.planned
         return self.starved and is_less and self.owed - self.waiting > self._tolerated
@@ -149,8 +149,8 @@ class Schedule(Protocol):
         ...
 
     def correct(self, spending: Spending) -> None:
-        """Compare the fetches made with the plan. If some were not made, make pages due sooner, otherwise a little
-        later.
+        """Compare the fetches made with the plan. If fewer were made than planned, make pages due sooner, otherwise a
+        little later.
         """
         ...
 

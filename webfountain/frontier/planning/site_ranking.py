@@ -1,9 +1,9 @@
 """Ranking of one site's pages: their urgencies, which of them wait, and when others become urgent.
 
-It contains the result of the last computation (`reckoning`) and the events since: pages were made due and wait, waited
-in vain, or were fetched. A computation also finds, for several shares of the price (`RUNGS`), a time before which no
-other page reaches this share. These times show whether a lower price requires a new computation. Urgencies and prices
-are seconds of obsolete time; times are UTC seconds.
+It contains the result of the last computation (`reckoning`) and what happened since: pages that were made due and wait,
+that waited in vain, or that were fetched. A computation also finds, for several shares of the price (`RUNGS`), a time
+before which no other page reaches this share. These times show whether a lower price requires a new computation.
+Urgencies and prices are seconds of obsolete time; times are UTC seconds.
 """
 
 from __future__ import annotations
@@ -76,7 +76,8 @@ class SiteRanking:
         self.worth = np.zeros(0)
         """(pages,) urgency of each."""
         self.best, self.most = most, most
-        """`best` is an upper bound of the urgency of all pages, `most` the highest urgency of a page not waiting."""
+        """`best` is an upper bound of the urgency of all pages, `most` the highest urgency of a page that does not
+        wait."""
         self.asked = asked
         """Price at the last computation."""
         self.reaches = reaches

@@ -65,7 +65,7 @@ class Windows(msgspec.Struct, array_like=True):
     newest: int
     """The window that was saved with the newest knowledge about the site's sections."""
     away: dict[int, list[_AbsentVisit]] = msgspec.field(default_factory=dict)
-    """By window: visits to its pages since it was last in memory, or last saved."""
+    """For each window, the visits to its pages since it was last in memory, or last saved."""
     believed: dict[int, Belief | None] = msgspec.field(default_factory=dict)
     """Beliefs about each window, as counted in the collection's forecast."""
     waits: dict[bytes, float] = msgspec.field(default_factory=dict)

@@ -25,8 +25,8 @@ PAUSE: Final = 0.25
 """Pause, as a share of a step, between two times that a site with waiting pages learns from changes; at least the time
 between two checks. Changes come one by one, and learning each would cost a computation of all the site's pages."""
 WAKES: Final = 0.5
-"""How many sites may be asked per fetch although none of their pages should be worth the price: the price may have
-fallen."""
+"""How many sites may be asked per fetch although none of their pages is expected to be worth the price. They are asked
+because the price may have fallen."""
 LEAST_WAKES: Final = 6000.0
 """At least this number of such sites may be asked per period."""
 LESSONS: Final = 0.25
@@ -37,8 +37,8 @@ AT_LEAST: Final = 50.0
 """Number of site computations per second that are always allowed. They cost a two-hundredth of a core; if there are few
 sites, none has to wait."""
 TOGETHER: Final = 40
-"""Number of sites that are asked at the same moment, if this delays no site by more than the time between two checks. A
-larger number gains little."""
+"""Number of sites that are asked at the same moment, if this delays no site by more than the time between two checks.
+Larger numbers save little time."""
 NEARLY: Final = 0.9
 """Work that is done once per check may be done again after this share of the time between two checks, because batches
 do not come exactly on time."""
@@ -97,7 +97,7 @@ class UrgencyPace:
 
     @property
     def pause_s(self) -> float:
-        """Time for which a site whose pages wait is not learned from again, s."""
+        """Time, s, for which a site with waiting pages does not learn again."""
         return max(self.check_s, PAUSE * self.terms.step_s)
 
     def fetches(self, checks: float) -> float:

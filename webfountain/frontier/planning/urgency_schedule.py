@@ -70,7 +70,7 @@ class UrgencySchedule:
         self._bounds, self._made_for = bounds, (-inf, 0.0)
 
     def set_price(self, price: float | None) -> None:
-        """Use the controller's price. None: there is no other controller, so the price follows the budget."""
+        """Use the controller's price. None means that there is no other controller, so the price follows the budget."""
         self._is_given = price is not None
         if price is not None:
             self._price = Price(price)

@@ -44,7 +44,7 @@ class UrgencyTerms(NamedTuple):
     weighed: bool
     """True if a page's importance counts, or its depth if it has none."""
     rests: Mapping[str, float] = {}
-    """By policy: the shortest time between two fetches of its pages, minus `shortest`, s."""
+    """For each policy, the shortest time between two fetches of its pages, minus `shortest`, s."""
 
     @property
     def step_s(self) -> float:

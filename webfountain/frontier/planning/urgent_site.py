@@ -101,7 +101,8 @@ class UrgentSite:
 
         This is so if its steps do not fit the new interval between visits, or if policies require other times between
         fetches, because only the records contain each page's policy. If visits are so rare that a step is a period
-        under both terms, only beliefs change: learning about a site of many pages again would take years.
+        under the old and the new terms, only beliefs change, and the site continues: learning about its many pages
+        again would take years.
         """
         if terms.rests != self.terms.rests:
             return False

@@ -32,14 +32,14 @@ class KeptSite(NamedTuple):
 
     with_site: bytes
     windows: list[tuple[int, bytes]]
-    """By number; empty bytes for a window that no longer exists."""
+    """The saved data by the window's number; empty bytes for a window that no longer exists."""
 
 
 class Turn(NamedTuple):
     """The result of a turn."""
 
     site: UrgentSite | None
-    """The site to use from then on; None if its windows cannot be read, so that it must begin again."""
+    """The site to use after the turn; None if its windows cannot be read, so that it must begin again."""
     kept: KeptSite
 
 

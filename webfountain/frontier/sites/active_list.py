@@ -69,9 +69,8 @@ class ActiveList:
         self.claims: AddressClaims | NoClaims = claims
 
     def wake_at(self) -> float:
-        """Return the time of the next available fetch if nothing lands and no work ends before; inf if there is
-        none.
-        """
+        """Return when the next fetch is available if nothing lands and no work ends until then; inf if there is
+        none."""
         return min(self.addresses.ring.wake_at(), self.sites.wake_at())
 
     def prior(self, name: str) -> Prior:

@@ -71,7 +71,7 @@ class _WorthQueue(Turns[T]):
         self._taken += 1
         longest = super().first() if self._taken % self.EVEN == 0 else None
         member = self.first() if longest is None else longest
-        assert member is not None, "asked while some are ready"
+        assert member is not None, "called while a member is ready"
         self.drop(member)
         return member
 

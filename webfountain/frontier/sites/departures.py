@@ -31,8 +31,7 @@ _QUANTUM: Final = 1000
 _PATIENCE_S: Final = 1.0
 """A site stays active if its next page comes due within this time, because parking would cost more."""
 _FREED_S: Final = 0.5
-"""When the delay of an address that was given up is over, its claim is certainly dropped after this many more
-seconds.
+"""The claim of an address that was given up is dropped at most this many seconds after the address's delay is over.
 """
 
 
@@ -82,7 +81,7 @@ class Departures:
         return min((self.leave(site, due, batch) for site, due in leaving.items()), default=inf)
 
     def leave_all(self, batch: Batch) -> None:
-        """Remove every site at the end of the crawl. Each may be crawled again as soon as politeness allows."""
+        """Remove every site at the end of the crawl. Each site may be crawled again as soon as politeness allows."""
         for site in list(self._sites):
             self.leave(site, batch.at, batch)
 

@@ -129,8 +129,8 @@ class Hand:
     # ---------------------------------------------------------------- files
 
     def add_robots(self, robots: Fetch) -> None:
-        """Add a robots.txt request. It comes before all others if immediate URLs wait, because its rules apply to
-        them.
+        """Add a robots.txt request. The robots.txt comes before all others if immediate URLs wait, because its rules
+        apply to them.
         """
         self.held += self._take_urgent()
         (self.urgent if self.held else self.files).load([robots])
@@ -191,7 +191,7 @@ class Hand:
         return _leases(self._take_urgent() + self.take_held() + self._never.flush() + self._recrawl.flush())
 
     def _take_urgent(self) -> list[Fetch]:
-        """Remove and return the immediate URLs. A robots.txt among them stays."""
+        """Remove and return the immediate URLs. If a robots.txt request is among them, it stays."""
         if not self.urgent.items:
             return []
         ready = self.urgent.flush()

@@ -115,8 +115,8 @@ class Gate:
         return sum(slot <= since for slot in self._free)
 
     def lend(self, many: int, *, until: float) -> float:
-        """Lend `many` free slots to another ant until the time `until`. Return the time from which it may use all of
-        them.
+        """Lend `many` free slots to another ant until the time `until`. Return the time from which the other ant may
+        use all of these slots.
         """
         self._free.sort()
         lent = [self._free.pop() for _ in range(many)]
@@ -305,7 +305,8 @@ class SitePoliteness:
         self.crawl_delay = max(self.crawl_delay, state.crawl_delay)
 
     def _rest(self, fetched: FetchResult) -> None:
-        """If the pace obeys it, shut the gate for the time that the site requests, and for longer with each refusal.
+        """If the pace obeys the refusal, shut the gate for the time that the site requests, and for longer with each
+        refusal.
 
         A failed fetch of robots.txt or a sitemap always counts, because no page is requested before robots.txt is
         known.

@@ -245,8 +245,8 @@ class RoundRobin(Generic[T]):
         return self._hurried.soonest()
 
     def worth(self) -> float:
-        """Return the worth of the next member in turn. If none is ready, it is the worth of the one that is ready
-        first.
+        """Return the worth of the next member in turn. If no member is ready, return the worth of the member that
+        becomes ready first.
         """
         if self._ready:
             return self._ready.worth()
@@ -265,7 +265,8 @@ class RoundRobin(Generic[T]):
         return None
 
     def _turn(self, at: float) -> Sequencer[T] | None:
-        """Return the next member: the first with an urgent item, otherwise the first of the ring, which leaves it."""
+        """Return the next member: the first with an urgent item, otherwise the first of the ring, which is removed from
+        it."""
         while (member := self._hurried.pop(at)) is not None:
             if member.hurry_at() <= at:
                 return member

@@ -69,7 +69,7 @@ class ActiveSite:
     file from it. A guest has the `lease` None.
 
     `borrowed_slots` is the number of slots that another ant has lent; then `lease` is the lease of that ant, the
-    holder. None: the site is not borrowed.
+    holder. None means that the site is not borrowed.
     """
 
     __slots__ = (

@@ -84,9 +84,9 @@ class SiteChanges:
         """Count the fetch of a page whose record was `before`. Return the visit. If the page was gone, the visit has
         the time of the page's next request.
 
-        `price` is the least obsolete time, s, that a fetch must save. None: pages are not chosen by a price; then the
-        price of an average page of the site is used. `believed` is the assumed change interval of pages without
-        observations.
+        `price` is the least obsolete time, s, that a fetch must save. None means that pages are not chosen by a price;
+        then the price of an average page of the site is used. `believed` is the assumed change interval of pages
+        without observations.
         """
         if visit.record.checks > before.checks:
             self.count += visit.kind == "changed"

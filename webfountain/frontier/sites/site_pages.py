@@ -45,7 +45,7 @@ _HAIR_S: Final = 1e-3
 crawl.
 """
 _BARRED: Final[dict[str, OutcomeKind]] = {PRIVATE: "refused", DISALLOWED: "refused_by_robots"}
-"""Outcome of the pages of a barred site, by the reason; all others fail."""
+"""Outcome of the pages of a barred site, by reason; for all other reasons, the pages fail."""
 
 
 class SitePages:
@@ -114,7 +114,8 @@ class SitePages:
     # ------------------------------------------------------------------- leases
 
     def open(self, batch: Batch) -> None:
-        """Allow leasing, because the rules of the site are known. Resume the immediate pages that waited for them."""
+        """Allow leasing, because the rules of the site are known. Resume the immediate pages that waited for the
+        rules."""
         self.has_more = True
         self.release_held(batch)
 

@@ -137,7 +137,8 @@ class SiteTable:
         return self._timers[0][0] if self._timers else inf
 
     def due(self, at: float) -> Iterator[ActiveSite]:
-        """Yield each site whose `wake_at` has come. Its needs are recorded when the next site is taken."""
+        """Yield each site whose `wake_at` has come. The needs of a site are recorded when the caller takes the next
+        one."""
         while self._timers and self._timers[0][0] <= at:
             site = self.by_name.get(heapq.heappop(self._timers)[1])
             if site is not None and site.pages.wake_at <= at:
@@ -215,8 +216,8 @@ class FileRequests:
         self._sites.note(site, batch.at)
 
     def deliver(self, fetched: FetchResult, batch: Batch, *, own: ActiveSite | None = None) -> None:
-        """Give a file, or the error in its place, to the sites that wait for it. If none waits, give it to `own`,
-        which fetched it.
+        """Give a file, or the error in its place, to the sites that wait for it. If no site waits, give it to `own`,
+        the site that fetched it.
         """
         url, sites = fetched.fetch.url, self._sites.by_name
         requesters = self._requesters.pop(url, [])

@@ -106,7 +106,7 @@ class LostCopies(Stage):
 
 
 class Takedowns:
-    """Remembers whether any page was forgotten. Until one is, no check reads the store."""
+    """Remembers whether any page was forgotten. Until a page is forgotten, no check reads the store."""
 
     def __init__(self, store: FrontierStore, copies: CopyWriter) -> None:
         self._store = store

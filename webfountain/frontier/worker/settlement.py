@@ -2,7 +2,6 @@
 
 Bodies are written (`copies`), then links are discovered (`Discovery`), then leases are settled, with what was learned
 about their sites (`LearnedSites`). A crash between two steps repeats fetches and loses nothing. If an item raises an
-about their sites (`LearnedSites`). A crash between two steps repeats fetches and loses nothing. If an item raises an
 unexpected error, each item is processed alone, and only the faulty item is left out (`act_on`). If the store went back
 in time meanwhile, outdated results are dropped (`LossRecovery`).
 """

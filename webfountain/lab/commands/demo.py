@@ -43,7 +43,9 @@ _MARK = "made-by-webfountain-demo"
 @click.option(
     "--pages", type=click.IntRange(1), default=300, show_default=True, help="Live pages of all sites at the start."
 )
-@click.option("--seconds", type=options.FiniteRange(1), default=55.0, show_default=True, help="Length of the crawl, s.")
+@click.option(
+    "--seconds", type=options.FiniteRange(1), default=55.0, show_default=True, help="Length of the crawl in seconds."
+)
 @click.option("--serve", is_flag=True, help="Serve the collection beside the crawl (see `serve`).")
 @options.as_json
 def demo(
@@ -74,8 +76,8 @@ def demo(
         printing.print_json({**end.report, "freshness": [sample._asdict() for sample in sampler.samples]})
         return 0
     print("\nWhat was found\n" + summary(end.report))
-    print("\nHow fresh the copy is, by the server's own truth\n" + freshness_summary(sampler.samples))
-    print("\nWhere the pages lie\n" + places(store=store, repository=folder / "repository", example=server.urls[0]))
+    print("\nHow fresh the copies are, compared with the server's pages\n" + freshness_summary(sampler.samples))
+    print("\nWhere the pages are\n" + places(store=store, repository=folder / "repository", example=server.urls[0]))
     return 0
 
 

@@ -36,23 +36,23 @@ _FILE = click.Path(path_type=Path)
     type=options.FiniteRange(0, 1),
     default=0.0,
     show_default=True,
-    help="Ignore changes of a trace that leave a resemblance above 1 - R.",
+    help="For a trace: ignore a change if the resemblance of the old and new text is above 1 - R.",
 )
 @click.option(
     "--day",
     type=options.FiniteRange(0, min_open=True),
     default=DAY,
     show_default=True,
-    help="Length of a day of a store, s.",
+    help="For a store: length of a day in seconds.",
 )
 @click.option(
     "--group-by",
     type=click.Choice(["site", "tld"]),
     default="site",
     show_default=True,
-    help="Draw one curve for each of these.",
+    help="Draw one curve per site or per top-level domain.",
 )
-@click.option("--plots", type=_FILE, metavar="DIR", help="Draw Figures 2, 4, 5 and 6 of Cho 2000 there.")
+@click.option("--plots", type=_FILE, metavar="DIR", help="Draw Figures 2, 4, 5 and 6 of Cho 2000 into DIR.")
 @options.as_json
 def evolution(store: str | None, group_by: Any, plots: Path | None, as_json: bool, **given: Any) -> None:
     """Show how pages change: intervals, lifespans, half-life, Poisson check (Cho 2000)."""
@@ -89,7 +89,7 @@ def _observed_traces(
     day: float,
 ) -> Observation:
     if len(events) != len(pages):
-        raise InputError(f"evolution: {len(events)} --events and {len(pages)} --pages; each trace has one of both")
+        raise InputError(f"evolution: {len(events)} --events and {len(pages)} --pages; each trace needs one of each")
     if len(events) > 1 and (start is None or days is None):
         raise InputError("evolution: several traces need --start and --days, so that they cover the same days")
     begin = None if start is None else options.time_of(start)

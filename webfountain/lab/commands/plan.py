@@ -51,8 +51,14 @@ def plan() -> None:
 
 @plan.command(epilog="Example: webfountain plan solve emt1 --periods 14 --out plan.npz")
 @click.argument("instance", metavar="INSTANCE.toml")
-@click.option("--strategy", metavar="NAME", help="A strategy of the file.  [default: the first]")
-@click.option("--version", type=click.Choice(_VERSIONS), default="v1", show_default=True, help="Of the page shares.")
+@click.option("--strategy", metavar="NAME", help="Name of a strategy in the file.  [default: the first]")
+@click.option(
+    "--version",
+    type=click.Choice(_VERSIONS),
+    default="v1",
+    show_default=True,
+    help="Variant of the pages and their change rates (Edwards 2001).",
+)
 @click.option("--periods", type=click.IntRange(1), metavar="T", help="Number of periods.  [default: the file's]")
 @click.option("--buckets", type=click.IntRange(1), metavar="B", help="Number of buckets.  [default: the file's]")
 @click.option(
@@ -60,7 +66,7 @@ def plan() -> None:
     type=click.Choice(SOLVERS),
     default="auto",
     show_default=True,
-    help="auto chooses the one that fits the model.",
+    help="auto chooses the solver that fits the model.",
 )
 @click.option(
     "--quality",
@@ -82,7 +88,7 @@ def solve(*, instance: str, as_json: bool, **given: Any) -> None:
 @click.option(
     "--goal",
     metavar="GOAL",
-    help="Show the fetches that a goal takes instead: obsolete=2%, or older=7d:5% (of the copies out of date for more "
+    help="Show how many fetches a goal takes: obsolete=2%, or older=7d:5% (5 % of the copies out of date for more "
     "than 7 days).",
 )
 @options.as_json
@@ -107,8 +113,8 @@ def show(store: str, goal: str | None, as_json: bool) -> None:
         printing.print_json(found)
     elif found is None:
         print(
-            "no plan: each page is recrawled when its bucket says so. A plan needs some tens of copies; with a "
-            "budget (cycle.capacity_pages_per_period) the first one also needs the measurements of a period"
+            "no plan: each page is recrawled when its bucket says so. A plan needs a few dozen copies; with a "
+            "budget (cycle.capacity_pages_per_period) the first plan also needs the measurements of one period"
         )
     else:
         print(f"{found['words']}; cycle from {printing.spell_time(found['start'])} UTC")
@@ -129,7 +135,7 @@ def _show_goal(store: str, goal: str, *, as_json: bool) -> None:
     if as_json:
         printing.print_json(found)
     else:
-        print("too little was measured for a goal" if found is None else goal_words(found))
+        print("not enough has been measured to compute the cost of a goal" if found is None else goal_words(found))
 
 
 @plan.command(epilog="Example: webfountain plan findings")

@@ -29,7 +29,7 @@ def simulate() -> None:
     "--start 2020-01-01 --days 365 --fetches-per-day 31"
 )
 @click.option("--events", type=_FILE, required=True, help="Events of the trace, a Parquet file.")
-@click.option("--pages", type=_FILE, required=True, help="Its pages.")
+@click.option("--pages", type=_FILE, required=True, help="Pages of the trace, a Parquet file.")
 @click.option("--served", is_flag=True, help="Leave out pages that have no URL.")
 @click.option("--start", metavar="DATE", required=True, help="First day, 00:00 UTC.")
 @click.option("--days", type=int, required=True, help="Number of days.")
@@ -37,8 +37,10 @@ def simulate() -> None:
 @click.option(
     "--policies", default="all", show_default=True, metavar="a,b,…", help="uniform, nutch-adaptive, fountain, …"
 )
-@click.option("--min-change", type=float, default=0.05, show_default=True, metavar="R", help="Ignore smaller changes.")
-@click.option("--exclude", metavar="REGEX", help="Leave out pages whose URL matches.")
+@click.option(
+    "--min-change", type=float, default=0.05, show_default=True, metavar="R", help="Ignore changes smaller than R."
+)
+@click.option("--exclude", metavar="REGEX", help="Leave out pages whose URL matches REGEX.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the random numbers.")
 @click.option(
     "--daily",
@@ -69,7 +71,9 @@ def revisit(*, policies: str, as_json: bool, **given: Any) -> None:
 @simulate.command(epilog="Example: webfountain simulate ordering --graph cnr-2000.npz --start 217849 --plot figures")
 @click.option("--graph", type=_FILE, required=True, help="Successor lists: npz with the arrays indptr and indices.")
 @click.option("--start", type=int, required=True, metavar="NODE", help="Number of the page to start at.")
-@click.option("--hot-share", type=float, metavar="S", help="Hot pages: this share, by PageRank.  [default: 0.01]")
+@click.option(
+    "--hot-share", type=float, metavar="S", help="Hot pages: this share of the pages, by PageRank.  [default: 0.01]"
+)
 @click.option("--hot-backlinks", type=int, metavar="G", help="Hot pages: those with at least this many backlinks.")
 @click.option("--orderings", default="all", show_default=True, metavar="a,b,…", help="breadth-first, fountain, …")
 @click.option(
@@ -121,7 +125,10 @@ def ordering(*, orderings: str, as_json: bool, **given: Any) -> None:
     help="Number of ants; with several, only links between ants count.",
 )
 @click.option(
-    "--static-start", type=int, metavar="NODE", help="Page at which STATIC learns its URLs.  [default: random]"
+    "--static-start",
+    type=int,
+    metavar="NODE",
+    help="Start page of the crawl from which STATIC takes its URLs.  [default: random]",
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the random numbers.")
 @click.option("--plot", type=_FILE, metavar="DIR", help="Draw the miss rates into DIR, as PNG and SVG.")
@@ -152,7 +159,7 @@ def _numbers(option: str, text: str) -> list[int]:
     try:
         return [int(each) for each in text.split(",")]
     except ValueError:
-        raise InputError(f"{option}: {text!r} are no whole numbers separated by commas") from None
+        raise InputError(f"{option}: {text!r} is not a list of whole numbers separated by commas") from None
 
 
 def _sizes(found: dict[str, Any]) -> list[str]:

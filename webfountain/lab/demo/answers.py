@@ -1,6 +1,6 @@
 """What the HTTP server needs from a web on loopback: a clock, answers and the true pages.
 
-Place in the walk: before it; this is the outside world that the demo and the tests crawl. A web knows no sockets and no
+Place in the walk: none; this is the outside world that the demo and the tests crawl. A web knows no sockets and no
 headers. It never reads a clock: *web time* is an argument, in the unit of the web (periods for the generated web,
 seconds for recorded pages).
 """

@@ -1,4 +1,4 @@
-"""Text for generated pages: sentences that read like prose. Each is made once and shared by all pages of a web.
+"""Text for generated pages: sentences that read like prose. Each passage is made once and shared by all pages of a web.
 
 Place in the walk: none; only `web.py` uses this module. It makes no pages and does not know the time.
 """
@@ -46,7 +46,8 @@ _OPENINGS = _words(
 
 
 class Prose(dict[int, bytes]):
-    """Numbered passages of about `length` bytes. Each is made when first needed; equal seeds give equal passages."""
+    """Numbered passages of about `length` bytes. Each passage is made when first needed; equal seeds give equal
+    passages."""
 
     def __init__(self, seed: int, *, length: int = 250) -> None:
         super().__init__()

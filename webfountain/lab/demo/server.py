@@ -1,8 +1,8 @@
 """A small HTTP/1.1 server on loopback for a `Web`: keep-alive, HEAD, conditional GET, an access log, the true pages.
 
-Place in the walk: the other end of the socket, for the demo and the tests. It uses only the standard library, so that
-its process starts at once and takes little CPU time from the benchmark. Every site has its own address (127.0.1.1,
-127.0.1.2, …) on one port, or with ``layout="ports"`` its own port on 127.0.0.1.
+Place in the walk: this server is the other end of the socket, for the demo and the tests. It uses only the standard
+library, so that its process starts at once and takes little CPU time from the benchmark. Every site has its own address
+(127.0.1.1, 127.0.1.2, …) on one port, or with ``layout="ports"`` its own port on 127.0.0.1.
 
 The server limits request heads, pipelined input, connections, idle time and the log in memory. It is a well-behaved
 server (hostile servers are part of the tests), and does not use TLS.

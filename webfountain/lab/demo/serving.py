@@ -1,9 +1,10 @@
 """The program that runs a web's server: its options, the line that says it is ready, its admin paths, and its end.
 
-Place in the walk: between a web and the process that started it (`ServerProcess`). The ready line is one JSON object
-with ``urls`` (home page of each site), ``admin`` (base URL), ``token``, ``pid``, ``clock``. The admin paths, on every
-site and only with the token, are ``/_truth`` (now, or at UTC second ``at=``), ``/_log`` (from visit ``after=``) and
-``/_stats``. The process ends on SIGTERM, SIGINT or, with ``--until-stdin-closes``, with its parent.
+Place in the walk: this program stands between a web and the process that started it (`ServerProcess`). The ready line
+is one JSON object with ``urls`` (home page of each site), ``admin`` (base URL), ``token``, ``pid``, ``clock``. The
+admin paths, on every site and only with the token, are ``/_truth`` (now, or at UTC second ``at=``), ``/_log`` (from
+visit ``after=``) and ``/_stats``. The process ends on SIGTERM, SIGINT or, with ``--until-stdin-closes``, with its
+parent.
 """
 
 from __future__ import annotations
@@ -40,11 +41,16 @@ def add_serving_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that are common to the servers of all webs."""
     add = parser.add_argument
     add("--port", type=int, default=0, help="port of all addresses; 0 looks for a free one")
-    add("--layout", choices=("addresses", "ports"), default="addresses", help="what tells the sites apart")
+    add(
+        "--layout",
+        choices=("addresses", "ports"),
+        default="addresses",
+        help="whether each site has its own address or its own port",
+    )
     add("--first", default="127.0.1.1", help="address of the first site")
     add("--latency", type=float, default=0.0, help="seconds before each answer")
     add("--gzip", action="store_true", help="compress bodies for clients that take gzip")
-    add("--log", type=Path, help="append every visit to this file, one JSON object a line")
+    add("--log", type=Path, help="append every visit to this file, one JSON object per line")
     add("--log-size", type=int, default=200_000, help="visits kept in memory")
     add("--until-stdin-closes", action="store_true", help="end when the standard input closes")
 

@@ -182,13 +182,13 @@ class GeneratedWeb:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m webfountain.lab.demo.web", description=main.__doc__)
     add = parser.add_argument
-    add("--seed", type=int, default=1, help="another seed, another web")
+    add("--seed", type=int, default=1, help="each seed gives another web")
     add("--sites", type=int, default=5)
     add("--pages", type=int, default=200, help="live pages of all sites together at the start")
-    add("--period", type=float, default=10.0, help="seconds that a period of the web lasts; 0 stops its time")
+    add("--period", type=float, default=10.0, help="length of a period of the web in seconds; 0 stops its time")
     add("--origin", type=float, default=0.0, help="the web's time at the start, in periods")
-    add("--body-bytes", type=int, default=6000, help="about what a page has")
-    add("--links", type=int, default=20, help="about what a page has")
+    add("--body-bytes", type=int, default=6000, help="approximate size of a page")
+    add("--links", type=int, default=20, help="approximate number of links on a page")
     add("--births", type=float, default=0.2, help="pages that appear during the span, as a share of the pages")
     add("--deaths", type=float, default=0.1, help="pages that vanish during the span, as a share of the pages")
     add("--span", type=float, default=30.0, help="periods in which pages appear and vanish")

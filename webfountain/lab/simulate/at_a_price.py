@@ -148,7 +148,8 @@ class AtAPrice:
         return np.array([self._page[key] for key, _ in first], dtype=np.int64)
 
     def _read_sitemap(self, at: float) -> None:
-        """Receive the day's sitemap. It has no changes of this day, because these come after the day's fetches."""
+        """Receive the day's sitemap. The sitemap has no changes of this day, because these come after the day's
+        fetches."""
         day = int(at // DAY_S)
         if self._sitemap is None or day == self._read_on:
             return

@@ -3,8 +3,8 @@
 Each event of a page starts a spell in which our copy is obsolete; the page's next event ends the spell. A fetch saves
 the rest of one spell. With a budget of K per day, unused fetches may be kept for a day. So any day has at most 2K
 fetches, and D days together have at most K D. For any prices of fetches, the Lagrangian dual is an upper bound on the
-time that the best choice under these two limits saves. Several prices are tried, and the best bound is returned.
-The policy `clairvoyant` knows as much and chooses greedily; the optimum is between it and the bound.
+time that the best choice under these two limits saves. Several prices are tried, and the best bound is returned. The
+policy `clairvoyant` has the same knowledge and chooses greedily; the optimum is between it and the bound.
 """
 
 from __future__ import annotations

@@ -84,12 +84,12 @@ def load_graph(file: Path) -> GraphFile:
     except OSError as error:
         raise InputError(f"--graph: {file}: {error.strerror or error}") from error
     except (ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-        raise InputError(f"--graph: {file}: no npz with the arrays indptr and indices ({error})") from error
+        raise InputError(f"--graph: {file} is not an npz file with the arrays indptr and indices ({error})") from error
     starts, targets = graph.indptr, graph.indices
     if starts.ndim != 1 or targets.ndim != 1 or not len(starts) or starts[0] != 0 or starts[-1] != len(targets):
-        raise InputError(f"--graph: {file}: indptr and indices are no successor lists")
+        raise InputError(f"--graph: {file}: indptr and indices are not successor lists")
     if (np.diff(starts) < 0).any() or (len(targets) and not 0 <= targets.min() <= targets.max() < graph.nodes):
-        raise InputError(f"--graph: {file}: indptr must not fall, indices lie within 0..{graph.nodes - 1}")
+        raise InputError(f"--graph: {file}: indptr must not fall, and indices must lie within 0..{graph.nodes - 1}")
     return graph
 
 
@@ -126,7 +126,7 @@ def simulate_ordering(
     if not 0 <= start < web.nodes:
         raise InputError(f"--start: {start} is not within 0..{web.nodes - 1}")
     if model not in MODELS:
-        raise InputError(f"--model: {model!r} is none of {', '.join(MODELS)}")
+        raise InputError(f"--model: {model!r} is not one of {', '.join(MODELS)}")
     if not 0 < buffer_share <= 1:
         raise InputError(f"--buffer-share: {buffer_share} is not within (0, 1]")
     importance = _importance(web, hot_backlinks)
@@ -193,13 +193,13 @@ def hot_pages(importance: Array, *, hot_share: float | None = None, hot_backlink
     Raises InputError if both are given, one is out of range, or no page is hot.
     """
     if hot_share is not None and hot_backlinks is not None:
-        raise InputError("--hot-share and --hot-backlinks exclude each other")
+        raise InputError("give only one of --hot-share and --hot-backlinks")
     order = np.argsort(-importance, kind="stable")
     if hot_backlinks is not None:
         found = order[importance[order] >= hot_backlinks]
         if hot_backlinks < 1 or not len(found):
             raise InputError(
-                f"--hot-backlinks: no page is hot with {hot_backlinks}, allowed: 1..{int(max(importance))}"
+                f"--hot-backlinks: no page has {hot_backlinks} backlinks (allowed: 1 to {int(max(importance))})"
             )
         return found
     share = 0.01 if hot_share is None else hot_share
@@ -235,9 +235,9 @@ def chosen_orderings(option: str, given: Sequence[str], known: Sequence[str]) ->
     names = [name for each in given for name in (known if each == "all" else [each])]
     for name in names:
         if name not in known:
-            raise InputError(f"{option}: {name!r} is none of all, {', '.join(known)}")
+            raise InputError(f"{option}: {name!r} is unknown (allowed: all, {', '.join(known)})")
     if not names:
-        raise InputError(f"{option}: none given; choose from all, {', '.join(known)}")
+        raise InputError(f"{option}: none given (allowed: all, {', '.join(known)})")
     return list(dict.fromkeys(names))
 
 

@@ -1,6 +1,6 @@
 """A link graph as a virtual crawler sees it: which pages it knows and which it crawled.
 
-Place in the walk: `crawl_order` updates it, the orderings read it.
+Place in the walk: `crawl_order` updates the graph, and the orderings read it.
 """
 
 from __future__ import annotations

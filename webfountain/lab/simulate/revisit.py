@@ -154,7 +154,7 @@ def simulate_revisit(
     if fetches_per_day < 1:
         raise InputError(f"--fetches-per-day: {fetches_per_day} is below 1")
     if daily is not None and daily.suffix not in _DAILY_FORMATS:
-        raise InputError(f"--daily: {daily}: the suffix is none of {', '.join(_DAILY_FORMATS)}")
+        raise InputError(f"--daily: {daily}: the suffix must be one of {', '.join(_DAILY_FORMATS)}")
     trace = load_trace(events, pages, start=start, days=days, served=served, min_change=min_change, exclude=exclude)
     replays = {name: replay(trace, fetches_per_day, name, seed=seed) for name in names}
     if daily is not None:
@@ -350,9 +350,9 @@ def policy_names(policies: Sequence[str]) -> list[str]:
     names = [name for given in policies for name in (plain if given == "all" else [given])]
     for name in names:
         if name not in POLICIES:
-            raise InputError(f"--policies: {name!r} is none of all, {', '.join(POLICIES)}")
+            raise InputError(f"--policies: {name!r} is unknown (allowed: all, {', '.join(POLICIES)})")
     if not names:
-        raise InputError(f"--policies: none given; choose from all, {', '.join(POLICIES)}")
+        raise InputError(f"--policies: none given (allowed: all, {', '.join(POLICIES)})")
     return list(dict.fromkeys(names))
 
 

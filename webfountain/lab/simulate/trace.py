@@ -93,13 +93,13 @@ def load_trace(
     page = _columns(pages, _PAGE_COLUMNS)
     urls, keep = _kept_pages(page, served=served, pattern=pattern)
     if not urls:
-        raise InputError(f"{pages}: no page is left" + (f" by --exclude {exclude!r}" if exclude else ""))
+        raise InputError(f"{pages}: no page is left" + (f" after --exclude {exclude!r}" if exclude else ""))
     event = _columns(events, _EVENT_COLUMNS)
     index = np.full(int(max(page["page"].max(), event["page"].max(initial=0))) + 1, -1, dtype=np.int64)
     index[page["page"][keep]] = np.arange(len(urls))
     strange = set(event["kind"]) - set(_KINDS)
     if strange:
-        raise InputError(f"{events}: kind {sorted(map(str, strange))[0]!r} is none of A, M, D")
+        raise InputError(f"{events}: kind {sorted(map(str, strange))[0]!r} is not one of A, M, D")
     kind = np.array([_KINDS[name] for name in event["kind"]], dtype=np.int8)
     row, at = index[event["page"]], event["t"].astype(np.int64)
     # A null resemblance is NaN here; NaN is never above a threshold, so the change counts.
@@ -127,7 +127,7 @@ def _columns(file: Path, names: tuple[str, ...]) -> dict[str, Any]:
         raise InputError(f"{file}: cannot be read as parquet: {str(error).splitlines()[0]}") from error
     missing = [name for name in names if name not in present]
     if missing:
-        raise InputError(f"{file}: has no column {missing[0]!r}; a trace needs {', '.join(names)}")
+        raise InputError(f"{file} has no column {missing[0]!r}; a trace needs {', '.join(names)}")
     numeric = ("page", "t", "resemblance")
     try:
         return {name: table[name].to_numpy() if name in numeric else table[name].to_pylist() for name in names}

@@ -107,7 +107,7 @@ def simulate_urlcache(
     source, urls = crawl_trace(web, start, ordering, seed=seed)
     trace = LinkTrace(urls, np.zeros(len(urls), dtype=np.int64)) if ants == 1 else between_ants(source, urls, ants)
     if not len(trace.urls):
-        raise InputError(f"--start: from page {start} no link is met")
+        raise InputError(f"--start: a crawl from page {start} finds no link")
     popular = np.zeros(0, dtype=np.int64)
     if "static" in names:
         elsewhere = int(np.random.default_rng(seed).integers(web.nodes)) if static_start is None else static_start
@@ -181,8 +181,8 @@ def _check(web: GraphFile, sizes: Sequence[int], *, ordering: str, ants: int, st
             raise InputError(f"{option}: {page} is not within 0..{web.nodes - 1}")
     allowed = [name for name in ORDERINGS if name != "ideal"]
     if ordering not in allowed:
-        raise InputError(f"--ordering: {ordering!r} is none of {', '.join(allowed)}")
+        raise InputError(f"--ordering: {ordering!r} is not one of {', '.join(allowed)}")
     if not sizes or min(sizes) < 1:
-        raise InputError(f"--sizes: {','.join(map(str, sizes)) or 'none given'}; each must be at least 1")
+        raise InputError(f"--sizes: {','.join(map(str, sizes)) or 'no size'} given (allowed: sizes of at least 1)")
     if ants < 1:
         raise InputError(f"--ants: {ants} is below 1")

@@ -7,6 +7,6 @@ checks the role, reads in the thread of the store, and renders. The functions us
 a store. `rendering` makes every text of a stranger harmless (`strangers_text`) and lays out times, numbers and links.
 `charts` are drawn as SVG, each beside a table of its numbers. `word_diff` marks the changed words of a diff.
 
-A page needs no script. If scripts are allowed, `assets/live.js` follows the live snapshots and updates the figures
-that change.
+The pages work without scripts. If scripts are allowed, `assets/live.js` follows the live snapshots and updates the
+figures that change.
 """

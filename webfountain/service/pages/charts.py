@@ -28,7 +28,7 @@ _INTERVALS: Final = 5
 
 
 class Series(NamedTuple):
-    """Values in one colour, at the times of the chart. None: not known."""
+    """Values in one colour, at the times of the chart. None means that the value is not known."""
 
     name: str
     values: Sequence[float | None]

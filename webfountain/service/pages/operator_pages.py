@@ -92,7 +92,7 @@ def edit_policy(collection: StoredCollection, form: PolicyForm) -> Mapping[str, 
 
 
 def _cost(collection: StoredCollection, effect: Mapping[str, Any]) -> Mapping[str, float | None]:
-    """Estimate what an edit would cost: the tried pages stand for all, and the present rate for the future one."""
+    """Estimate what an edit would cost, from the tried pages and the current rate of fetches."""
     status = collection.status()
     scale = status.known / max(effect["known"], 1)
     dropped, taken = sum(effect["dropped"].values()) * scale, effect["taken"] * scale

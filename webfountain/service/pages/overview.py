@@ -99,7 +99,8 @@ def summary_of(collection: StoredCollection) -> dict[str, Any]:
 
 
 def first_sites(collection: StoredCollection, order: SiteOrder, *, limit: int) -> list[SiteAnswer]:
-    """Return the first sites in an order: none while a store of an older version lacks the order."""
+    """Return the first sites in an order; return none if the store was written by an older version and lacks the
+    order."""
     try:
         found, _ = collection.sorted_sites(order, limit=limit)
     except InputError:

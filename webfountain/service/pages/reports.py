@@ -88,7 +88,7 @@ def report_part(
     """
     about = TABLES[table].about
     if about and not getattr(query, about):
-        raise InputError(f"{about}: is missing; the table {table} needs it")
+        raise InputError(f"{about} is missing; the table {table} needs it")
     rows, place = TABLES[table].read(collection, query, after)
     return [msgspec.to_builtins(each, enc_hook=lambda value: value.item()) for each in rows], place
 

@@ -40,7 +40,7 @@ PAGE_HEADERS: Final = {
 }
 ASSETS: Final = {"style.css": "text/css", "live.js": "text/javascript", "icon.svg": "image/svg+xml"}
 SHARED_S: Final = 3.0
-"""Time for which viewers of a page that moves share what was read, s."""
+"""Time, s, for which the viewers of a page that updates itself share what was read."""
 _MENU: Final = tuple((each.path, each.title, each.name) for each in VIEWS if each.in_menu)
 
 

@@ -35,7 +35,7 @@ class SearchPageQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def search_page(collection: StoredCollection, query: SearchPageQuery) -> Mapping[str, Any]:
-    """Return the results of a search, and how far the index is."""
+    """Return the results of a search, and how far the index has come."""
     values: dict[str, Any] = {"asked": query, "found": None, "index": collection.search.progress(), "words": ()}
     if not query.words.strip() or not values["index"].on:
         return values
@@ -63,4 +63,4 @@ def _begin_of(day: str, *, days: int) -> float | None:
     try:
         return (datetime.fromisoformat(day).replace(tzinfo=UTC) + timedelta(days)).timestamp() if day else None
     except (ValueError, OverflowError):
-        raise InputError(f"{day}: is not a day") from None
+        raise InputError(f"{day} is not a day") from None

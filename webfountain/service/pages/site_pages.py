@@ -165,7 +165,8 @@ def _rows(
 
 
 def is_listed(site: SiteAnswer, only: str) -> bool:
-    """Return whether a site is in the list of the sites that fail or have waiting pages. Empty `only`: of all sites."""
+    """Return whether a site is in the list of the sites that fail or have waiting pages. If `only` is empty, all sites
+    are in the list."""
     if only == "failing":
         return bool(site.error or site.failures)
     return only != "waiting" or bool(site.pages.get("never-crawled"))

@@ -69,7 +69,7 @@ class View(NamedTuple):
     """Function that carries out the form, and returns more values for the template."""
     in_menu: bool = True
     is_shared: bool = False
-    """True if viewers at the same time share what is read: the page moves, so many keep it open."""
+    """True if viewers at the same time share what is read, because the page updates itself and many keep it open."""
 
 
 VIEWS: Final = (

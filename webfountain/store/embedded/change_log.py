@@ -1,4 +1,4 @@
-"""The change log of the embedded store: numbered entries. Each is written in the same step as the change that it
+"""The change log of the embedded store: numbered entries. Each entry is written in the same step as the change that it
 reports.
 
 Numbers are consecutive from the first kept entry to the last. The first and the last number are stored with the counts.

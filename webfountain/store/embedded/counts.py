@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["Counts", "counted_rows", "log_bounds", "site_row"]
 
 _COUNTED_KEPT: Final = 1024
-"""How many census rows are kept in memory, at most; one period has at most 257 rows."""
+"""Maximum number of census rows in memory; one period has at most 257 rows."""
 _PERIODS_BEFORE_1970: Final = 1 << 62
 
 _TOTAL_BYTES: Final = 16

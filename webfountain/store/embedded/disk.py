@@ -408,7 +408,8 @@ def _is_held(folder: Path, error: Exception) -> bool:
 
 
 def _held(folder: Path) -> str:
-    """Return the error message. It names the process that has the store open, as the file ``holder`` says.
+    """Return the error message. The error names the process that has the store open, as recorded in the file
+    ``holder``.
 
     The time in the message is the modification time of that file.
     """

@@ -215,8 +215,8 @@ def pack_links(
     """Return the key-value pairs of new pages: page keys with pointers, and queue entries, both in the order of the
     links.
 
-    `links` is by page key. `arrival` is the number of the first link. There is only one loop, because most of the cost
-    of a link is here.
+    The keys of `links` are page keys. `arrival` is the number of the first link. There is only one loop, because most
+    of the cost of a link is here.
     """
     pointers: list[tuple[bytes, bytes]] = []
     entries: list[tuple[bytes, bytes]] = []

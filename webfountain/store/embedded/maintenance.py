@@ -113,7 +113,7 @@ def _carried_out(disk: Disk, meta: Meta) -> Meta:
         Counts(disk).drop_rows(batch, since=period_of(correction.at, meta.period_s) + 1)
         batch.put(CLOCK, pack_time(correction.at))
         logger.warning(
-            "%s: the clock was %.0f s ahead when the store was last written; later times are set to now",
+            "%s: the clock was %.0f s ahead when the store was last written; all later times are set to the present",
             disk.folder,
             correction.ahead,
         )
@@ -198,8 +198,8 @@ class RevisedDisk:
 def recount(steps: Steps) -> None:
     """Compute the number of pages by state, site, bucket and WARC file again.
 
-    All but the sites' own numbers are written at the end, in one batch, so after an interruption the old ones are still
-    there. If they were not, the next crawl would delete files with copies that are needed.
+    The counts, except those of single sites, are written at the end, in one batch, so after an interruption the old
+    counts are still there. Without them, the next crawl would delete files with copies that are needed.
     """
     disk, sites, counts = steps.disk, steps.sites, steps.counts
     counts.clear()

@@ -165,7 +165,7 @@ def _way_on(written: object) -> str:
             "webfountain 1.0 wrote it, which has no export: give another --store and crawl anew, or use 1.0 "
             "(the WARC files of its copies can be read by any tool)"
         )
-    return "use `webfountain export` of the version that wrote it, then `import` of this version"
+    return "export it with the version that wrote it, then import the file with this version"
 
 
 def _with_ranks(disk: Disk, meta: Meta) -> Meta:

@@ -1,10 +1,10 @@
 """Rescue a damaged store: read its readable content as rows, and make a new store from them.
 
-Place in the walk: ``check --repair`` for an embedded store with damaged files. RocksDB ends a scan at the first block
-that it cannot read, and its own repair drops the whole table. Here a scan continues after the block, so one flipped bit
-costs some hundred entries. Page records, queue entries and sites are read separately, then joined. Entries that only
-point to lost data are left out. The damaged files are kept beside the store. Nothing is fetched here. Lost pages are
-found again from the seeds, from the copies, and by new fetches of known pages (`report.wholeness`).
+Place in the walk: ``check --repair`` calls this module for an embedded store with damaged files. RocksDB ends a scan at
+the first block that it cannot read, and its own repair drops the whole table. Here a scan continues after the block, so
+one flipped bit costs some hundred entries. Page records, queue entries and sites are read separately, then joined.
+Entries that only point to lost data are left out. The damaged files are kept beside the store. Nothing is fetched here.
+Lost pages are found again from the seeds, from the copies, and by new fetches of known pages (`report.wholeness`).
 """
 
 from __future__ import annotations

@@ -68,7 +68,9 @@ def disk_rows(disk: Disk) -> Iterator[Row]:
         raise InputError(f"{disk.folder}: there is no store here; a crawl of a collection creates one")
     meta = msgspec.msgpack.decode(value, type=Meta)
     if meta.unit is not None or meta.correction is not None:
-        raise InputError(f"{disk.folder}: a pass over the whole store is not complete; let a crawl open it once")
+        raise InputError(
+            f"{disk.folder}: an unfinished pass over the whole store is left; open the store with a crawl once"
+        )
     dropped, _ = log_bounds(disk)
     yield transfer_rows.Head(
         meta.collection, meta.period_s, meta.fastest_s, meta.log, dropped, latest=int(latest(disk) or 0)

@@ -51,7 +51,7 @@ class MemorySites:
         return self._sites[site]
 
     def named(self, site: str | None) -> list[MemorySite]:
-        """Return one site if it is known; for None, all sites."""
+        """Return the named site if it is known, or all sites if no name is given."""
         if site is None:
             return list(self)
         return [self._sites[site]] if site in self._sites else []

@@ -65,8 +65,8 @@ class LogPosition:
         self._hash ^= self._term(shard)
 
     def cursor(self, log: str) -> str:
-        """Return the cursor. It consists of the smallest number, the difference of each number from it (as varints),
-        and the hash.
+        """Return the cursor. The cursor consists of the smallest number, the differences of all numbers from it (as
+        varints), and the hash.
         """
         if len(self.numbers) == 1:
             return cursor_at(log, self.numbers[0], self._times[0] or None)

@@ -26,12 +26,12 @@ __all__ = ["SharedClaims"]
 
 _SPREAD: Final = ("address/", "guest/")
 _TIMED: Final = ("ant", "role", "loan", "seeds", "live", "unit")
-"""The other kinds of claims that end. Claims on repositories do not end."""
+"""The kinds of claims, other than addresses, that have an end. Claims on repositories do not end."""
 _LETTERS_S: Final = 3600
 
 
 class SharedClaims:
-    """`Claims` on an open connection. `prefix` begins each key, `count` is the number of the store's shards."""
+    """`Claims` on an open connection. Each key begins with `prefix`; `count` is the number of the store's shards."""
 
     def __init__(self, connection: ServerConnection, *, prefix: str, count: int) -> None:
         self._connection = connection
@@ -68,7 +68,9 @@ class SharedClaims:
         for name, owner in self._kept.items():
             [claim] = self.claim([name], owner=owner, until=math.inf, at=0.0)
             if claim.owner != owner:
-                raise StoreError(f"{self._connection.shown}: {name} is {claim.owner}'s since the server was set back")
+                raise StoreError(
+                    f"{self._connection.shown}: {name} belongs to {claim.owner} since the server was set back"
+                )
 
     def drop(self, names: Mapping[str, float], *, owner: str, at: float) -> None:
         """Release names."""

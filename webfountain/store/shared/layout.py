@@ -50,7 +50,8 @@ KEYS: Final = (
 )
 """The keys of a shard, in the order in which each script receives them."""
 SUMS: Final = ("counts", "buckets", "copies")
-"""The keys of a shard that ``check --repair`` computes again. Meanwhile the new ones are at these names with "/new"."""
+"""The keys of a shard that ``check --repair`` computes again. While they are computed, the new values are in keys whose
+names end with "/new"."""
 FIRST_LANE: Final = CLASSES + 1
 """Number of the first lane of the recrawl queue. Lane 0 is the immediate lane, then come the classes of the
 never-crawled queue.

@@ -132,8 +132,8 @@ class ServerLives:
     def check(self, shards: GuardedShards) -> None:
         """Check that the store exists and knows this process's steps, and repair losses. Two round trips.
 
-        When this is called with every heartbeat, a loss is detected within one, even in a shard that few steps use.
-        Raises StoreError if the store is gone.
+        When this is called with every heartbeat, a loss is detected within one heartbeat, even in a shard that few
+        steps use. Raises StoreError if the store is gone.
         """
         with self._lock:
             mended = self._mended
@@ -149,7 +149,8 @@ class ServerLives:
         return self._mended
 
     def is_void(self, site: str, token: int) -> bool:
-        """Return whether a site lease ended with a life. The next `take_set_back` reports such leases."""
+        """Return whether a site lease ended with a life. The next call of `take_set_back` reports the leases that ended
+        in this way."""
         return (site, token) in self._voided
 
     def hold(self, leases: Sequence[SiteLease], *, lease_s: float) -> None:
@@ -278,7 +279,8 @@ class ServerLives:
         self._described, self._raw = found, raw
 
     def _begin(self) -> str:
-        """Return the name of the new life. This process chose it, or another process that detected the loss earlier."""
+        """Return the name of the new life. The name was chosen by this process, or by another process that detected the
+        loss earlier."""
         if self._described["log"] == self.life or self._is_past():
             new = msgspec.json.encode({**self._described, "log": secrets.token_hex(4)})
             self._life_script.run(self._connection, [(self._meta, [self._meta], packed([self._raw, new]))])

@@ -119,8 +119,8 @@ class SharedMaintenance:
         """Convert the store to these units, if needed; then return its description. If `fastest_s` is None, the store
         keeps its own value.
 
-        With `corrects`, times after now are also corrected. While other processes crawl, this is not possible, and a
-        line in the log says so.
+        With `corrects`, times after now are also corrected. While other processes crawl, these times cannot be
+        corrected; a line in the log says so.
 
         Raises
         ------
@@ -219,7 +219,7 @@ class SharedMaintenance:
         sent += [(key, ("HSET", key, "latest", int(at))) for key in keys]
         self._connection.ask_all(sent)
         logger.warning(
-            "%s: the clock was %.0f s ahead when the store was last written; later times are set to now",
+            "%s: the clock was %.0f s ahead when the store was last written; all later times are set to the present",
             self._connection.shown,
             correction.ahead,
         )
@@ -274,7 +274,7 @@ class SharedMaintenance:
             raise self._held()
 
     def _held(self) -> StoreHeld:
-        return StoreHeld(f"{self._connection.shown}: another process changes the store; try again")
+        return StoreHeld(f"{self._connection.shown}: another process is changing the store; try again")
 
     def _meta(self) -> SharedMeta:
         meta = self._entry.read()
@@ -372,7 +372,7 @@ class RevisedShard:
         place = b"\0".join((self._change, site.encode(), key))
         others = self._ask("revise", [site, self._come_to, place, times, *entries])
         if others is None:
-            raise StoreHeld(f"{self._shown}: another process changes the store; try again")
+            raise StoreHeld(f"{self._shown}: another process is changing the store; try again")
         self._come_to = place
         return list(others)
 

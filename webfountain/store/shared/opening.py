@@ -237,11 +237,11 @@ def _made(
         raise StoreError(f"{shown}: an earlier import into it is incomplete; import again")
     if meta.format != FORMAT:
         raise StoreVersion(
-            f"{shown}: a store of format {meta.format}; this version reads {FORMAT}; "
-            "`webfountain export` of the version that made it and `import` of this one move it"
+            f"{shown}: the store has format {meta.format}; this version reads {FORMAT}; "
+            "export it with the version that made it, then import the file with this version"
         )
     if collection is not None and meta.collection != collection:
-        raise StoreBound(f"{shown}: holds collection {meta.collection!r}, not {collection!r}")
+        raise StoreBound(f"{shown}: the store holds the collection {meta.collection!r}, not {collection!r}")
     return meta, is_new
 
 

@@ -66,7 +66,10 @@ def socket_of(folder: Path) -> Path:
     with contextlib.suppress(FileExistsError):
         link.symlink_to(data)
     if link.lstat().st_uid != os.getuid() or link.readlink() != data:
-        raise StoreError(f"{link}: exists and is not ours, and the path of {folder} is too long for a socket")
+        raise StoreError(
+            f"{folder}: the path is too long for a socket, and the link {link} to it cannot be made, because this file "
+            "exists already"
+        )
     return link / "socket"
 
 
@@ -133,7 +136,7 @@ class PrivateServer:
         self._end_by = moment
 
     def kill_hung(self, within_s: float) -> None:
-        """Kill a server that runs but does not answer in time, so that no process waits for it. Any thread may call.
+        """Kill a server that runs but does not answer in time, so that no process waits for it. Any thread may call it.
 
         After that, `revive` starts it again. Acknowledged writes survive.
         """
@@ -223,7 +226,8 @@ class PrivateServer:
 class _Server(ValkeyServer):  # type: ignore[misc]  # the package has no types
     """A server whose process is known before a SIGTERM can end its start.
 
-    The crawl's handler raises an exception. If that came while the process is made, nobody would own the process.
+    The crawl's handler of SIGTERM raises an exception. If it did so while the process was being created, nobody would
+    own the process.
     """
 
     def start(self, timeout: float = _START_S) -> None:

@@ -70,8 +70,8 @@ class RepeatLog:
     def take(self, lost: Mapping[int, int]) -> tuple[list[list[SentStep]], list[Callable[[], object]]]:
         """Remove and return the work after the last step that each shard still knows (`lost`).
 
-        The steps come in rows. A row contains each shard at most once, so each shard gets its steps in order. The calls
-        are those made since the earliest of the steps in `lost`.
+        The steps are returned in rows. A row contains each shard at most once, so each shard gets its steps in order.
+        The calls are those made since the earliest of the steps in `lost`.
         """
         first = min(lost.values())
         rows: dict[int, list[SentStep]] = {}

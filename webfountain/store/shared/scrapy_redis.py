@@ -1,7 +1,7 @@
 """The data that scrapy-redis left on a server: the queue of a spider and the contents of its duplicate filter.
 
-Place in the walk: before the crawl, when a project migrates (`webfountain take-over`). This module reads the keys of
-scrapy-redis and removes entries that were taken over. It does not decode the entries.
+Place in the walk: this module is used before the crawl, when a project migrates (`webfountain take-over`). This module
+reads the keys of scrapy-redis and removes entries that were taken over. It does not decode the entries.
 """
 
 from __future__ import annotations

@@ -111,7 +111,7 @@ class Script:
 class Shards:
     """The shards of one store. `prefix` begins each key. `count` was chosen when the store was created.
 
-    `apart` names keys in whose place these shards use other keys, for contents that are computed again.
+    `apart` contains keys in whose place these shards use other keys, because their contents are being computed again.
     """
 
     def __init__(self, connection: ServerConnection, *, prefix: str, count: int, apart: Collection[str] = ()) -> None:
@@ -193,7 +193,8 @@ class Shards:
         }
 
     def answers(self, sent: Sequence[tuple[bytes, tuple[Any, ...]]]) -> list[Any]:
-        """Return the answers to some commands, each with the key that names its server. One round trip."""
+        """Return the answers to some commands; each command comes with the key that determines its server. One round
+        trip."""
         return self._connection.ask_all(sent)
 
     def ask(self, command: str, name: str, *arguments: Any, shards: Sequence[int] | None = None) -> list[Any]:

@@ -1,9 +1,9 @@
 """A pause of all writing on a store's servers, so that a reader sees every shard as of one moment.
 
-Place in the walk: around an export. The servers delay all writes; the ants wait as for a slow server, and continue
-afterwards. A server has only one pause for all its clients, and any client can end it for all. So one process at a time
-owns the pause. The owner's connection has a name that other processes see (``CLIENT LIST``). The name disappears with
-the process, however the process ends. The class itself reads nothing.
+Place in the walk: the pause lasts as long as an export reads. The servers delay all writes; the ants wait as for a slow
+server, and continue afterwards. A server has only one pause for all its clients, and any client can end it for all. So
+one process at a time owns the pause. The owner's connection has a name that other processes see (``CLIENT LIST``). The
+name disappears with the process, however the process ends. The class itself reads nothing.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class WritePause:
                 return
             self._ask(named, "CLIENT", "SETNAME", "")
             if time.monotonic() > until:
-                raise StoreError(f"{self._connection.shown}: another export is under way; wait for its end")
+                raise StoreError(f"{self._connection.shown}: another export is running; wait until it ends")
             time.sleep(random.uniform(0.2, 1.0) * _LONGEST_REST_S)
 
     @staticmethod
