@@ -75,6 +75,19 @@ def test_forget_removes_every_request_of_a_url(
         assert f"no request of {site.base}/unknown is known" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("command", "answer"),
+    [("explain", "`webfountain pages` shows them"), ("cat", "no copies are kept here")],
+)
+def test_a_command_about_a_page_names_the_store_of_a_project_as_such(
+    project: Project, store: str, capsys: pytest.CaptureFixture[str], command: str, answer: str
+) -> None:
+    with Site(echo) as site:
+        project.crawl("theirs", _base=site.base)
+    assert main([command, site.base + "/2", "--store", store]) == 2
+    assert answer in capsys.readouterr().err
+
+
 def test_the_folder_of_several_spiders_is_distinguished_from_a_store(
     project: Project, store: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -6,8 +6,9 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from webfountain.errors import InputError
+from webfountain.frontier.requests_by_url import holds_requests
 from webfountain.report.store_reading import page_at
-from webfountain.urls import canonical
+from webfountain.urls import canonical, site_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -69,6 +70,8 @@ def _newest(store: FrontierStore, url: str) -> tuple[str, Copy]:
     """Return the canonical URL of a page, and the location of its newest copy."""
     name = canonical(url)
     record = page_at(store, name)
+    if record is None and holds_requests(store.pages, site_of(name)):
+        raise InputError(f"{name}: no copies are kept here, only the requests of a Scrapy project")
     if record is None:
         raise InputError(f"{name} is not known here (`webfountain pages` lists the known URLs)")
     if record.copy is None:

@@ -70,7 +70,10 @@ def collection_of(store: FrontierStore, given: str | None = None) -> Collection:
         return read_collection(given)
     kept = store.board.value(COLLECTION)
     if kept is None:
-        raise PolicyError("--collection: the store has no policy file (a crawl stores the file that is in force)")
+        raise PolicyError(
+            "--collection: the store has no policy file (a crawl stores the file that is in force; the requests of a "
+            "Scrapy project have none, `webfountain pages` shows them)"
+        )
     return CollectionInForce.decode(kept).read()
 
 
