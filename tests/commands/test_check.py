@@ -183,7 +183,7 @@ def test_nothing_is_repaired_under_a_running_crawl(
 
 
 @pytest.mark.parametrize(
-    ("written", "way_on"), [(1, "give another --store and crawl anew"), (99, "a later webfountain wrote it")]
+    ("written", "way_on"), [(1, "(--store or WEBFOUNTAIN_STORE) and crawl anew"), (99, "a later webfountain wrote it")]
 )
 @pytest.mark.parametrize("command", ["check", "status", "crawl"])
 def test_an_undamaged_store_of_another_format_is_not_called_damaged(

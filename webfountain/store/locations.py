@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 __all__ = [
+    "ANOTHER_STORE",
     "PRIVATE",
     "ROCKSDB",
     "folder_of",
@@ -27,6 +28,8 @@ ROCKSDB: Final = "rocksdb://"
 PRIVATE: Final = "valkey://"
 _SHARED: Final = ("redis://", "rediss://", "unix://", "redis+cluster://", "rediss+cluster://", "redis+sentinel://")
 """Beginnings of the URLs of stores on a server."""
+ANOTHER_STORE: Final = "give another store (--store or WEBFOUNTAIN_STORE)"
+"""What an error message advises if a folder cannot be used. Scrapy's commands have only the setting."""
 
 
 def folder_of(url: str) -> Path | None:

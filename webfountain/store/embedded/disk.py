@@ -30,7 +30,7 @@ from rocksdict import (
 from webfountain.errors import StoreError, StoreHeld
 from webfountain.scratch import Scratch
 from webfountain.store.embedded.keys import after
-from webfountain.store.locations import is_in_use
+from webfountain.store.locations import ANOTHER_STORE, is_in_use
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -422,7 +422,7 @@ def _held(folder: Path) -> str:
     except (OSError, ValueError, KeyError, TypeError):
         who = "another process"
     return (
-        f"{folder}: the store is held by {who}; stop that crawl first, give another --store, "
+        f"{folder}: the store is held by {who}; stop that crawl first, {ANOTHER_STORE}, "
         "or use `webfountain now` and `webfountain status`, which work while it runs"
     )
 

@@ -33,6 +33,7 @@ from webfountain.store.embedded.side_files import (
 )
 from webfountain.store.embedded.site_rows import SiteRows
 from webfountain.store.embedded.store import EmbeddedStore
+from webfountain.store.locations import ANOTHER_STORE
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -135,7 +136,7 @@ def _agreed(disk: Disk, collection: str | None, period_s: float | None, fastest_
     if collection is not None and meta.collection != collection:
         raise StoreBound(
             f"{disk.folder}: the store holds the collection {meta.collection!r}, not {collection!r}; "
-            "give another --store for this one"
+            f"{ANOTHER_STORE} for this one"
         )
     return meta
 
@@ -157,12 +158,12 @@ def _read_meta(disk: Disk, value: bytes) -> Meta:
 def _way_on(written: object) -> str:
     """Return what the user can do with a store of another format."""
     if not isinstance(written, int):
-        return "it is damaged or not a store of webfountain; give another --store"
+        return f"it is damaged or not a store of webfountain; {ANOTHER_STORE}"
     if written > FORMAT:
-        return "a later webfountain wrote it: use that version, or give another --store"
+        return f"a later webfountain wrote it: use that version, or {ANOTHER_STORE}"
     if written == _WITHOUT_EXPORT:
         return (
-            "webfountain 1.0 wrote it, which has no export: give another --store and crawl anew, or use 1.0 "
+            f"webfountain 1.0 wrote it, which has no export: {ANOTHER_STORE} and crawl anew, or use 1.0 "
             "(the WARC files of its copies can be read by any tool)"
         )
     return "export it with the version that wrote it, then import the file with this version"
