@@ -1,4 +1,4 @@
-"""Create files that only their owner can read, because a crawl may contain data of an intranet."""
+"""Create files that only their owner can read, because a crawl may contain data of an intranet; check mapped ones."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["draft_of", "private", "replaced"]
+__all__ = ["draft_of", "is_cut", "private", "replaced"]
 
 _OWNER = 0o600
 
@@ -56,3 +56,15 @@ def draft_of(path: Path) -> Iterator[Path]:
     finally:
         with suppress(OSError):
             draft.unlink(missing_ok=True)
+
+
+def is_cut(path: Path, size: int) -> bool:
+    """Return whether a file is shorter than `size` bytes now, for example after a backup was copied over it.
+
+    If a process reads such a mapped file behind its end, it dies (SIGBUS). So call this before a mapped file is read. A
+    deleted file is still whole for those who mapped it.
+    """
+    try:
+        return path.stat().st_size < size
+    except FileNotFoundError:
+        return False

@@ -181,6 +181,36 @@ def test_what_is_lost_of_the_runs_is_made_anew_from_the_records(tmp_path: Path, 
         assert [one.url for one in found if one is not None] == [url_of(k) for k in range(60)]
 
 
+@pytest.mark.parametrize("size", [0, 5000])
+def test_a_run_that_is_cut_while_the_index_is_used_is_built_again_and_ends_no_process(
+    tmp_path: Path, size: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A backup that is copied over a file empties it first; to read behind its end is a SIGBUS."""
+    folders = [tmp_path / f"ant-{number:04d}" / "duplicates" for number in (1, 2)]
+    pages = drawn(100)
+    copies = [near(page, 1.0, 1000 + k) for k, page in enumerate(pages)]
+
+    def use() -> None:
+        one, other = (DuplicateIndex(folder, beside=tmp_path, pages_a_run=30) for folder in folders)
+        with closing(one), closing(other):
+            for begin in range(0, 100, 5):
+                add(one, pages[begin : begin + 5])
+            other.probe(copies)
+            for run in folders[0].glob("run-*"):
+                os.truncate(run, size)
+            other.probe(copies)
+            assert one.known([pages[0].url]) == [None]
+            for index in (one, other):
+                found = [index.nearest(probe) for probe in index.probe(copies)]
+                assert [each[0].url for each in found] == [page.url for page in pages]
+            assert len([line for line in caplog.messages if "became shorter" in line]) == 1
+
+    process = multiprocessing.get_context("fork").Process(target=use)
+    process.start()
+    process.join()
+    assert process.exitcode == 0
+
+
 @pytest.mark.parametrize("form", [None, "0123456789abcdef"])
 def test_an_index_of_other_sketches_is_begun_anew_with_one_line(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, form: str | None

@@ -14,6 +14,7 @@ from webfountain.errors import RepositoryError
 from webfountain.ranking.scores import EpochScores, publish_scores
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 KEYS = np.unique(np.random.default_rng(1).integers(0, 2**64 - 1, 1000, dtype=np.uint64))
@@ -43,6 +44,40 @@ def test_a_sample_of_the_waiting_pages_has_no_score_that_a_damaged_disk_may_retu
     waiting, [sample] = held.waiting(("pagerank",), most=100)
     assert len(sample) <= 100
     assert set(sample.tolist()) <= set(ranks[~crawled].tolist())
+
+
+@pytest.mark.parametrize("name", ["fingerprints", "score-pagerank", "score-crawled"])
+def test_scores_that_are_cut_while_they_are_used_are_dropped_and_end_no_process(
+    tmp_path: Path, name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A backup that is copied over a file empties it first; to read behind its end is a SIGBUS."""
+    publish_scores(tmp_path, KEYS, {"pagerank": np.ones(len(KEYS)), "crawled": np.ones(len(KEYS))})
+
+    calls: list[Callable[[EpochScores], bool]] = [
+        lambda held: held.lookup("pagerank", KEYS, absent=0.5).tolist() == [0.5] * len(KEYS),
+        lambda held: held.waiting(("pagerank",), most=100)[0] == 0,
+        lambda held: held.count_crawled() == 0,
+    ]
+
+    def use() -> None:
+        for call in calls:
+            caplog.clear()
+            publish_scores(tmp_path, KEYS, {"pagerank": np.ones(len(KEYS)), "crawled": np.ones(len(KEYS))})
+            held = EpochScores(tmp_path)
+            os.truncate(tmp_path / f"epoch-{held.epoch:08d}" / f"{name}.npy", 100)
+            assert call(held)
+            assert call(held)
+            assert (held.epoch, len(held), held.refresh()) == (0, 0, False)
+            [line] = caplog.messages
+            assert f"{name}.npy was cut" in line
+        publish_scores(tmp_path, KEYS, {"pagerank": np.ones(len(KEYS))})
+        assert held.refresh()
+        assert held.lookup("pagerank", KEYS).tolist() == [1.0] * len(KEYS)
+
+    process = multiprocessing.get_context("fork").Process(target=use)
+    process.start()
+    process.join()
+    assert process.exitcode == 0
 
 
 def test_before_the_first_epoch_every_page_is_absent(tmp_path: Path) -> None:

@@ -80,6 +80,14 @@ def test_a_death_that_two_pages_explain_counts_for_neither_and_clears_neither(tm
     assert OTHER in suspects
 
 
+def test_a_file_that_is_cut_meanwhile_ends_no_process_and_remembers_the_next_page(tmp_path: Path) -> None:
+    cut = f"os.truncate({str(tmp_path / 'examined')!r}, 0)"
+    program = DYING.replace("        stack.enter_context", f"        {cut}\n        stack.enter_context")
+    done = subprocess.run([sys.executable, "-c", program, str(tmp_path), BAD], check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert CrashSuspects(tmp_path).found == [BAD]
+
+
 def test_an_exception_is_no_death(tmp_path: Path) -> None:
     suspects = CrashSuspects(tmp_path)
     with pytest.raises(ValueError, match="x"), suspects.examining(BAD):

@@ -187,6 +187,8 @@ class DuplicateIndex:
         with self._disk():
             if self._is_damaged:
                 self._begin_anew()
+            if self._runs.are_cut():
+                self._build_runs_again()
             self._runs.take_merge()
         self._recent.begin()
         probes = [Probe(page) for page in pages]
@@ -341,6 +343,12 @@ class DuplicateIndex:
             numbers = range(first, min(first + self._pages_a_run, self._size))
             for number, keys in zip(numbers, keys_of_records(self._files.read(numbers)), strict=True):
                 self._recent.add(keys, number)
+
+    def _build_runs_again(self) -> None:
+        logger.warning("%s: a run became shorter: all runs are built again from the records", self._folder)
+        self._runs.clear()
+        self._recent.clear()
+        self._read_recent_keys()
 
     def _empty(self, why: str) -> None:
         """Empty the files. If a kill interrupts this, the next opening completes it."""

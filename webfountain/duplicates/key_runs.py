@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import msgspec
 import numpy as np
 
-from webfountain.private_files import replaced
+from webfountain.private_files import is_cut, replaced
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -64,11 +64,16 @@ class IndexState(msgspec.Struct, frozen=True):
 
 
 class Run(NamedTuple):
-    """Sorted keys, and the record number of each: views of one mapped file, or arrays in memory."""
+    """Sorted keys, and the record number of each: views of one mapped file, or arrays in memory (no path)."""
 
     name: str
     keys: Keys
     numbers: Numbers
+    path: Path | None = None
+
+    def is_cut(self) -> bool:
+        """Return whether the file is shorter than it was when it was mapped."""
+        return self.path is not None and is_cut(self.path, ENTRY_BYTES * len(self.keys))
 
 
 class KeyRuns:
@@ -106,6 +111,10 @@ class KeyRuns:
             state = IndexState(written=state.written)
         self._state, self._runs = state, map_runs(self._folder, state, self._runs)
         self._remove_strays()
+
+    def are_cut(self) -> bool:
+        """Return whether a file became shorter. Then the runs must be built again."""
+        return any(run.is_cut() for run in self._runs)
 
     def find(self, keys: Keys) -> Iterator[tuple[int, int]]:
         """Yield (position among the keys, number of a record that has this key)."""
@@ -185,7 +194,7 @@ def map_run(path: Path) -> Run:
     """Return the run in a file."""
     entries = path.stat().st_size // ENTRY_BYTES
     keys = np.memmap(path, dtype="<u8", mode="r", shape=(entries,))
-    return Run(path.name, keys, np.memmap(path, dtype="<u4", mode="r", offset=8 * entries, shape=(entries,)))
+    return Run(path.name, keys, np.memmap(path, dtype="<u4", mode="r", offset=8 * entries, shape=(entries,)), path)
 
 
 def map_runs(folder: Path, state: IndexState, mapped: Sequence[Run]) -> list[Run]:
@@ -201,11 +210,16 @@ def sorted_run(name: str, keys: Keys, numbers: Numbers) -> Run:
 
 
 def find_in(runs: Sequence[Run], keys: Keys) -> Iterator[tuple[int, int]]:
-    """Yield (position among the keys, number of a record that has this key), up to a limit for each key."""
+    """Yield (position among the keys, number of a record that has this key), up to a limit for each key.
+
+    A run whose file became shorter is left out; its owner builds it again.
+    """
     flat = keys.ravel()
     order = np.argsort(flat)  # in order, so that keys that are neighbours in a run are looked up one after the other
     asked = flat[order]
     for run in runs:
+        if run.is_cut():
+            continue
         at = np.searchsorted(run.keys, asked)
         places = np.arange(len(asked))
         for _ in range(MOST_OF_A_KEY):
@@ -220,7 +234,10 @@ def find_in(runs: Sequence[Run], keys: Keys) -> Iterator[tuple[int, int]]:
 
 
 def _merged(path: Path, runs: Sequence[Run], stop: threading.Event) -> str:
-    """Merge runs into a new one, one range of keys at a time. Return its name, even if the merge was stopped."""
+    """Merge runs into a new one, one range of keys at a time. Return its name, even if the merge was stopped.
+
+    Raises OSError if a file became shorter meanwhile.
+    """
     total = sum(len(run.keys) for run in runs)
     steps = -(-total // _MERGED_AT_ONCE)
     bounds = np.array([(step << 64) // steps for step in range(1, steps)], dtype=np.uint64)
@@ -230,6 +247,8 @@ def _merged(path: Path, runs: Sequence[Run], stop: threading.Event) -> str:
         for step in range(steps):
             if stop.is_set():
                 break
+            if any(run.is_cut() for run in runs):
+                raise OSError("a run became shorter while it was merged")
             parts = [slice(cut[step], cut[step + 1]) for cut in cuts]
             keys = np.concatenate([run.keys[part] for run, part in zip(runs, parts, strict=True)])
             numbers = np.concatenate([run.numbers[part] for run, part in zip(runs, parts, strict=True)])

@@ -19,7 +19,7 @@ import numpy as np
 
 from webfountain.core.order_blend import ORDERS
 from webfountain.errors import RepositoryError
-from webfountain.private_files import private, replaced
+from webfountain.private_files import is_cut, private, replaced
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -123,6 +123,7 @@ class EpochScores:
         """Sum of each order's losses in replays; () before the first replay."""
         self._fingerprints: Fingerprints = np.zeros(0, dtype=np.uint64)
         self._scores: dict[str, npt.NDArray[np.float32]] = {}
+        self._sizes: dict[Path, int] = {}
         self.refresh()
 
     @property
@@ -140,13 +141,14 @@ class EpochScores:
             return False
         made = self._folder / f"epoch-{epoch.number:08d}"
         try:
+            sizes = {path: path.stat().st_size for path in made.iterdir()}
             arrays = _loaded(made, epoch.names)
         except (FileNotFoundError, ValueError) as error:
             _set_aside(self._folder, error)
             return False
         except OSError as error:
             raise RepositoryError(f"{made}: scores cannot be read: {error}") from error
-        self._fingerprints, self._scores = arrays.pop("fingerprints"), arrays
+        self._fingerprints, self._scores, self._sizes = arrays.pop("fingerprints"), arrays, sizes
         self.epoch, self.at, self.links, self.losses = epoch.number, epoch.at, epoch.links, epoch.losses
         return True
 
@@ -166,7 +168,7 @@ class EpochScores:
         The cost per page is one binary search in the mapped file, some microseconds at 10^7 pages.
         """
         found = [np.full(len(fingerprints), each) for each in absent.values()]
-        if not len(self):
+        if not self._is_whole():
             return found
         at = self._places(fingerprints)
         known = self._fingerprints[np.minimum(at, len(self) - 1)] == fingerprints
@@ -183,6 +185,8 @@ class EpochScores:
         At most `most` pages are drawn evenly from the list of fingerprints, which are random. The sample consists of
         the waiting pages among these.
         """
+        if not self._is_whole():
+            return 0, [np.zeros(0) for _ in names]
         chosen = slice(None, None, max(1, -(-len(self) // most)))
         drawn = np.array([self._scores[name][chosen] for name in names], dtype=np.float64)
         waits = (self._scores["crawled"][chosen] == 0) & np.isfinite(drawn).all(axis=0)  # a damaged disk, see `lookup`
@@ -191,7 +195,15 @@ class EpochScores:
 
     def count_crawled(self) -> int:
         """Return the number of pages that were crawled when they were ranked. It reads a whole file of scores."""
-        return int(np.count_nonzero(self._scores["crawled"])) if "crawled" in self._scores else 0
+        return int(np.count_nonzero(self._scores["crawled"])) if self._is_whole() and "crawled" in self._scores else 0
+
+    def _is_whole(self) -> bool:
+        """Return whether there are scores. If a file was cut, drop them all, because a read of it ends the process."""
+        cut = next((path for path, size in self._sizes.items() if is_cut(path, size)), None)
+        if cut is not None:
+            _set_aside(self._folder, ValueError(f"{cut.name} was cut"))
+            self.epoch, self._fingerprints, self._scores, self._sizes = 0, np.zeros(0, dtype=np.uint64), {}, {}
+        return len(self) > 0
 
     def _places(self, fingerprints: Fingerprints) -> npt.NDArray[np.int64]:
         """Return the position of each fingerprint, or the position at which it would be inserted. The searches are made

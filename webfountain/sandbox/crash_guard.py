@@ -2,11 +2,10 @@
 
 Place in the walk: pages of our own collection are guarded while they are examined. A page that crashes the process is
 not settled, so it is among the first pages of the next start, and may crash that one too. To prevent this, the pages
-under examination are written to a small memory-mapped file, which the kernel keeps when the process is killed. The
-pages that it contains at the next start are suspects. If several pages were examined at the same time, it is unknown
-which one was the cause, so only a death with a single page counts. A suspect is examined last and alone, so its next
-death counts. A suspect that is examined without a crash is no longer a suspect. After three deaths a page counts as
-failed.
+under examination are written to a small file, which the kernel keeps when the process is killed. The pages that it
+contains at the next start are suspects. If several pages were examined at the same time, it is unknown which one was
+the cause, so only a death with a single page counts. A suspect is examined last and alone, so its next death counts. A
+suspect that is examined without a crash is no longer a suspect. After three deaths a page counts as failed.
 
 Child processes protect from hostile bodies; this module protects from unforeseen causes, such as a machine that runs
 out of memory.
@@ -14,7 +13,6 @@ out of memory.
 
 from __future__ import annotations
 
-import mmap
 import os
 import struct
 import threading
@@ -52,7 +50,7 @@ class CrashSuspects:
     def __init__(self, folder: Path | None) -> None:
         self._deaths: dict[str, int] = {}
         self._list = None if folder is None else folder / "suspects.json"
-        self._slots: mmap.mmap | None = None
+        self._slots: int | None = None
         self._free = list(range(_SLOTS))
         self._turn = threading.Condition()
         self._examined = 0
@@ -125,7 +123,7 @@ class CrashSuspects:
     def close(self) -> None:
         """Mark all examinations as ended."""
         if self._slots is not None:
-            self._slots.close()
+            os.close(self._slots)
             self._slots = None
 
     def _open(self, examined: Path, known: Path) -> None:
@@ -135,9 +133,8 @@ class CrashSuspects:
         except (OSError, msgspec.DecodeError):  # missing, or torn by a power failure
             self._deaths = {}
         try:
-            with open(os.open(examined, os.O_RDWR | os.O_CREAT, 0o600), "r+b") as file:
-                file.truncate(_SLOTS * _SLOT_BYTES)
-                self._slots = mmap.mmap(file.fileno(), _SLOTS * _SLOT_BYTES)
+            self._slots = os.open(examined, os.O_RDWR | os.O_CREAT, 0o600)
+            os.truncate(self._slots, _SLOTS * _SLOT_BYTES)
         except OSError:  # the disk is full: nothing is remembered
             return
         self.found = [url for slot in range(_SLOTS) if (url := self._marked(slot))]
@@ -149,14 +146,13 @@ class CrashSuspects:
             self._clear_slot(slot)
 
     def _mark(self, url: str) -> int | None:
-        """Write a page as under examination; its length is written last, so that a torn entry does not count."""
+        """Write a page as under examination."""
         packed = url.encode()
         if self._slots is None or not self._free or len(packed) > _SLOT_BYTES - _LENGTH.size:
             return None
         slot = self._free.pop()
-        at = slot * _SLOT_BYTES
-        self._slots[at + _LENGTH.size : at + _LENGTH.size + len(packed)] = packed
-        _LENGTH.pack_into(self._slots, at, len(packed))
+        with suppress(OSError):
+            os.pwrite(self._slots, _LENGTH.pack(len(packed)) + packed, slot * _SLOT_BYTES)
         return slot
 
     def _clear(self, slot: int | None) -> None:
@@ -166,15 +162,16 @@ class CrashSuspects:
 
     def _clear_slot(self, slot: int) -> None:
         if self._slots is not None:
-            _LENGTH.pack_into(self._slots, slot * _SLOT_BYTES, 0)
+            with suppress(OSError):
+                os.pwrite(self._slots, _LENGTH.pack(0), slot * _SLOT_BYTES)
 
     def _marked(self, slot: int) -> str | None:
         assert self._slots is not None
-        at = slot * _SLOT_BYTES
-        length = _LENGTH.unpack_from(self._slots, at)[0]
+        content = os.pread(self._slots, _SLOT_BYTES, slot * _SLOT_BYTES)
+        [length] = _LENGTH.unpack(content[: _LENGTH.size])
         if not 0 < length <= _SLOT_BYTES - _LENGTH.size:
             return None
-        return self._slots[at + _LENGTH.size : at + _LENGTH.size + length].decode("utf-8", "replace")
+        return content[_LENGTH.size : _LENGTH.size + length].decode("utf-8", "replace")
 
     def _write(self) -> None:
         """Write all suspects, completely or not at all. A full disk is reported by other parts."""
