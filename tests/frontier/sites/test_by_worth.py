@@ -6,57 +6,47 @@ import random
 
 import pytest
 
-from tests.frontier.sites.test_sequencers import drain
+from tests.frontier.sites.test_sequencers import Leaf, drain
 from webfountain.frontier.sites.by_worth import ByWorth
 from webfountain.frontier.sites.politeness import Gate
-from webfountain.frontier.sites.sequencers import GatedSequencer, Immediate, ValueQueue
-
-
-def valued(*items: int) -> ValueQueue[int]:
-    """A queue of numbers, each worth what it says."""
-    queue = ValueQueue[int](float)
-    queue.load(items)
-    return queue
+from webfountain.frontier.sites.sequencers import GatedSequencer
 
 
 def test_by_worth_every_other_turn_is_the_worthiests_and_the_others_go_round() -> None:
     ring = ByWorth[int]()
-    for queue in (valued(1, 1, 1), valued(5, 5, 5), valued(3, 3)):
-        ring.add(queue)
+    for items in ((1, 1, 1), (5, 5, 5), (3, 3)):
+        ring.add(Leaf(items))
     assert drain(ring) == [5, 1, 5, 3, 5, 1, 3, 1]
 
 
 def test_by_worth_equals_take_turns() -> None:
     ring = ByWorth[str]()
     for name in "abc":
-        queue = ValueQueue[str](lambda item: 1.0)
-        queue.load([name] * 3)
-        ring.add(queue)
+        ring.add(Leaf([name] * 3))
     assert drain(ring) == list("abc" * 3)
 
 
 def test_by_worth_what_came_meanwhile_counts_once_its_owner_says_so() -> None:
-    ring, one, other = ByWorth[int](), valued(2), valued(4, 4, 4)
+    ring, one, other = ByWorth[int](), Leaf([2]), Leaf([4, 4, 4])
     ring.add(one)
     ring.add(other)
     assert ring.next(0.0) == 4
-    one.flush()
-    one.load([1, 8])
+    one.items.clear()
+    one.items.extend([1, 8])
     ring.wake(one)
     assert [ring.next(0.0) for _ in range(3)] == [1, 8, 4]
 
 
 def test_by_worth_an_address_is_worth_what_its_sites_are_and_who_is_in_a_hurry_goes_first() -> None:
-    top, address, urgent = ByWorth[int](), ByWorth[int](), Immediate[int]()
-    low, high, single = valued(1, 1), valued(7), valued(5, 5)
-    address.add(low)
-    address.add(high)
+    top, address, hurried = ByWorth[int](), ByWorth[int](), Leaf[int]()
+    address.add(Leaf([1, 1]))
+    address.add(Leaf([7]))
     gate = GatedSequencer(address, Gate())
-    for member in (single, gate, urgent):
+    for member in (Leaf([5, 5]), gate, hurried):
         top.add(member)
     assert top.next(0.0) == 7
-    urgent.load([0])
-    top.wake(urgent)
+    hurried.urgent.append(0)
+    top.wake(hurried)
     assert [top.next(0.0) for _ in range(2)] == [0, 5]
 
 
@@ -64,14 +54,14 @@ def test_by_worth_an_address_is_worth_what_its_sites_are_and_who_is_in_a_hurry_g
 def test_by_worth_nobody_is_lost_or_served_twice(seed: int) -> None:
     rng, ring = random.Random(seed), ByWorth[int]()
     out: list[int] = []
-    queues = [valued() for _ in range(20)]
+    queues = [Leaf[int]() for _ in range(20)]
     for queue in queues:
         ring.add(queue)
     put = 0
     for _ in range(2000):
         if rng.random() < 0.5:
             queue = rng.choice(queues)
-            queue.load([rng.randrange(5) + put * 10])
+            queue.items.append(rng.randrange(5) + put * 10)
             put += 1
             ring.wake(queue)
         elif (item := ring.next(0.0)) is not None:

@@ -1,31 +1,43 @@
-"""Sequencers: queues and combiners; a ring serves who is available in turn and who is in a hurry first."""
+"""Sequencers: a ring serves who is available in turn and who is in a hurry first."""
 
 from __future__ import annotations
 
-import random
-from collections import Counter
+from collections import Counter, deque
 from math import inf
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from webfountain.frontier.sites.politeness import Gate
-from webfountain.frontier.sites.sequencers import (
-    Fifo,
-    FirstOf,
-    GatedSequencer,
-    Immediate,
-    RoundRobin,
-    Sequencer,
-    WeightedRandom,
-)
+from webfountain.frontier.sites.sequencers import GatedSequencer, RoundRobin, Sequencer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Iterable
 
 T = TypeVar("T")
-items = st.lists(st.integers(0, 100))
+
+
+class Leaf(Generic[T]):
+    """A sequencer with urgent items, which come first, and others. A number is worth what it says."""
+
+    def __init__(self, items: Iterable[T] = (), *, urgent: Iterable[T] = ()) -> None:
+        self.items = deque(items)
+        self.urgent = deque(urgent)
+
+    def wake_at(self) -> float:
+        return -inf if self.items or self.urgent else inf
+
+    def hurry_at(self) -> float:
+        return -inf if self.urgent else inf
+
+    def worth(self) -> float:
+        first = next(iter(self.items), None)
+        return inf if self.urgent else -inf if first is None else float(first) if isinstance(first, int) else 1.0
+
+    def next(self, at: float) -> T | None:
+        queue = self.urgent or self.items
+        return queue.popleft() if queue else None
 
 
 def drain(sequencer: Sequencer[T], at: float = 0.0) -> list[T]:
@@ -33,71 +45,6 @@ def drain(sequencer: Sequencer[T], at: float = 0.0) -> list[T]:
     while sequencer.wake_at() <= at and (item := sequencer.next(at)) is not None:
         found.append(item)
     return found
-
-
-@given(items)
-def test_fifo_serves_in_order_of_arrival(given_items: list[int]) -> None:
-    fifo = Fifo[int]()
-    fifo.load(given_items)
-    assert fifo.backlog() == len(given_items)
-    assert drain(fifo) == given_items
-    assert fifo.wake_at() == inf
-
-
-@given(items, st.sampled_from([Fifo, Immediate]))
-def test_flush_returns_what_next_would_have_and_leaves_nothing(
-    given_items: list[int], make: Callable[[], Fifo[int]]
-) -> None:
-    flushed, drained = make(), make()
-    flushed.load(given_items)
-    drained.load(given_items)
-    assert flushed.flush() == drain(drained)
-    assert flushed.backlog() == 0
-    assert flushed.next(0) is None
-
-
-@given(items, items)
-def test_the_immediate_queue_goes_before_everything_else(urgent: list[int], normal: list[int]) -> None:
-    first, second = Fifo(urgent), Fifo(normal)
-    both = FirstOf((first, second))
-    assert drain(both) == urgent + normal
-
-
-def test_an_immediate_url_that_arrives_late_is_still_next() -> None:
-    first, second = Fifo[int](), Fifo([1, 2])
-    both = FirstOf((first, second))
-    assert both.next(0) == 1
-    first.load([9])
-    assert both.next(0) == 9
-    assert both.next(0) == 2
-
-
-@given(items, items, st.floats(0, 1))
-def test_a_weighted_choice_gives_everything_once_and_each_member_in_order(
-    left: list[int], right: list[int], p: float
-) -> None:
-    members = (Fifo([("l", x) for x in left]), Fifo([("r", x) for x in right]))
-    found = drain(WeightedRandom(members, lambda: (p, 1 - p), random.Random(1)))
-    assert [x for side, x in found if side == "l"] == left
-    assert [x for side, x in found if side == "r"] == right
-
-
-def test_a_weighted_choice_follows_its_weights_and_a_change_of_plan_at_once() -> None:
-    weights = [0.8, 0.2]
-    members = (Fifo(["new"] * 20_000), Fifo(["old"] * 20_000))
-    joined = WeightedRandom(members, lambda: weights, random.Random(7))
-    first = Counter(joined.next(0) for _ in range(10_000))
-    weights[:] = [0.1, 0.9]
-    second = Counter(joined.next(0) for _ in range(10_000))
-    assert abs(first["new"] / 10_000 - 0.8) < 0.02
-    assert abs(second["new"] / 10_000 - 0.1) < 0.02
-
-
-def test_a_member_of_weight_zero_is_served_when_alone() -> None:
-    joined = WeightedRandom((Fifo([1]), Fifo([2])), lambda: (0.0, 1.0), random.Random(1))
-    assert drain(joined) == [2, 1]
-    both_zero = WeightedRandom((Fifo([1]), Fifo([2])), lambda: (0.0, 0.0), random.Random(1))
-    assert sorted(drain(both_zero)) == [1, 2]
 
 
 @given(st.integers(1, 4), st.lists(st.tuples(st.sampled_from("tgh"), st.floats(0, 10)), max_size=60))
@@ -125,7 +72,7 @@ def test_a_gate_never_lets_more_through_than_its_slots_and_never_before_their_ti
 
 
 def test_a_polite_sequencer_holds_its_backlog_until_the_gate_opens() -> None:
-    polite = GatedSequencer(Fifo([1, 2]), Gate())
+    polite = GatedSequencer(Leaf([1, 2]), Gate())
     assert polite.next(0) == 1
     assert polite.next(0) is None
     assert polite.wake_at() == inf
@@ -137,15 +84,11 @@ def test_a_polite_sequencer_holds_its_backlog_until_the_gate_opens() -> None:
     assert polite.wake_at() == inf, "an empty queue waits for no time"
 
 
-def test_a_weighted_choice_hurries_nobody_since_it_may_give_something_else() -> None:
-    assert WeightedRandom((Fifo([1]), Immediate([2])), lambda: (1.0, 1.0), random.Random(1)).hurry_at() == inf
-
-
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=8))
 def test_a_round_robin_serves_the_available_in_turn(sizes: list[int]) -> None:
     ring = RoundRobin[tuple[int, int]]()
     for member, size in enumerate(sizes):
-        ring.add(Fifo([(member, i) for i in range(size)]))
+        ring.add(Leaf([(member, i) for i in range(size)]))
     turns = [(member, turn) for turn in range(max(sizes)) for member, size in enumerate(sizes) if size > turn]
     assert drain(ring) == turns
 
@@ -158,8 +101,8 @@ def test_a_ring_of_polite_sites_finds_a_site_exactly_when_one_is_available_and_f
     steps: list[tuple[str, int]],
 ) -> None:
     """The heaps and the ring agree with asking every member, at every moment."""
-    queues = [(Immediate[int](), Fifo[int]()) for _ in range(6)]
-    sites = [GatedSequencer(FirstOf(pair), Gate()) for pair in queues]
+    leaves = [Leaf[int]() for _ in range(6)]
+    sites = [GatedSequencer(leaf, Gate()) for leaf in leaves]
     ring, now = RoundRobin[int](), 0.0
     out: list[int] = []
     gone: set[int] = set()
@@ -169,7 +112,7 @@ def test_a_ring_of_polite_sites_finds_a_site_exactly_when_one_is_available_and_f
         here = [site for i, site in enumerate(sites) if i not in gone]
         if action == "next":
             free = {i for i, site in enumerate(sites) if site in here and site.wake_at() <= now}
-            hurried = {i for i in free if queues[i][0].items}
+            hurried = {i for i in free if leaves[i].urgent}
             item = ring.next(now)
             assert (item is not None) == bool(free)
             if item is not None:
@@ -180,7 +123,7 @@ def test_a_ring_of_polite_sites_finds_a_site_exactly_when_one_is_available_and_f
             sites[landed].gate.give(now + which)
             ring.wake(sites[landed])
         elif action in ("load", "hurry"):
-            queues[which][action == "load"].load([which])
+            (leaves[which].items if action == "load" else leaves[which].urgent).append(which)
             ring.wake(sites[which])
         elif action == "leave" and which not in gone:
             ring.remove(sites[which])
@@ -192,22 +135,22 @@ def test_a_ring_of_polite_sites_finds_a_site_exactly_when_one_is_available_and_f
 
 
 def test_a_removed_member_is_served_no_more_and_keeps_its_items() -> None:
-    ring, gone, stays = RoundRobin[int](), Fifo([1]), Fifo([2])
+    ring, gone, stays = RoundRobin[int](), Leaf([1]), Leaf([2])
     ring.add(gone)
     ring.add(stays)
     ring.remove(gone)
     assert drain(ring) == [2]
-    assert gone.flush() == [1]
+    assert list(gone.items) == [1]
 
 
 def test_the_order_of_a_ring_does_not_depend_on_where_memory_is_used_again() -> None:
     """Who left for good is not mistaken for a newcomer at the same address, which would go before its turn."""
     ring = RoundRobin[str]()
-    leaves, others = GatedSequencer(Fifo(["gone"]), Gate(open_at=5.0)), []
+    leaves, others = GatedSequencer(Leaf(["gone"]), Gate(open_at=5.0)), []
     ring.add(leaves)
-    ring.add(GatedSequencer(Fifo(["first"]), Gate(open_at=5.0)))
+    ring.add(GatedSequencer(Leaf(["first"]), Gate(open_at=5.0)))
     ring.remove(leaves)
-    queue, gate, place = Fifo(["second"]), Gate(open_at=5.0), id(leaves)
+    queue, gate, place = Leaf(["second"]), Gate(open_at=5.0), id(leaves)
     del leaves
     while id(newcomer := GatedSequencer(queue, gate)) != place:
         others.append(newcomer)
@@ -216,19 +159,19 @@ def test_the_order_of_a_ring_does_not_depend_on_where_memory_is_used_again() -> 
     assert drain(ring, 5.0) == ["first", "second"]
 
 
-def test_a_removed_member_is_not_checked_any_more() -> None:
-    ring, gone, fifo = RoundRobin[int](), Fifo[int](), Fifo([1])
+def test_who_left_is_not_checked_any_more() -> None:
+    ring, gone, stays = RoundRobin[int](), Leaf[int](), Leaf([1])
     ring.add(gone)
-    ring.add(fifo)
+    ring.add(stays)
     ring.remove(gone)
-    gone.load([9])
+    gone.items.append(9)
     ring.wake(gone)
     assert drain(ring) == [1]
 
 
 def test_a_ready_site_keeps_its_turn_when_it_is_checked_again() -> None:
     ring = RoundRobin[str]()
-    sites = [GatedSequencer(Fifo([name] * 2), Gate(2, open_at=1.0)) for name in "abc"]
+    sites = [GatedSequencer(Leaf([name] * 2), Gate(2, open_at=1.0)) for name in "abc"]
     for site in sites:
         ring.add(site)
     assert ring.next(2.0) == "a"
@@ -237,20 +180,20 @@ def test_a_ready_site_keeps_its_turn_when_it_is_checked_again() -> None:
 
 
 def test_a_site_in_a_hurry_goes_before_the_ring_with_all_that_is_urgent() -> None:
-    ring, slow, queues = RoundRobin[int](), Fifo([1, 2, 3]), (Immediate([8, 9]), Fifo([4, 5]))
-    ring.add(slow)
-    ring.add(FirstOf(queues))
+    ring = RoundRobin[int]()
+    ring.add(Leaf([1, 2, 3]))
+    ring.add(Leaf([4, 5], urgent=[8, 9]))
     assert drain(ring) == [8, 9, 1, 4, 2, 5, 3]
 
 
 def six_ready_and_one_shut(until: float) -> RoundRobin[str]:
     """A ring of six ready sites, and a seventh with an immediate item whose gate opens later."""
-    ring, urgent = RoundRobin[str](), Immediate[str]()
+    ring, late = RoundRobin[str](), Leaf(["late"])
     for name in "abcdef":
-        ring.add(GatedSequencer(Fifo([name] * 9), Gate(9)))
-    ring.add(hurried := GatedSequencer(FirstOf((urgent, Fifo(["late"]))), Gate(open_at=until)))
+        ring.add(GatedSequencer(Leaf([name] * 9), Gate(9)))
+    ring.add(hurried := GatedSequencer(late, Gate(open_at=until)))
     assert [ring.next(0.0), ring.next(0.0)] == ["a", "b"]
-    urgent.load(["now"])
+    late.urgent.append("now")
     ring.wake(hurried)
     return ring
 
@@ -265,34 +208,23 @@ def test_a_site_in_a_hurry_goes_before_all_though_it_was_ready_before() -> None:
     assert [ring.next(1.0), ring.next(1.0)] == ["now", "c"]
 
 
-def test_what_stands_before_an_immediate_item_is_in_a_hurry_with_it() -> None:
-    errands, urgent, gate = Fifo[int | str](["robots"]), Immediate[int | str](["now"]), Gate()
-    ring, site = RoundRobin[int | str](), GatedSequencer[int | str](FirstOf((errands, urgent)), gate)
-    ring.add(Fifo([1, 2, 3]))
-    ring.add(site)
-    assert [ring.next(0.0), ring.next(0.0)] == ["robots", 1]
-    gate.give(1.0)
-    ring.wake(site)
-    assert [ring.next(0.9), ring.next(1.0), ring.next(1.0)] == [2, "now", 3]
-
-
 def test_a_hurry_passes_both_tiers_and_does_not_favour_the_neighbours_of_a_shut_site() -> None:
     """Only once the site itself may be asked does its address go before all others."""
     top, address, shut = RoundRobin[str](), RoundRobin[str](), Gate(open_at=5.0)
     for name in "abc":
-        top.add(Fifo([name] * 3))
-    address.add(Fifo(["neighbour"] * 3))
-    address.add(GatedSequencer(Immediate(["now"]), shut))
+        top.add(Leaf([name] * 3))
+    address.add(Leaf(["neighbour"] * 3))
+    address.add(GatedSequencer(Leaf(urgent=["now"]), shut))
     top.add(GatedSequencer(address, Gate(9)))
     assert [top.next(1.0) for _ in range(5)] == ["a", "b", "c", "neighbour", "a"]
     assert [top.next(5.0) for _ in range(4)] == ["now", "b", "c", "neighbour"]
 
 
 def test_a_site_that_left_its_address_leaves_no_hurry_behind() -> None:
-    top, address, gone = RoundRobin[str](), RoundRobin[str](), Immediate(["now"])
-    top.add(Fifo(["a"] * 2))
+    top, address, gone = RoundRobin[str](), RoundRobin[str](), Leaf(urgent=["now"])
+    top.add(Leaf(["a"] * 2))
     address.add(gone)
-    address.add(Fifo(["neighbour"]))
+    address.add(Leaf(["neighbour"]))
     top.add(GatedSequencer(address, Gate(9)))
     address.remove(gone)
     assert drain(top) == ["a", "neighbour", "a"]
@@ -302,8 +234,8 @@ def test_rings_cascade_behind_one_gate_per_address() -> None:
     """Two sites share an address: together they see one request at a time; another address goes on."""
     shared, single = RoundRobin[str](), RoundRobin[str]()
     for name in ("a", "b"):
-        shared.add(GatedSequencer(Fifo([name] * 2), Gate(2)))
-    single.add(Fifo(["c"] * 2))
+        shared.add(GatedSequencer(Leaf([name] * 2), Gate(2)))
+    single.add(Leaf(["c"] * 2))
     top, address = RoundRobin[str](), GatedSequencer(shared, Gate())
     top.add(address)
     top.add(single)

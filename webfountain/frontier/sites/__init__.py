@@ -8,7 +8,7 @@ Life of a site
 2. Its robots.txt is fetched unless it is known (`site_files`), then its sitemaps. If a file is on another host, the
    site of that host fetches it in its turn (`site_table`). That site is active, or is added as a guest that only serves
    files.
-3. Its pages are leased (`site_pages`) into its hand (`hand`, made of `sequencers`). Two tiers of rings choose the next
+3. Its pages are leased (`site_pages`) into its hand (`hand`). Two tiers of rings (`sequencers`) choose the next
    fetch, as its politeness allows (`politeness`). Its domain may have only a share of all fetches
    (`domain_shares`), and few of its bodies may wait to be read. Each fetch is in flight until it lands (`flights`), and
    its result improves the estimate of the site's change rate. Another ant may borrow slots of a very large site

@@ -3,7 +3,7 @@
 A focused crawl tends towards few domains, the large and fast ones (Krugler in Policies 2006). So at every moment of a
 period, a domain has at most `limits.domain_share` of the fetches made so far in the period, plus a few in advance. A
 domain that has used its share waits until others have fetched more. This keeps many domains busy, and costs O(log
-domains) per fetch. While a domain waits, its sites seem to the ring to have nothing to fetch (`CappedSequencer`).
+domains) per fetch. While a domain waits, its sites seem to the ring to have nothing to fetch (`hand`).
 robots.txt, sitemaps and immediate URLs are counted, but not delayed.
 
 A domain with something to fetch is *blocked* (it has used its share, or must be left alone) or *busy* (a request is in
@@ -24,7 +24,7 @@ import heapq
 import logging
 from collections import Counter
 from math import inf
-from typing import TYPE_CHECKING, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -34,7 +34,6 @@ from webfountain.urls import host_of, network_domain, registered_domain
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from webfountain.frontier.sites.sequencers import Sequencer
     from webfountain.metrics import Metrics
     from webfountain.policy.collection import Collection
 
@@ -42,7 +41,6 @@ __all__ = [
     "BLOCKED_PER_BUSY",
     "CHECKS_PER_PERIOD",
     "SHARES",
-    "CappedSequencer",
     "DomainShare",
     "DomainShares",
     "FetchCounts",
@@ -51,7 +49,6 @@ __all__ = [
 ]
 
 logger = logging.getLogger(__name__)
-T = TypeVar("T")
 
 SHARES: Final = "shares"
 """Name of the published value that contains the last `ShareSnapshot`."""
@@ -126,28 +123,6 @@ class DomainShare:
         self.elsewhere = elsewhere
         self.is_open = True
         self.sites: set[str] = set()
-
-
-class CappedSequencer(Generic[T]):
-    """A sequencer that returns nothing while its domain has used up its share."""
-
-    __slots__ = ("_domain", "_inner")
-
-    def __init__(self, inner: Sequencer[T], domain: DomainShare) -> None:
-        self._inner = inner
-        self._domain = domain
-
-    def wake_at(self) -> float:
-        return self._inner.wake_at() if self._domain.is_open else inf
-
-    def hurry_at(self) -> float:
-        return self._inner.hurry_at() if self._domain.is_open else inf
-
-    def worth(self) -> float:
-        return self._inner.worth() if self._domain.is_open else -inf
-
-    def next(self, at: float) -> T | None:
-        return self._inner.next(at) if self._domain.is_open else None
 
 
 class DomainShares:

@@ -1,19 +1,19 @@
-"""A site's hand: the leased URLs that it holds ready.
+"""A site's hand: the leased URLs that it holds ready, and which of them is next.
 
-The hand keeps the leased URLs and the files to fetch from a site in the queues of Figure 1 (Edwards 2001, third tier).
-The never-crawled and recrawl queues are combined by weights. Of equally important never-crawled URLs, the one that most
-probably has a page is first. robots.txt and sitemaps come before both queues, immediate URLs before all. The hand grows
-whenever it was used up completely, so a fast site needs few refills and a slow site holds few leases. The site decides
-what may be requested and when (`site`).
+The hand keeps the leased URLs and the files to fetch from a site in four queues (Edwards 2001 section 3, Figure 1,
+third tier), each first come, first served. Immediate URLs come before all others, then robots.txt and sitemaps, then a
+page of the never-crawled or the recrawl queue, drawn by their weights. Of equally important never-crawled URLs, the one
+that most probably has a page is first. While the site's domain has used its share
+(`domain_shares`), no page of these two is next. The hand grows whenever it was used up completely, so a fast site needs
+few refills and a slow site holds few leases. The site decides what may be requested and when (`site`).
 """
 
 from __future__ import annotations
 
+from collections import deque
 from math import inf
 from typing import TYPE_CHECKING, Final
 
-from webfountain.frontier.sites.domain_shares import CappedSequencer
-from webfountain.frontier.sites.sequencers import Fifo, FirstOf, Immediate, ValueQueue, WeightedRandom
 from webfountain.store.lanes import class_of
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from webfountain.frontier.sites.domain_shares import DomainShare
-    from webfountain.frontier.sites.sequencers import Sequencer
     from webfountain.records import Fetch, LeaseId, PageRecord
 
 __all__ = ["LARGEST_HAND", "Hand", "largest_hand"]
@@ -32,25 +31,27 @@ _HAND_S: Final = 0.2
 
 
 class Hand:
-    """The leased pages and the files of one site. `weights` returns the weights of its two queues, given the first
-    page of the never-crawled queue; it is called at every choice. `chance` returns the chance that a never-crawled URL
-    has a page.
+    """The leased pages and the files of one site, as a sequencer (`sequencers.Sequencer`).
+
+    `weights` returns the weights of its two queues, given the first page of the never-crawled queue. It is called at
+    every choice, so a new plan takes effect at once. `chance` returns the chance that a never-crawled URL has a page.
     """
 
     __slots__ = (
         "_chance",
+        "_domain",
+        "_files",
         "_largest",
         "_least",
         "_never",
         "_recrawl",
+        "_rng",
         "_size",
         "_smallest",
+        "_urgent",
         "_weights",
-        "files",
         "held",
         "is_short",
-        "sequencer",
-        "urgent",
     )
 
     def __init__(
@@ -64,36 +65,75 @@ class Hand:
         domain: DomainShare | None = None,
     ) -> None:
         """`domain` is the domain of the site, if domains have shares."""
-        self._weights, self._chance = weights, chance
+        self._weights = weights
+        self._chance = chance
+        self._rng = rng
+        self._domain = domain
         self._size = self._smallest = size
         self._largest = largest
         self._least = inf  # lower bound of the importance of the never-crawled pages in it
-        self._never: ValueQueue[Fetch] = ValueQueue(_importance_class)
-        self._recrawl: ValueQueue[Fetch] = ValueQueue(_importance_class)
-        self.files: Fifo[Fetch] = Fifo()
-        """robots.txt and sitemaps."""
-        self.urgent: Immediate[Fetch] = Immediate()
-        """Immediate URLs, and the robots.txt that they wait for."""
+        self._urgent: deque[Fetch] = deque()  # immediate URLs, and the robots.txt that they wait for
+        self._files: deque[Fetch] = deque()  # robots.txt and sitemaps
+        self._never: deque[Fetch] = deque()
+        self._recrawl: deque[Fetch] = deque()
         self.held: list[Fetch] = []
         """Immediate URLs that wait for robots.txt or an address."""
         self.is_short = True
         """True if, at the last refill, the store had fewer due known pages than the hand had room for."""
-        joined: Sequencer[Fetch] = WeightedRandom((self._never, self._recrawl), self._draw_weights, rng)
-        if domain is not None:
-            joined = CappedSequencer(joined, domain)
-        self.sequencer: FirstOf[Fetch] = FirstOf((self.urgent, self.files, joined))
 
-    def backlog(self) -> int:
-        """Return how many fetches are ready, without those in `held`."""
-        return len(self.urgent.items) + len(self.files.items) + self.pages()
+    # ---------------------------------------------------------------- as a sequencer
+
+    def wake_at(self) -> float:
+        return -inf if self._urgent or self._files or self._offers_pages() else inf
+
+    def hurry_at(self) -> float:
+        return -inf if self._urgent else inf
+
+    def worth(self) -> float:
+        if self._urgent or self._files:
+            return inf
+        if not self._offers_pages():
+            return -inf
+        return max(_importance_class(queue[0]) for queue in (self._never, self._recrawl) if queue)
+
+    def next(self, at: float) -> Fetch | None:
+        if self._urgent:
+            return self._urgent.popleft()
+        if self._files:
+            return self._files.popleft()
+        return self._drawn().popleft() if self._offers_pages() else None
+
+    def _offers_pages(self) -> bool:
+        return bool(self._never or self._recrawl) and (self._domain is None or self._domain.is_open)
+
+    def _drawn(self) -> deque[Fetch]:
+        """Return one of the two queues of pages. A queue of weight 0 is drawn only while the other one is empty."""
+        if not (self._never and self._recrawl):
+            return self._never or self._recrawl
+        weights = self._weights(_record(self._never[0]))
+        return self._rng.choices((self._never, self._recrawl), weights if any(weights) else (1.0, 1.0))[0]
+
+    # ---------------------------------------------------------------- its size
+
+    def urgent(self) -> int:
+        """Return how many immediate URLs are ready, with the robots.txt that they wait for."""
+        return len(self._urgent)
+
+    def files(self) -> int:
+        """Return how many files are ready."""
+        return len(self._files)
 
     def pages(self) -> int:
         """Return how many pages are in the two queues."""
-        return len(self._never.items) + len(self._recrawl.items)
+        return len(self._never) + len(self._recrawl)
+
+    def backlog(self) -> int:
+        """Return how many fetches are ready, without those in `held`."""
+        return self.urgent() + self.files() + self.pages()
 
     def runs_low(self) -> bool:
         """Return whether more pages should be leased."""
-        return len(self._never.items) + len(self._recrawl.items) <= self._size // 4
+        return len(self._never) + len(self._recrawl) <= self._size // 4
 
     def is_deep(self) -> bool:
         """Return whether the hand has grown to its largest size, because the store always had more."""
@@ -101,7 +141,7 @@ class Hand:
 
     def room(self) -> tuple[int, int]:
         """Return how many never-crawled and known pages fit into the hand."""
-        return self._size - len(self._never.items), self._size - len(self._recrawl.items)
+        return self._size - len(self._never), self._size - len(self._recrawl)
 
     def deal(self, never: Iterable[Fetch], recrawl: Iterable[Fetch], *, full: bool) -> None:
         """Add leased pages. `full` is True if the store may have more, so the hand grows."""
@@ -109,39 +149,37 @@ class Hand:
         if full:
             self._size = min(2 * self._size, self._largest)
         never = list(never)
-        held = self._least if self._never.items else inf
+        held = self._least if self._never else inf
         self._least = min(held, min(map(_importance, never), default=inf))
-        self._never.load(never)
-        self._put_probable_first()
-        self._recrawl.load(recrawl)
-        self.is_short = len(self._recrawl.items) < room
-
-    def _put_probable_first(self) -> None:
-        chances = [self._chance(_record(fetch)) for fetch in self._never.items]
-        if min(chances, default=1.0) < 1.0:
-            ready = zip(self._never.flush(), chances, strict=True)
-            ordered = sorted(ready, key=lambda each: (-_importance_class(each[0]), -each[1]))
-            self._never.load(fetch for fetch, _ in ordered)
-
-    def _draw_weights(self) -> Sequence[float]:
-        return self._weights(_record(self._never.items[0]))
+        self._never.extend(never)
+        _put_probable_first(self._never, self._chance)
+        self._recrawl.extend(recrawl)
+        self.is_short = len(self._recrawl) < room
 
     # ---------------------------------------------------------------- files
+
+    def add_file(self, file: Fetch) -> None:
+        """Add a request of a file."""
+        self._files.append(file)
 
     def add_robots(self, robots: Fetch) -> None:
         """Add a robots.txt request. The robots.txt comes before all others if immediate URLs wait, because its rules
         apply to them.
         """
         self.held += self._take_urgent()
-        (self.urgent if self.held else self.files).load([robots])
+        (self._urgent if self.held else self._files).append(robots)
 
     def hasten_files(self) -> None:
         """Put an unsent robots.txt request before all others, because immediate URLs wait for it."""
-        waiting = self.files.flush()
-        self.urgent.load(fetch for fetch in waiting if fetch.kind == "robots")
-        self.files.load(fetch for fetch in waiting if fetch.kind != "robots")
+        waiting = _emptied(self._files)
+        self._urgent.extend(fetch for fetch in waiting if fetch.kind == "robots")
+        self._files.extend(fetch for fetch in waiting if fetch.kind != "robots")
 
-    # --------------------------------------------------- immediate URLs that wait
+    # --------------------------------------------------- immediate URLs
+
+    def add_urgent(self, urgent: Fetch) -> None:
+        """Add an immediate URL that may be requested."""
+        self._urgent.append(urgent)
 
     def hold(self, urgent: Iterable[Fetch]) -> None:
         """Add immediate URLs that must wait."""
@@ -156,19 +194,19 @@ class Hand:
 
     def take_pages(self) -> list[Fetch]:
         """Remove and return all leased pages that are ready."""
-        return self._take_urgent() + self._never.flush() + self._recrawl.flush()
+        return self._take_urgent() + _emptied(self._never) + _emptied(self._recrawl)
 
     def take_files(self) -> list[Fetch]:
         """Remove and return the files that were not requested."""
-        return self.files.flush() + [fetch for fetch in self.urgent.flush() if fetch.lease is None]
+        return _emptied(self._files) + [fetch for fetch in _emptied(self._urgent) if fetch.lease is None]
 
     def flush_pages(self) -> list[LeaseId]:
         """Remove the pages of the two queues and return their leases."""
-        return _leases(self._never.flush() + self._recrawl.flush())
+        return _leases(_emptied(self._never) + _emptied(self._recrawl))
 
     def flush_recrawl(self) -> list[LeaseId]:
         """Remove the known pages and return their leases."""
-        return _leases(self._recrawl.flush())
+        return _leases(_emptied(self._recrawl))
 
     def flush_outranked(self, importance: float) -> list[LeaseId]:
         """Remove the never-crawled pages that are less important than a new page, and return their leases.
@@ -178,9 +216,9 @@ class Hand:
         """
         if importance <= self._least:
             return []
-        ready = self._never.flush()
+        ready = _emptied(self._never)
         outranked = [fetch for fetch in ready if _importance(fetch) < importance]
-        self._never.load(fetch for fetch in ready if _importance(fetch) >= importance)
+        self._never.extend(fetch for fetch in ready if _importance(fetch) >= importance)
         self._least = importance
         if outranked:
             self._size = self._smallest
@@ -188,14 +226,14 @@ class Hand:
 
     def flush(self) -> list[LeaseId]:
         """Remove all pages and return their leases."""
-        return _leases(self._take_urgent() + self.take_held() + self._never.flush() + self._recrawl.flush())
+        return _leases(self._take_urgent() + self.take_held() + _emptied(self._never) + _emptied(self._recrawl))
 
     def _take_urgent(self) -> list[Fetch]:
-        """Remove and return the immediate URLs. If a robots.txt request is among them, it stays."""
-        if not self.urgent.items:
+        """Remove and return the immediate URLs. A robots.txt among them stays."""
+        if not self._urgent:
             return []
-        ready = self.urgent.flush()
-        self.urgent.load(fetch for fetch in ready if fetch.lease is None)
+        ready = _emptied(self._urgent)
+        self._urgent.extend(fetch for fetch in ready if fetch.lease is None)
         return [fetch for fetch in ready if fetch.lease is not None]
 
 
@@ -228,5 +266,21 @@ def _record(fetch: Fetch) -> PageRecord:
     return fetch.lease.record
 
 
+def _put_probable_first(queue: deque[Fetch], chance: Callable[[PageRecord], float]) -> None:
+    """Order pages of equal importance by their chance, if any of them may have no page."""
+    chances = [chance(_record(fetch)) for fetch in queue]
+    if min(chances, default=1.0) < 1.0:
+        ready = zip(_emptied(queue), chances, strict=True)
+        ordered = sorted(ready, key=lambda each: (-_importance_class(each[0]), -each[1]))
+        queue.extend(fetch for fetch, _ in ordered)
+
+
 def _leases(fetches: Iterable[Fetch]) -> list[LeaseId]:
     return [fetch.lease.id for fetch in fetches if fetch.lease is not None]
+
+
+def _emptied(queue: deque[Fetch]) -> list[Fetch]:
+    """Remove and return all fetches of a queue, in order."""
+    fetches = list(queue)
+    queue.clear()
+    return fetches

@@ -1,40 +1,29 @@
 """Sequencers: small objects that choose the next item (Edwards 2001 section 3, Figure 1).
 
-A sequencer has a next item, and states the time from which it has one. Queues can be loaded and flushed. Sequencers
-combine into trees. Leaves are queues: `Fifo`, `ValueQueue` and `Immediate`. Combiners join sequencers: `FirstOf` (the
-immediate queue before all others), `WeightedRandom` (never-crawled against recrawl) and `RoundRobin` (many members,
-without calling each: a step costs O(log n)). `GatedSequencer` adds politeness. The active list has two tiers of rings:
-addresses, and the sites at one address (`addresses`, `Tier`). Each sequencer also states the time from which it has an
-urgent item, so that items of an `Immediate` come first through every tier. No sequencer knows URLs, reads a clock, or
-does I/O.
+A sequencer has a next item, and states the time from which it has one. Sequencers combine into a tree. Its leaves are
+the hands of sites (`hand`). `RoundRobin` joins many members without calling each: a step costs O(log n).
+`GatedSequencer` adds politeness. The active list has two tiers of rings: addresses, and the sites at one address
+(`addresses`, `Tier`). Each sequencer also states the time from which it has an urgent item, so that immediate URLs come
+first through every tier. Nothing here knows URLs, reads a clock, or does I/O.
 """
 
 from __future__ import annotations
 
 import heapq
 import itertools
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from math import inf
-from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 
 from webfountain.frontier.sites.politeness import Gate
 
-if TYPE_CHECKING:
-    import random
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
 __all__ = [
     "MAX_UNREAD",
-    "Fifo",
-    "FirstOf",
     "GatedSequencer",
-    "Immediate",
     "RoundRobin",
     "Sequencer",
     "Tier",
     "Turns",
-    "ValueQueue",
-    "WeightedRandom",
 ]
 
 T = TypeVar("T")
@@ -50,8 +39,8 @@ class Sequencer(Protocol[T_co]):
         """Return the time from which `next` has an item; inf if that needs new items or a landing."""
 
     def hurry_at(self) -> float:
-        """Return the time, not before `wake_at`, from which `next` serves an `Immediate`; inf if no `Immediate` has
-        items.
+        """Return the time, not before `wake_at`, from which `next` serves urgent items; inf if there is none. An item
+        that blocks an urgent one is urgent, too.
         """
 
     def worth(self) -> float:
@@ -59,142 +48,6 @@ class Sequencer(Protocol[T_co]):
 
     def next(self, at: float) -> T_co | None:
         """Remove and return the next item; None if none is available at `at`."""
-
-
-class Fifo(Generic[T]):
-    """A queue: first come, first served."""
-
-    __slots__ = ("items",)
-
-    def __init__(self, items: Iterable[T] = ()) -> None:
-        self.items = deque(items)
-
-    def load(self, items: Iterable[T]) -> None:
-        """Append items."""
-        self.items.extend(items)
-
-    def __iter__(self) -> Iterator[T]:
-        return iter(self.items)
-
-    def backlog(self) -> int:
-        """Return how many items it holds."""
-        return len(self.items)
-
-    def wake_at(self) -> float:
-        return -inf if self.items else inf
-
-    def hurry_at(self) -> float:
-        return inf
-
-    def worth(self) -> float:
-        return inf if self.items else -inf
-
-    def next(self, at: float) -> T | None:
-        return self.items.popleft() if self.items else None
-
-    def flush(self) -> list[T]:
-        """Remove and return all items, in order."""
-        held = list(self.items)
-        self.items.clear()
-        return held
-
-
-class ValueQueue(Fifo[T]):
-    """A queue, first come, first served, of items that have a worth (`value`)."""
-
-    __slots__ = ("_value",)
-
-    def __init__(self, value: Callable[[T], float]) -> None:
-        super().__init__()
-        self._value = value
-
-    def worth(self) -> float:
-        return self._value(self.items[0]) if self.items else -inf
-
-
-class Immediate(Fifo[T]):
-    """A queue, first come, first served, of urgent items. While it holds any, the sequencers that contain it come
-    before all others.
-    """
-
-    __slots__ = ()
-
-    def hurry_at(self) -> float:
-        return -inf if self.items else inf
-
-
-class _Combiner(Generic[T]):
-    """Joins several sequencers, its members, and chooses which of them is next."""
-
-    __slots__ = ("_members",)
-
-    def __init__(self, members: Sequence[Sequencer[T]]) -> None:
-        self._members = members
-
-    def wake_at(self) -> float:
-        soonest = inf
-        for member in self._members:  # It runs twice per fetch, and a loop takes half as long as `min`.
-            due = member.wake_at()
-            soonest = min(soonest, due)
-        return soonest
-
-
-class FirstOf(_Combiner[T]):
-    """Serves the first member with an available item: strict precedence."""
-
-    __slots__ = ()
-
-    def hurry_at(self) -> float:
-        # It counts even while an earlier member has an item: that item blocks the urgent one, so it is urgent, too.
-        soonest = inf
-        for member in self._members:
-            hurry = member.hurry_at()
-            soonest = min(soonest, hurry)
-        return soonest
-
-    def worth(self) -> float:
-        return next((worth for member in self._members if (worth := member.worth()) > -inf), -inf)
-
-    def next(self, at: float) -> T | None:
-        for member in self._members:
-            if member.wake_at() <= at:
-                return member.next(at)
-        return None
-
-
-class WeightedRandom(_Combiner[T]):
-    """Draws one of the available members by weight. It joins a site's two queues.
-
-    `weights` is called at every choice, so a new plan takes effect at once and no queue is rebuilt. A member of weight
-    0 is served only while no other member has an item.
-    """
-
-    __slots__ = ("_rng", "_weights")
-
-    def __init__(
-        self, members: Sequence[Sequencer[T]], weights: Callable[[], Sequence[float]], rng: random.Random
-    ) -> None:
-        super().__init__(members)
-        self._weights = weights
-        self._rng = rng
-
-    def hurry_at(self) -> float:
-        return inf  # The draw may choose a member other than the urgent one.
-
-    def worth(self) -> float:
-        return max(member.worth() for member in self._members)
-
-    def next(self, at: float) -> T | None:
-        open_members = [i for i, member in enumerate(self._members) if member.wake_at() <= at]
-        if not open_members:
-            return None
-        if len(open_members) == 1:
-            return self._members[open_members[0]].next(at)
-        weights = self._weights()
-        chosen = [weights[i] for i in open_members]
-        if not any(chosen):
-            chosen = [1.0] * len(chosen)
-        return self._members[self._rng.choices(open_members, chosen)[0]].next(at)
 
 
 class RoundRobin(Generic[T]):

@@ -113,7 +113,7 @@ class ActiveSite:
             *(partial(_weights, context, self.changes), self.changes.chance, context.rng),
             size=context.hand, largest=context.largest_hand, domain=self.domain,
         )  # fmt: skip
-        self.place = Place(name, GatedSequencer(self.hand.sequencer, self.standing.gate), context.numbers)
+        self.place = Place(name, GatedSequencer(self.hand, self.standing.gate), context.numbers)
         self.files = SiteFiles(state, context, self.place, self.hand)
         self.pages = SitePages(context, self.place, self.hand, self.files)
         self.loans = Loans(state)
@@ -151,9 +151,9 @@ class ActiveSite:
             opens_at=self.standing.gate.opens_at,
             failures=self.standing.failures,
             hand=hand.pages(),
-            immediate=hand.urgent.backlog(),
+            immediate=hand.urgent(),
             held=len(hand.held),
-            files=hand.files.backlog(),
+            files=hand.files(),
             under_way=self.pages.under_way,
         )
 

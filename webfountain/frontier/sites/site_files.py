@@ -248,7 +248,7 @@ class SiteFiles:
 
     def add(self, kind: FetchKind, url: str) -> None:
         """Request a file in the site's turn."""
-        self._hand.files.load([self._place.request(kind, url)])
+        self._hand.add_file(self._place.request(kind, url))
 
     def add_waiting(self, url: str) -> None:
         """Until robots.txt is known, keep a sitemap that another site named."""

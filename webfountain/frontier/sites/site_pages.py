@@ -157,7 +157,7 @@ class SitePages:
         """Load the immediate pages that waited for robots.txt, if it allows them."""
         for fetch in self._hand.take_held():
             if self._may_fetch(fetch, batch):
-                self._hand.urgent.load([fetch])
+                self._hand.add_urgent(fetch)
 
     def refresh(self) -> None:
         """Allow a new refill, because the store has new URLs of the site, or some that were given back."""
