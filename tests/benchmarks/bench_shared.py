@@ -32,7 +32,7 @@ from tests.benchmarks.bench_crawl import WEB, served_by
 from tests.servers.valkey import single
 from webfountain.frontier.cluster.heartbeats import ControllerState
 from webfountain.frontier.cluster.membership import Membership, join_ants
-from webfountain.frontier.orders import COUNTS, POLL_INTERVAL_S, POLLS, IdleInterval
+from webfountain.frontier.polls import COUNT_LONGEST_S, POLL_INTERVAL_S, POLL_LONGEST_S
 from webfountain.lab.demo.process import DemoServer
 from webfountain.records import Link, Outcome
 from webfountain.store.answers import Refill
@@ -165,7 +165,7 @@ def measure_idle(ants: int) -> dict[str, float]:
         stores = [open_store(url, collection="bench", period_s=86_400.0) for _ in range(ants)]
         others = [_member(store, f"ant{number}") for number, store in enumerate(stores)]
         found: dict[str, float] = {"connections": ants}
-        every = {"look": _mean_s(POLLS), "count": _mean_s(COUNTS), "heartbeat": BEAT_S}
+        every = {"look": _mean_s(POLL_LONGEST_S), "count": _mean_s(COUNT_LONGEST_S), "heartbeat": BEAT_S}
 
         def act(name: str, at: float) -> None:
             for number, (store, other) in enumerate(zip(stores, others, strict=True)):
@@ -188,9 +188,9 @@ def measure_idle(ants: int) -> dict[str, float]:
     return found
 
 
-def _mean_s(seldom: IdleInterval) -> float:
+def _mean_s(longest_s: float) -> float:
     """Between two looks of an ant that has been idle for long, on the mean."""
-    return POLL_INTERVAL_S + 0.75 * (seldom.longest_s - POLL_INTERVAL_S)
+    return POLL_INTERVAL_S + 0.75 * (longest_s - POLL_INTERVAL_S)
 
 
 def _idle_poll(store: FrontierStore, number: int) -> None:

@@ -149,11 +149,10 @@ class Drive:
             self.frontier.work.absorb(result)
             if (planning := self.frontier.planner.making()) is not None:
                 self.frontier.planner.adopt_plan(planning())
-            settled = batch.ended or batch.sitemaps or batch.guests or batch.collection or batch.review
+            settled = batch.ended or batch.sitemaps or batch.guests or batch.collection
             moved = batch.parked or batch.room or batch.refills or batch.released
-            did = did or bool(
-                settled or moved or result.activated or result.immediate or batch.hastened or batch.hastening
-            )
+            passes = batch.hastened or batch.unfinished
+            did = did or bool(settled or moved or passes or result.activated or result.immediate)
         return did
 
     def _send(self, fetch: Fetch) -> None:

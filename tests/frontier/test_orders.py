@@ -1,16 +1,15 @@
-"""What a batch orders: chores at their intervals, polls less often while idle."""
+"""What a batch orders: events while the last one is out, chores at their intervals."""
 
 from __future__ import annotations
 
-import random
 from functools import partial
-from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from webfountain.clock import ManualClock
 from webfountain.frontier.batch import Batch
-from webfountain.frontier.orders import COUNTS, POLL_INTERVAL_S, POLLS, Chores, ChoreTimer, PollTimer
+from webfountain.frontier.orders import Chores, OpenBatch
 
 TIMES = st.lists(st.floats(0.0, 5.0), max_size=60)
 
@@ -39,43 +38,12 @@ def test_a_chore_acts_when_its_interval_has_passed_since_it_was_done(
     assert acted == expected
 
 
-def test_a_chore_is_due_when_its_interval_has_passed_since_it_was_done() -> None:
-    timer = ChoreTimer(10.0, start=1.0)
-    assert [at for at in (0.0, 1.0, 2.0, 10.9, 12.0, 21.9, 22.0) if timer.take(at)] == [1.0, 12.0, 22.0]
-    timer.hasten()
-    assert timer.take(22.0)
-    assert not timer.take(31.9)
-
-
-def polled(checks: PollTimer, *, until: float, idle: bool, processes: int, begin: float = 0.0) -> list[float]:
-    """When a process that asks itself every 50 ms looked."""
-    times = (begin + 0.05 * tick for tick in range(int((until - begin) / 0.05)))
-    return [at for at in times if checks.due(at, idle=idle, processes=processes)]
-
-
-def test_an_idle_process_among_many_polls_more_and_more_seldom_and_a_busy_one_twice_a_second_at_once() -> None:
-    checks = PollTimer(POLLS, rng=random.Random(1), start=0.0)
-    times = polled(checks, until=100.0, idle=True, processes=1000)
-    waits = [b - a for a, b in pairwise(times)]
-    assert waits[0] <= 0.6
-    assert all(POLL_INTERVAL_S <= wait <= POLLS.longest_s + 0.1 for wait in waits)
-    assert min(waits[5:]) > POLLS.longest_s / 2
-    assert len({round(wait, 2) for wait in waits[5:]}) > 5, "with jitter"
-    assert polled(checks, until=101.0, idle=False, processes=1000, begin=100.0)[0] <= 100.05
-    assert len(polled(checks, until=111.0, idle=False, processes=1000, begin=101.0)) >= 19
-
-
-def test_one_of_the_idle_processes_polls_within_a_second_however_many_there_are() -> None:
-    for many in (1, 2, 7, 30, 200):
-        each = (PollTimer(POLLS, rng=random.Random(seed), start=0.0) for seed in range(many))
-        times = sorted(at for checks in each for at in polled(checks, until=120.0, idle=True, processes=many))
-        later = [at for at in times if at > 60.0]
-        assert max(b - a for a, b in pairwise(later)) <= 1.0
-
-
-def test_a_thousand_idle_processes_together_count_no_oftener_than_fifty_times_a_second() -> None:
-    found = [
-        len(polled(PollTimer(COUNTS, rng=random.Random(seed), start=0.0), until=300.0, idle=True, processes=1000)) - 7
-        for seed in range(10)
-    ]
-    assert sum(found) / len(found) / 300.0 * 1000 < 50.0
+def test_what_happens_while_a_batch_is_out_waits_for_the_next_one() -> None:
+    clock = ManualClock(1.0)
+    batches = OpenBatch(clock)
+    gathered = batches.gather()
+    gathered.tidy = True
+    assert batches.send() is gathered
+    clock.set(2.0)
+    assert batches.gather() is not gathered
+    assert (gathered.at, batches.gather().at) == (1.0, 2.0)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from tests.frontier.drive import Drive, collection_of
-from webfountain.clock import ManualClock
-from webfountain.frontier.batch import Batch, BatchResult, OpenBatch
+from webfountain.frontier.batch import Batch, BatchResult
 from webfountain.frontier.stage import Order, Orders
 
 HOME = "http://home.example/"
@@ -60,17 +59,6 @@ def test_an_order_that_acts_from_time_to_time_is_not_called_before_it_is_due() -
         if (batch := drive.frontier.work.take()) is not None:
             drive.frontier.work.absorb(drive.frontier.worker.run(batch))
     assert [at - begun for at in seldom.added] == [0.0, 11.0, 21.5]
-
-
-def test_what_happens_while_a_batch_is_out_waits_for_the_next_one() -> None:
-    clock = ManualClock(1.0)
-    batches = OpenBatch(clock)
-    gathered = batches.gather()
-    gathered.tidy = True
-    assert batches.send() is gathered
-    clock.set(2.0)
-    assert batches.gather() is not gathered
-    assert (gathered.at, batches.gather().at) == (1.0, 2.0)
 
 
 def test_only_one_batch_is_out_and_a_stopped_crawl_orders_nothing() -> None:

@@ -19,13 +19,12 @@ from webfountain.duplicates.detector import detector_of
 from webfountain.duplicates.url_dedup import DuplicateEliminator
 from webfountain.formats.links import LinkExtractor
 from webfountain.formats.robots import RobotsRules
-from webfountain.frontier.batch import OpenBatch
 from webfountain.frontier.cluster.heart import Heart
 from webfountain.frontier.cluster.membership import LoneAnt, join_ants
 from webfountain.frontier.cluster.term import steady_clock
 from webfountain.frontier.frontier import Frontier
 from webfountain.frontier.inbox.seeds import Entrance
-from webfountain.frontier.orders import Chores, IdleCheck, Polls, RankTurns, SiteSupply, WorkExchange, chores_of
+from webfountain.frontier.orders import Chores, IdleCheck, OpenBatch, SiteSupply, WorkExchange, chores_of
 from webfountain.frontier.pages.examiner import Examiner
 from webfountain.frontier.pages.extra_visits import extra_visits_of
 from webfountain.frontier.pages.fixed_size import replacement_of
@@ -38,8 +37,9 @@ from webfountain.frontier.planning.earlier_due_times import EarlierDueTimes
 from webfountain.frontier.planning.freshness_estimate import FreshnessEstimate
 from webfountain.frontier.planning.plan import plan_number
 from webfountain.frontier.planning.plan_follower import PlanFollower, plans
-from webfountain.frontier.planning.planner import Controller, NoController, Planner
+from webfountain.frontier.planning.planner import Controller, Planner
 from webfountain.frontier.planning.urgent_pages import urgent_pages_of
+from webfountain.frontier.polls import Polls, RankTurns
 from webfountain.frontier.progress import Progress
 from webfountain.frontier.sites.active_list import ActiveList
 from webfountain.frontier.sites.domain_shares import shares_of
@@ -193,7 +193,7 @@ class FrontierAssembly:
                 orders=orders,
                 metrics=metrics,
                 judge=self._judge,
-                is_reviewing=self._review is not None and not self._review.is_done,
+                is_unfinished=self._review is not None and not self._review.is_done,
             ),
             sites=sites,
             progress=progress,
@@ -211,13 +211,10 @@ class FrontierAssembly:
         sites, progress, others, start = self._sites, self._progress, self._others, self._start
         period_s = max(self._collection.cycle.period_s, _SHORTEST_CHORE_S)
         follower, polls = self._planner.follower, Polls(others, sites, progress, rng=self._rng, start=start)
-        orders: list[Order] = [
-            Chores(chores_of(sites, progress, others, self._shares, period_s), start=start),
-            self._planner,
-            SiteSupply(sites, progress, others),
-            sites.claims,
-            polls,
-        ]
+        orders: list[Order] = [Chores(chores_of(sites, progress, others, self._shares, period_s), start=start)]
+        if plans(self._collection, recrawl=self._recrawl):
+            orders.append(self._planner)
+        orders += [SiteSupply(sites, progress, others), sites.claims, polls]
         if self._importance is not None:
             orders.append(RankTurns(self._importance.weights, polls))
         if self._config.until_idle:
@@ -274,9 +271,7 @@ class FrontierAssembly:
         """The planner, which starts from the plan in the store."""
         board, follower = self._store.board, self._context.follower
         last = follower.resume(board.value(PLAN), board.value(PRICE))
-        controller: Controller | NoController = NoController()
-        if plans(self._collection, recrawl=self._recrawl):
-            controller = Controller(self._collection, start=self._start, last=last)
+        controller = Controller(self._collection, start=self._start, last=last)
         number = plan_number(board.value(PLAN))
         return Planner(
             follower, controller, sites=self._sites, others=self._others, batches=self._batches, number=number

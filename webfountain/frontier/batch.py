@@ -1,7 +1,7 @@
 """A batch: work that the loop thread sends to the worker thread. Only one batch is with the worker at a time.
 
-Events of the loop thread write into the open batch (`OpenBatch`). The worker thread carries it out (`store_worker`).
-The loop thread applies the `BatchResult`. This module makes no decisions.
+Events of the loop thread write into the open batch (`orders.OpenBatch`). The worker thread carries it out
+(`store_worker`). The loop thread applies the `BatchResult`. This module makes no decisions.
 """
 
 from __future__ import annotations
@@ -16,9 +16,8 @@ import msgspec
 from webfountain.records import SiteState  # noqa: TC001  (msgspec reads the types of fields)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
-    from webfountain.clock import Clock
     from webfountain.frontier.inbox.blocks import UrlBlock
     from webfountain.frontier.inbox.notes import Letter, SlotReturn
     from webfountain.frontier.planning.schedule import Schedule
@@ -43,7 +42,6 @@ __all__ = [
     "CensusSnapshot",
     "LeaseEnd",
     "NamedSitemap",
-    "OpenBatch",
     "ReadSitemap",
     "SavedSiteData",
     "remembered",
@@ -117,14 +115,12 @@ class Batch:
     """What limits the rate; published for readers of the store."""
     collection: Collection | None = None
     """The policy file that was adopted."""
-    review: bool = False
-    """True if some pages have not been judged by the current policy file yet."""
     schedule: Schedule | None = None
     """The schedule by which known pages become due."""
     hastened: bool = False
     """True if the schedule now makes pages due earlier, so that parked sites may be due too late."""
-    hastening: bool = False
-    """True if some parked sites have not been updated since pages became due earlier."""
+    unfinished: bool = False
+    """True if the last result was `unfinished`, so that the worker needs a batch even if nothing else is to do."""
 
     def settle(self, lease: Lease, outcome: Outcome, visit: Visit | None = None) -> None:
         """Add the end of a requested page. The worker then writes its body, discovers its links and settles its
@@ -170,30 +166,9 @@ class Batch:
         )
         sites = (self.parked, self.released, self.renewals, self.refills, self.guests, self.room)
         shared = (self.claims, self.freed, self.letters)
-        chores = (self.inbox, self.tidy, self.review, self.rank, self.count_waiting, self.census_since is not None)
-        polls = (self.hastened, self.hastening)
-        return any(news) or any(sites) or any(shared) or any(chores) or any(polls)
-
-
-class OpenBatch:
-    """The batch that is being gathered. `clock` gives the time of its events."""
-
-    def __init__(self, clock: Clock) -> None:
-        self.now: Callable[[], float] = clock.now
-        """Function that returns the clock's time, UTC seconds."""
-        self._batch = Batch(clock.now())
-
-    def gather(self) -> Batch:
-        """Return the batch into which events write now."""
-        self._batch.at = self.now()
-        return self._batch
-
-    def send(self) -> Batch | None:
-        """Return the gathered batch and begin the next one; None if there is nothing to do for the worker."""
-        if not self._batch.is_needed():
-            return None
-        sent, self._batch = self._batch, Batch(self._batch.at)
-        return sent
+        chores = (self.inbox, self.tidy, self.rank, self.count_waiting, self.census_since is not None)
+        passes = (self.hastened, self.unfinished)
+        return any(news) or any(sites) or any(shared) or any(chores) or any(passes)
 
 
 class SavedSiteData(msgspec.Struct, frozen=True, array_like=True):
@@ -277,10 +252,8 @@ class BatchResult:
     """True if a note tells this process to give up its sites and end."""
     lacks_room: bool = False
     """True if the disk with the copies has too little free space."""
-    reviewing: bool = False
-    """True if some pages have not been judged by the current policy file yet."""
-    hastening: bool = False
-    """True if some parked sites have not been updated since pages became due earlier."""
+    unfinished: bool = False
+    """True if a stage has not ended its pass over the store, which it continues with each batch."""
     waiting: int = 0
     """Number of unfetched pages of active sites whose urgency reaches the price."""
     top: float = inf

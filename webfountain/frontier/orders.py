@@ -2,10 +2,10 @@
 
 Life of an order
 ----------------
-`WorkExchange.take` takes the open batch, one at a time. Each order (`stage.Order`) that is due adds what its part of
-the crawl needs: leases and sites (`SiteSupply`), notes, counts and ranks (`Polls`), periodic work (`Chores`). Orders of
-other rooms are `planning.planner`, `planning.earlier_due_times`, `cluster.address_claims` and `cluster.heart`. The
-worker carries the batch out. Each order then reads the result, to know what it must order again.
+Events write into the open batch (`OpenBatch`). `WorkExchange.take` takes it, one at a time. Each order (`stage.Order`)
+that is due adds what its part of the crawl needs: leases and sites (`SiteSupply`), periodic work (`Chores`). Orders of
+other modules are `polls`, `planning.planner`, `planning.earlier_due_times`, `cluster.address_claims` and
+`cluster.heart`. The worker carries the batch out. Each order then reads the result, to know what it must order again.
 `assembly` lists the orders. A feature that is off has none.
 """
 
@@ -13,16 +13,17 @@ from __future__ import annotations
 
 from functools import partial
 from math import inf
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
+from webfountain.frontier.batch import Batch
 from webfountain.frontier.sites.site_files import ROBOTS_LIFE_S
 from webfountain.frontier.stage import Order
 
 if TYPE_CHECKING:
-    import random
     from collections.abc import Callable, Sequence
 
-    from webfountain.frontier.batch import Batch, BatchResult, OpenBatch
+    from webfountain.clock import Clock
+    from webfountain.frontier.batch import BatchResult
     from webfountain.frontier.cluster.membership import Others
     from webfountain.frontier.progress import Progress
     from webfountain.frontier.sites.active_list import ActiveList
@@ -31,36 +32,37 @@ if TYPE_CHECKING:
     from webfountain.metrics import Metrics
     from webfountain.policy.collection import Collection
     from webfountain.policy.judge import Judge
-    from webfountain.ranking.policy_weights import PolicyWeights
 
-__all__ = [
-    "COUNTS",
-    "POLLS",
-    "POLL_INTERVAL_S",
-    "ChoreTimer",
-    "Chores",
-    "IdleCheck",
-    "IdleInterval",
-    "PollTimer",
-    "Polls",
-    "RankTurns",
-    "SiteSupply",
-    "WorkExchange",
-    "chores_of",
-]
+__all__ = ["Chores", "IdleCheck", "OpenBatch", "SiteSupply", "WorkExchange", "chores_of"]
 
 _LIMIT_EVERY_S: Final = 10.0
 _SHARES_EVERY_S: Final = 5.0
-POLL_INTERVAL_S: Final = 0.5
-"""Interval, s, at which a busy process polls the store for messages from other processes."""
-_RANKS_EVERY_S: Final = 2.0
 _IDLE_CHECK_EVERY_S: Final = 2.0
 
 
+class OpenBatch:
+    """The batch that is being gathered. `clock` gives the time of its events."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.now: Callable[[], float] = clock.now
+        """Function that returns the clock's time, UTC seconds."""
+        self._batch = Batch(clock.now())
+
+    def gather(self) -> Batch:
+        """Return the batch into which events write now."""
+        self._batch.at = self.now()
+        return self._batch
+
+    def send(self) -> Batch | None:
+        """Return the gathered batch and begin the next one; None if there is nothing to do for the worker."""
+        if not self._batch.is_needed():
+            return None
+        sent, self._batch = self._batch, Batch(self._batch.at)
+        return sent
+
+
 class WorkExchange:
-    """The exchange of batches with the worker. `is_reviewing` is True if some pages have not been judged by the policy
-    file of `judge` yet.
-    """
+    """The exchange of batches with the worker. `is_unfinished` is True if a stage begins with a pass over the store."""
 
     def __init__(
         self,
@@ -72,7 +74,7 @@ class WorkExchange:
         orders: Orders,
         metrics: Metrics,
         judge: Judge,
-        is_reviewing: bool,
+        is_unfinished: bool,
     ) -> None:
         self.batches = batches
         """The batch that events write into."""
@@ -82,7 +84,7 @@ class WorkExchange:
         self._orders = orders
         self._metrics = metrics
         self._judge = judge
-        self._is_reviewing = is_reviewing
+        self._is_unfinished = is_unfinished
 
     def take(self) -> Batch | None:
         """Return the next batch for the worker; None if there is nothing to do or the worker has a batch."""
@@ -91,7 +93,7 @@ class WorkExchange:
         batch = self.batches.gather()
         if not self._progress.stopped and self._others.term.left_s() > 0.0:
             self._sites.process_timers(batch)
-            batch.review = self._is_reviewing
+            batch.rules, batch.unfinished = self._others.rules, self._is_unfinished
             for order, add in self._orders.add:
                 if order.due <= batch.at:
                     add(batch)
@@ -105,7 +107,7 @@ class WorkExchange:
         """Apply the result of a batch."""
         self._progress.absorb(result)
         self._metrics.add(result.counts)
-        self._is_reviewing = result.reviewing
+        self._is_unfinished = result.unfinished
         for absorb in self._orders.absorb:
             absorb(result)
         self._sites.take_in(result, self.batches.gather())
@@ -142,27 +144,6 @@ class Chores(Order):
         self.due = min(self._due, default=inf)
 
 
-class ChoreTimer:
-    """The timer of one periodic chore, which is due every `every_s` seconds from `start` on."""
-
-    __slots__ = ("_due", "_every_s")
-
-    def __init__(self, every_s: float, *, start: float) -> None:
-        self._every_s = every_s
-        self._due = start
-
-    def take(self, at: float) -> bool:
-        """Return whether the chore is due. If it is, record it as done now."""
-        if self._due > at:
-            return False
-        self._due = at + self._every_s
-        return True
-
-    def hasten(self) -> None:
-        """Make the chore due now."""
-        self._due = -inf
-
-
 def chores_of(
     sites: ActiveList, progress: Progress, others: Others, shares: DomainShares | None, period_s: float
 ) -> list[tuple[float, Callable[[Batch], None]]]:
@@ -194,96 +175,6 @@ def _publish_shares(shares: DomainShares, batch: Batch) -> None:
     batch.shares = shares.published()
 
 
-class IdleInterval(NamedTuple):
-    """The longest poll interval of an idle process: `each_s` times the number of processes, at most `longest_s`."""
-
-    each_s: float
-    longest_s: float
-
-
-POLLS: Final = IdleInterval(1 / 8, 10.0)
-"""Interval for notes, letters and sites. Up to 80 idle processes together poll eight times per second, so a note waits
-for the same time, whether there are many processes or one.
-"""
-
-
-COUNTS: Final = IdleInterval(1 / 16, 60.0)
-"""Interval for the counts of a shared store, which are a sum over all its shards."""
-
-
-class PollTimer:
-    """A timer for polls of the store: twice per second while busy; while idle, the interval doubles each time, with
-    jitter.
-
-    The jitter keeps a thousand processes that became idle together from polling together.
-    """
-
-    __slots__ = ("_due", "_last", "_pause", "_rng", "_seldom")
-
-    def __init__(self, seldom: IdleInterval, *, rng: random.Random, start: float) -> None:
-        self._seldom = seldom
-        self._rng = rng
-        self._pause = POLL_INTERVAL_S
-        self._last = -inf
-        self._due = start
-
-    def due(self, at: float, *, idle: bool, processes: int) -> bool:
-        """Return whether to poll now; if so, the poll counts as done. A process that is no longer idle does not wait
-        for the end of its pause.
-        """
-        if not idle:
-            self._pause = POLL_INTERVAL_S
-            self._due = min(self._due, self._last + POLL_INTERVAL_S)
-        if self._due > at:
-            return False
-        more = self._pause - POLL_INTERVAL_S
-        self._last, self._due = at, at + POLL_INTERVAL_S + (more * self._rng.uniform(0.5, 1.0) if more else 0.0)
-        longest = max(min(self._seldom.each_s * processes, self._seldom.longest_s), POLL_INTERVAL_S)
-        self._pause = min(2 * self._pause, longest)
-        return True
-
-
-class Polls(Order):
-    """The polls of one process."""
-
-    def __init__(
-        self, others: Others, sites: ActiveList, progress: Progress, *, rng: random.Random, start: float
-    ) -> None:
-        self._others = others
-        self._sites = sites
-        self._progress = progress
-        self._inbox = PollTimer(POLLS, rng=rng, start=start)
-        self._counts = PollTimer(COUNTS, rng=rng, start=start)
-        self.is_idle = False
-        """Whether this process, one of several, has nothing to do. It then polls less and less often."""
-
-    def add(self, batch: Batch) -> None:
-        at, others = batch.at, self._others
-        self.is_idle = others.shared and not batch.holds_sites and not self._progress.is_busy(self._sites, batch)
-        batch.inbox = self._inbox.due(at, idle=self.is_idle, processes=others.ants)
-        batch.count = batch.inbox and self._counts.due(at, idle=self.is_idle, processes=others.ants)
-        batch.immediate = batch.inbox or bool(self._progress.stored.immediate)
-
-
-class RankTurns(Order):
-    """The turns of ranking, which bring new importances of pages into the store.
-
-    An idle ant ranks only when it reads its inbox. `weights` are replaced when the policy file is edited.
-    """
-
-    def __init__(self, weights: PolicyWeights, polls: Polls) -> None:
-        self._weights = weights
-        self._polls = polls
-
-    def add(self, batch: Batch) -> None:
-        if batch.inbox or not self._polls.is_idle:
-            batch.rank = True
-            self.due = batch.at + _RANKS_EVERY_S
-
-    def adopt(self, collection: Collection) -> None:
-        self._weights.adopt(collection)
-
-
 class IdleCheck(Order):
     """A check of what still waits, while all processes are idle. It shows a crawl with `--until-idle` when to end."""
 
@@ -308,17 +199,20 @@ class SiteSupply(Order):
         self._due = -inf  # when the first site without an owner is due, as the store last reported
 
     def add(self, batch: Batch) -> None:
-        if not self._progress.congested():
-            self._sites.sites.refill(batch)
-        batch.holds_sites = bool(self._sites.sites.by_name)
-        batch.guests = [*self._sites.sites.file_requests.by_host]
+        sites = self._sites.sites
+        if sites.hungry and not self._progress.congested():
+            sites.refill(batch)
+        batch.holds_sites = bool(sites.by_name)
+        batch.guests = [*sites.file_requests.by_host]
         if self._due <= batch.at:
             batch.room = self._room()
 
     def before_send(self, batch: Batch) -> None:
         """Park the sites that are done or resting. If other sites wait for a place, also park well served sites."""
+        sites = self._sites.sites
         is_full = self._due <= batch.at and not self._sites.room()
-        self._due = min(self._due, self._sites.departures.park_idle(batch, is_full=is_full))
+        if is_full or sites.quiet or sites.resting or self._others.shared:
+            self._due = min(self._due, self._sites.departures.park_idle(batch, is_full=is_full))
 
     def absorb(self, result: BatchResult) -> None:
         self._due = inf if result.next_site_due is None else result.next_site_due

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from math import inf
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -76,10 +77,13 @@ def follower_of(*, recrawl: bool = True, rest: str = "", capacity: int | None = 
 
 def test_the_census_is_asked_for_once_and_again_only_when_a_plan_came_or_failed() -> None:
     controller = controller_of(rest="periods = 4")
+    assert controller.due() == DAY
     assert controller.census_since(0.9 * DAY) is None
     assert controller.census_since(DAY) == 1 - 4, "one cycle back"
-    assert controller.census_since(5 * DAY) is None, "a plan is being made"
+    assert controller.due() == inf, "a plan is being made"
+    assert controller.census_since(5 * DAY) is None
     controller.planned(None)
+    assert controller.due() == 2 * DAY
     assert controller.census_since(5 * DAY) == 1
     controller.planned(some_plan(start=5 * DAY))
     assert controller.census_since(5.9 * DAY) is None

@@ -21,9 +21,10 @@ from webfountain.frontier.stage import Order
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from webfountain.frontier.batch import BatchResult, OpenBatch
+    from webfountain.frontier.batch import BatchResult
     from webfountain.frontier.cluster.heartbeats import HeartbeatRequest, HeartbeatResult
     from webfountain.frontier.cluster.membership import Membership
+    from webfountain.frontier.orders import OpenBatch
     from webfountain.frontier.planning.planner import Planner
     from webfountain.frontier.progress import Progress
     from webfountain.frontier.sites.active_list import ActiveList

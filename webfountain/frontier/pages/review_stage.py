@@ -73,7 +73,7 @@ class ReviewStage(Stage):
         review.moved.clear()
         result.new_pages.update(due)
         result.counts["policy/made_due"] += sum(due.values())
-        result.reviewing = not (review.is_done or review.is_waiting)
+        result.unfinished |= not (review.is_done or review.is_waiting)
 
     def leased(self, dealt: LeaseBatch, at: float) -> LeaseBatch:
         """Give back pages that belong under another policy now. They wait in the lane that this policy gives them."""

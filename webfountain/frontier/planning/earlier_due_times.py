@@ -17,7 +17,7 @@ from math import inf
 from typing import TYPE_CHECKING, Final
 
 from webfountain.frontier.batch import remembered
-from webfountain.frontier.orders import ChoreTimer
+from webfountain.frontier.planning.plan import bounds_of
 from webfountain.frontier.stage import Order, Stage
 from webfountain.records import STATES
 from webfountain.store.answers import ParkRequest, Refill
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from webfountain.frontier.planning.plan_follower import PlanFollower
     from webfountain.frontier.planning.schedule import Schedule
     from webfountain.frontier.sites.active_list import ActiveList
+    from webfountain.policy.collection import Collection
     from webfountain.records import SiteLease, SiteRecord
     from webfountain.store.answers import LeaseBatch
     from webfountain.store.contract import FrontierStore
@@ -52,24 +53,23 @@ class EarlierDueTimes(Order):
         self._follower = follower
         self._sites = sites
         self._others = others
-        self._timer = ChoreTimer(every_s, start=start)
+        self._every_s = every_s
+        self._pass_at = start
         self._hastened = 0
-        self._hastening = False
-        self._is_settled_in = False  # whether any batch has come back
 
     def add(self, batch: Batch) -> None:
         batch.schedule = self._follower.schedule
         if self._follower.hastened != self._hastened:
             self._hastened = self._follower.hastened
             self._sites.sites.refresh(self._sites.sites.by_name, batch.at)
-            self._timer.hasten()
-        if self._is_settled_in and self._others.counts:
-            batch.hastened = self._timer.take(batch.at)
-            batch.hastening = self._hastening
+            self._pass_at = -inf
+        if self._pass_at <= batch.at and self._others.counts:
+            self._pass_at = batch.at + self._every_s
+            batch.hastened = True
 
-    def absorb(self, result: BatchResult) -> None:
-        self._hastening = result.hastening
-        self._is_settled_in = True
+    def adopt(self, collection: Collection) -> None:
+        """Apply the bounds of an edited policy file, which may make pages due earlier."""
+        self._follower.adopt_bounds(bounds_of(collection))
 
 
 class ParkedSites(Stage):
@@ -88,7 +88,7 @@ class ParkedSites(Stage):
             self.restart()
         if batch.schedule is not None:
             result.activated += self.step(batch.schedule, at=batch.at)
-        result.hastening = not self.is_done
+        result.unfinished |= not self.is_done
 
     @property
     def is_done(self) -> bool:

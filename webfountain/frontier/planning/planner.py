@@ -1,14 +1,16 @@
 """Plan the budget: when a plan is made, from which census, and what it demands of each batch.
 
-One ant is the controller; if nothing is planned, there is no controller. Place in the walk: in the loop thread. The
-planner adds the price and the number of missing pages to each batch. At the end of each cycle the controller requests
-the store's census. `make_plan` turns the census into a plan, in a separate thread, while the crawl continues. The plan
-is used (`plan_follower`), and stored with the next batch. If planning fails, the last plan stays.
+One ant is the controller. Place in the walk: in the loop thread. Once there is a plan, the planner adds the price and
+the number of missing pages to each batch. At the end of each cycle the controller requests the store's census.
+`make_plan` turns the census into a plan, in a separate thread, while the crawl continues. The plan is used
+(`plan_follower`), and stored with the next batch. If planning fails, the last plan stays. If there is no budget to
+divide (`plan_follower.plans`), the planner is no order of the crawl.
 """
 
 from __future__ import annotations
 
 from functools import partial
+from math import inf
 from typing import TYPE_CHECKING, Final
 
 from webfountain.core.goals import Goal
@@ -19,14 +21,15 @@ from webfountain.frontier.stage import Order
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from webfountain.frontier.batch import Batch, BatchResult, CensusSnapshot, OpenBatch
+    from webfountain.frontier.batch import Batch, BatchResult, CensusSnapshot
     from webfountain.frontier.cluster.membership import Others
+    from webfountain.frontier.orders import OpenBatch
     from webfountain.frontier.planning.plan import Plan
     from webfountain.frontier.planning.plan_follower import PlanFollower
     from webfountain.frontier.sites.active_list import ActiveList
     from webfountain.policy.collection import Collection
 
-__all__ = ["FEWEST_PAGES", "Controller", "NoController", "Planner"]
+__all__ = ["FEWEST_PAGES", "Controller", "Planner"]
 
 FEWEST_PAGES: Final = 20
 """If there are fewer copies than this, the first plan is put off by a period."""
@@ -38,7 +41,7 @@ class Planner(Order):
     def __init__(
         self,
         follower: PlanFollower,
-        controller: Controller | NoController,
+        controller: Controller,
         *,
         sites: ActiveList,
         others: Others,
@@ -52,24 +55,28 @@ class Planner(Order):
         self._batches = batches
         self.number = number
         self._taken: CensusSnapshot | None = None
+        self._set_due()
 
     def add(self, batch: Batch) -> None:
-        """Set the price in the batch, refresh sites if too few pages were due, and request a census for a plan."""
-        starved = self._sites.is_starved()
-        batch.price, batch.budget = self.follower.schedule.price, self.follower.fetches_per_period
-        if short := self.follower.check(batch.at, starved=starved):
-            self._sites.sites.refresh_soonest(short + 1, batch.at)
-        batch.missing = self.follower.missing()
-        batch.rules = self._others.rules
-        if batch.rules:
+        """Request a census for a plan if it is time. If there is a plan, set the price in the batch, and refresh sites
+        if too few pages were due.
+        """
+        if (plan := self.follower.plan) is not None:
+            batch.price, batch.budget = self.follower.schedule.price, plan.fetches_per_period
+            if short := self.follower.check(batch.at, starved=self._sites.is_starved()):
+                self._sites.sites.refresh_soonest(short + 1, batch.at)
+            batch.missing = self.follower.missing()
+        if self._others.rules:
             batch.census_since = self._controller.census_since(batch.at)
+        self._set_due()
+
+    def _set_due(self) -> None:
+        """Under a plan, act on each batch; before the first one, only when a census is due."""
+        self.due = self._controller.due() if self.follower.plan is None else -inf
 
     def absorb(self, result: BatchResult) -> None:
         self._taken = result.census or self._taken
         self.follower.hand_over(ranks=result.ranks, waiting=result.waiting, top=result.top, level=result.level)
-
-    def adopt(self, collection: Collection) -> None:
-        self.follower.adopt_bounds(bounds_of(collection))
 
     def making(self) -> Callable[[], Plan | None] | None:
         """Return a function that makes a plan, if it is time for one. Each such function is returned only once.
@@ -88,12 +95,14 @@ class Planner(Order):
             data = encode_plan(plan)
             self._batches.gather().plan = data
             self.number = plan_number(data)
+        self._set_due()
 
     def obey(self, plan: bytes | None, price: float | None) -> None:
         """Use the plan, if it is new, and the price of another ant that is the controller."""
         if plan is not None:
             self.number = plan_number(plan)
         self.follower.obey(plan, price)
+        self._set_due()
 
 
 class Controller:
@@ -110,18 +119,22 @@ class Controller:
         # number doubles with each plan, up to a cycle.
         self._lasts = 1 if last is None else self._cycle.periods
 
+    def due(self) -> float:
+        """Return when the next plan is due; inf while one is being made."""
+        if self._asked:
+            return inf
+        ends_at = -inf if self._last is None else self._last.start + self._lasts * self._cycle.period_s
+        return max(self._asked_at + self._cycle.period_s, ends_at)
+
     def census_since(self, at: float) -> int | None:
         """Return the first period whose counts the next plan needs, one cycle back, or None if it is not time to plan.
 
         After it has returned a period, it returns None until `planned` is called.
         """
-        period, last = self._cycle.period_s, self._last
-        if self._asked or at < self._asked_at + period:
-            return None
-        if last is not None and at < last.start + self._lasts * period:
+        if at < self.due():
             return None
         self._asked, self._asked_at = True, at
-        return int(at // period) - self._cycle.periods
+        return int(at // self._cycle.period_s) - self._cycle.periods
 
     def plan_from(self, taken: CensusSnapshot) -> Plan | None:
         """Return the next plan, or None while there are too few pages. Run it in a thread, and pass the result to
@@ -159,21 +172,3 @@ class Controller:
         if self._last is not None:
             self._lasts = min(2 * self._lasts, self._cycle.periods)
         self._last = plan
-
-
-class NoController:
-    """Stand-in for a controller, used if nothing is planned."""
-
-    def census_since(self, at: float) -> int | None:
-        """Return None: no census is needed."""
-        del at
-        return None
-
-    def plan_from(self, taken: CensusSnapshot) -> Plan | None:
-        """Return None."""
-        del taken
-        return None
-
-    def planned(self, plan: Plan | None) -> None:
-        """Do nothing."""
-        del plan

@@ -33,9 +33,7 @@ _SPARE_TIMERS: Final = 1000
 
 
 class SiteTable:
-    """The active sites by name, with their timers. It also keeps the sites whose hand runs low (hungry), the sites with
-    nothing to do (quiet), and the sites to be left alone (resting).
-    """
+    """The active sites by name, with their timers and needs."""
 
     def __init__(self) -> None:
         self.by_name: dict[str, ActiveSite] = {}
@@ -43,9 +41,12 @@ class SiteTable:
         """Files that these sites need from each other."""
         self.guests: set[str] = set()
         """Names of the sites without a lease."""
-        self._hungry: dict[str, ActiveSite] = {}
-        self._quiet: dict[str, ActiveSite] = {}
-        self._resting: dict[str, ActiveSite] = {}
+        self.hungry: dict[str, ActiveSite] = {}
+        """Sites whose hand runs low."""
+        self.quiet: dict[str, ActiveSite] = {}
+        """Sites that had nothing to do when they were last noted; `idle` finds those that still have nothing."""
+        self.resting: dict[str, ActiveSite] = {}
+        """Sites that had to be left alone for long when they were last noted."""
         self._timers: list[tuple[float, str]] = []
         self._timer_of: dict[str, float] = {}
 
@@ -67,7 +68,7 @@ class SiteTable:
 
     def remove(self, site: ActiveSite) -> None:
         """Remove a site and its needs."""
-        for sites in (self.by_name, self._hungry, self._quiet, self._resting, self._timer_of):
+        for sites in (self.by_name, self.hungry, self.quiet, self.resting, self._timer_of):
             sites.pop(site.name, None)
         self.guests.discard(site.name)
 
@@ -78,27 +79,27 @@ class SiteTable:
         state = site.state
         if state is State.OPEN:
             if _runs_low(site):
-                self._hungry[site.name] = site
+                self.hungry[site.name] = site
         elif _is_quiet(site, state):
-            self._quiet[site.name] = site
+            self.quiet[site.name] = site
         if site.standing.rests_until > at + BLOCKED_S:
-            self._resting[site.name] = site
+            self.resting[site.name] = site
         self.remind(site)
         site.place.wake()
 
     def note_hunger(self, site: ActiveSite) -> None:
         """Record whether the hand of a site runs low and the store may have more."""
         if _runs_low(site) and site.state is State.OPEN:
-            self._hungry[site.name] = site
+            self.hungry[site.name] = site
 
     def refill(self, batch: Batch) -> None:
         """Request leases for the hungry sites, except for sites whose address goes to another ant."""
-        for site in self._hungry.values():
+        for site in self.hungry.values():
             is_hungry = site.state is State.OPEN and _runs_low(site)
             if is_hungry and site.lease is not None and not site.place.is_leaving():
                 site.pages.refill(site.lease, batch)
                 self._timer_of.pop(site.name, None)
-        self._hungry.clear()
+        self.hungry.clear()
 
     def refresh(self, names: Iterable[str], at: float) -> None:
         """Allow these sites to request leases again, in order of name, because the store has something new for them."""
@@ -118,17 +119,17 @@ class SiteTable:
         At a quiet site nothing is in flight, and no page is due before `wake_at`. A resting site must be left alone for
         long.
         """
-        if self._quiet:
-            self._quiet = {name: site for name, site in self._quiet.items() if _is_quiet(site, site.state)}
-        if self._resting:
-            self._resting = {
-                name: site for name, site in self._resting.items() if site.standing.gate.opens_at > at + BLOCKED_S
+        if self.quiet:
+            self.quiet = {name: site for name, site in self.quiet.items() if _is_quiet(site, site.state)}
+        if self.resting:
+            self.resting = {
+                name: site for name, site in self.resting.items() if site.standing.gate.opens_at > at + BLOCKED_S
             }
-        return list(self._quiet.values()), list(self._resting.values())
+        return list(self.quiet.values()), list(self.resting.values())
 
     def counts(self) -> tuple[int, int]:
         """Return the numbers of quiet sites and timers."""
-        return len(self._quiet), len(self._timers)
+        return len(self.quiet), len(self._timers)
 
     # ---------------------------------------------------------------- timers
 
