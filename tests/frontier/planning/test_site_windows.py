@@ -20,10 +20,10 @@ from webfountain.core.signals import Signals
 from webfountain.errors import StoreError
 from webfountain.frontier.batch import SavedSiteData
 from webfountain.frontier.planning import begin_site, kept_sites, site_windows
+from webfountain.frontier.planning.kept_sites import halves
 from webfountain.frontier.planning.site_windows import Windows
 from webfountain.frontier.planning.urgency_terms import UrgencyTerms
 from webfountain.frontier.planning.urgent_pages import UrgentPages
-from webfountain.frontier.planning.window_turns import halves
 from webfountain.records import Link, SiteState
 from webfountain.store.answers import ParkRequest
 from webfountain.urls import fingerprint

@@ -18,7 +18,7 @@ urgencies are computed together with those of other sites (`reckoning`), under c
 sites (`urgency_terms`). The result shows which of its pages are worth the price of a fetch (`site_ranking`). These
 pages are made due. The price follows the plan's budget (`core.fetch_price`): it rises and falls with the number of
 pages that are worth it (`page_supply`). The budget also determines how often all this is done (`urgency_pace`). The
-pages of a very large site are in memory one window at a time (`site_windows`, `window_turns`). In addition, each bucket
+pages of a very large site are in memory one window at a time (`site_windows`). In addition, each bucket
 has an interval after which its pages are due in any case (`urgency_schedule`). The beliefs about all sites give a
 forecast (`collection_forecast`), which the display of a crawl uses (`freshness_estimate`).
 """

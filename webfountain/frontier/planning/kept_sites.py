@@ -2,16 +2,18 @@
 
 A site in memory continues as it is, unless another ant has saved the site since. In that case, and for a site that is
 not in memory, the saved data are decoded. If that is not possible, the site begins again from its pages. Each window of
-a very large site is saved separately, in one step with the site's data (`take_windows`).
+a very large site is saved separately, in one step with the site's data (`take_windows`). At a turn the current window
+is saved and another is loaded in its place, which continues with what the current one learned about the site's
+sections. `site_windows` determines which window is next.
 """
 
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from webfountain.core.forecast import Belief
-from webfountain.frontier.planning import window_turns
+from webfountain.frontier.planning import site_windows
 from webfountain.frontier.planning.begin_site import begin_site
 from webfountain.frontier.planning.site_windows import Windows
 from webfountain.frontier.planning.urgent_site import UrgentSite, resume_site
@@ -19,13 +21,16 @@ from webfountain.frontier.planning.urgent_site import UrgentSite, resume_site
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from webfountain.core.site_urgency import SiteUrgency
     from webfountain.frontier.planning.collection_forecast import CollectionForecast
     from webfountain.frontier.planning.urgency_terms import UrgencyTerms
-    from webfountain.frontier.planning.window_turns import KeptSite
     from webfountain.records import PageRecord, SiteLease
     from webfountain.store.contract import FrontierStore
 
-__all__ = ["KeptSites"]
+__all__ = ["KeptSites", "halves", "is_turn"]
+
+_MOST: Final = 1 << 32
+"""A window with a higher number is not split."""
 
 
 class KeptSites:
@@ -72,15 +77,26 @@ class KeptSites:
         at: float,
     ) -> UrgentSite:
         """Return a site that has windows, or had windows when it was `held`."""
-        site = None
-        if windows is not None:
-            site = window_turns.resume(lease.site, windows, terms, partial(self._read, lease.site))
+        site = None if windows is None else self._resume(lease.site, windows, terms)
         before = held.beliefs() if held is not None else [] if windows is None else windows.beliefs()
         if site is None:
             known = [each for each in (windows, None if held is None else held.windows) if each is not None]
             return self._begin_anew(lease, before, known, records(), terms, at=at)
         if held is not None:
             self._count_anew(before, site, at)
+        return site
+
+    def _resume(self, name: str, windows: Windows, terms: UrgencyTerms) -> UrgentSite | None:
+        """Return the site of these saved windows; None if they cannot be read."""
+        newest = None
+        if windows.newest != windows.hand:
+            newest = resume_site(name, self._read(name, windows.newest) or b"", terms)[0]
+            if newest is None:
+                return None
+        data = self._read(name, windows.hand)
+        site = _at_hand(name, windows, data, terms, None if newest is None else newest.urgencies)
+        if site is not None:
+            site.encode_windows()
         return site
 
     def _begin_anew(
@@ -127,7 +143,12 @@ class KeptSites:
 
     def keep(self, lease: SiteLease, site: UrgentSite) -> bytes:
         """Return the data to save with a site."""
-        return self._kept(lease, window_turns.keep(site))
+        data = site.encode()
+        if site.windows.is_whole:
+            return data
+        site.windows.keep_hand()
+        self._windows.append((lease, site.windows.hand, data))
+        return site.encode_windows()
 
     def turn(
         self,
@@ -140,19 +161,57 @@ class KeptSites:
     ) -> tuple[UrgentSite, bytes]:
         """Load another window of a site. Return the site to use from then on, and the data to save with it.
 
-        If its windows cannot be read, the site begins again from its `records`.
+        A window that grew too large is split into two. If the windows of the site cannot be read, the site begins again
+        from its `records`.
         """
-        turn = window_turns.turn(lease.site, site, terms, partial(self._read, lease.site), at)
-        if turn.site is not None:
-            return turn.site, self._kept(lease, turn.kept)
-        anew = self._begin_anew(lease, site.windows.beliefs(), [site.windows], records(), terms, at=at)
-        return anew, self.keep(lease, anew)
-
-    def _kept(self, lease: SiteLease, kept: KeptSite) -> bytes:
-        self._windows += [(lease, number, data) for number, data in kept.windows]
-        return kept.with_site
+        windows = Windows.begun(0, terms, at) if site.windows.is_whole else site.windows
+        left, parts = windows.hand, [(windows.hand, site)]
+        while len(parts[0][1]) > site_windows.WINDOW and parts[0][0] < _MOST:
+            parts = [half for number, part in parts for half in halves(part, number)]
+        kept = {number: part.encode() for number, part in parts}
+        waits = {site.pages.key(page): since for page, since in site.ranking.waits.items()}
+        hand = windows.turn({number: part.believed for number, part in parts}, waits, terms, at)
+        data = kept.get(hand) or self._read(lease.site, hand)
+        turned = _at_hand(lease.site, windows, data, terms, site.urgencies)
+        if turned is None:
+            turned = self._begin_anew(lease, site.windows.beliefs(), [site.windows], records(), terms, at=at)
+            return turned, self.keep(lease, turned)
+        if len(parts) > 1:
+            kept[left] = b""  # it no longer exists
+        self._windows += [(lease, number, part) for number, part in kept.items()]
+        return turned, turned.encode_windows()
 
     def take_windows(self) -> list[tuple[SiteLease, int, bytes]]:
         """Return the windows to save, in one step with the sites' data that `keep` or `turn` last returned."""
         windows, self._windows = self._windows, []
         return windows
+
+
+def is_turn(site: UrgentSite, price: float, at: float, pause: float) -> bool:
+    """Return whether another window should be loaded: it is time, or this one has no urgent pages or grew too large."""
+    windows = site.windows
+    if windows.is_whole or len(site) > site_windows.WINDOW:
+        return len(site) > site_windows.WINDOW
+    if windows.is_time(site.terms, at):
+        return True
+    return at >= windows.early_at(site.terms) and price > site.ranking.most and not site.is_stale(price, at, pause)
+
+
+def halves(site: UrgentSite, number: int) -> list[tuple[int, UrgentSite]]:
+    """Return the two halves of a window, by number. Until both are computed, the first half has the whole window's
+    beliefs.
+    """
+    upper = site.pages.in_upper_half(number)
+    return [
+        (2 * number, site.some(~upper, believed=site.believed)),
+        (2 * number + 1, site.some(upper, believed=None)),
+    ]
+
+
+def _at_hand(
+    name: str, windows: Windows, data: bytes | None, terms: UrgencyTerms, newest: SiteUrgency | None
+) -> UrgentSite | None:
+    site = resume_site(name, data, terms)[0] if data else None
+    if site is not None:
+        site.join(windows, newest)
+    return site

@@ -7,7 +7,7 @@ divides the budget among windows as it would among all pages. Knowledge about se
 site and is passed from window to window. A page's own evidence belongs to its window: if a release shows in one window,
 it affects the pages of another window at that window's next turn.
 
-Most sites have one window, which is always in memory. `window_turns` exchanges windows.
+Most sites have one window, which is always in memory. `kept_sites` exchanges windows.
 """
 
 from __future__ import annotations

@@ -21,13 +21,12 @@ import numpy as np
 
 from webfountain.core.signals import Signals
 from webfountain.frontier.planning.collection_forecast import CollectionForecast
-from webfountain.frontier.planning.kept_sites import KeptSites
+from webfountain.frontier.planning.kept_sites import KeptSites, is_turn
 from webfountain.frontier.planning.page_supply import PageSupply, SitesInMemory
 from webfountain.frontier.planning.plan import bounds_of
 from webfountain.frontier.planning.reckoning import Reckoner
 from webfountain.frontier.planning.urgency_pace import UrgencyPace
 from webfountain.frontier.planning.urgency_terms import UrgencyTerms
-from webfountain.frontier.planning.window_turns import is_turn
 from webfountain.urls import fingerprint
 
 if TYPE_CHECKING:
