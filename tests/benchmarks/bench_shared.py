@@ -30,6 +30,7 @@ import msgspec
 from tests.acceptance.crawls import ROOT, policy
 from tests.benchmarks.bench_crawl import WEB, served_by
 from tests.servers.valkey import single
+from webfountain.frontier.cluster.ant_notes import AntNote
 from webfountain.frontier.cluster.heartbeats import ControllerState
 from webfountain.frontier.cluster.membership import Membership, join_ants
 from webfountain.frontier.polls import COUNT_LONGEST_S, POLL_INTERVAL_S, POLL_LONGEST_S
@@ -210,7 +211,7 @@ def _member(store: FrontierStore, name: str) -> Membership:
 
 def _beat(one: Membership, at: float) -> None:
     counts = {f"metric/{number}": float(number) for number in range(40)}
-    request = one.request(at, leases=[], claimed=[], sites=0, in_flight=0, counts=counts, controller=ControllerState())
+    request = one.request(AntNote(at, counts=counts), leases=[], claimed=[], controller=ControllerState())
     one.take_in(one.heartbeats.carry_out(request))
 
 

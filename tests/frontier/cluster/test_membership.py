@@ -7,7 +7,7 @@ from collections import Counter
 from contextlib import ExitStack, closing
 from itertools import pairwise
 from math import inf
-from typing import TYPE_CHECKING, Any, get_type_hints
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
@@ -19,9 +19,9 @@ from tests.store.local_claims import LocalClaims
 from tests.store.stores import server_url
 from webfountain.clock import ManualClock
 from webfountain.frontier.cluster.address_claims import AddressClaims, NoClaims
-from webfountain.frontier.cluster.ant_notes import ROLE, Colony, ants_of
+from webfountain.frontier.cluster.ant_notes import ROLE, AntNote, Colony, ants_of
 from webfountain.frontier.cluster.heartbeats import FEW, ControllerState
-from webfountain.frontier.cluster.membership import LoneAnt, Membership, Others, join_ants, most_sites, surplus
+from webfountain.frontier.cluster.membership import LoneAnt, Membership, join_ants, most_sites, surplus
 from webfountain.records import FetchResult, Link
 from webfountain.repository.repository import Repository, folder_of_ant
 from webfountain.store.memory.census import MemoryCensus
@@ -366,7 +366,7 @@ def _members(claims: LocalClaims, n: int) -> list[Membership]:
 
 
 def _beat(one: Membership, at: float, *, sites: int = 3) -> None:
-    request = one.request(at, leases=[], claimed=[], sites=sites, in_flight=0, counts={}, controller=ControllerState())
+    request = one.request(AntNote(at, sites), leases=[], claimed=[], controller=ControllerState())
     one.take_in(one.heartbeats.carry_out(request))
 
 
@@ -658,22 +658,6 @@ def test_each_ant_comes_within_a_quarter_of_the_mean(have: list[int]) -> None:
 def test_an_ant_gives_up_no_site_while_all_have_about_the_mean(have: list[int]) -> None:
     mean, fewest = sum(have) / len(have), min(have)
     assert [surplus(mine, mean, fewest) for mine in have] == [0] * len(have)
-
-
-def names_of(protocol: type) -> set[str]:
-    """Everything that an object behind a protocol must have."""
-    return {name for name in (*vars(protocol), *get_type_hints(protocol)) if not name.startswith("_")}
-
-
-def test_a_lone_ant_and_a_member_answer_the_same_questions() -> None:
-    store = MemoryStore(period_s=60.0, fastest_s=1.0)
-    member = join_ants(store, LocalClaims(), owner="a", heartbeat_s=5.0, start=0.0)
-    lone = LoneAnt("a", lease_s=600.0)
-    assert isinstance(member, Membership)
-    wanted = names_of(Others)
-    assert wanted >= {"owner", "shared", "rules", "counts", "term", "ants", "idle_since", "sign_off"}
-    assert not [name for name in wanted for each in (member, lone) if not hasattr(each, name)]
-    assert (member.shared, lone.shared) == (True, False)
 
 
 def test_whoever_is_alone_rules_counts_and_waits_for_nobody() -> None:

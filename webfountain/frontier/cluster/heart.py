@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import xxhash
 
+from webfountain.frontier.cluster.ant_notes import AntNote
 from webfountain.frontier.cluster.heartbeats import ControllerState
 from webfountain.frontier.cluster.membership import surplus
 from webfountain.frontier.stage import Order
@@ -81,20 +82,23 @@ class Heart(Order):
     def _request(self, at: float) -> HeartbeatRequest:
         others, sites, lending = self._others, self._sites, self._sites.lending
         leases = sites.leases()
-        return others.request(
+        note = AntNote(
             at,
-            leases=leases,
-            claimed=sites.claims.held(),
             sites=len(leases),
             in_flight=len(sites.flights),
             counts=self._metrics.snapshot(),
-            controller=ControllerState(self._planner.follower.schedule.price, self._planner.number),
             spent=None if self._shares is None else self._shares.spent(),
-            loans=() if lending is None else lending.prolonged(at + others.term.lease_s),
-            borrowed_sites=None if lending is None else lending.sites(),
             lacks_room=self._progress.lacks_room,
             addresses=len(sites.addresses),
             policy=self._policy,
+        )
+        return others.request(
+            note,
+            leases=leases,
+            claimed=sites.claims.held(),
+            controller=ControllerState(self._planner.follower.schedule.price, self._planner.number),
+            loans=() if lending is None else lending.prolonged(at + others.term.lease_s),
+            borrowed_sites=None if lending is None else lending.sites(),
         )
 
     def apply(self, result: HeartbeatResult) -> None:
@@ -105,8 +109,8 @@ class Heart(Order):
         if (lending := self._sites.lending) is not None:
             lending.borrow(result.borrowed, batch)
             lending.lend(batch.at)
-        if self._shares is not None and result.request.spent is not None:
-            self._sites.flights.wake(self._shares.take_in(result.colony.spent, result.request.spent))
+        if self._shares is not None and (spent := result.request.note.spent) is not None:
+            self._sites.flights.wake(self._shares.take_in(result.colony.spent, spent))
         self._planner.follower.share = self._progress.share = others.share()
         self._planner.obey(result.plan, None if result.controller is None else result.controller.price)
         if others.counts:

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from webfountain.frontier.cluster.loans import BorrowedSlots, Loan
-    from webfountain.frontier.sites.domain_shares import FetchCounts
     from webfountain.records import SiteLease
     from webfountain.store.contract import FrontierStore
     from webfountain.store.shared_contract import Claims
@@ -42,7 +41,8 @@ class ControllerState(msgspec.Struct, frozen=True, array_like=True):
 class HeartbeatRequest(NamedTuple):
     """One heartbeat on its way to the store."""
 
-    at: float
+    note: AntNote
+    """What this ant reports."""
     steady: float
     """Time at which the heartbeat began, by the clock of the term."""
     leases: Sequence[SiteLease]
@@ -50,8 +50,6 @@ class HeartbeatRequest(NamedTuple):
     notes: Mapping[str, bytes]
     """The notes to store, by the name of their claim: one for the ant itself, one for each role that it would take."""
     knows_plan: int
-    spent: FetchCounts | None
-    """The ant's fetches in the current time period, if domains have shares."""
     loans: Sequence[Loan]
     """Loans to extend."""
     borrowed_sites: frozenset[str] | None
@@ -97,7 +95,7 @@ class Heartbeats:
 
         It takes three to seven round trips, and two more if slots are lent.
         """
-        claims, at, until = self._claims, request.at, request.at + self._lease_s
+        claims, at, until = self._claims, request.note.at, request.note.at + self._lease_s
         renewed = self._store.sites.renew(request.leases, until=until)
         kept = {lease.site for lease in renewed}
         held = claims.claim(request.claimed, owner=self._owner, until=until, at=at)

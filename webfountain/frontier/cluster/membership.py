@@ -12,21 +12,20 @@ from __future__ import annotations
 
 import time
 from math import ceil, inf
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from webfountain.frontier.cluster.ant_notes import ANT, COUNTING, ROLE, AntNote, Colony, CoreLoad
+from webfountain.frontier.cluster.ant_notes import ANT, COUNTING, ROLE, Colony, CoreLoad
 from webfountain.frontier.cluster.heartbeats import CopyReach, HeartbeatRequest, Heartbeats
 from webfountain.frontier.cluster.term import EndlessTerm, Term, steady_clock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from webfountain.frontier.cluster.ant_notes import AntNote
     from webfountain.frontier.cluster.heartbeats import ControllerState, HeartbeatResult
     from webfountain.frontier.cluster.loans import Loan
-    from webfountain.frontier.cluster.term import LeaseTerm
-    from webfountain.frontier.sites.domain_shares import FetchCounts
     from webfountain.records import SiteLease
     from webfountain.store.contract import FrontierStore
     from webfountain.store.shared_contract import Claims
@@ -38,44 +37,6 @@ _SOON: Final = 0.1
 UNEVEN: Final = 0.25
 """An ant may have more or fewer sites than the mean by this share of the mean, plus a site or two."""
 FEW: Final = 2
-
-
-class Others(Protocol):
-    """The other ants of a store."""
-
-    owner: str
-    shared: bool
-    rules: bool
-    counts: bool
-
-    @property
-    def term(self) -> LeaseTerm:
-        """The term of this ant's leases."""
-        ...
-
-    @property
-    def ants(self) -> int:
-        """The number of ants, this one included."""
-        ...
-
-    def most_sites(self, stored: float) -> int | None:
-        """Return the largest number of sites that this ant takes if the store has `stored` sites; None: any number."""
-        ...
-
-    def idle_since(self) -> float | None:
-        """Return a time at which all other ants were idle, -inf if there are no others; None: they were not idle
-        together.
-        """
-        ...
-
-    def end_within(self, seconds: float) -> None:
-        """Limit the wait for the store to this many seconds, because this ant is ending."""
-        ...
-
-    def sign_off(self, claimed: Mapping[str, float], *, at: float) -> None:
-        """Drop the claims, each as of its own time, and then the claim of this ant's name. It runs in the worker
-        thread."""
-        ...
 
 
 class LoneAnt:
@@ -165,42 +126,31 @@ class Membership:
 
     def request(
         self,
-        at: float,
+        note: AntNote,
         *,
         leases: Sequence[SiteLease],
         claimed: Sequence[str],
-        sites: int,
-        in_flight: int,
-        counts: Mapping[str, float],
         controller: ControllerState,
-        spent: FetchCounts | None = None,
         loans: Sequence[Loan] = (),
         borrowed_sites: frozenset[str] | None = None,
-        lacks_room: bool = False,
-        addresses: int = 0,
-        policy: str = "",
     ) -> HeartbeatRequest:
         """Return the request of a heartbeat that `is_due`.
 
         Parameters
         ----------
+        note : what the ant reports; since when it is idle and its load are added here
         controller : the state to store if this ant is the controller; else the newest state that it knows
-        spent : this ant's fetches in the current time period, if domains have shares
         loans : slots that it lends
         borrowed_sites : sites of which it borrows slots; None if ants do not lend slots
-        lacks_room : whether its disk is full
-        policy : a digest of its policy file
         """
-        self._out, self._sites = True, sites
-        self._due = at + self.heartbeat_s * (0.5 if borrowed_sites else 1.0)
+        self._out, self._sites = True, note.sites
+        self._due = note.at + self.heartbeat_s * (0.5 if borrowed_sites else 1.0)
         self.load.measure()
-        note = AntNote(
-            at, sites, in_flight, self._idle_since, dict(counts), spent, self.load.share, lacks_room, addresses, policy
-        )
+        note = msgspec.structs.replace(note, idle_since=self._idle_since, load=self.load.share)
         notes = {f"{ANT}{self.owner}": note, COUNTING: self.colony} | ({ROLE: controller} if self._plans else {})
         packed = {name: msgspec.msgpack.encode(each) for name, each in notes.items()}
         steady = self.term.now()
-        return HeartbeatRequest(at, steady, leases, claimed, packed, controller.plan, spent, loans, borrowed_sites)
+        return HeartbeatRequest(note, steady, leases, claimed, packed, controller.plan, loans, borrowed_sites)
 
     def take_in(self, result: HeartbeatResult) -> None:
         """Begin a new term after a heartbeat. Call it after the lost sites and addresses were dropped."""
@@ -260,6 +210,10 @@ class Membership:
         """Drop the claims, each as of its own time, and then the claim of the ant's name. It runs in the worker
         thread."""
         self.heartbeats.sign_off(claimed, at=at)
+
+
+Others = Membership | LoneAnt
+"""The other ants of a store, as the rest of the frontier uses them."""
 
 
 def join_ants(

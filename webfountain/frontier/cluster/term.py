@@ -14,12 +14,12 @@ import logging
 import time
 from math import inf
 from threading import Lock
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["LEASE_BEATS", "EndlessTerm", "LeaseTerm", "Term", "TermGuard", "steady_clock"]
+__all__ = ["LEASE_BEATS", "EndlessTerm", "Term", "TermGuard", "steady_clock"]
 
 logger = logging.getLogger(__name__)
 CHECK_S: Final = 0.1
@@ -72,16 +72,6 @@ class TermGuard:
             self._cut()
         elif was_over and not self._is_over:
             logger.info("The store answers again. The crawl continues with the sites that no other ant has taken")
-
-
-class LeaseTerm(Protocol):
-    """The time until which the leases of this process are valid."""
-
-    lease_s: float
-
-    def left_s(self) -> float:
-        """Return the seconds that are left for fetches; 0 or less: the term is over."""
-        ...
 
 
 class EndlessTerm:

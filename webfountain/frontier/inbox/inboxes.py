@@ -21,7 +21,7 @@ import logging
 import os
 import stat
 import time
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from webfountain.frontier.batch import Batch, BatchResult
-    from webfountain.frontier.inbox.notes import CopyEraser, ForgetNote, Note
+    from webfountain.frontier.cluster.ant_stage import AntStage
+    from webfountain.frontier.inbox.notes import CopyEraser, Note
     from webfountain.frontier.worker.copies import Takedowns
     from webfountain.store.contract import FrontierStore
     from webfountain.store.shared_contract import Feed
@@ -204,16 +205,6 @@ def _bytes_of(path: Path) -> bytes:
         return file.read()
 
 
-class Colleagues(Protocol):
-    """The other ants, as the inbox uses them."""
-
-    def announce(self, barred: Sequence[ForgetNote]) -> None:
-        """Send them the pages that were forgotten."""
-
-    def drain(self, ants: Sequence[str]) -> None:
-        """Make some of them give up their sites and end."""
-
-
 class InboxStage(Stage):
     """Stage of the process `owner` that delivers the notes of an inbox. `others` are the other ants; None: there are
     none.
@@ -227,7 +218,7 @@ class InboxStage(Stage):
         takedowns: Takedowns,
         *,
         owner: str,
-        others: Colleagues | None = None,
+        others: AntStage | None,
     ) -> None:
         self._inbox = inbox
         self._store = store
