@@ -210,7 +210,7 @@ class FrontierAssembly:
         """Return the orders of each batch, in order."""
         sites, progress, others, start = self._sites, self._progress, self._others, self._start
         period_s = max(self._collection.cycle.period_s, _SHORTEST_CHORE_S)
-        follower, polls = self._planner.follower, Polls(others, sites, progress, rng=self._rng, start=start)
+        follower, polls = self._planner.follower, Polls(others, progress, rng=self._rng, start=start)
         orders: list[Order] = [Chores(chores_of(sites, progress, others, self._shares, period_s), start=start)]
         if plans(self._collection, recrawl=self._recrawl):
             orders.append(self._planner)
@@ -218,7 +218,7 @@ class FrontierAssembly:
         if self._importance is not None:
             orders.append(RankTurns(self._importance.weights, polls))
         if self._config.until_idle:
-            orders.append(IdleCheck(progress, sites, others))
+            orders.append(IdleCheck(progress, others))
         orders.append(EarlierDueTimes(follower, sites, others, every_s=period_s, start=start))
         if self._heart is not None:
             orders.append(self._heart)
@@ -264,7 +264,7 @@ class FrontierAssembly:
     @cached_property
     def _progress(self) -> Progress:
         stored = self._store.census.statistics()
-        return Progress(self._config, self._collection.cycle, stored=stored, start=self._start)
+        return Progress(self._config, self._collection.cycle, self._sites, stored=stored, start=self._start)
 
     @cached_property
     def _planner(self) -> Planner:

@@ -136,12 +136,11 @@ class Frontier:
 
     def has_pending(self) -> bool:
         """Return whether any URL has not been requested yet: never-crawled, leased or offered."""
-        return self.progress.has_pending(self.sites, self._batches.gather())
+        return self.progress.has_pending(self._batches.gather())
 
     def finish_reason(self) -> str | None:
         """Return why the crawl should end now; None: it continues."""
-        batch = self._batches.gather()
-        return self.progress.finish_reason(batch.at, self.sites, batch, all_idle=self.others.idle_since())
+        return self.progress.finish_reason(self._batches.gather(), all_idle=self.others.idle_since())
 
     @property
     def price(self) -> float | None:
@@ -155,11 +154,11 @@ class Frontier:
 
     def limit(self) -> str:
         """Return a text that says what limits the rate now."""
-        return self.progress.limit(self.sites, self.now())
+        return self.progress.limit(self.now())
 
     def statistics(self) -> FrontierStatistics:
         """Return a frozen snapshot."""
-        return self.progress.statistics(self.sites)
+        return self.progress.statistics()
 
     # ---------------------------------------------------------- the end
 

@@ -155,7 +155,7 @@ def chores_of(
         *publish,
         (ROBOTS_LIFE_S / 100, sites.renew_robots),
         (period_s, _tidy),
-        (_LIMIT_EVERY_S, partial(_report_limit, progress, sites)),
+        (_LIMIT_EVERY_S, partial(_report_limit, progress)),
     ]
 
 
@@ -167,8 +167,8 @@ def _tidy(batch: Batch) -> None:
     batch.tidy = True
 
 
-def _report_limit(progress: Progress, sites: ActiveList, batch: Batch) -> None:
-    batch.limit = progress.limit(sites, batch.at)
+def _report_limit(progress: Progress, batch: Batch) -> None:
+    batch.limit = progress.limit(batch.at)
 
 
 def _publish_shares(shares: DomainShares, batch: Batch) -> None:
@@ -178,13 +178,12 @@ def _publish_shares(shares: DomainShares, batch: Batch) -> None:
 class IdleCheck(Order):
     """A check of what still waits, while all processes are idle. It shows a crawl with `--until-idle` when to end."""
 
-    def __init__(self, progress: Progress, sites: ActiveList, others: Others) -> None:
+    def __init__(self, progress: Progress, others: Others) -> None:
         self._progress = progress
-        self._sites = sites
         self._others = others
 
     def add(self, batch: Batch) -> None:
-        if self._progress.is_resting(batch.at, self._sites, batch) and self._others.idle_since() is not None:
+        if self._progress.is_resting(batch) and self._others.idle_since() is not None:
             batch.count_waiting = True
             self.due = batch.at + _IDLE_CHECK_EVERY_S
 

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from webfountain.frontier.batch import Batch
     from webfountain.frontier.cluster.membership import Others
     from webfountain.frontier.progress import Progress
-    from webfountain.frontier.sites.active_list import ActiveList
     from webfountain.policy.collection import Collection
     from webfountain.ranking.policy_weights import PolicyWeights
 
@@ -83,11 +82,8 @@ class PollTimer:
 class Polls(Order):
     """The polls of one process."""
 
-    def __init__(
-        self, others: Others, sites: ActiveList, progress: Progress, *, rng: random.Random, start: float
-    ) -> None:
+    def __init__(self, others: Others, progress: Progress, *, rng: random.Random, start: float) -> None:
         self._others = others
-        self._sites = sites
         self._progress = progress
         self._inbox = PollTimer(POLL_EACH_S, POLL_LONGEST_S, rng=rng, start=start)
         self._counts = PollTimer(COUNT_EACH_S, COUNT_LONGEST_S, rng=rng, start=start)
@@ -96,7 +92,7 @@ class Polls(Order):
 
     def add(self, batch: Batch) -> None:
         at, others = batch.at, self._others
-        self.is_idle = others.shared and not batch.holds_sites and not self._progress.is_busy(self._sites, batch)
+        self.is_idle = others.shared and not batch.holds_sites and not self._progress.is_busy(batch)
         batch.inbox = self._inbox.due(at, idle=self.is_idle, processes=others.ants)
         batch.count = batch.inbox and self._counts.due(at, idle=self.is_idle, processes=others.ants)
         batch.immediate = batch.inbox or bool(self._progress.stored.immediate)

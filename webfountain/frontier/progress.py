@@ -105,10 +105,13 @@ class TokenBucket:
 
 
 class Progress:
-    """The progress of one process. `start` is now, UTC seconds."""
+    """The progress of one process with these active sites. `start` is now, UTC seconds."""
 
-    def __init__(self, config: FountainConfig, cycle: CycleTable, *, stored: Statistics, start: float) -> None:
+    def __init__(
+        self, config: FountainConfig, cycle: CycleTable, sites: ActiveList, *, stored: Statistics, start: float
+    ) -> None:
         self._config = config
+        self._sites = sites
         self._most = inf if config.max_pages is None else config.max_pages
         self._pace = TokenBucket(cycle.capacity_pages_per_period, cycle.period_s, start=start)
         self.share = 1.0
@@ -147,7 +150,7 @@ class Progress:
     def _is_held(self) -> bool:
         return any((self.stopped, self.is_paused, self.is_drained, self.lacks_room))
 
-    def limit(self, sites: ActiveList, at: float) -> str:
+    def limit(self, at: float) -> str:
         """Return a text that says what limits the rate now.
 
         The causes are checked in the order in which `Frontier.next` meets them, so the first that applies is the actual
@@ -163,7 +166,7 @@ class Progress:
             (self._pace.open_at() > at, "the budget (cycle.capacity_pages_per_period)"),
         )
         hold = next((words for holds_now, words in holds if holds_now), None)
-        return hold or _limit_of(sites.statistics())
+        return hold or _limit_of(self._sites.statistics())
 
     def congested(self) -> bool:
         """Return whether the worker is so far behind that nothing more should be fetched."""
@@ -228,48 +231,48 @@ class Progress:
 
     # ----------------------------------------------------------------- the end
 
-    def is_busy(self, sites: ActiveList, batch: Batch) -> bool:
+    def is_busy(self, batch: Batch) -> bool:
         """Return whether anything is in flight or waits to be settled. `batch` is the batch being gathered."""
-        return bool(sites.flights or self._pending_visits or batch.has_ends())
+        return bool(self._sites.flights or self._pending_visits or batch.has_ends())
 
-    def has_pending(self, sites: ActiveList, batch: Batch) -> bool:
+    def has_pending(self, batch: Batch) -> bool:
         """Return whether any URL has not been requested yet: never-crawled, leased or offered."""
-        left = self.stored.pages["never-crawled"] + self.stored.immediate > sites.flights.kept
-        return left or self.working or self.is_busy(sites, batch)
+        left = self.stored.pages["never-crawled"] + self.stored.immediate > self._sites.flights.kept
+        return left or self.working or self.is_busy(batch)
 
-    def finish_reason(self, at: float, sites: ActiveList, batch: Batch, *, all_idle: float | None = -inf) -> str | None:
+    def finish_reason(self, batch: Batch, *, all_idle: float | None = -inf) -> str | None:
         """Return why the crawl should end now; None: it continues.
 
         `all_idle` is a time at which every ant of the crawl was idle; None: there was none.
         """
-        if self._config.max_seconds is not None and at - self._started >= self._config.max_seconds:
+        if self._config.max_seconds is not None and batch.at - self._started >= self._config.max_seconds:
             return "max_seconds"
-        if self._handed_out >= self._most and not self.is_busy(sites, batch):
+        if self._handed_out >= self._most and not self.is_busy(batch):
             return "max_pages"
-        if self.is_drained and not self.is_busy(sites, batch):
+        if self.is_drained and not self.is_busy(batch):
             return "drained"
         if not self._config.until_idle or all_idle is None:
             return None
-        return "idle" if self._is_idle(at, sites, batch) and self._checked_at >= all_idle else None
+        return "idle" if self._is_idle(batch) and self._checked_at >= all_idle else None
 
-    def is_resting(self, at: float, sites: ActiveList, batch: Batch) -> bool:
+    def is_resting(self, batch: Batch) -> bool:
         """Return whether nothing is in flight and nothing that this process holds becomes due within IDLE_S."""
-        return not (self.is_busy(sites, batch) or self._immediate_left or sites.has_before(at + IDLE_S))
+        return not (self.is_busy(batch) or self._immediate_left or self._sites.has_before(batch.at + IDLE_S))
 
-    def _is_idle(self, at: float, sites: ActiveList, batch: Batch) -> bool:
+    def _is_idle(self, batch: Batch) -> bool:
         """Return whether nothing is in flight and no never-crawled URL becomes due
         within IDLE_S (DESIGN.md section 7).
         """
-        if self.working or self._never_crawled_due is None or not self.is_resting(at, sites, batch):
+        if self.working or self._never_crawled_due is None or not self.is_resting(batch):
             return False
-        return self._never_crawled_due > at + IDLE_S
+        return self._never_crawled_due > batch.at + IDLE_S
 
-    def statistics(self, sites: ActiveList) -> FrontierStatistics:
+    def statistics(self) -> FrontierStatistics:
         """Return a frozen snapshot."""
         return FrontierStatistics(
             store=self.stored,
-            active_sites=sites.statistics().sites,
-            in_flight=len(sites.flights),
+            active_sites=self._sites.statistics().sites,
+            in_flight=len(self._sites.flights),
             pending_visits=self._pending_visits,
             pending_bytes=self._pending_bytes,
         )

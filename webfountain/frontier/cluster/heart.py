@@ -134,10 +134,10 @@ class Heart(Order):
             self._sites.addresses.let_go(many)
 
     def absorbed(self, result: BatchResult) -> None:
-        at = self._batches.now()
+        batch = self._batches.gather()
         if result.set_backs:
-            self._others.lapse(at)
-        self._others.rest(resting=self._progress.is_resting(at, self._sites, self._batches.gather()), at=at)
+            self._others.lapse(batch.at)
+        self._others.rest(resting=self._progress.is_resting(batch), at=batch.at)
 
     def adopt(self, collection: Collection) -> None:
         self._policy = digest_of(collection)

@@ -208,19 +208,14 @@ class ActiveSite:
 
     def remember(self, at: float) -> SiteState:
         """Return the state that must survive the activation."""
-        body, asked_at, is_known, failures = self.files.robots.remember()
+        standing = self.standing
         known = SiteState(
-            next_at=self.standing.next_at(at),
-            failures=self.standing.failures,
-            robots=body,
-            robots_at=asked_at,
-            robots_ok=is_known,
-            robots_failures=failures,
-            crawl_delay=self.standing.crawl_delay,
-            sitemaps=self.files.sitemaps(),
-            error=self.standing.site_error,
+            next_at=standing.next_at(at),
+            failures=standing.failures,
+            crawl_delay=standing.crawl_delay,
+            error=standing.site_error,
         )
-        return self.changes.stored(known)
+        return self.changes.stored(self.files.stored(known))
 
     # ------------------------------------------------------ events: its fetches
 

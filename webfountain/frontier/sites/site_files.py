@@ -12,6 +12,8 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+import msgspec
+
 from webfountain import urls
 from webfountain.formats.robots import MAX_ROBOTS_BYTES, RobotsRules, robots_verdict
 
@@ -67,13 +69,14 @@ class SiteRobots:
     is used.
     """
 
-    __slots__ = ("_body", "_hops", "_parse", "_rules", "asked_at", "asking", "failures", "is_refused")
+    __slots__ = ("_hops", "_parse", "_rules", "asked_at", "asking", "body", "failures", "is_refused")
 
     def __init__(self, state: SiteState, parse: Callable[[bytes], RobotsRules]) -> None:
         self._parse = parse
-        self._body = state.robots
         self._rules: RobotsRules | None = None
         self._hops = 0
+        self.body = state.robots
+        """The file; None: everything is allowed."""
         self.asking: str | None = None
         self.asked_at = state.robots_at
         """Time of the last answer or error; None: never."""
@@ -121,7 +124,7 @@ class SiteRobots:
         else:
             self.failures = 0
             body = fetched.body[:MAX_ROBOTS_BYTES] if fetched.reading is None else fetched.reading
-            self._body = body if ruling == "rules" else None
+            self.body = body if ruling == "rules" else None
             self._rules = None
         return RobotsAnswer(ruling=ruling)
 
@@ -129,12 +132,12 @@ class SiteRobots:
 
     def allows(self, url: str) -> bool:
         """Return whether the known rules allow fetching a canonical URL of the site."""
-        return self._body is None or self._known().allowed(url)
+        return self.body is None or self._known().allowed(url)
 
     @property
     def crawl_delay(self) -> float:
         """Return the Crawl-delay, seconds between two requests; 0 if there is none."""
-        return 0.0 if self._body is None else self._known().crawl_delay or 0.0
+        return 0.0 if self.body is None else self._known().crawl_delay or 0.0
 
     @property
     def sitemaps(self) -> Sequence[str]:
@@ -143,14 +146,8 @@ class SiteRobots:
 
     def _known(self) -> RobotsRules:
         if self._rules is None:
-            self._rules = self._parse(self._body) if self._body else _ALLOW_ALL
+            self._rules = self._parse(self.body) if self.body else _ALLOW_ALL
         return self._rules
-
-    def remember(self) -> tuple[bytes | None, float | None, bool, int]:
-        """Return what must be stored when the site is parked: (body, time of the last answer, whether it was usable,
-        failures).
-        """
-        return self._body, self.asked_at, not self.is_refused, self.failures
 
 
 class FileRequest(NamedTuple):
@@ -185,9 +182,17 @@ class SiteFiles:
         if self.robots.asked_at is None and self.robots.asking is None:
             self.robots = SiteRobots(state, self._context.parse_robots)
 
-    def sitemaps(self) -> tuple[tuple[str, float], ...]:
-        """Return each sitemap with the time of its last request, UTC seconds."""
-        return tuple(self._sitemaps.items())
+    def stored(self, state: SiteState) -> SiteState:
+        """Return the state of a site with its robots.txt, and each sitemap with the time of its last request."""
+        robots = self.robots
+        return msgspec.structs.replace(
+            state,
+            robots=robots.body,
+            robots_at=robots.asked_at,
+            robots_ok=not robots.is_refused,
+            robots_failures=robots.failures,
+            sitemaps=tuple(self._sitemaps.items()),
+        )
 
     # ------------------------------------------------------------ robots.txt
 

@@ -180,17 +180,13 @@ class StoreWorker:
             recovery.apply(result)
         if batch.renewals:
             self._leasing.renew(batch, result)
-        self._settlement.settle(batch, result)
+        if batch.ended or batch.learned or batch.answers:
+            self._settlement.settle(batch, result)
         for discover_more in self._stages.discover_more if batch.offers or batch.sitemaps else ():
             discover_more(batch, result)
         for after_settle in self._stages.after_settle:
             after_settle(batch, result)
-        if batch.released:
-            result.counts["ant/released"] += self._store.queues.release(batch.released)
-        if batch.parked:
-            for before_park in self._stages.before_park:
-                before_park(batch)
-            self._store.sites.park(batch.parked, at=batch.at)
+        self._leave(batch, result)
         self._adopt_collection(batch)
         for before_activate in self._stages.before_activate:
             before_activate(batch, result)
@@ -207,6 +203,15 @@ class StoreWorker:
         for recovery in self._recoveries:
             recovery.apply(result)
         return result
+
+    def _leave(self, batch: Batch, result: BatchResult) -> None:
+        """Give back the leases and the sites that the batch gives up."""
+        if batch.released:
+            result.counts["ant/released"] += self._store.queues.release(batch.released)
+        if batch.parked:
+            for before_park in self._stages.before_park:
+                before_park(batch)
+            self._store.sites.park(batch.parked, at=batch.at)
 
     def _adopt_collection(self, batch: Batch) -> None:
         """Adopt a policy file that was edited."""
