@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from tests.frontier.drive import Answer, Drive, collection_of
-from webfountain.frontier.sites.sequencers import MAX_UNREAD
+from webfountain.frontier.sites.hand import MAX_UNREAD
 
 if TYPE_CHECKING:
     from webfountain.records import Fetch, FetchResult

@@ -8,8 +8,7 @@ import pytest
 
 from tests.frontier.sites.test_sequencers import Leaf, drain
 from webfountain.frontier.sites.by_worth import ByWorth
-from webfountain.frontier.sites.politeness import Gate
-from webfountain.frontier.sites.sequencers import GatedSequencer
+from webfountain.frontier.sites.sequencers import Tier
 
 
 def test_by_worth_every_other_turn_is_the_worthiests_and_the_others_go_round() -> None:
@@ -38,11 +37,11 @@ def test_by_worth_what_came_meanwhile_counts_once_its_owner_says_so() -> None:
 
 
 def test_by_worth_an_address_is_worth_what_its_sites_are_and_who_is_in_a_hurry_goes_first() -> None:
-    top, address, hurried = ByWorth[int](), ByWorth[int](), Leaf[int]()
+    top, hurried = ByWorth[int](), Leaf[int]()
+    address = Tier(top, 1)
     address.add(Leaf([1, 1]))
     address.add(Leaf([7]))
-    gate = GatedSequencer(address, Gate())
-    for member in (Leaf([5, 5]), gate, hurried):
+    for member in (Leaf([5, 5]), address, hurried):
         top.add(member)
     assert top.next(0.0) == 7
     hurried.urgent.append(0)

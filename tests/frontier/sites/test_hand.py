@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webfountain.frontier.sites.domain_shares import DomainShare
-from webfountain.frontier.sites.hand import Hand
+from webfountain.frontier.sites.hand import MAX_UNREAD, Hand
+from webfountain.frontier.sites.politeness import Gate
 from webfountain.records import Fetch, FetchKind, Lease, LeaseId, PageRecord
 
 if TYPE_CHECKING:
@@ -29,8 +30,12 @@ def file(kind: FetchKind, path: str) -> Fetch:
     return Fetch(1, kind, f"{SITE}/{path}", SITE, None)
 
 
-def hand_of(weights: Sequence[float] = (0.5, 0.5), *, domain: DomainShare | None = None, seed: int = 1) -> Hand:
-    return Hand(lambda _: weights, lambda _: 1.0, random.Random(seed), size=8, largest=8, domain=domain)
+def hand_of(
+    weights: Sequence[float] = (0.5, 0.5), *, domain: DomainShare | None = None, seed: int = 1, slots: int = 100_000
+) -> Hand:
+    """A hand behind a gate of so many slots."""
+    gate, rng = Gate(slots), random.Random(seed)
+    return Hand(gate, lambda _: weights, lambda _: 1.0, rng, size=8, largest=8, domain=domain)
 
 
 def served(hand: Hand, most: int = 1000) -> list[str]:
@@ -49,7 +54,7 @@ def test_an_immediate_url_goes_before_files_and_files_go_before_pages_whenever_t
     assert hand.hurry_at() == inf
     hand.add_file(file("sitemap", "sitemap.xml"))
     hand.add_urgent(page("now"))
-    assert hand.hurry_at() == -inf
+    assert hand.hurry_at() == 0.0
     assert served(hand, 2) == ["now", "sitemap.xml"]
     hand.add_urgent(page("again"))
     assert served(hand)[0] == "again"
@@ -61,7 +66,7 @@ def test_a_robots_txt_goes_before_all_once_immediate_urls_wait_for_it() -> None:
     hand.add_file(file("sitemap", "sitemap.xml"))
     hand.add_file(file("robots", "robots.txt"))
     hand.hasten_files()
-    assert hand.hurry_at() == -inf
+    assert hand.hurry_at() == 0.0
     assert served(hand) == ["robots.txt", "sitemap.xml"]
 
 
@@ -73,6 +78,26 @@ def test_the_two_queues_give_everything_once_and_each_in_its_order(new: int, old
     found = served(hand)
     assert [path for path in found if path[0] == "n"] == [f"n{i}" for i in range(new)]
     assert [path for path in found if path[0] == "o"] == [f"o{i}" for i in range(old)]
+
+
+def test_a_hand_waits_for_its_gate_and_while_two_of_its_bodies_wait_to_be_read() -> None:
+    gate = Gate()
+    hand = Hand(gate, lambda _: (0.5, 0.5), lambda _: 1.0, random.Random(1), size=8, largest=8)
+    hand.deal([page("n1"), page("n2")], [], full=False)
+    hand.add_urgent(page("now"))
+    assert served(hand) == ["now"]
+    assert (hand.wake_at(), hand.hurry_at()) == (inf, inf)
+    gate.give(5.0)
+    assert (hand.wake_at(), hand.next(4.9)) == (5.0, None)
+    for _ in range(MAX_UNREAD):
+        hand.add_unread(1)
+    assert (hand.wake_at(), hand.next(5.0)) == (inf, None)
+    hand.add_unread(-1)
+    assert hand.next(5.0) is not None
+    gate.give(0.0)
+    assert hand.next(0.0) is not None
+    gate.give(0.0)
+    assert hand.wake_at() == inf, "an empty hand waits for no time"
 
 
 def test_the_draw_follows_the_weights_and_a_change_of_plan_at_once() -> None:

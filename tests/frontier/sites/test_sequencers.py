@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webfountain.frontier.sites.politeness import Gate
-from webfountain.frontier.sites.sequencers import GatedSequencer, RoundRobin, Sequencer
+from webfountain.frontier.sites.sequencers import RoundRobin, Sequencer, Tier
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -19,25 +19,28 @@ T = TypeVar("T")
 
 
 class Leaf(Generic[T]):
-    """A sequencer with urgent items, which come first, and others. A number is worth what it says."""
+    """A sequencer behind a gate, with urgent items, which come first, and others. A number is worth what it says."""
 
-    def __init__(self, items: Iterable[T] = (), *, urgent: Iterable[T] = ()) -> None:
+    def __init__(self, items: Iterable[T] = (), *, urgent: Iterable[T] = (), gate: Gate | None = None) -> None:
         self.items = deque(items)
         self.urgent = deque(urgent)
+        self.gate = Gate(1000, open_at=-inf) if gate is None else gate
 
     def wake_at(self) -> float:
-        return -inf if self.items or self.urgent else inf
+        return self.gate.opens_at if self.items or self.urgent else inf
 
     def hurry_at(self) -> float:
-        return -inf if self.urgent else inf
+        return self.gate.opens_at if self.urgent else inf
 
     def worth(self) -> float:
         first = next(iter(self.items), None)
         return inf if self.urgent else -inf if first is None else float(first) if isinstance(first, int) else 1.0
 
     def next(self, at: float) -> T | None:
-        queue = self.urgent or self.items
-        return queue.popleft() if queue else None
+        if self.wake_at() > at:
+            return None
+        self.gate.take()
+        return (self.urgent or self.items).popleft()
 
 
 def drain(sequencer: Sequencer[T], at: float = 0.0) -> list[T]:
@@ -71,19 +74,6 @@ def test_a_gate_never_lets_more_through_than_its_slots_and_never_before_their_ti
         assert gate.opens_at == inf
 
 
-def test_a_polite_sequencer_holds_its_backlog_until_the_gate_opens() -> None:
-    polite = GatedSequencer(Leaf([1, 2]), Gate())
-    assert polite.next(0) == 1
-    assert polite.next(0) is None
-    assert polite.wake_at() == inf
-    polite.gate.give(5.0)
-    assert polite.wake_at() == 5.0
-    assert polite.next(4.9) is None
-    assert polite.next(5.0) == 2
-    polite.gate.give(0.0)
-    assert polite.wake_at() == inf, "an empty queue waits for no time"
-
-
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=8))
 def test_a_round_robin_serves_the_available_in_turn(sizes: list[int]) -> None:
     ring = RoundRobin[tuple[int, int]]()
@@ -101,8 +91,7 @@ def test_a_ring_of_polite_sites_finds_a_site_exactly_when_one_is_available_and_f
     steps: list[tuple[str, int]],
 ) -> None:
     """The heaps and the ring agree with asking every member, at every moment."""
-    leaves = [Leaf[int]() for _ in range(6)]
-    sites = [GatedSequencer(leaf, Gate()) for leaf in leaves]
+    sites = [Leaf[int](gate=Gate()) for _ in range(6)]
     ring, now = RoundRobin[int](), 0.0
     out: list[int] = []
     gone: set[int] = set()
@@ -112,7 +101,7 @@ def test_a_ring_of_polite_sites_finds_a_site_exactly_when_one_is_available_and_f
         here = [site for i, site in enumerate(sites) if i not in gone]
         if action == "next":
             free = {i for i, site in enumerate(sites) if site in here and site.wake_at() <= now}
-            hurried = {i for i in free if leaves[i].urgent}
+            hurried = {i for i in free if sites[i].urgent}
             item = ring.next(now)
             assert (item is not None) == bool(free)
             if item is not None:
@@ -123,7 +112,7 @@ def test_a_ring_of_polite_sites_finds_a_site_exactly_when_one_is_available_and_f
             sites[landed].gate.give(now + which)
             ring.wake(sites[landed])
         elif action in ("load", "hurry"):
-            (leaves[which].items if action == "load" else leaves[which].urgent).append(which)
+            (sites[which].items if action == "load" else sites[which].urgent).append(which)
             ring.wake(sites[which])
         elif action == "leave" and which not in gone:
             ring.remove(sites[which])
@@ -146,13 +135,13 @@ def test_a_removed_member_is_served_no_more_and_keeps_its_items() -> None:
 def test_the_order_of_a_ring_does_not_depend_on_where_memory_is_used_again() -> None:
     """Who left for good is not mistaken for a newcomer at the same address, which would go before its turn."""
     ring = RoundRobin[str]()
-    leaves, others = GatedSequencer(Leaf(["gone"]), Gate(open_at=5.0)), []
+    leaves, others = Leaf(["gone"], gate=Gate(open_at=5.0)), []
     ring.add(leaves)
-    ring.add(GatedSequencer(Leaf(["first"]), Gate(open_at=5.0)))
+    ring.add(Leaf(["first"], gate=Gate(open_at=5.0)))
     ring.remove(leaves)
-    queue, gate, place = Leaf(["second"]), Gate(open_at=5.0), id(leaves)
+    gate, place = Gate(open_at=5.0), id(leaves)
     del leaves
-    while id(newcomer := GatedSequencer(queue, gate)) != place:
+    while id(newcomer := Leaf(["second"], gate=gate)) != place:
         others.append(newcomer)
         assert len(others) < 10_000, "this Python does not use memory again: nothing was tested"
     ring.add(newcomer)
@@ -171,7 +160,7 @@ def test_who_left_is_not_checked_any_more() -> None:
 
 def test_a_ready_site_keeps_its_turn_when_it_is_checked_again() -> None:
     ring = RoundRobin[str]()
-    sites = [GatedSequencer(Leaf([name] * 2), Gate(2, open_at=1.0)) for name in "abc"]
+    sites = [Leaf([name] * 2, gate=Gate(2, open_at=1.0)) for name in "abc"]
     for site in sites:
         ring.add(site)
     assert ring.next(2.0) == "a"
@@ -188,13 +177,13 @@ def test_a_site_in_a_hurry_goes_before_the_ring_with_all_that_is_urgent() -> Non
 
 def six_ready_and_one_shut(until: float) -> RoundRobin[str]:
     """A ring of six ready sites, and a seventh with an immediate item whose gate opens later."""
-    ring, late = RoundRobin[str](), Leaf(["late"])
+    ring, late = RoundRobin[str](), Leaf(["late"], gate=Gate(open_at=until))
     for name in "abcdef":
-        ring.add(GatedSequencer(Leaf([name] * 9), Gate(9)))
-    ring.add(hurried := GatedSequencer(late, Gate(open_at=until)))
+        ring.add(Leaf([name] * 9))
+    ring.add(late)
     assert [ring.next(0.0), ring.next(0.0)] == ["a", "b"]
     late.urgent.append("now")
-    ring.wake(hurried)
+    ring.wake(late)
     return ring
 
 
@@ -210,38 +199,39 @@ def test_a_site_in_a_hurry_goes_before_all_though_it_was_ready_before() -> None:
 
 def test_a_hurry_passes_both_tiers_and_does_not_favour_the_neighbours_of_a_shut_site() -> None:
     """Only once the site itself may be asked does its address go before all others."""
-    top, address, shut = RoundRobin[str](), RoundRobin[str](), Gate(open_at=5.0)
+    top = RoundRobin[str]()
     for name in "abc":
         top.add(Leaf([name] * 3))
+    address = Tier(top, 9)
     address.add(Leaf(["neighbour"] * 3))
-    address.add(GatedSequencer(Leaf(urgent=["now"]), shut))
-    top.add(GatedSequencer(address, Gate(9)))
+    address.add(Leaf(urgent=["now"], gate=Gate(open_at=5.0)))
+    top.add(address)
     assert [top.next(1.0) for _ in range(5)] == ["a", "b", "c", "neighbour", "a"]
     assert [top.next(5.0) for _ in range(4)] == ["now", "b", "c", "neighbour"]
 
 
 def test_a_site_that_left_its_address_leaves_no_hurry_behind() -> None:
-    top, address, gone = RoundRobin[str](), RoundRobin[str](), Leaf(urgent=["now"])
+    top, gone = RoundRobin[str](), Leaf(urgent=["now"])
     top.add(Leaf(["a"] * 2))
+    address = Tier(top, 9)
     address.add(gone)
     address.add(Leaf(["neighbour"]))
-    top.add(GatedSequencer(address, Gate(9)))
+    top.add(address)
     address.remove(gone)
     assert drain(top) == ["a", "neighbour", "a"]
 
 
-def test_rings_cascade_behind_one_gate_per_address() -> None:
-    """Two sites share an address: together they see one request at a time; another address goes on."""
-    shared, single = RoundRobin[str](), RoundRobin[str]()
+def test_two_sites_of_an_address_see_one_request_at_a_time_together_and_another_address_goes_on() -> None:
+    top = RoundRobin[str]()
+    shared, single = Tier(top, 1), Tier(top, 2)
+    for tier in (shared, single):
+        top.add(tier)
     for name in ("a", "b"):
-        shared.add(GatedSequencer(Leaf([name] * 2), Gate(2)))
+        shared.add(Leaf([name] * 2))
     single.add(Leaf(["c"] * 2))
-    top, address = RoundRobin[str](), GatedSequencer(shared, Gate())
-    top.add(address)
-    top.add(single)
     assert Counter(top.next(0) for _ in range(3)) == {"a": 1, "c": 2}
     assert top.next(0) is None
-    address.gate.give(3.0)
-    top.wake(address)
+    shared.gate.give(3.0)
+    top.wake(shared)
     assert top.next(2.9) is None
     assert top.next(3.0) == "b"

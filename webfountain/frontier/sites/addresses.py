@@ -25,7 +25,7 @@ from webfountain.urls import host_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from webfountain.frontier.sites.sequencers import GatedSequencer
+    from webfountain.frontier.sites.hand import Hand
     from webfountain.policy.tables import PolitenessTable
     from webfountain.records import FetchKind
 
@@ -67,14 +67,14 @@ class AddressGroup:
 class Place:
     """The place of one site: its address group, and the other addresses of its host.
 
-    `sequencer` returns the site's next request, if its gate allows. `numbers` counts all requests of the crawl.
+    `hand` returns the site's next request, if its gate allows. `numbers` counts all requests of the crawl.
     """
 
-    __slots__ = ("_numbers", "fallbacks", "group", "name", "sequencer")
+    __slots__ = ("_numbers", "fallbacks", "group", "hand", "name")
 
-    def __init__(self, name: str, sequencer: GatedSequencer[Fetch], numbers: Iterator[int]) -> None:
+    def __init__(self, name: str, hand: Hand, numbers: Iterator[int]) -> None:
         self.name = name
-        self.sequencer = sequencer
+        self.hand = hand
         self._numbers = numbers
         self.group: AddressGroup | None = None
         """None until the site's host is resolved."""
@@ -89,7 +89,7 @@ class Place:
     def wake(self) -> None:
         """Make the group re-read two things: when the site is available, and whether it has urgent requests."""
         if self.group is not None:
-            self.group.turns.wake(self.sequencer)
+            self.group.turns.wake(self.hand)
 
     def is_leaving(self) -> bool:
         """Return whether the site's address goes to another ant."""
@@ -157,7 +157,7 @@ class Addresses:
         group = self._group_at(place, address)
         place.move(group, fallbacks)
         group.address = address
-        group.turns.add(place.sequencer)
+        group.turns.add(place.hand)
         group.places[place] = None
         return group
 
@@ -166,7 +166,7 @@ class Addresses:
         group = AddressGroup(f"{place.name} {address}", address, Tier(self.ring, slots), is_ours=True, is_lent=True)
         self._groups[group.key] = group
         self.ring.add(group.turns)
-        group.turns.add(place.sequencer)
+        group.turns.add(place.hand)
         group.places[place] = None
         place.move(group, ())
         return group
@@ -217,7 +217,7 @@ class Addresses:
         """Remove a site that is no longer active. Its address is kept until `sweep` finds that its gate is open."""
         group = place.group
         if group is not None:
-            group.turns.remove(place.sequencer)
+            group.turns.remove(place.hand)
             del group.places[place]
             if not group.places:
                 self.empty.append(group)

@@ -215,11 +215,11 @@ class Flights:
         if site is None:
             yield
             return
-        site.place.sequencer.add_unread(1)
+        site.hand.add_unread(1)
         try:
             yield
         finally:
-            site.place.sequencer.add_unread(-1)
+            site.hand.add_unread(-1)
             site.place.wake()
 
     def detour(self, fetch: Fetch, address: str) -> float:

@@ -3,9 +3,10 @@
 The hand keeps the leased URLs and the files to fetch from a site in four queues (Edwards 2001 section 3, Figure 1,
 third tier), each first come, first served. Immediate URLs come before all others, then robots.txt and sitemaps, then a
 page of the never-crawled or the recrawl queue, drawn by their weights. Of equally important never-crawled URLs, the one
-that most probably has a page is first. While the site's domain has used its share
-(`domain_shares`), no page of these two is next. The hand grows whenever it was used up completely, so a fast site needs
-few refills and a slow site holds few leases. The site decides what may be requested and when (`site`).
+that most probably has a page is first. While the site's domain has used its share (`domain_shares`), no page of these
+two is next. Nothing is next while the gate of the site is shut (`politeness`) or `MAX_UNREAD` of its bodies wait to be
+read. The hand grows whenever it was used up completely, so a fast site needs few refills and a slow site holds few
+leases. The site decides what may be requested (`site`).
 """
 
 from __future__ import annotations
@@ -21,17 +22,24 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from webfountain.frontier.sites.domain_shares import DomainShare
+    from webfountain.frontier.sites.politeness import Gate
     from webfountain.records import Fetch, LeaseId, PageRecord
 
-__all__ = ["LARGEST_HAND", "Hand", "largest_hand"]
+__all__ = ["LARGEST_HAND", "MAX_UNREAD", "Hand", "largest_hand"]
 
 LARGEST_HAND: Final = 64
+MAX_UNREAD: Final = 2
+"""Largest number of bodies of one site that wait or are being read: one is read, the next is ready. A body stays in
+memory until a reader thread has read it, so one site with slow pages would fill the memory and stop the whole crawl.
+`pages.reader_turns` decides which body is read next.
+"""
 _HAND_S: Final = 0.2
 """Shortest time that a full hand lasts, seconds."""
 
 
 class Hand:
-    """The leased pages and the files of one site, as a sequencer (`sequencers.Sequencer`).
+    """The leased pages and the files of one site behind its `gate`, as a sequencer (`sequencers.Sequencer`). Taking a
+    fetch takes a slot of the gate, which is given back when the fetch lands.
 
     `weights` returns the weights of its two queues, given the first page of the never-crawled queue. It is called at
     every choice, so a new plan takes effect at once. `chance` returns the chance that a never-crawled URL has a page.
@@ -41,6 +49,7 @@ class Hand:
         "_chance",
         "_domain",
         "_files",
+        "_gate",
         "_largest",
         "_least",
         "_never",
@@ -48,6 +57,7 @@ class Hand:
         "_rng",
         "_size",
         "_smallest",
+        "_unread",
         "_urgent",
         "_weights",
         "held",
@@ -56,6 +66,7 @@ class Hand:
 
     def __init__(
         self,
+        gate: Gate,
         weights: Callable[[PageRecord], Sequence[float]],
         chance: Callable[[PageRecord], float],
         rng: random.Random,
@@ -65,6 +76,8 @@ class Hand:
         domain: DomainShare | None = None,
     ) -> None:
         """`domain` is the domain of the site, if domains have shares."""
+        self._gate = gate
+        self._unread = 0
         self._weights = weights
         self._chance = chance
         self._rng = rng
@@ -84,10 +97,12 @@ class Hand:
     # ---------------------------------------------------------------- as a sequencer
 
     def wake_at(self) -> float:
-        return -inf if self._urgent or self._files or self._offers_pages() else inf
+        if self._unread >= MAX_UNREAD or not (self._urgent or self._files or self._offers_pages()):
+            return inf
+        return self._gate.opens_at
 
     def hurry_at(self) -> float:
-        return -inf if self._urgent else inf
+        return self._gate.opens_at if self._urgent and self._unread < MAX_UNREAD else inf
 
     def worth(self) -> float:
         if self._urgent or self._files:
@@ -97,11 +112,10 @@ class Hand:
         return max(_importance_class(queue[0]) for queue in (self._never, self._recrawl) if queue)
 
     def next(self, at: float) -> Fetch | None:
-        if self._urgent:
-            return self._urgent.popleft()
-        if self._files:
-            return self._files.popleft()
-        return self._drawn().popleft() if self._offers_pages() else None
+        if self.wake_at() > at:
+            return None
+        self._gate.take()
+        return (self._urgent or self._files or self._drawn()).popleft()
 
     def _offers_pages(self) -> bool:
         return bool(self._never or self._recrawl) and (self._domain is None or self._domain.is_open)
@@ -112,6 +126,10 @@ class Hand:
             return self._never or self._recrawl
         weights = self._weights(_record(self._never[0]))
         return self._rng.choices((self._never, self._recrawl), weights if any(weights) else (1.0, 1.0))[0]
+
+    def add_unread(self, change: int) -> None:
+        """Count a body that waits to be read (1), or one that was read (-1)."""
+        self._unread += change
 
     # ---------------------------------------------------------------- its size
 

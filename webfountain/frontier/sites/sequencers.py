@@ -1,8 +1,8 @@
 """Sequencers: small objects that choose the next item (Edwards 2001 section 3, Figure 1).
 
 A sequencer has a next item, and states the time from which it has one. Sequencers combine into a tree. Its leaves are
-the hands of sites (`hand`). `RoundRobin` joins many members without calling each: a step costs O(log n).
-`GatedSequencer` adds politeness. The active list has two tiers of rings: addresses, and the sites at one address
+the hands of sites (`hand`), each behind the gate of its site. `RoundRobin` joins many members without calling each: a
+step costs O(log n). The active list has two tiers of rings: addresses, and the sites at one address behind a gate
 (`addresses`, `Tier`). Each sequencer also states the time from which it has an urgent item, so that immediate URLs come
 first through every tier. Nothing here knows URLs, reads a clock, or does I/O.
 """
@@ -13,13 +13,11 @@ import heapq
 import itertools
 from collections import OrderedDict
 from math import inf
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from webfountain.frontier.sites.politeness import Gate
 
 __all__ = [
-    "MAX_UNREAD",
-    "GatedSequencer",
     "RoundRobin",
     "Sequencer",
     "Tier",
@@ -28,8 +26,6 @@ __all__ = [
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
-MAX_UNREAD: Final = 2
-"""Largest number of bodies of one site that wait or are being read: one is read, the next is ready."""
 
 
 class Sequencer(Protocol[T_co]):
@@ -140,58 +136,19 @@ class RoundRobin(Generic[T]):
             self._hurried.put(member, hurry)
 
 
-class GatedSequencer(Generic[T]):
-    """A sequencer behind a gate. Taking an item takes a slot, which is given back when the fetch lands.
-
-    A site also gives nothing while `MAX_UNREAD` of its bodies wait to be read. A body stays in memory until a reader
-    thread has read it, so one site with slow pages would fill the memory and stop the whole crawl.
-    `pages.reader_turns` decides which body is read next.
-    """
-
-    __slots__ = ("_inner", "gate", "unread")
-
-    def __init__(self, inner: Sequencer[T], gate: Gate) -> None:
-        self._inner = inner
-        self.gate = gate
-        self.unread = 0
-        """Number of bodies that wait to be read or are being read."""
-
-    def add_unread(self, change: int) -> None:
-        """Count a body that waits to be read (1), or one that was read (-1)."""
-        self.unread += change
-
-    def wake_at(self) -> float:
-        opens = self.gate.opens_at if self.unread < MAX_UNREAD else inf
-        return opens if opens == inf else max(opens, self._inner.wake_at())
-
-    def hurry_at(self) -> float:
-        hurry = self._inner.hurry_at() if self.unread < MAX_UNREAD else inf
-        return hurry if hurry == inf else max(hurry, self.gate.opens_at)
-
-    def worth(self) -> float:
-        return self._inner.worth()
-
-    def next(self, at: float) -> T | None:
-        if self.gate.opens_at > at or self.unread >= MAX_UNREAD:
-            return None
-        item = self._inner.next(at)
-        if item is not None:
-            self.gate.take()
-        return item
-
-
-class Tier(GatedSequencer[T]):
-    """A ring behind its own gate, and a member of the ring `above`.
+class Tier(Generic[T]):
+    """A ring behind its own gate, and a member of the ring `above`. Taking an item takes a slot of the gate, which is
+    given back when the fetch lands.
 
     While the tier is a member of the ring above, every change in the tier updates that ring at once.
     """
 
-    __slots__ = ("_above", "_ring")
+    __slots__ = ("_above", "_ring", "gate")
 
     def __init__(self, above: RoundRobin[T], concurrency: int) -> None:
         self._above = above
         self._ring = type(above)()
-        super().__init__(self._ring, Gate(concurrency))
+        self.gate = Gate(concurrency)
 
     def add(self, member: Sequencer[T]) -> None:
         """Add a member at the end of the ring."""
@@ -206,6 +163,21 @@ class Tier(GatedSequencer[T]):
         """Read the times of `member` again: when it is available, and when it has an urgent item."""
         self._ring.wake(member)
         self._above.wake(self)
+
+    def wake_at(self) -> float:
+        return max(self.gate.opens_at, self._ring.wake_at())
+
+    def hurry_at(self) -> float:
+        return max(self.gate.opens_at, self._ring.hurry_at())
+
+    def worth(self) -> float:
+        return self._ring.worth()
+
+    def next(self, at: float) -> T | None:
+        item = None if self.gate.opens_at > at else self._ring.next(at)
+        if item is not None:
+            self.gate.take()
+        return item
 
 
 class Turns(Generic[T]):

@@ -33,7 +33,6 @@ from webfountain.frontier.cluster.loans import Loans
 from webfountain.frontier.sites.addresses import Place
 from webfountain.frontier.sites.hand import Hand
 from webfountain.frontier.sites.politeness import SITE_ERRORS, SitePoliteness
-from webfountain.frontier.sites.sequencers import GatedSequencer
 from webfountain.frontier.sites.site_changes import SiteChanges
 from webfountain.frontier.sites.site_files import DISALLOWED, FileRequest, SiteFiles
 from webfountain.frontier.sites.site_pages import PRIVATE, SitePages
@@ -110,10 +109,10 @@ class ActiveSite:
         """The registered domain of the site, if domains have shares."""
         self.changes = SiteChanges(state)
         self.hand = Hand(
-            *(partial(_weights, context, self.changes), self.changes.chance, context.rng),
+            *(self.standing.gate, partial(_weights, context, self.changes), self.changes.chance, context.rng),
             size=context.hand, largest=context.largest_hand, domain=self.domain,
         )  # fmt: skip
-        self.place = Place(name, GatedSequencer(self.hand, self.standing.gate), context.numbers)
+        self.place = Place(name, self.hand, context.numbers)
         self.files = SiteFiles(state, context, self.place, self.hand)
         self.pages = SitePages(context, self.place, self.hand, self.files)
         self.loans = Loans(state)
