@@ -32,7 +32,6 @@ from webfountain.frontier.pages.guarded_examiner import GuardedExaminer
 from webfountain.frontier.pages.page_comparison import comparison_of, old_text
 from webfountain.frontier.pages.policy_review import review_of
 from webfountain.frontier.pages.sitemap_reader import SitemapParser
-from webfountain.frontier.pages.unexamined_ends import unkept
 from webfountain.frontier.planning.earlier_due_times import EarlierDueTimes
 from webfountain.frontier.planning.freshness_estimate import FreshnessEstimate
 from webfountain.frontier.planning.plan import plan_number
@@ -378,8 +377,7 @@ class FrontierAssembly:
             lease_s=self._others.term.lease_s,
         )
         sitemaps = SitemapParser(judge, believe_dates=collection.signals.lastmod, read_file=self._reader.read_sitemap)
-        stages = assembly.stages(collection, self._config, self._suspects, sitemaps)
-        return assembly.worker(stages, self._freshness(urgent), partial(unkept, period_s=collection.cycle.period_s))
+        return assembly.worker(collection, self._config, self._suspects, sitemaps, self._freshness(urgent))
 
     def _freshness(self, urgent: UrgentPages | None) -> FreshnessEstimate:
         return FreshnessEstimate(

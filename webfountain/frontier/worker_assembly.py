@@ -1,6 +1,6 @@
 """Assemble the store worker: the stages of a crawl in their order.
 
-The single list of stages (`stages`) is read from top to bottom. A feature that is off is not in it. No other module
+The single list of stages (`_stages`) is read from top to bottom. A feature that is off is not in it. No other module
 imports all stages. `assembly` builds the rest of the frontier around the worker.
 """
 
@@ -26,8 +26,6 @@ from webfountain.frontier.worker.store_worker import Leasing, StoreWorker
 from webfountain.ranking.importance_stage import ImportanceStage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from webfountain.config import FountainConfig
     from webfountain.duplicates.detector import DuplicateDetector
     from webfountain.frontier.inbox.notes import Notes
@@ -41,7 +39,6 @@ if TYPE_CHECKING:
     from webfountain.frontier.stage import Stage
     from webfountain.policy.collection import Collection
     from webfountain.ranking.link_importance import LiveImportance
-    from webfountain.records import Lease, Outcome
     from webfountain.repository.repository import Repository
     from webfountain.sandbox.crash_guard import CrashSuspects
     from webfountain.store.contract import FrontierStore
@@ -86,9 +83,44 @@ class WorkerAssembly:
         self._discovery = Discovery(entrance.due)
         self._learned = LearnedSites()
 
-    def stages(
+    def worker(
+        self,
+        collection: Collection,
+        config: FountainConfig,
+        suspects: CrashSuspects,
+        sitemaps: SitemapParser,
+        freshness: FreshnessEstimate,
+    ) -> StoreWorker:
+        """Return the worker."""
+        store, entrance, fixed_size = self._store, self._entrance, self._features.fixed_size
+        stages = Stages(self._stages(collection, config, suspects, sitemaps))
+        # A store without a server never goes back in time.
+        recoveries = () if store.claims is None else (LossRecovery(store.lives, entrance.due, stages),)
+        settlement = Settlement(
+            store,
+            stages=stages,
+            copies=self._copies,
+            discovery=self._discovery,
+            learned=self._learned,
+            takedowns=self._takedowns,
+            recoveries=recoveries,
+            period_s=collection.cycle.period_s,
+        )
+        lease_pages = (lambda refills, _: store.queues.lease(refills)) if fixed_size is None else fixed_size.lease
+        return StoreWorker(
+            store,
+            stages=stages,
+            settlement=settlement,
+            leasing=Leasing(store, stages=stages, lease_pages=lease_pages, owner=self._owner, lease_s=self._lease_s),
+            stocktaking=Stocktaking(store, self._counts),
+            recoveries=recoveries,
+            freshness=freshness,
+            entrance=entrance,
+        )
+
+    def _stages(
         self, collection: Collection, config: FountainConfig, suspects: CrashSuspects, sitemaps: SitemapParser
-    ) -> Stages:
+    ) -> list[Stage]:
         """Return the stages, in order."""
         store, repository, on = self._store, self._repository, self._features
         known = self._counts.last
@@ -121,37 +153,7 @@ class WorkerAssembly:
             stages.append(ImportanceStage(on.importance, store, known))
         stages.append(ParkedSites(store, owner=self._owner, lease_s=self._lease_s))
         stages.append(ChangeLogTrim(store.changes, collection.changes))
-        return Stages(stages)
-
-    def worker(
-        self, stages: Stages, freshness: FreshnessEstimate, unkept: Callable[[Lease, float], Outcome]
-    ) -> StoreWorker:
-        """Return the worker. `unkept` returns the outcome for a page whose own outcome cannot be stored."""
-        store = self._store
-        # A store without a server never goes back in time.
-        recoveries = () if store.claims is None else (LossRecovery(store.lives, self._entrance.due, stages),)
-        settlement = Settlement(
-            store,
-            stages=stages,
-            copies=self._copies,
-            discovery=self._discovery,
-            learned=self._learned,
-            takedowns=self._takedowns,
-            recoveries=recoveries,
-            unkept=unkept,
-        )
-        fixed_size = self._features.fixed_size
-        lease_pages = (lambda refills, _: store.queues.lease(refills)) if fixed_size is None else fixed_size.lease
-        return StoreWorker(
-            store,
-            stages=stages,
-            settlement=settlement,
-            leasing=Leasing(store, stages=stages, lease_pages=lease_pages, owner=self._owner, lease_s=self._lease_s),
-            stocktaking=Stocktaking(store, self._counts),
-            recoveries=recoveries,
-            freshness=freshness,
-            entrance=self._entrance,
-        )
+        return stages
 
     def _among_ants(self) -> list[Stage]:
         """Return the stages that depend on whether other ants use the store."""

@@ -54,7 +54,7 @@ def blocks_of(board: Board) -> tuple[UrlBlock, ...]:
     """Return the blocks of a store, including those that have ended, in order of prefix."""
     value = board.value(BLOCKS)
     try:
-        return () if value is None else _decoder.decode(value)
+        return () if value is None else msgspec.msgpack.decode(value, type=tuple[UrlBlock, ...])
     except msgspec.DecodeError:
         return ()  # a later version wrote it
 
@@ -111,9 +111,6 @@ class BlockedUrls:
         found = self.by_site.get(site_of(url) if site is None else site, ())
         until = max((end for prefix, end in found if url.startswith(prefix)), default=-inf)
         return until if until > at else None
-
-
-_decoder = msgspec.msgpack.Decoder(tuple[UrlBlock, ...])
 
 
 def _change(board: Board, block: UrlBlock, *, blocked: bool, at: float) -> None:

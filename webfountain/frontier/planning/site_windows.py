@@ -90,7 +90,7 @@ class Windows(msgspec.Struct, array_like=True):
         if not data.startswith(_MARK):
             return None
         try:
-            return _WINDOWS.decode(data[len(_MARK) :])
+            return msgspec.msgpack.decode(data[len(_MARK) :], type=cls)
         except ValueError:
             return None
 
@@ -193,6 +193,3 @@ class Windows(msgspec.Struct, array_like=True):
         """Remove the pages of the current window from `waits`, and return them with their times."""
         keys = [key for key in self.waits if self.number_of(key) == self.hand]
         return [(key, self.waits.pop(key)) for key in keys]
-
-
-_WINDOWS: Final = msgspec.msgpack.Decoder(Windows)

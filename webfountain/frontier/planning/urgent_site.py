@@ -40,7 +40,6 @@ __all__ = ["UrgentSite", "resume_site", "section_rates"]
 
 _BELIEVED: Final = 0.25
 """Least `PageDates.weight` of a site at which its dates make pages due that are not in memory."""
-_SITE: Final = msgspec.msgpack.Encoder()
 
 
 class UrgentSite:
@@ -315,7 +314,7 @@ class UrgentSite:
         if self._encoded is None:
             self._encoded = self.urgencies.encode()
         ranking = self.ranking
-        self.kept = _SITE.encode(
+        self.kept = msgspec.msgpack.encode(
             [
                 *(self.terms.interval, self.believed, self.pages.keys, ranking.candidate_since.tobytes()),
                 *(self._encoded, self.observed, ranking.most, ranking.asked, ranking.reaches, ranking.rests_until),
@@ -338,7 +337,7 @@ def resume_site(name: str, data: bytes, terms: UrgencyTerms) -> tuple[UrgentSite
     """
     believed = None
     try:
-        stored = _STORED.decode(data)
+        stored = msgspec.msgpack.decode(data, type=_SavedSite)
         believed = stored.believed
         own = terms.rounded()._replace(interval=stored.interval)
         known = SiteUrgency.decode(stored.urgencies, signals=own.beliefs)
@@ -371,7 +370,7 @@ def section_rates(name: str, data: bytes, terms: UrgencyTerms) -> list[SectionRa
     The result is empty if the data cannot be read. The interval in `terms` does not matter.
     """
     try:
-        stored = _STORED.decode(data)
+        stored = msgspec.msgpack.decode(data, type=_SavedSite)
         own = terms._replace(interval=stored.interval)
         found = SiteUrgency.decode(stored.urgencies, signals=own.beliefs).section_rates()
     except ValueError:
@@ -394,6 +393,3 @@ class _SavedSite(msgspec.Struct, frozen=True, array_like=True):
     rests_until: float = -inf
     rests_mark: int = 0
     dates: tuple[bytes, tuple[float, ...]] = PageDates().saved()
-
-
-_STORED: Final = msgspec.msgpack.Decoder(_SavedSite)

@@ -19,6 +19,7 @@ from webfountain.core.topics import HOT
 from webfountain.errors import WebfountainError
 from webfountain.frontier.batch import LeaseEnd, NamedSitemap, SavedSiteData
 from webfountain.frontier.pages.examiner import JudgedVisit
+from webfountain.frontier.pages.unexamined_ends import unkept
 from webfountain.frontier.planning.freshness_estimate import count_failing
 from webfountain.frontier.stage import Stage
 from webfountain.records import FetchResult, Link
@@ -201,7 +202,7 @@ class LossRecovery:
 
 
 class Settlement:
-    """Settles the leases of a batch. `unkept` returns the outcome of a page whose own outcome cannot be stored."""
+    """Settles the leases of a batch. `period_s` is the length of a time period, seconds."""
 
     def __init__(
         self,
@@ -213,7 +214,7 @@ class Settlement:
         learned: LearnedSites,
         takedowns: Takedowns,
         recoveries: Sequence[LossRecovery],
-        unkept: Callable[[Lease, float], Outcome],
+        period_s: float,
     ) -> None:
         self._store = store
         self._stages = stages
@@ -222,7 +223,7 @@ class Settlement:
         self._learned = learned
         self._takedowns = takedowns
         self._recoveries = recoveries
-        self._unkept = unkept
+        self._period_s = period_s
 
     def settle(self, batch: Batch, result: BatchResult) -> None:
         """Settle the ended leases of a batch. Save what was learned about sites in the same step.
@@ -240,7 +241,7 @@ class Settlement:
 
     def _fail(self, batch: Batch, result: BatchResult, ended: LeaseEnd) -> None:
         """Settle a page whose own outcome cannot be stored."""
-        outcome = self._unkept(ended.lease, batch.at)
+        outcome = unkept(ended.lease, batch.at, period_s=self._period_s)
         self._settle(batch, result, [LeaseEnd(ended.lease, outcome, asked=ended.asked)])
 
     def _settle(self, batch: Batch, result: BatchResult, ends: Sequence[LeaseEnd]) -> None:
