@@ -85,7 +85,8 @@ class Foretelling(AtAPrice):
 
     def choose(self, at: float, many: int) -> Pages:
         chosen = super().choose(at, many)
-        forecast = self.urgent.forecast.running
+        saved = self.urgent.forecast.saved
+        forecast = None if saved is None else saved.forecast
         if forecast is not None and forecast.begin not in self.begins:
             shares = [cycle.found for cycle in forecast.cycles]
             self.begins[forecast.begin] = Begin(forecast.begin, forecast.points, forecast.foretold, shares)

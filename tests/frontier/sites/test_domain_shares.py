@@ -100,13 +100,13 @@ def test_a_new_period_gives_all_their_share_again_and_immediate_urls_are_not_hel
     assert (domain.fetches, domain.is_open) == (0, True)
 
 
-def test_what_was_seen_is_published_with_the_ratio_of_blocked_to_busy() -> None:
+def test_what_was_seen_is_published_with_the_numbers_of_busy_and_blocked_domains() -> None:
     metrics = Metrics()
     shares = DomainShares(0.5, period_s=HOUR, capacity=100, start=0.0, metrics=metrics)
     one, two, three = (shares.enter(f"http://{name}.com") for name in "abc")
     shares.check(1.0, [(one, True), (one, False), (two, False), (three, False)], idle=False)
     assert shares.seen is not None
-    assert (shares.seen.busy, shares.seen.blocked, shares.seen.ratio) == (1, 2, 2.0)
+    assert (shares.seen.busy, shares.seen.blocked) == (1, 2)
     assert (metrics.get("shares/busy"), metrics.get("shares/blocked")) == (1, 2)
     shares.check(2.0, [(one, True)], idle=False)
     assert shares.seen.blocked == 2, "not yet time"

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from webfountain.core.forecast import Belief, BeliefTotal, CycleForecast, Outlook, SavedForecast, published
+from webfountain.core.forecast import BeliefTotal, CycleForecast, SavedForecast, published
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+    from webfountain.core.forecast import Belief, Outlook
 
 __all__ = ["CollectionForecast"]
 
@@ -27,8 +29,8 @@ class CollectionForecast:
 
     def __init__(self, cycle_s: float) -> None:
         self._cycle_s = cycle_s
-        self._forecast: CycleForecast | None = None
-        self._total = BeliefTotal(0.0)
+        self.saved: SavedForecast | None = None
+        """The complete cycles, the running one, and the sum of the beliefs; None before anything was learned."""
 
     def add(
         self, at: float, lasted_s: Sequence[float], changed: Iterable[tuple[Belief | None, Belief]], *, fetches: int
@@ -40,22 +42,23 @@ class CollectionForecast:
         lasted_s : seconds for which each page that was found changed is believed to have been obsolete
         fetches : number of visits that were compared with a copy
         """
-        self._begin(at).visit(at, lasted_s, fetches=fetches)
+        self._begin(at).forecast.visit(at, lasted_s, fetches=fetches)
         self.replace(at, changed)
 
     def replace(self, at: float, changed: Iterable[tuple[Belief | None, Belief]]) -> None:
         """Replace the beliefs about sites."""
-        self._begin(at)
+        total = self._begin(at).standing
         for old, new in changed:
-            self._total.replace(old, new)
+            total.replace(old, new)
 
     def update(self, at: float, *, crawled: int, never_crawled: int) -> None:
         """Update the forecast with the numbers of known pages with and without a copy. Call it several times per
         period."""
-        forecast, total = self._begin(at), self._total
+        saved = self._begin(at)
+        total = saved.standing
         if total.pages > COVERED * crawled:
             all_of = crawled / total.pages
-            forecast.observe(
+            saved.forecast.observe(
                 at,
                 obsolete=all_of * total.obsolete(at),
                 so_far=all_of * total.so_far(at),
@@ -63,34 +66,22 @@ class CollectionForecast:
                 known=float(crawled + never_crawled),
             )
 
-    def _begin(self, at: float) -> CycleForecast:
-        if self._forecast is None:
-            self._forecast, self._total = CycleForecast.begun(self._cycle_s, at=at), BeliefTotal(at)
-        return self._forecast
-
-    @property
-    def running(self) -> CycleForecast | None:
-        """Return the complete cycles and the running one, or None before anything was learned."""
-        return self._forecast
-
-    @property
-    def pages(self) -> float:
-        """Return the number of pages about which there is a belief."""
-        return self._total.pages
+    def _begin(self, at: float) -> SavedForecast:
+        if self.saved is None:
+            self.saved = SavedForecast(CycleForecast.begun(self._cycle_s, at=at), BeliefTotal(at))
+        return self.saved
 
     def outlook(self) -> Outlook | None:
         """Return the obsolete share of the collection at the last update, or None while too little is known."""
-        return None if self._forecast is None else self._forecast.now()
+        return None if self.saved is None else self.saved.forecast.now()
 
     def encode(self) -> bytes | None:
         """Return the forecast as it is published, or None before there is one."""
-        if self._forecast is None:
-            return None
-        return msgspec.msgpack.encode(SavedForecast(self._forecast, self._total))
+        return None if self.saved is None else msgspec.msgpack.encode(self.saved)
 
     def resume(self, data: bytes | None) -> None:
         """Continue from the output of `encode`. The output of another version or for another length of cycle is
         ignored."""
         kept = published(data)
         if kept is not None and kept.forecast.cycle_s == self._cycle_s:
-            self._forecast, self._total = kept.forecast, kept.standing
+            self.saved = kept

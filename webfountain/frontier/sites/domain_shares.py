@@ -23,7 +23,6 @@ from __future__ import annotations
 import heapq
 import logging
 from collections import Counter
-from math import inf
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -72,11 +71,6 @@ class ShareSnapshot(msgspec.Struct, frozen=True):
     busy: int
     blocked: int
     share: float
-
-    @property
-    def ratio(self) -> float:
-        """Return the number of blocked domains per busy domain."""
-        return self.blocked / self.busy if self.busy else inf if self.blocked else 0.0
 
 
 class FetchCounts(msgspec.Struct, frozen=True, array_like=True):
