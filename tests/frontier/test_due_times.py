@@ -143,8 +143,8 @@ class Crawl:
         """Of each page that is due for longer than the slack, how long, s."""
         at, schedule = self.clock.now(), self.drive.frontier.planner.follower.schedule
         found = {}
-        for site, record in self.drive.store.pages.records(state="crawled"):
-            [due] = schedule.due_times(site, [recrawl_place(record)], at)
+        for _, record in self.drive.store.pages.records(state="crawled"):
+            due = schedule.due(*recrawl_place(record))
             longest = self.longest[record.policy == "own"]
             assert record.last_crawled is not None
             late = at - min(due, record.last_crawled + longest)

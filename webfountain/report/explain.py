@@ -257,7 +257,7 @@ class KnownPage:
             return soonest
         follower = PlanFollower(self._facts.collection, metrics=Metrics(), start=self._facts.at)
         follower.resume(self._facts.store.board.value(PLAN), self._facts.store.board.value(PRICE))
-        [due] = follower.schedule.due_times(self._facts.site, [recrawl_place(record)], self._facts.at)
+        due = follower.schedule.due(*recrawl_place(record))
         return None if isinf(due) else max(due, soonest)
 
     def _soonest(self) -> float:

@@ -15,14 +15,18 @@ class PacedSchedule(BucketSchedule):
 
     def __init__(self, pace: float) -> None:
         super().__init__(fastest=900.0, bounds=Bounds())
-        self.pace = pace
+        self.given = pace
+
+    @property
+    def pace(self) -> float:
+        return self.given
 
 
 @given(st.lists(st.one_of(st.floats(0.01, 100.0), st.floats(0.98, 1.04)), min_size=1))
 def test_no_page_was_placed_by_a_schedule_that_was_much_faster_than_the_present_one(paces: list[float]) -> None:
     slower, schedule, fastest = SlowerSchedule(), PacedSchedule(1.0), 0.0
     for pace in paces:
-        schedule.pace = pace
+        schedule.given = pace
         if slower.follow(schedule):
             fastest = pace
         fastest = min(fastest, pace)

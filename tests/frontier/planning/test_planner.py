@@ -21,7 +21,6 @@ from webfountain.frontier.planning.planner import Controller
 from webfountain.frontier.planning.schedule import (
     CHECKS_PER_PERIOD,
     BucketSchedule,
-    NoRecrawl,
     PlanSchedule,
     Schedule,
     Spending,
@@ -126,13 +125,13 @@ def test_a_failed_plan_keeps_the_last_and_is_counted() -> None:
     assert metrics.get("controller/plan_adopted") == 1
 
 
-@pytest.mark.parametrize(("capacity", "recrawl", "kind"), [(None, True, BucketSchedule), (100, False, NoRecrawl)])
+@pytest.mark.parametrize(("capacity", "recrawl", "kind"), [(None, True, BucketSchedule), (100, False, Schedule)])
 def test_without_a_budget_or_without_recrawling_no_plan_is_followed(
     capacity: int | None, recrawl: bool, kind: type[Schedule]
 ) -> None:
     follower, _ = follower_of(capacity=capacity, recrawl=recrawl)
     assert follower.resume(encode_plan(some_plan())) is None
-    assert isinstance(follower.schedule, kind)
+    assert type(follower.schedule) is kind
     assert not plans(collection_with(capacity=capacity), recrawl=recrawl)
 
 
@@ -172,7 +171,7 @@ def test_whether_urgency_decides_reaches_the_schedule_in_force_and_the_next_whos
     assert follower.schedule.price == price < some_plan().price
 
 
-class Corrections(NoRecrawl):
+class Corrections(Schedule):
     """A schedule that only notes its corrections."""
 
     def __init__(self) -> None:

@@ -19,7 +19,6 @@ from webfountain.frontier.planning.schedule import (
     REFRESH,
     VISITS_PER_CHANGE,
     BucketSchedule,
-    NoRecrawl,
     PlanSchedule,
     Schedule,
     Spending,
@@ -60,54 +59,54 @@ def test_a_page_is_inside_the_horizon_exactly_when_its_due_time_has_come(
 ) -> None:
     schedule = MAKERS[name](Bounds(bounds[0] * DAY, bounds[1] * DAY))
     order, at = crawled * DAY, (crawled + later) * DAY
-    (due,) = schedule.due_times("s", [(lane, order)], at)
+    due = schedule.due(lane, order)
     assert order + bounds[0] * DAY <= due <= order + bounds[1] * DAY
     if abs(due - at) > 1.0:  # but for rounding
-        assert (order <= schedule.horizon("s", at)[lane]) == (due <= at)
+        assert (order <= schedule.horizon(at)[lane]) == (due <= at)
 
 
 @pytest.mark.parametrize("name", MAKERS)
 def test_what_has_a_time_of_its_own_is_due_then(name: str) -> None:
     schedule = MAKERS[name](Bounds())
-    assert schedule.due_times("s", [(ADVANCED, 5.0), (RETRY, 7.0)], 0.0) == [5.0, 7.0]
-    horizon = schedule.horizon("s", 42.0)
+    assert (schedule.due(ADVANCED, 5.0), schedule.due(RETRY, 7.0)) == (5.0, 7.0)
+    horizon = schedule.horizon(42.0)
     assert len(horizon) == LANES
     assert horizon[ADVANCED:] == [42.0, 42.0]
 
 
 def test_without_a_plan_a_page_is_fetched_some_times_per_expected_change() -> None:
     schedule = BucketSchedule(fastest=FASTEST, bounds=Bounds())
-    assert schedule.due_times("s", [(100, 0.0)], 0.0) == [pytest.approx(interval_of(100, FASTEST) / VISITS_PER_CHANGE)]
+    assert schedule.due(100, 0.0) == pytest.approx(interval_of(100, FASTEST) / VISITS_PER_CHANGE)
     assert schedule.weights(0.0) == (0.5, 0.5)
 
 
 def test_without_recrawling_nothing_is_due_again() -> None:
-    schedule = NoRecrawl()
-    assert schedule.horizon("s", 9.0) == [-inf] * LANES
-    assert schedule.due_times("s", [(3, 0.0), (RETRY, 1.0)], 9.0) == [inf, inf]
+    schedule = Schedule()
+    assert schedule.horizon(9.0) == [-inf] * LANES
+    assert (schedule.due(3, 0.0), schedule.due(RETRY, 1.0)) == (inf, inf)
     assert schedule.weights(0.0) == (1.0, 0.0)
 
 
 @pytest.mark.parametrize("name", ["plan", "fountain"])
 def test_a_correction_moves_all_due_times_at_once_and_stays_within_bounds(name: str) -> None:
     schedule = MAKERS[name](Bounds())
-    before = schedule.horizon("s", DAY)[100]
-    (due,) = schedule.due_times("s", [(100, 0.0)], 0.0)
+    before = schedule.horizon(DAY)[100]
+    due = schedule.due(100, 0.0)
     schedule.correct(SHORT)
-    assert schedule.horizon("s", DAY)[100] > before
-    assert schedule.due_times("s", [(100, 0.0)], 0.0)[0] < due
+    assert schedule.horizon(DAY)[100] > before
+    assert schedule.due(100, 0.0) < due
     for _ in range(100):
         schedule.correct(SHORT)
-    least = schedule.due_times("s", [(100, 0.0)], 0.0)[0]
+    least = schedule.due(100, 0.0)
     schedule.correct(SHORT)
-    assert schedule.due_times("s", [(100, 0.0)], 0.0)[0] == least > 0
+    assert schedule.due(100, 0.0) == least > 0
 
 
 def test_a_plan_s_clocks_are_read_again_after_a_fiftieth_of_a_period() -> None:
     schedule = MAKERS["plan"](Bounds())
-    first = schedule.horizon("a", DAY)[:BUCKETS]
-    assert schedule.horizon("b", DAY + 0.9 * REFRESH * DAY)[:BUCKETS] == first
-    assert schedule.horizon("a", DAY + 1.1 * REFRESH * DAY)[:BUCKETS] != first
+    first = schedule.horizon(DAY)[:BUCKETS]
+    assert schedule.horizon(DAY + 0.9 * REFRESH * DAY)[:BUCKETS] == first
+    assert schedule.horizon(DAY + 1.1 * REFRESH * DAY)[:BUCKETS] != first
 
 
 @pytest.mark.parametrize("name", MAKERS)
@@ -116,7 +115,7 @@ def test_bounds_and_due_times_hold_at_every_moment(name: str, waits: list[float]
     schedule, at = MAKERS[name](Bounds(1.0, 60.0)), DAY
     for wait in waits:
         at += wait
-        horizon = schedule.horizon("s", at)
+        horizon = schedule.horizon(at)
         assert all(at - 60.0 <= order <= at - 1.0 for order in horizon[:BUCKETS])
         assert horizon[BUCKETS:] == [at] * (LANES - BUCKETS)
 
@@ -141,7 +140,7 @@ def a_crawled_page(site: str, *, bucket: int, at: float) -> MemoryStore:
 
 
 def leased(store: MemoryStore, schedule: Schedule, site: str, at: float) -> int:
-    horizon = schedule.horizon(site, at)
+    horizon = schedule.horizon(at)
     (home,) = store.sites.activate(1, owner="o", until=at, at=inf)
     found = lease(store, home, 1, queue="recrawl", horizon=horizon)
     store.queues.release([one.id for one in found])
@@ -163,33 +162,33 @@ def test_while_there_is_no_choice_to_make_intervals_follow_the_price() -> None:
     price = schedule.price
     while schedule.price > price / 16:
         schedule.correct(SHORT)
-    [due] = schedule.due_times("s", [(100, 0.0)], 0.0)
+    due = schedule.due(100, 0.0)
     assert due == pytest.approx(INTERVALS[100] * (schedule.price / price) ** 0.5)
 
 
 def test_the_sites_of_a_batch_share_a_horizon_as_long_as_time_price_and_what_decides_are_the_same() -> None:
     schedule = UrgencySchedule(planned(), bounds=Bounds(), ranks=False)
-    first = schedule.horizon("a", DAY)
-    assert schedule.horizon("b", DAY) is first
-    assert schedule.horizon("a", DAY + 1.0)[100] == first[100] + 1.0
-    assert schedule.horizon("a", DAY) == first
+    first = schedule.horizon(DAY)
+    assert schedule.horizon(DAY) is first
+    assert schedule.horizon(DAY + 1.0)[100] == first[100] + 1.0
+    assert schedule.horizon(DAY) == first
     schedule.set_price(schedule.price / 4)
-    assert schedule.horizon("a", DAY)[100] > first[100]
+    assert schedule.horizon(DAY)[100] > first[100]
     schedule.ranks = True
-    assert schedule.horizon("a", DAY)[100] == pytest.approx(DAY - PATIENCE * INTERVALS[100])
+    assert schedule.horizon(DAY)[100] == pytest.approx(DAY - PATIENCE * INTERVALS[100])
 
 
 def test_bounds_bind_whether_urgency_decides_or_not() -> None:
     schedule = UrgencySchedule(planned(), bounds=Bounds(longest=2 * INTERVALS[100]), ranks=False)
-    assert schedule.due_times("s", [(100, 0.0)], 0.0) == [INTERVALS[100]]
+    assert schedule.due(100, 0.0) == INTERVALS[100]
     schedule.ranks = True
-    assert schedule.due_times("s", [(100, 0.0)], 0.0) == [2 * INTERVALS[100]]
+    assert schedule.due(100, 0.0) == 2 * INTERVALS[100]
 
 
 @pytest.mark.parametrize("name", ["bucket", "plan"])
 def test_only_fountain_s_own_schedule_has_a_price(name: str) -> None:
     assert MAKERS[name](Bounds()).price is None
-    assert NoRecrawl().price is None
+    assert Schedule().price is None
     assert MAKERS["fountain"](Bounds()).price == planned().price
 
 

@@ -37,7 +37,7 @@ def test_leases_are_ordered_for_a_site_once_its_host_is_resolved() -> None:
 def test_a_page_that_comes_due_while_the_store_answers_is_leased_next() -> None:
     street = Street(recrawl=True)
     lease = street.enter("http://10.0.0.1", pages=0)
-    [interval] = street.follower.schedule.due_times(lease.site, [(0, 0.0)], 0.0)
+    interval = street.follower.schedule.due(0, 0.0)
     street.take_in(2.0, dealt=[LeaseBatch(lease.site, [], [], [], [(0, 1.0 - interval)])])
     street.list.process_timers(street.at(2.1))
     assert ordered(street) == [lease.site]

@@ -282,7 +282,7 @@ class Review:
     def _visit_earlier(self, records: Sequence[PageRecord], schedule: Schedule, at: float) -> int:
         """Make pages due earlier if their policies require it. Return their number."""
         bounds = self._judge.policy
-        found = earlier_visits(records, lambda name: bounds(name).revisit, schedule, site=self._site, at=at)
+        found = earlier_visits(records, lambda name: bounds(name).revisit, schedule, at=at)
         return sum(self._store.queues.advance(self._site, keys, due=due, at=at) for due, keys in found.items())
 
     def _follow_through(self, records: Sequence[PageRecord], at: float) -> None:

@@ -145,5 +145,5 @@ def _due(lease: SiteLease, parked: SiteRecord, dealt: LeaseBatch, schedule: Sche
     """Return when a parked site is due by this schedule, or its old time if that is earlier."""
     if lease.record.pages[_NEVER_CRAWLED] > parked.pages[_NEVER_CRAWLED] or lease.record.immediate > parked.immediate:
         return at  # The site got new pages between the two calls.
-    due = min(schedule.due_times(lease.site, dealt.lanes, at), default=inf)
+    due = min((schedule.due(lane, order) for lane, order in dealt.lanes), default=inf)
     return min(parked.due, max(due, remembered(lease.record).next_at))

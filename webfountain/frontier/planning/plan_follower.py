@@ -20,15 +20,14 @@ from webfountain.frontier.planning.schedule import (
     CHECKS_PER_PERIOD,
     FASTER,
     BucketSchedule,
-    NoRecrawl,
     PlanSchedule,
+    Schedule,
     Spending,
 )
 from webfountain.frontier.planning.urgency_schedule import UrgencySchedule
 
 if TYPE_CHECKING:
     from webfountain.frontier.planning.plan import Plan
-    from webfountain.frontier.planning.schedule import Schedule
     from webfountain.metrics import Metrics
     from webfountain.policy.collection import Collection
 
@@ -65,7 +64,7 @@ class PlanFollower:
         """How many times pages became due earlier."""
         self._slowest = 1.0  # the schedule's greatest pace since then
         self.plan: Plan | None = None
-        self.schedule: Schedule = NoRecrawl()
+        self.schedule = Schedule()
         if recrawl:
             self.schedule = BucketSchedule(fastest=self._cycle.fastest_s, bounds=self._bounds)
 

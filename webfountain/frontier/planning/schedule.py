@@ -10,7 +10,7 @@ The strategy `fountain` has its own schedule (`urgency_schedule`). Schedules are
 from __future__ import annotations
 
 from math import ceil, inf
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 import numpy as np
@@ -36,7 +36,6 @@ __all__ = [
     "SOONER",
     "VISITS_PER_CHANGE",
     "BucketSchedule",
-    "NoRecrawl",
     "PlanSchedule",
     "Schedule",
     "Spending",
@@ -65,15 +64,15 @@ _ROUND_S: Final = 60.0
 _HOUR_S: Final = 3600.0
 
 
-def within_policy(record: PageRecord, revisit: RevisitTable, schedule: Schedule, *, site: str, at: float) -> PageRecord:
-    """Return a crawled page's record. The record has an explicit time for the next visit if the bounds of its policy
-    change the schedule's time.
+def within_policy(record: PageRecord, revisit: RevisitTable, schedule: Schedule) -> PageRecord:
+    """Return a crawled page's record. It has an explicit time for the next visit if the bounds of its policy change the
+    schedule's time.
 
     The schedule itself uses the widest bounds of all policies; this function enforces narrower ones.
     """
     if record.state != "crawled" or record.failures or record.last_crawled is None or record.due is not None:
         return record
-    [wanted] = schedule.due_times(site, [(record.bucket, record.last_crawled)], at)
+    wanted = schedule.due(record.bucket, record.last_crawled)
     bounds = Bounds(revisit.min_interval, inf if revisit.max_interval is None else revisit.max_interval)
     due = wanted if wanted == inf else bounds.due(record.last_crawled, wanted)
     return record if due == wanted else msgspec.structs.replace(record, due=due)
@@ -119,43 +118,48 @@ class Spending(NamedTuple):
         return 1.0 + TOLERANCE * self.planned
 
 
-class Schedule(Protocol):
-    """Decides which recrawl lanes are due at a time, and weighs a site's two queues."""
+class Schedule:
+    """Decides which recrawl lanes are due, and weighs a site's two queues. This one makes no page due again. It is used
+    for requests of another project, which are made once.
+    """
 
-    def horizon(self, site: str, at: float) -> list[float]:
+    __slots__ = ()
+
+    def horizon(self, at: float) -> list[float]:
         """Return the latest order that is due at `at`, for each of a site's LANES."""
-        ...
+        del at
+        return [-inf] * LANES
 
-    def due_times(self, site: str, heads: Sequence[tuple[int, float]], at: float) -> list[float]:
-        """Return when a page of the site at each given (lane, order) is due, as seen at the time `at`."""
-        ...
+    def due(self, lane: int, order: float) -> float:
+        """Return when a page with this order in a lane is due."""
+        del lane, order
+        return inf
 
     def weights(self, at: float) -> Sequence[float]:
         """Return the weights of the never-crawled and the recrawl queue if both have a due URL: p and 1 - p."""
-        ...
+        del at
+        return (1.0, 0.0)
 
     @property
     def price(self) -> float | None:
         """Return the obsolete time, s, that a fetch must save; None if pages are not chosen by urgency."""
-        ...
+        return None
 
     @property
     def pace(self) -> float:
         """Return the factor by which intervals between visits have changed since the schedule began."""
-        ...
+        return 1.0
 
     def bind(self, bounds: Bounds) -> None:
         """Keep visits within other bounds from now on."""
-        ...
 
     def correct(self, spending: Spending) -> None:
-        """Compare the fetches made with the plan. If fewer were made than planned, make pages due sooner, otherwise a
-        little later.
+        """Compare the fetches made with the plan. If some were not made, make pages due sooner, otherwise a little
+        later. Without a plan, do nothing.
         """
-        ...
 
 
-class BucketSchedule:
+class BucketSchedule(Schedule):
     """Schedule by buckets alone: a page is due again after a part of its bucket's mean change interval.
 
     The part is `1 / VISITS_PER_CHANGE`. The interval is kept within the bounds.
@@ -174,45 +178,17 @@ class BucketSchedule:
             for bucket in range(BUCKETS)
         ]
 
-    def horizon(self, site: str, at: float) -> list[float]:
+    def horizon(self, at: float) -> list[float]:
         return [at - interval for interval in self._intervals] + [at] * (LANES - BUCKETS)
 
-    def due_times(self, site: str, heads: Sequence[tuple[int, float]], at: float) -> list[float]:
-        return [order if lane >= ADVANCED else order + self._intervals[lane] for lane, order in heads]
+    def due(self, lane: int, order: float) -> float:
+        return order if lane >= ADVANCED else order + self._intervals[lane]
 
     def weights(self, at: float) -> Sequence[float]:
         return (0.5, 0.5)
 
-    price: None = None
-    pace: float = 1.0
 
-    def correct(self, spending: Spending) -> None:
-        """Do nothing: there is no plan."""
-
-
-class NoRecrawl:
-    """Schedule that makes no page due again. It is used for requests of another project, which are made once."""
-
-    def horizon(self, site: str, at: float) -> list[float]:
-        return [-inf] * LANES
-
-    def due_times(self, site: str, heads: Sequence[tuple[int, float]], at: float) -> list[float]:
-        return [inf] * len(heads)
-
-    def weights(self, at: float) -> Sequence[float]:
-        return (1.0, 0.0)
-
-    price: None = None
-    pace: float = 1.0
-
-    def correct(self, spending: Spending) -> None:
-        """Do nothing: there is no plan."""
-
-    def bind(self, bounds: Bounds) -> None:
-        """Do nothing: no page is due."""
-
-
-class PlanSchedule:
+class PlanSchedule(Schedule):
     """Follows a plan of strategy 1, 2 or 3: a page is due when its bucket's phase clock has advanced by 1 since its
     last crawl.
     """
@@ -228,7 +204,7 @@ class PlanSchedule:
         self._latest: list[float] = []
         self._horizon: list[float] = []
 
-    def horizon(self, site: str, at: float) -> list[float]:
+    def horizon(self, at: float) -> list[float]:
         """Return the horizon. The clocks are read again after REFRESH of a period; the bounds and the lanes with due
         times are exact.
         """
@@ -241,16 +217,11 @@ class PlanSchedule:
             self._horizon = self._bounds.lanes(self._latest, at)
         return self._horizon
 
-    def due_times(self, site: str, heads: Sequence[tuple[int, float]], at: float) -> list[float]:
-        return [order if lane >= ADVANCED else self._due(lane, order) for lane, order in heads]
-
-    def _due(self, lane: int, order: float) -> float:
-        return self._bounds.due(order, self._clocks.due(lane, order, gain=self._gain))
+    def due(self, lane: int, order: float) -> float:
+        return order if lane >= ADVANCED else self._bounds.due(order, self._clocks.due(lane, order, gain=self._gain))
 
     def weights(self, at: float) -> Sequence[float]:
         return self._plan.weights_at(at)
-
-    price: None = None
 
     @property
     def pace(self) -> float:
@@ -265,12 +236,7 @@ class PlanSchedule:
 
 
 def earlier_visits(
-    records: Iterable[PageRecord],
-    revisit_of: Callable[[str], RevisitTable],
-    schedule: Schedule,
-    *,
-    site: str,
-    at: float,
+    records: Iterable[PageRecord], revisit_of: Callable[[str], RevisitTable], schedule: Schedule, *, at: float
 ) -> dict[float, list[bytes]]:
     """Return the keys of a site's pages to make due earlier, grouped by their new time.
 
@@ -280,23 +246,12 @@ def earlier_visits(
     for record in records:
         if record.state != "crawled" or record.failures or record.duplicate_of is not None:
             continue
-        stands_at, wanted_at = (
-            _due(each, schedule, site, at)
-            for each in (record, _placed_anew(record, revisit_of(record.policy), schedule, site, at))
-        )
+        # The time at which its last visit would have left it under these bounds.
+        placed = within_policy(msgspec.structs.replace(record, due=None), revisit_of(record.policy), schedule)
+        stands_at, wanted_at = (schedule.due(*recrawl_place(each)) for each in (record, placed))
         if wanted_at < stands_at and stands_at > at:
             found.setdefault(_rounded(wanted_at, at), []).append(fingerprint(record.url))
     return found
-
-
-def _placed_anew(record: PageRecord, revisit: RevisitTable, schedule: Schedule, site: str, at: float) -> PageRecord:
-    """Return the record as its last visit would have left it under these bounds."""
-    return within_policy(msgspec.structs.replace(record, due=None), revisit, schedule, site=site, at=at)
-
-
-def _due(record: PageRecord, schedule: Schedule, site: str, at: float) -> float:
-    [due] = schedule.due_times(site, [recrawl_place(record)], at)
-    return due
 
 
 def _rounded(due: float, at: float) -> float:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from webfountain.core.fetch_price import Price
+from webfountain.frontier.planning.schedule import Schedule
 from webfountain.store.lanes import ADVANCED
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ _SHORTEST, _LONGEST = 1 / 64, 64.0
 _LEAST_PRICE_S: Final = 1e-3
 
 
-class UrgencySchedule:
+class UrgencySchedule(Schedule):
     """Schedule of the strategy `fountain`; its price follows the plan's budget."""
 
     __slots__ = (
@@ -75,19 +76,17 @@ class UrgencySchedule:
         if price is not None:
             self._price = Price(price)
 
-    def horizon(self, site: str, at: float) -> list[float]:
+    def horizon(self, at: float) -> list[float]:
         wanted = (at, self._patience())
         if wanted != self._made_for:  # all sites of a batch are refilled at one time
             self._made_for = wanted
             self._horizon = self._bounds.lanes((at - self._intervals * wanted[1]).tolist(), at)
         return self._horizon
 
-    def due_times(self, site: str, heads: Sequence[tuple[int, float]], at: float) -> list[float]:
-        patience = self._patience()
-        return [order if lane >= ADVANCED else self._due(lane, order, patience) for lane, order in heads]
-
-    def _due(self, lane: int, order: float, patience: float) -> float:
-        return self._bounds.due(order, order + float(self._intervals[lane]) * patience)
+    def due(self, lane: int, order: float) -> float:
+        if lane >= ADVANCED:
+            return order
+        return self._bounds.due(order, order + float(self._intervals[lane]) * self._patience())
 
     def _patience(self) -> float:
         if self.ranks:

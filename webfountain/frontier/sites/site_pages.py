@@ -125,7 +125,7 @@ class SitePages:
         self._refilled_at = batch.at
         self.wake_at = inf  # It is computed again from the leases, and from the pages that are settled meanwhile.
         never, recrawl = self._hand.room()
-        horizon = self._context.follower.schedule.horizon(self._place.name, batch.at)
+        horizon = self._context.follower.schedule.horizon(batch.at)
         batch.refills.append(Refill(lease, never_crawled=never, recrawl=recrawl, horizon=horizon))
 
     def dealt(self, dealt: LeaseBatch, batch: Batch) -> None:
@@ -141,7 +141,8 @@ class SitePages:
         # Pages that were due but not leased (the hand was full, clocks are read seldom) are checked again soon. A page
         # that came due while the store answered was not yet within the horizon; the next refill leases it.
         soonest = batch.at + RELOOK * self._context.collection.cycle.period_s
-        for due in self._context.follower.schedule.due_times(self._place.name, dealt.lanes, batch.at):
+        for lane, order in dealt.lanes:
+            due = self._context.follower.schedule.due(lane, order)
             self.wake_at = min(self.wake_at, (due if due > self._refilled_at else soonest) + _HAIR_S)
         self.is_ordered = False
         full = not dealt.is_empty
@@ -221,11 +222,11 @@ class SitePages:
         context = self._context
         if context.judge.bounds_by_policy():
             revisit = context.judge.policy(visit.record.policy).revisit
-            record = within_policy(visit.record, revisit, context.follower.schedule, site=self._place.name, at=batch.at)
+            record = within_policy(visit.record, revisit, context.follower.schedule)
             visit = visit if record is visit.record else msgspec.structs.replace(visit, record=record)
-        self._note_due(visit.record, batch.at)
+        self._note_due(visit.record)
         if lease.record.state != "never-crawled" and lease.record.immediate is None:
-            context.metrics.add(_lag(lease.record, context.follower.schedule, self._place.name, visit.fetched.at))
+            context.metrics.add(_lag(lease.record, context.follower.schedule, visit.fetched.at))
         batch.settle(lease, visit.outcome, visit)
 
     def _may_fetch(self, fetch: Fetch, batch: Batch) -> bool:
@@ -242,7 +243,7 @@ class SitePages:
             outcome = acknowledged(fetch.lease, status=None, error=error, at=batch.at)
         else:
             outcome = refused(fetch.lease, kind, error, period_s=self._context.collection.cycle.period_s, at=batch.at)
-        self._note_due(outcome.record, batch.at)
+        self._note_due(outcome.record)
         batch.refuse(fetch.lease, outcome)
         self._context.metrics.inc(f"outcome/{kind}")
         return False
@@ -266,9 +267,9 @@ class SitePages:
             return None, ""
         return "refused_by_robots", DISALLOWED
 
-    def _note_due(self, record: PageRecord, at: float) -> None:
+    def _note_due(self, record: PageRecord) -> None:
         """Make the site wake up at the latest when this page comes due, after its record is settled."""
-        [due] = self._context.follower.schedule.due_times(self._place.name, [recrawl_place(record)], at)
+        due = self._context.follower.schedule.due(*recrawl_place(record))
         self.wake_at = min(self.wake_at, due + _HAIR_S)
 
     def _request(self, lease: Lease) -> Fetch:
@@ -284,7 +285,7 @@ class SitePages:
         )
 
 
-def _lag(record: PageRecord, schedule: Schedule, site: str, at: float) -> dict[str, float]:
+def _lag(record: PageRecord, schedule: Schedule, at: float) -> dict[str, float]:
     """Return, as a count for the stats, how long a known page was due before it was fetched."""
-    [due] = schedule.due_times(site, [recrawl_place(record)], at)
+    due = schedule.due(*recrawl_place(record))
     return observed("due/lag", at - due) if 0.0 < due <= at else {}
