@@ -382,7 +382,7 @@ def ranked(web: Web, collection: Collection, days: float, capacity: int) -> floa
             web.held[number, held] = version = web.version(number, held, at)
             record = PageRecord(address, state="crawled", last_crawled=at)
             visits.append(Visit(FetchResult(fetch, at, 0.1, 200), "changed" if version != before else "same", record))
-        urgent.observe(visits, at=at)
+        urgent.observe(visits)
         if check % (checks // POLLS) == 0:
             shares.append(web.obsolete(polled, at))
     return float(np.mean(shares))

@@ -142,4 +142,4 @@ class Crawl:
     ) -> list[tuple[SiteLease, bytes]]:
         """What is to be kept with the sites."""
         self.waiting = [url for url in self.waiting if url not in urls]
-        return self.urgent.observe([visit_of(url, kind, at=at, **more) for url in urls], at=at)
+        return self.urgent.observe([visit_of(url, kind, at=at, **more) for url in urls])

@@ -399,7 +399,7 @@ def test_without_a_store_for_windows_a_site_is_in_memory_as_a_whole() -> None:
     urgent.admit(lease_of(ONE), b"", records_of, at=NOW)
     assert len(urgent.sites.active[ONE]) == PAGES
     assert urgent.turn([ONE], inf, lambda _: [], at=NOW) == []
-    urgent.observe([visit_of(f"{ONE}/a/1", at=NOW)], at=NOW)
+    urgent.observe([visit_of(f"{ONE}/a/1", at=NOW)])
     assert urgent.kept.take_windows() == []
 
 

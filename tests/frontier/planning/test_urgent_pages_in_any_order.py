@@ -87,7 +87,7 @@ class Asking(RuleBasedStateMachine):
             self.urgent.refuse(site_of(url), fingerprint(url))
         else:
             state: State = "gone" if kind == "gone" else "crawled"
-            self.keep(self.urgent.observe([visit_of(url, kind, at=self.at, state=state)], at=self.at))
+            self.keep(self.urgent.observe([visit_of(url, kind, at=self.at, state=state)]))
             self.last[url] = self.at if kind != "failed" else self.last[url]
         self.waits.discard(url)
 
@@ -97,7 +97,7 @@ class Asking(RuleBasedStateMachine):
             self.at += 1.0
             url = f"{site}/a/{len(self.last)}"
             self.last[url] = self.at
-            self.keep(self.urgent.observe([visit_of(url, "new", at=self.at)], at=self.at))
+            self.keep(self.urgent.observe([visit_of(url, "new", at=self.at)]))
 
     @rule(hours=st.integers(1, 30))
     def rest(self, hours: int) -> None:

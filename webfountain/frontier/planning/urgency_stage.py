@@ -69,7 +69,7 @@ class UrgencyStage(Stage):
         for ended in batch.ended:
             if ended.visit is None:
                 self._urgent.refuse(ended.lease.site, ended.lease.key)
-        for lease, urgency in self._urgent.observe(visits, at=batch.at):
+        for lease, urgency in self._urgent.observe(visits):
             self._learned.set_urgency(lease, urgency)
         for outcome in outcomes:
             if outcome.record.duplicate_of is not None:

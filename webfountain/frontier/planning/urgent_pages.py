@@ -161,7 +161,7 @@ class UrgentPages:
 
     # ------------------------------------------------------------ visits
 
-    def observe(self, visits: Sequence[Visit], *, at: float) -> list[tuple[SiteLease, bytes]]:
+    def observe(self, visits: Sequence[Visit]) -> list[tuple[SiteLease, bytes]]:
         """Receive the results of visits. Return the data to save with the sites when the visits are settled.
 
         Large sites are saved only at intervals, because saving a site takes time in proportion to its pages. A crash

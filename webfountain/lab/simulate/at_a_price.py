@@ -193,7 +193,7 @@ class AtAPrice:
             )
         ]  # fmt: skip
         self._never_crawled = fetches.waiting
-        for _, kept in self.urgent.observe(visits, at=at):
+        for _, kept in self.urgent.observe(visits):
             self._learned = kept
 
     def _visit(self, at: float, page: int, first: bool, changed: bool, gone: bool) -> Visit:
