@@ -40,7 +40,7 @@ def hand_of(
 
 def served(hand: Hand, most: int = 1000) -> list[str]:
     found: list[str] = []
-    while len(found) < most and hand.wake_at() <= 0.0:
+    while len(found) < most and hand.times()[0] <= 0.0:
         fetch = hand.next(0.0)
         assert fetch is not None, "it said that it has one"
         found.append(fetch.url.removeprefix(f"{SITE}/"))
@@ -51,14 +51,14 @@ def served(hand: Hand, most: int = 1000) -> list[str]:
 def test_an_immediate_url_goes_before_files_and_files_go_before_pages_whenever_they_come() -> None:
     hand = hand_of()
     hand.deal([page("new")], [page("old")], full=False)
-    assert hand.hurry_at() == inf
+    assert hand.times() == (0.0, inf)
     hand.add_file(file("sitemap", "sitemap.xml"))
     hand.add_urgent(page("now"))
-    assert hand.hurry_at() == 0.0
+    assert hand.times() == (0.0, 0.0)
     assert served(hand, 2) == ["now", "sitemap.xml"]
     hand.add_urgent(page("again"))
     assert served(hand)[0] == "again"
-    assert hand.wake_at() == inf
+    assert hand.times() == (inf, inf)
 
 
 def test_a_robots_txt_goes_before_all_once_immediate_urls_wait_for_it() -> None:
@@ -66,7 +66,7 @@ def test_a_robots_txt_goes_before_all_once_immediate_urls_wait_for_it() -> None:
     hand.add_file(file("sitemap", "sitemap.xml"))
     hand.add_file(file("robots", "robots.txt"))
     hand.hasten_files()
-    assert hand.hurry_at() == 0.0
+    assert hand.times() == (0.0, 0.0)
     assert served(hand) == ["robots.txt", "sitemap.xml"]
 
 
@@ -86,18 +86,18 @@ def test_a_hand_waits_for_its_gate_and_while_two_of_its_bodies_wait_to_be_read()
     hand.deal([page("n1"), page("n2")], [], full=False)
     hand.add_urgent(page("now"))
     assert served(hand) == ["now"]
-    assert (hand.wake_at(), hand.hurry_at()) == (inf, inf)
+    assert hand.times() == (inf, inf)
     gate.give(5.0)
-    assert (hand.wake_at(), hand.next(4.9)) == (5.0, None)
+    assert (hand.times(), hand.next(4.9)) == ((5.0, inf), None)
     for _ in range(MAX_UNREAD):
         hand.add_unread(1)
-    assert (hand.wake_at(), hand.next(5.0)) == (inf, None)
+    assert (hand.times(), hand.next(5.0)) == ((inf, inf), None)
     hand.add_unread(-1)
     assert hand.next(5.0) is not None
     gate.give(0.0)
     assert hand.next(0.0) is not None
     gate.give(0.0)
-    assert hand.wake_at() == inf, "an empty hand waits for no time"
+    assert hand.times() == (inf, inf), "an empty hand waits for no time"
 
 
 def test_the_draw_follows_the_weights_and_a_change_of_plan_at_once() -> None:
@@ -125,7 +125,7 @@ def test_a_domain_that_used_its_share_stops_the_pages_but_neither_files_nor_imme
     hand = hand_of(domain=domain)
     hand.deal([page("new", 1.0)], [page("old", 1.0)], full=False)
     domain.is_open = False
-    assert (hand.wake_at(), hand.worth()) == (inf, -inf)
+    assert (hand.times(), hand.worth()) == ((inf, inf), -inf)
     assert hand.next(0.0) is None
     hand.add_file(file("robots", "robots.txt"))
     hand.add_urgent(page("now"))

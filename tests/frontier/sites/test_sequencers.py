@@ -26,18 +26,16 @@ class Leaf(Generic[T]):
         self.urgent = deque(urgent)
         self.gate = Gate(1000, open_at=-inf) if gate is None else gate
 
-    def wake_at(self) -> float:
-        return self.gate.opens_at if self.items or self.urgent else inf
-
-    def hurry_at(self) -> float:
-        return self.gate.opens_at if self.urgent else inf
+    def times(self) -> tuple[float, float]:
+        opens_at = self.gate.opens_at if self.items or self.urgent else inf
+        return opens_at, opens_at if self.urgent else inf
 
     def worth(self) -> float:
         first = next(iter(self.items), None)
         return inf if self.urgent else -inf if first is None else float(first) if isinstance(first, int) else 1.0
 
     def next(self, at: float) -> T | None:
-        if self.wake_at() > at:
+        if self.times()[0] > at:
             return None
         self.gate.take()
         return (self.urgent or self.items).popleft()
@@ -45,7 +43,7 @@ class Leaf(Generic[T]):
 
 def drain(sequencer: Sequencer[T], at: float = 0.0) -> list[T]:
     found = []
-    while sequencer.wake_at() <= at and (item := sequencer.next(at)) is not None:
+    while sequencer.times()[0] <= at and (item := sequencer.next(at)) is not None:
         found.append(item)
     return found
 
@@ -100,7 +98,7 @@ def test_a_ring_of_polite_sites_finds_a_site_exactly_when_one_is_available_and_f
     for action, which in steps:
         here = [site for i, site in enumerate(sites) if i not in gone]
         if action == "next":
-            free = {i for i, site in enumerate(sites) if site in here and site.wake_at() <= now}
+            free = {i for i, site in enumerate(sites) if site in here and site.times()[0] <= now}
             hurried = {i for i in free if sites[i].urgent}
             item = ring.next(now)
             assert (item is not None) == bool(free)
@@ -119,7 +117,7 @@ def test_a_ring_of_polite_sites_finds_a_site_exactly_when_one_is_available_and_f
             gone.add(which)
         elif action == "pass":
             now += which / 2
-        soonest = min((site.wake_at() for i, site in enumerate(sites) if i not in gone), default=inf)
+        soonest = min((site.times()[0] for i, site in enumerate(sites) if i not in gone), default=inf)
         assert ring.wake_at() <= max(soonest, now), "the ring would sleep through a site that is due"
 
 

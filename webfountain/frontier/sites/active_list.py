@@ -298,4 +298,4 @@ def _has_before(site: ActiveSite, until: float) -> bool:
     state = site.state
     is_active = state is not State.EMPTY and state is not State.SHUT
     waits = site.pages.is_ordered or bool(site.loans)
-    return is_active or waits or site.hand.wake_at() <= until
+    return is_active or waits or site.hand.times()[0] <= until

@@ -96,13 +96,11 @@ class Hand:
 
     # ---------------------------------------------------------------- as a sequencer
 
-    def wake_at(self) -> float:
+    def times(self) -> tuple[float, float]:
         if self._unread >= MAX_UNREAD or not (self._urgent or self._files or self._offers_pages()):
-            return inf
-        return self._gate.opens_at
-
-    def hurry_at(self) -> float:
-        return self._gate.opens_at if self._urgent and self._unread < MAX_UNREAD else inf
+            return inf, inf
+        opens_at = self._gate.opens_at
+        return opens_at, opens_at if self._urgent else inf
 
     def worth(self) -> float:
         if self._urgent or self._files:
@@ -112,7 +110,7 @@ class Hand:
         return max(_importance_class(queue[0]) for queue in (self._never, self._recrawl) if queue)
 
     def next(self, at: float) -> Fetch | None:
-        if self.wake_at() > at:
+        if self.times()[0] > at:
             return None
         self._gate.take()
         return (self._urgent or self._files or self._drawn()).popleft()

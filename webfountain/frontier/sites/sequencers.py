@@ -31,12 +31,9 @@ T_co = TypeVar("T_co", covariant=True)
 class Sequencer(Protocol[T_co]):
     """The interface of all sequencers. `at` is the current time in UTC seconds."""
 
-    def wake_at(self) -> float:
-        """Return the time from which `next` has an item; inf if that needs new items or a landing."""
-
-    def hurry_at(self) -> float:
-        """Return the time, not before `wake_at`, from which `next` serves urgent items; inf if there is none. An item
-        that blocks an urgent one is urgent, too.
+    def times(self) -> tuple[float, float]:
+        """Return the time from which `next` has an item, and the time from which it serves urgent items, which is not
+        earlier; inf if that needs new items or a landing. An item that blocks an urgent one is urgent, too.
         """
 
     def worth(self) -> float:
@@ -65,9 +62,6 @@ class RoundRobin(Generic[T]):
         self._hurried: _WaitQueue[T] = _WaitQueue()
         self._at = -inf  # time of the last `next`
 
-    def __len__(self) -> int:
-        return len(self._members)
-
     def add(self, member: Sequencer[T]) -> None:
         """Add a member at the end of the ring."""
         self._members[member] = None
@@ -88,10 +82,11 @@ class RoundRobin(Generic[T]):
             self._place(member)
 
     def wake_at(self) -> float:
+        """Return the time from which `next` has an item."""
         return -inf if self._ready else self._waiting.soonest()
 
-    def hurry_at(self) -> float:
-        return self._hurried.soonest()
+    def times(self) -> tuple[float, float]:
+        return self.wake_at(), self._hurried.soonest()
 
     def worth(self) -> float:
         """Return the worth of the next member in turn. If no member is ready, return the worth of the member that
@@ -117,21 +112,20 @@ class RoundRobin(Generic[T]):
         """Return the next member: the first with an urgent item, otherwise the first of the ring, which is removed from
         it."""
         while (member := self._hurried.pop(at)) is not None:
-            if member.hurry_at() <= at:
+            if member.times()[1] <= at:
                 return member
             self._place(member)  # The urgent item has left the member.
         return self._ready.take() if self._ready else None
 
     def _place(self, member: Sequencer[T]) -> None:
-        """Put a member where its `wake_at` and `hurry_at` require."""
-        due = member.wake_at()
+        """Put a member where its times require."""
+        due, hurry = member.times()
         if due <= self._at:
             self._waiting.drop(member)
             self._ready.put(member)
         else:
             self._ready.drop(member)
             self._waiting.put(member, due)
-        hurry = inf if due == inf else member.hurry_at()
         if hurry < inf or self._hurried.times:
             self._hurried.put(member, hurry)
 
@@ -164,11 +158,9 @@ class Tier(Generic[T]):
         self._ring.wake(member)
         self._above.wake(self)
 
-    def wake_at(self) -> float:
-        return max(self.gate.opens_at, self._ring.wake_at())
-
-    def hurry_at(self) -> float:
-        return max(self.gate.opens_at, self._ring.hurry_at())
+    def times(self) -> tuple[float, float]:
+        due, hurry = self._ring.times()
+        return max(self.gate.opens_at, due), max(self.gate.opens_at, hurry)
 
     def worth(self) -> float:
         return self._ring.worth()
