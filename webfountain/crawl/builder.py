@@ -27,7 +27,6 @@ from webfountain.frontier.assembly import FrontierAssembly
 from webfountain.frontier.inbox.inboxes import FOLDER, FeedInbox, Inbox
 from webfountain.frontier.inbox.seeds import SeedReport, load_seeds, load_seeds_once
 from webfountain.frontier.server_clock import ServerClock
-from webfountain.frontier.sites.politeness import BY_POLICY
 from webfountain.policy.collection import Collection
 from webfountain.policy.collection_file import read_collection
 from webfountain.policy.tables import CollectionTable, NetworkTable, PolicyFile
@@ -225,7 +224,7 @@ def build_for_project(
         obey_robots=settings.getbool("ROBOTSTXT_OBEY"),
         robot=settings.get("ROBOTSTXT_USER_AGENT") or settings.get("USER_AGENT"),
         ignores_robots=ignores_robots,
-        pace=BY_POLICY if pace is None else pace.site_pace(),
+        pace=None if pace is None else pace.site_pace(),
     )
     return FrontierSetup(assembly.build(), collection, clock, metrics, None, endless=config.recrawl)
 

@@ -43,7 +43,7 @@ from webfountain.frontier.progress import Progress
 from webfountain.frontier.sites.active_list import ActiveList
 from webfountain.frontier.sites.domain_shares import shares_of
 from webfountain.frontier.sites.hand import largest_hand
-from webfountain.frontier.sites.politeness import BY_POLICY
+from webfountain.frontier.sites.politeness import SitePace
 from webfountain.frontier.sites.site_changes import PRIOR_PERIODS
 from webfountain.frontier.sites.site_context import SiteContext
 from webfountain.frontier.stage import Order, Orders
@@ -70,7 +70,6 @@ if TYPE_CHECKING:
     from webfountain.frontier.pages.policy_review import Review
     from webfountain.frontier.planning.urgent_pages import UrgentPages
     from webfountain.frontier.sites.domain_shares import DomainShares
-    from webfountain.frontier.sites.politeness import SitePace
     from webfountain.frontier.worker.store_worker import StoreWorker
     from webfountain.metrics import Metrics
     from webfountain.policy.collection import Collection
@@ -125,7 +124,7 @@ class FrontierAssembly:
         self._recrawl = self._obeys_robots = True
         self._robot = collection.politeness.robots_token
         self._ignores_robots: Callable[[bytes], bool] = lambda _: False
-        self._pace = BY_POLICY
+        self._pace = SitePace()
 
     # -------------------------------------------------- what differs between crawls
 
@@ -152,7 +151,7 @@ class FrontierAssembly:
         obey_robots: bool = True,
         robot: str | None = None,
         ignores_robots: Callable[[bytes], bool] = lambda _: False,
-        pace: SitePace = BY_POLICY,
+        pace: SitePace | None = None,
     ) -> Self:
         """Set the rules of another project's crawl.
 
@@ -162,13 +161,13 @@ class FrontierAssembly:
         obey_robots : False if the project chose so
         robot : the name, or the whole User-Agent, that selects the groups of robots.txt; None: by the policy file
         ignores_robots : returns whether a request (`Link.request`) ignores robots.txt
-        pace : delays and limits of sites if there is no collection file
+        pace : delays and limits of sites if there is no collection file; None: by the policy file
         """
         self._recrawl = recrawl
         self._obeys_robots = obey_robots
         self._robot = robot or self._robot
         self._ignores_robots = ignores_robots
-        self._pace = pace
+        self._pace = pace or self._pace
         return self
 
     def with_clocks(self, *, steady: Callable[[], float], cpu: Callable[[], float]) -> Self:

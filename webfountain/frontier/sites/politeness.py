@@ -1,9 +1,9 @@
 """Politeness towards one site or address: when it may receive the next request.
 
 This depends on its gate, its delay, its back-off after a refusal, and the address that it shares. In a collection the
-politeness table decides, and the crawl obeys every delay that a site requests (`BY_POLICY`). With the add-on and
-without a collection file, the settings of the user's project decide (`SitePace`); then the project's downloader keeps
-the time between requests (`crawl.project_pace`).
+politeness table decides, and the crawl obeys every delay that a site requests. With the add-on and without a collection
+file, the settings of the user's project decide (`SitePace`); then the project's downloader keeps the time between
+requests (`crawl.project_pace`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from webfountain.records import FetchResult, SiteState
 
 __all__ = [
-    "BY_POLICY",
     "LONGEST_BACKOFF_S",
     "SITE_ERRORS",
     "Gate",
@@ -147,7 +146,9 @@ class Gate:
 
 @dataclass(slots=True, frozen=True)
 class SitePace:
-    """Rules of pace that apply to all sites of a crawl."""
+    """Rules of pace that apply to all sites of a crawl. The defaults are those of a collection, which follows its
+    politeness table.
+    """
 
     slots: Callable[[str], int | None] = lambda _: None
     """Returns the number of simultaneous requests for a site; None: `politeness.concurrency`."""
@@ -164,10 +165,6 @@ class SitePace:
     """True if other ants may use some of a site's slots."""
     report: Callable[[str, HoldRule, float], None] = lambda _site, _rule, _seconds: None
     """Called with site, rule and seconds whenever a rule delays a site."""
-
-
-BY_POLICY: Final = SitePace()
-"""The pace of a collection, which follows its politeness table."""
 
 
 class SitePoliteness:
@@ -197,8 +194,8 @@ class SitePoliteness:
         *,
         rng: random.Random,
         metrics: Metrics,
+        pace: SitePace,
         slots: int | None = None,
-        pace: SitePace = BY_POLICY,
     ) -> None:
         """`slots` is the number of simultaneous requests, if it differs from the rules."""
         self._rules = rules

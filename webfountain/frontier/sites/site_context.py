@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from webfountain.frontier.inbox.blocks import BlockedUrls
-from webfountain.frontier.sites.politeness import BY_POLICY
+from webfountain.frontier.sites.politeness import SitePace
 
 if TYPE_CHECKING:
     import random
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from webfountain.formats.robots import RobotsRules
     from webfountain.frontier.planning.plan_follower import PlanFollower
     from webfountain.frontier.sites.domain_shares import DomainShares
-    from webfountain.frontier.sites.politeness import SitePace
     from webfountain.metrics import Metrics
     from webfountain.policy.collection import Collection
     from webfountain.policy.judge import Judge
@@ -54,7 +53,7 @@ class SiteContext:
     importance: LiveImportance | None = None
     ignores_robots: Callable[[bytes], bool] = lambda _: False
     shares: DomainShares | None = None
-    pace: SitePace = BY_POLICY
+    pace: SitePace = field(default_factory=SitePace)
     blocked: BlockedUrls = field(default_factory=BlockedUrls)
     keeps_answers: bool = False
 
