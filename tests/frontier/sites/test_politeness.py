@@ -25,7 +25,7 @@ from webfountain.frontier.sites.politeness import (
     refuses,
     retry_after,
 )
-from webfountain.frontier.sites.sequencers import RoundRobin, Tier
+from webfountain.frontier.sites.sequencers import RoundRobin
 from webfountain.metrics import Metrics
 from webfountain.policy.tables import PolitenessTable
 from webfountain.policy.units import Duration
@@ -168,7 +168,7 @@ def test_a_refusal_is_429_503_or_no_answer_at_all() -> None:
 def test_slots_are_lent_that_stood_open_for_longer_than_their_delay_or_all_but_one_of_a_full_ant() -> None:
     rules = PolitenessTable(min_delay=Duration(1), concurrency=6)
     standing = SitePoliteness(SiteState(), rules, rng=random.Random(1), metrics=Metrics(), pace=SitePace())
-    group = AddressGroup("1.2.3.4", "1.2.3.4", Tier(RoundRobin(), 6), is_ours=True)
+    group = AddressGroup("1.2.3.4", "1.2.3.4", RoundRobin(), 6, is_ours=True)
     loans = Loans(SiteState())
     for gate in (standing.gate, group.gate):
         for _ in range(4):
@@ -190,7 +190,7 @@ def test_a_site_that_refused_lends_nothing_until_it_has_rested_and_a_while_more(
     loans = Loans(rested)
     rules = PolitenessTable(concurrency=6)
     standing = SitePoliteness(SiteState(), rules, rng=random.Random(1), metrics=Metrics(), pace=SitePace())
-    group = AddressGroup("1.2.3.4", "1.2.3.4", Tier(RoundRobin(), 6), is_ours=True)
+    group = AddressGroup("1.2.3.4", "1.2.3.4", RoundRobin(), 6, is_ours=True)
     at = 100.0 + LOAN_PAUSE_S
     assert [loans.spare(standing, group, each, unused_s=-INF) for each in (at - 1.0, at)] == [0, 5]
     batch = Batch(at)

@@ -35,20 +35,24 @@ _CLAIM_S: Final = 0.25
 """Seconds until a fetch in flight tries again to move to an address that this ant does not hold yet."""
 
 
-class AddressGroup:
-    """The active sites behind one address, or a single site if addresses are ignored (`per_ip = false`)."""
+class AddressGroup(Tier[Fetch]):
+    """The active sites behind one address, or a single site if addresses are ignored (`per_ip = false`). The group is a
+    ring of their hands behind the gate of the address.
+    """
 
-    __slots__ = ("address", "gate", "is_leaving", "is_lent", "is_ours", "key", "places", "turns")
+    __slots__ = ("address", "is_leaving", "is_lent", "is_ours", "key", "places")
 
     def __init__(
         self,
         key: str,
         address: str,
-        turns: Tier[Fetch],
+        above: RoundRobin[Fetch],
+        concurrency: int,
         *,
         is_ours: bool,
         is_lent: bool = False,
     ) -> None:
+        super().__init__(above, concurrency)
         self.key = key
         self.address = address
         self.is_ours = is_ours
@@ -60,8 +64,6 @@ class AddressGroup:
         possible.
         """
         self.places: dict[Place, None] = {}
-        self.turns = turns
-        self.gate = turns.gate
 
 
 class Place:
@@ -89,7 +91,7 @@ class Place:
     def wake(self) -> None:
         """Make the group re-read two things: when the site is available, and whether it has urgent requests."""
         if self.group is not None:
-            self.group.turns.wake(self.hand)
+            self.group.wake(self.hand)
 
     def is_leaving(self) -> bool:
         """Return whether the site's address goes to another ant."""
@@ -157,16 +159,16 @@ class Addresses:
         group = self._group_at(place, address)
         place.move(group, fallbacks)
         group.address = address
-        group.turns.add(place.hand)
+        group.add(place.hand)
         group.places[place] = None
         return group
 
     def add_lent(self, place: Place, address: str, slots: int) -> AddressGroup:
         """Place a site of another ant, which has lent `slots` slots. No other site shares this group."""
-        group = AddressGroup(f"{place.name} {address}", address, Tier(self.ring, slots), is_ours=True, is_lent=True)
+        group = AddressGroup(f"{place.name} {address}", address, self.ring, slots, is_ours=True, is_lent=True)
         self._groups[group.key] = group
-        self.ring.add(group.turns)
-        group.turns.add(place.hand)
+        self.ring.add(group)
+        group.add(place.hand)
         group.places[place] = None
         place.move(group, ())
         return group
@@ -175,16 +177,16 @@ class Addresses:
         key = address if self._rules.per_ip else place.name
         group = self._groups.get(key)
         if group is None:
-            turns = Tier(self.ring, self._rules.concurrency)
-            group = self._groups[key] = AddressGroup(key, address, turns, is_ours=not self._shared)
+            concurrency, is_ours = self._rules.concurrency, not self._shared
+            group = self._groups[key] = AddressGroup(key, address, self.ring, concurrency, is_ours=is_ours)
             if group.is_ours:
-                self.ring.add(group.turns)
+                self.ring.add(group)
             else:
                 self._unclaimed.append(key)
             self.empty.append(group)  # `sweep` removes it from this list if the group has a site.
         elif group.is_leaving and not group.places:
             group.is_leaving = False  # No other ant has claimed the address.
-            self.ring.add(group.turns)
+            self.ring.add(group)
         return group
 
     def detour(self, place: Place, group: AddressGroup, address: str, at: float) -> float:
@@ -200,7 +202,7 @@ class Addresses:
                 return opens - at
             there.gate.take()
             group.gate.give(at)  # The old address received no request.
-            self.ring.wake(group.turns)
+            self.ring.wake(group)
         self.move(place, address)
         return 0.0
 
@@ -217,7 +219,7 @@ class Addresses:
         """Remove a site that is no longer active. Its address is kept until `sweep` finds that its gate is open."""
         group = place.group
         if group is not None:
-            group.turns.remove(place.hand)
+            group.remove(place.hand)
             del group.places[place]
             if not group.places:
                 self.empty.append(group)
@@ -244,7 +246,7 @@ class Addresses:
 
     def _remove(self, group: AddressGroup) -> None:
         if group.is_ours and not group.is_leaving:
-            self.ring.remove(group.turns)
+            self.ring.remove(group)
         del self._groups[group.key]
 
     # ------------------------------------------------------ among several ants
@@ -271,9 +273,9 @@ class Addresses:
             return False
         if not group.is_ours:
             group.is_ours = True
-            self.ring.add(group.turns)
+            self.ring.add(group)
         group.gate.hold(open_at)
-        self.ring.wake(group.turns)
+        self.ring.wake(group)
         return True
 
     def refused(self, key: str) -> list[Place]:
@@ -297,7 +299,7 @@ class Addresses:
     def quit(self, group: AddressGroup) -> None:
         """Stop all new requests to an address. Its sites leave when none of their fetches is in flight."""
         if group.is_ours and not group.is_leaving:
-            self.ring.remove(group.turns)
+            self.ring.remove(group)
             group.is_leaving = True
 
     def leaving(self) -> list[AddressGroup]:

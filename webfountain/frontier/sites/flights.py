@@ -111,7 +111,7 @@ class Flights:
             assert self._lending is not None
             self._lending.return_refused(site, fetched, batch)
         if group is not site.place.group or is_lost:
-            self._addresses.ring.wake(group.turns)
+            self._addresses.ring.wake(group)
         if fetched.address in site.place.fallbacks and not is_lost:
             # The address accepted the connection, but gave the request no slot in time.
             self._addresses.move(site.place, fetched.address)
@@ -130,7 +130,7 @@ class Flights:
         """
         site, group = self._in_flight.pop(fetch.id)
         site.standing.unasked(group.gate, self._context.clock.now())
-        self._addresses.ring.wake(group.turns)
+        self._addresses.ring.wake(group)
         site.place.wake()
 
     def finished(self, visit: Visit, batch: Batch) -> bool:
