@@ -3,7 +3,7 @@
 The two threads
 ---------------
 The *loop thread* calls the facade (`frontier.Frontier`), which hands out fetches and receives their results. These
-events write into the open batch (`batch`). Each feature adds its order (`stage`), then the batch goes out (`orders`).
+events write into the open batch (`orders`). Each feature adds its order (`stage`), then the batch (`batch`) goes out.
 The *worker thread* carries out one batch at a time (`worker.store_worker`), in the order of durability: it writes
 bodies, discovers links and settles leases, and only then takes new sites and leases. The loop thread applies the
 `BatchResult`. The threads share nothing else: the worker never touches a site, and the loop never touches the store. A
@@ -28,6 +28,7 @@ robots.txt and sitemaps have no lease. They pass steps 2 and 3, and then belong 
 
 Other modules
 -------------
-`server_clock` corrects the clock. `requests_by_url` finds the keys of a URL and puts requests first. The other packages
-are `cluster` (many ants), `inbox`, `pages`, `planning`, `sites` and `worker`.
+`polls` determines how often the store is polled, `server_clock` corrects the clock, `requests_by_url` finds the keys of
+a URL and puts requests first. The other packages are `cluster` (many ants), `inbox`, `pages`, `planning`, `sites` and
+`worker`.
 """

@@ -47,7 +47,7 @@ class Derivation:
 
         It costs one read of the store for each page that led to others, and one step of the store.
         """
-        found = self._revised(records, at)
+        found = self.revised(records, at=at)
         if not found:
             return list(records), []
         keys = {fingerprint(url): url for url in found}
@@ -60,11 +60,8 @@ class Derivation:
         now = [record if record.url in left else found.get(record.url, record) for record in records]
         return now, [key for key, url in keys.items() if url not in left]
 
-    def overruled(self, records: Sequence[PageRecord], *, at: float) -> dict[str, PageRecord]:
+    def revised(self, records: Sequence[PageRecord], *, at: float) -> dict[str, PageRecord]:
         """Return, by URL, the new records of pages that the policy file changes."""
-        return self._revised(records, at)
-
-    def _revised(self, records: Sequence[PageRecord], at: float) -> dict[str, PageRecord]:
         self._read = {}
         self._read_parents(records)
         found = ((record.url, self._lineage.revised(record, at=at)) for record in records)

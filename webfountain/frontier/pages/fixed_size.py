@@ -33,12 +33,12 @@ from webfountain.store.lanes import ADVANCED, CLASSES, class_of
 from webfountain.urls import fingerprint
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from webfountain.frontier.batch import Batch, BatchResult
     from webfountain.policy.collection import Collection
     from webfountain.ranking.link_importance import LiveImportance
-    from webfountain.records import Lease, LeaseId, PageRecord, SiteLease
+    from webfountain.records import Lease, PageRecord, SiteLease
     from webfountain.store.answers import LeaseBatch, Refill
     from webfountain.store.contract import FrontierStore
 
@@ -96,8 +96,8 @@ class Replacement(Stage):
         self._summoned: set[bytes] = set()
         self._demand, self._demanded = 0, 0  # number of new pages that wait for evictions, and their worst class
         self._gone = CLASSES + 1  # the best class that lost a page to an eviction since the last sweep
-        self._held: dict[str, SiteLease] = {}
-        self._out: dict[str, set[int]] = {}
+        self._held: dict[str, SiteLease] = {}  # leases of the active sites
+        self._out: dict[str, set[int]] = {}  # numbers of the leased new pages, by active site
         self.counts: Counter[str] = Counter()
         """Counts of events since the caller last read them."""
 
@@ -105,31 +105,17 @@ class Replacement(Stage):
 
     def before_activate(self, batch: Batch, result: BatchResult) -> None:
         """Apply the ended leases and lost sites of a batch, and continue the sweep."""
-        self.ended(ended.lease.id for ended in batch.ended)
-        self.ended(batch.released)
-        self.left([*result.lost, *(parked.lease.site for parked in batch.parked)])
+        for lease in (*(ended.lease.id for ended in batch.ended), *batch.released):
+            if (out := self._out.get(lease.site)) is not None:
+                out.discard(lease.number)
+        for site in (*result.lost, *(parked.lease.site for parked in batch.parked)):
+            self._held.pop(site, None)
+            self._out.pop(site, None)
         self.sweep(batch.at)
 
     def chores(self, batch: Batch, result: BatchResult) -> None:
         result.counts.update(self.counts)
         self.counts.clear()
-
-    def has(self, leases: Iterable[SiteLease]) -> None:
-        """Record the leases of active sites."""
-        self._held.update((lease.site, lease) for lease in leases)
-
-    def ended(self, leases: Iterable[LeaseId]) -> None:
-        """Record that these leases ended."""
-        for lease in leases:
-            out = self._out.get(lease.site)
-            if out is not None:
-                out.discard(lease.number)
-
-    def left(self, sites: Iterable[str]) -> None:
-        """Record sites that are no longer active and so have no leased pages."""
-        for site in sites:
-            self._held.pop(site, None)
-            self._out.pop(site, None)
 
     # ------------------------------------------------------------- the sweep
 
@@ -179,7 +165,7 @@ class Replacement(Stage):
 
     def lease(self, refills: Sequence[Refill], at: float) -> list[LeaseBatch | None]:
         """Lease as the store does, but take new pages only if there is room for them or room can be made."""
-        self.has(refill.lease for refill in refills)
+        self._held.update((refill.lease.site, refill.lease) for refill in refills)
         room = self._most - self._store.census.statistics().pages["crawled"] - sum(map(len, self._out.values()))
         if room < self._demand:
             room += self._evict(self._demand - room, better=self._demanded if self._demand else -1, at=at)

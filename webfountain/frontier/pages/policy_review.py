@@ -222,7 +222,7 @@ class Review:
         """
         if self.is_done:
             return {}
-        found = {} if self._derivation is None else self._derivation.overruled(records, at=at)
+        found = {} if self._derivation is None else self._derivation.revised(records, at=at)
         moved = ((record.url, self._inherited(found.get(record.url, record), self._pending, at)) for record in records)
         return found | {url: new for url, new in moved if new is not None}
 
