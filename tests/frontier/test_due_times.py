@@ -47,8 +47,10 @@ def web(fetch: Fetch, at: float) -> Answer:
 
 
 def collection(longest: tuple[float, float]) -> Collection:
+    """With a budget that limits nothing, so that plans are followed and no page is chosen by its urgency."""
     default, own = longest
     rest = f"""
+capacity_pages_per_period = 1000000
 [policies.default]
 revisit = {{ max_interval = "{default}s" }}
 [policies.own]

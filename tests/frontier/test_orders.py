@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from webfountain.clock import ManualClock
 from webfountain.frontier.batch import Batch
 from webfountain.frontier.orders import Chores, OpenBatch
+from webfountain.frontier.planning.schedule import Schedule
 
 TIMES = st.lists(st.floats(0.0, 5.0), max_size=60)
 
@@ -42,8 +43,9 @@ def test_what_happens_while_a_batch_is_out_waits_for_the_next_one() -> None:
     clock = ManualClock(1.0)
     batches = OpenBatch(clock)
     gathered = batches.gather()
-    gathered.tidy = True
+    gathered.tidy, gathered.schedule = True, Schedule()
     assert batches.send() is gathered
     clock.set(2.0)
     assert batches.gather() is not gathered
     assert (gathered.at, batches.gather().at) == (1.0, 2.0)
+    assert (batches.gather().tidy, batches.gather().schedule) == (False, gathered.schedule)

@@ -5,12 +5,16 @@ from __future__ import annotations
 import random
 from itertools import pairwise
 
+from tests.frontier.drive import Drive, collection_of
+from webfountain.frontier.batch import Batch
+from webfountain.frontier.cluster.membership import LoneAnt
 from webfountain.frontier.polls import (
     COUNT_EACH_S,
     COUNT_LONGEST_S,
     POLL_EACH_S,
     POLL_INTERVAL_S,
     POLL_LONGEST_S,
+    Polls,
     PollTimer,
 )
 
@@ -52,3 +56,11 @@ def test_one_of_the_idle_processes_polls_within_a_second_however_many_there_are(
 def test_a_thousand_idle_processes_together_count_no_oftener_than_fifty_times_a_second() -> None:
     found = [len(polled(count_timer(seed), until=300.0, idle=True, processes=1000)) - 7 for seed in range(10)]
     assert sum(found) / len(found) / 300.0 * 1000 < 50.0
+
+
+def test_the_only_process_of_a_store_has_nothing_to_poll_between_two_polls() -> None:
+    drive = Drive(collection_of(["http://home.example/"]), lambda fetch, at: "dns")
+    polls = Polls(LoneAnt("a", lease_s=600.0), drive.frontier.progress, rng=random.Random(1), start=0.0)
+    batch = Batch(1.0)
+    polls.add(batch)
+    assert (batch.inbox, batch.immediate, polls.due) == (True, True, 1.0 + POLL_INTERVAL_S)

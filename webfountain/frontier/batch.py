@@ -91,6 +91,7 @@ class Batch:
     """Letters (messages) to other ants: (ant, letter)."""
     room: int = 0
     immediate: bool = False
+    """True if some sites may have immediate URLs."""
     holds_sites: bool = True
     """True if any site is active."""
     inbox: bool = False
@@ -116,7 +117,7 @@ class Batch:
     collection: Collection | None = None
     """The policy file that was adopted."""
     schedule: Schedule | None = None
-    """The schedule by which known pages become due."""
+    """The schedule by which known pages become due. The next batch has the same until it is set again."""
     hastened: bool = False
     """True if the schedule now makes pages due earlier, so that parked sites may be due too late."""
     unfinished: bool = False

@@ -57,7 +57,8 @@ class OpenBatch:
         """Return the gathered batch and begin the next one; None if there is nothing to do for the worker."""
         if not self._batch.is_needed():
             return None
-        sent, self._batch = self._batch, Batch(self._batch.at)
+        sent = self._batch
+        self._batch = Batch(sent.at, schedule=sent.schedule)
         return sent
 
 
@@ -202,6 +203,7 @@ class SiteSupply(Order):
         if sites.hungry and not self._progress.congested():
             sites.refill(batch)
         batch.holds_sites = bool(sites.by_name)
+        batch.immediate = bool(self._progress.stored.immediate)
         batch.guests = [*sites.file_requests.by_host]
         if self._due <= batch.at:
             batch.room = self._room()

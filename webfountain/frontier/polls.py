@@ -2,7 +2,7 @@
 
 A busy process polls twice per second. An idle one, among several, polls less and less often, because a thousand idle
 processes would otherwise be most of the server's load. Place in the walk: these orders are called for each batch
-(`orders`); the worker reads what they add.
+(`orders`) that is due; the worker reads what they add.
 """
 
 from __future__ import annotations
@@ -95,7 +95,9 @@ class Polls(Order):
         self.is_idle = others.shared and not batch.holds_sites and not self._progress.is_busy(batch)
         batch.inbox = self._inbox.due(at, idle=self.is_idle, processes=others.ants)
         batch.count = batch.inbox and self._counts.due(at, idle=self.is_idle, processes=others.ants)
-        batch.immediate = batch.inbox or bool(self._progress.stored.immediate)
+        batch.immediate |= batch.inbox
+        if not others.shared:  # then it is never idle
+            self.due = at + POLL_INTERVAL_S
 
 
 class RankTurns(Order):

@@ -58,6 +58,7 @@ class EarlierDueTimes(Order):
         self._hastened = 0
 
     def add(self, batch: Batch) -> None:
+        """Order a pass if it is time, or if the schedule changed; without a plan, only `adopt` changes it."""
         batch.schedule = self._follower.schedule
         if self._follower.hastened != self._hastened:
             self._hastened = self._follower.hastened
@@ -66,10 +67,12 @@ class EarlierDueTimes(Order):
         if self._pass_at <= batch.at and self._others.counts:
             self._pass_at = batch.at + self._every_s
             batch.hastened = True
+        self.due = -inf if self._follower.follows_plans else self._pass_at
 
     def adopt(self, collection: Collection) -> None:
         """Apply the bounds of an edited policy file, which may make pages due earlier."""
         self._follower.adopt_bounds(bounds_of(collection))
+        self.due = -inf
 
 
 class ParkedSites(Stage):

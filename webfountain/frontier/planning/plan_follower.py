@@ -49,7 +49,8 @@ class PlanFollower:
         self._cycle = collection.cycle
         self._metrics = metrics
         self._bounds = bounds_of(collection)
-        self._follows = plans(collection, recrawl=recrawl)
+        self.follows_plans = plans(collection, recrawl=recrawl)
+        """False: there is no plan, and the schedule stays the same."""
         self._checked_at = start
         self._made = 0
         self._unspent, self._owed = 0.0, 0.0
@@ -73,7 +74,7 @@ class PlanFollower:
 
         A plan of another version, period or strategy is ignored.
         """
-        if data is None or not self._follows:
+        if data is None or not self.follows_plans:
             return None
         try:
             plan = decode_plan(data)
