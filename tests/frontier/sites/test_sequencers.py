@@ -41,6 +41,13 @@ class Leaf(Generic[T]):
         return (self.urgent or self.items).popleft()
 
 
+def join(ring: RoundRobin[T] | Tier[T], *members: Sequencer[T]) -> None:
+    """Add members that have items already."""
+    for member in members:
+        ring.add(member)
+        ring.wake(member)
+
+
 def drain(sequencer: Sequencer[T], at: float = 0.0) -> list[T]:
     found = []
     while sequencer.times()[0] <= at and (item := sequencer.next(at)) is not None:
@@ -76,7 +83,7 @@ def test_a_gate_never_lets_more_through_than_its_slots_and_never_before_their_ti
 def test_a_round_robin_serves_the_available_in_turn(sizes: list[int]) -> None:
     ring = RoundRobin[tuple[int, int]]()
     for member, size in enumerate(sizes):
-        ring.add(Leaf([(member, i) for i in range(size)]))
+        join(ring, Leaf([(member, i) for i in range(size)]))
     turns = [(member, turn) for turn in range(max(sizes)) for member, size in enumerate(sizes) if size > turn]
     assert drain(ring) == turns
 
@@ -94,7 +101,7 @@ def test_a_ring_of_polite_sites_finds_a_site_exactly_when_one_is_available_and_f
     out: list[int] = []
     gone: set[int] = set()
     for site in sites:
-        ring.add(site)
+        join(ring, site)
     for action, which in steps:
         here = [site for i, site in enumerate(sites) if i not in gone]
         if action == "next":
@@ -123,8 +130,8 @@ def test_a_ring_of_polite_sites_finds_a_site_exactly_when_one_is_available_and_f
 
 def test_a_removed_member_is_served_no_more_and_keeps_its_items() -> None:
     ring, gone, stays = RoundRobin[int](), Leaf([1]), Leaf([2])
-    ring.add(gone)
-    ring.add(stays)
+    join(ring, gone)
+    join(ring, stays)
     ring.remove(gone)
     assert drain(ring) == [2]
     assert list(gone.items) == [1]
@@ -134,22 +141,22 @@ def test_the_order_of_a_ring_does_not_depend_on_where_memory_is_used_again() -> 
     """Who left for good is not mistaken for a newcomer at the same address, which would go before its turn."""
     ring = RoundRobin[str]()
     leaves, others = Leaf(["gone"], gate=Gate(open_at=5.0)), []
-    ring.add(leaves)
-    ring.add(Leaf(["first"], gate=Gate(open_at=5.0)))
+    join(ring, leaves)
+    join(ring, Leaf(["first"], gate=Gate(open_at=5.0)))
     ring.remove(leaves)
     gate, place = Gate(open_at=5.0), id(leaves)
     del leaves
     while id(newcomer := Leaf(["second"], gate=gate)) != place:
         others.append(newcomer)
         assert len(others) < 10_000, "this Python does not use memory again: nothing was tested"
-    ring.add(newcomer)
+    join(ring, newcomer)
     assert drain(ring, 5.0) == ["first", "second"]
 
 
 def test_who_left_is_not_checked_any_more() -> None:
     ring, gone, stays = RoundRobin[int](), Leaf[int](), Leaf([1])
-    ring.add(gone)
-    ring.add(stays)
+    join(ring, gone)
+    join(ring, stays)
     ring.remove(gone)
     gone.items.append(9)
     ring.wake(gone)
@@ -160,7 +167,7 @@ def test_a_ready_site_keeps_its_turn_when_it_is_checked_again() -> None:
     ring = RoundRobin[str]()
     sites = [Leaf([name] * 2, gate=Gate(2, open_at=1.0)) for name in "abc"]
     for site in sites:
-        ring.add(site)
+        join(ring, site)
     assert ring.next(2.0) == "a"
     ring.wake(sites[1])
     assert drain(ring, 2.0) == ["b", "c", "a", "b", "c"]
@@ -168,8 +175,8 @@ def test_a_ready_site_keeps_its_turn_when_it_is_checked_again() -> None:
 
 def test_a_site_in_a_hurry_goes_before_the_ring_with_all_that_is_urgent() -> None:
     ring = RoundRobin[int]()
-    ring.add(Leaf([1, 2, 3]))
-    ring.add(Leaf([4, 5], urgent=[8, 9]))
+    join(ring, Leaf([1, 2, 3]))
+    join(ring, Leaf([4, 5], urgent=[8, 9]))
     assert drain(ring) == [8, 9, 1, 4, 2, 5, 3]
 
 
@@ -177,8 +184,8 @@ def six_ready_and_one_shut(until: float) -> RoundRobin[str]:
     """A ring of six ready sites, and a seventh with an immediate item whose gate opens later."""
     ring, late = RoundRobin[str](), Leaf(["late"], gate=Gate(open_at=until))
     for name in "abcdef":
-        ring.add(Leaf([name] * 9))
-    ring.add(late)
+        join(ring, Leaf([name] * 9))
+    join(ring, late)
     assert [ring.next(0.0), ring.next(0.0)] == ["a", "b"]
     late.urgent.append("now")
     ring.wake(late)
@@ -199,22 +206,22 @@ def test_a_hurry_passes_both_tiers_and_does_not_favour_the_neighbours_of_a_shut_
     """Only once the site itself may be asked does its address go before all others."""
     top = RoundRobin[str]()
     for name in "abc":
-        top.add(Leaf([name] * 3))
+        join(top, Leaf([name] * 3))
     address = Tier(top, 9)
-    address.add(Leaf(["neighbour"] * 3))
-    address.add(Leaf(urgent=["now"], gate=Gate(open_at=5.0)))
-    top.add(address)
+    join(address, Leaf(["neighbour"] * 3))
+    join(address, Leaf(urgent=["now"], gate=Gate(open_at=5.0)))
+    join(top, address)
     assert [top.next(1.0) for _ in range(5)] == ["a", "b", "c", "neighbour", "a"]
     assert [top.next(5.0) for _ in range(4)] == ["now", "b", "c", "neighbour"]
 
 
 def test_a_site_that_left_its_address_leaves_no_hurry_behind() -> None:
     top, gone = RoundRobin[str](), Leaf(urgent=["now"])
-    top.add(Leaf(["a"] * 2))
+    join(top, Leaf(["a"] * 2))
     address = Tier(top, 9)
-    address.add(gone)
-    address.add(Leaf(["neighbour"]))
-    top.add(address)
+    join(address, gone)
+    join(address, Leaf(["neighbour"]))
+    join(top, address)
     address.remove(gone)
     assert drain(top) == ["a", "neighbour", "a"]
 
@@ -223,10 +230,10 @@ def test_two_sites_of_an_address_see_one_request_at_a_time_together_and_another_
     top = RoundRobin[str]()
     shared, single = Tier(top, 1), Tier(top, 2)
     for tier in (shared, single):
-        top.add(tier)
+        join(top, tier)
     for name in ("a", "b"):
-        shared.add(Leaf([name] * 2))
-    single.add(Leaf(["c"] * 2))
+        join(shared, Leaf([name] * 2))
+    join(single, Leaf(["c"] * 2))
     assert Counter(top.next(0) for _ in range(3)) == {"a": 1, "c": 2}
     assert top.next(0) is None
     shared.gate.give(3.0)

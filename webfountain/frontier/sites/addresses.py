@@ -155,7 +155,7 @@ class Addresses:
         return [(place, self.add(place, addresses[0], tuple(addresses[1:]))) for place in waiting]
 
     def add(self, place: Place, address: str, fallbacks: tuple[str, ...] = ()) -> AddressGroup:
-        """Place a site at its address, or alone if `per_ip = false`."""
+        """Place a site at its address, or alone if `per_ip = false`. Its turns begin with the next `Place.wake`."""
         group = self._group_at(place, address)
         place.move(group, fallbacks)
         group.address = address
@@ -214,6 +214,7 @@ class Addresses:
         at = addresses.index(address)
         self.leave(place)
         self.add(place, address, (*addresses[at + 1 :], *addresses[:at]))
+        place.wake()
 
     def leave(self, place: Place) -> None:
         """Remove a site that is no longer active. Its address is kept until `sweep` finds that its gate is open."""

@@ -63,9 +63,8 @@ class RoundRobin(Generic[T]):
         self._at = -inf  # time of the last `next`
 
     def add(self, member: Sequencer[T]) -> None:
-        """Add a member at the end of the ring."""
+        """Add a member, which is served from the next `wake` on."""
         self._members[member] = None
-        self._place(member)
 
     def remove(self, member: Sequencer[T]) -> None:
         """Remove a member, which keeps its items."""
@@ -145,9 +144,8 @@ class Tier(Generic[T]):
         self.gate = Gate(concurrency)
 
     def add(self, member: Sequencer[T]) -> None:
-        """Add a member at the end of the ring."""
+        """Add a member, which is served from the next `wake` on."""
         self._ring.add(member)
-        self._above.wake(self)
 
     def remove(self, member: Sequencer[T]) -> None:
         """Remove a member, which keeps its items."""
