@@ -55,7 +55,7 @@ class PlanFollower:
         self._made = 0
         self._unspent, self._owed = 0.0, 0.0
         self._left = 0  # fetches not made, as of the last check
-        self._starved = True  # whether nothing was due at some moment since the last check: at first there is no site
+        self._starved = False  # whether nothing was due at some moment since the last check
         self._price: float | None = None  # the price that an earlier crawl stored
         self._ranks, self._waiting = False, 0  # from the worker's report on urgent pages
         self._top, self._level = inf, 0.0

@@ -55,6 +55,7 @@ class Planner(Order):
         self._batches = batches
         self.number = number
         self._taken: CensusSnapshot | None = None
+        follower.check(batches.now(), starved=True)  # nothing is due, because no site is active yet
         self._set_due()
 
     def add(self, batch: Batch) -> None:
