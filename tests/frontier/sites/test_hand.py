@@ -111,6 +111,17 @@ def test_the_draw_follows_the_weights_and_a_change_of_plan_at_once() -> None:
     assert abs(second["n"] / 10_000 - 0.1) < 0.02
 
 
+def test_of_equally_important_new_urls_the_one_that_probably_has_a_page_is_first() -> None:
+    chances = {"n1": 0.2, "n2": 0.9, "n3": 0.5, "much": 0.1}
+    hand = Hand(
+        *(Gate(100), lambda _: (1.0, 0.0), lambda record: chances[record.url.removeprefix(f"{SITE}/")]),
+        random.Random(1), size=8, largest=8,
+    )  # fmt: skip
+    hand.deal([page("n1"), page("n2")], [], full=False)
+    hand.deal([page("n3"), page("much", 9.0)], [], full=False)
+    assert served(hand) == ["much", "n2", "n3", "n1"]
+
+
 def test_a_queue_of_weight_zero_is_served_when_the_other_is_empty() -> None:
     hand = hand_of((0.0, 1.0))
     hand.deal([page("n")], [page("o")], full=False)

@@ -191,7 +191,7 @@ def test_immediate_urls_wait_for_the_renewal_of_an_old_robots_txt_and_obey_the_n
 def test_a_crawl_that_ends_while_a_hastened_robots_txt_waits_keeps_the_immediate_url() -> None:
     drive = crowd(site_of_pages(MANY))
     hurried(drive, "http://new.example/")
-    drive.run(until=lambda: (new := drive.frontier.sites.sites.by_name.get("http://new.example")) and new.hand.urgent())
+    drive.run(until=lambda: (new := drive.frontier.sites.sites.by_name.get("http://new.example")) and new.hand.urgent)
     drive.frontier.close()
     assert drive.store.census.statistics().immediate == 1
     again = Drive(drive.collection, drive.answer, store=drive.store, clock=drive.clock)

@@ -48,7 +48,6 @@ class Hand:
     __slots__ = (
         "_chance",
         "_domain",
-        "_files",
         "_gate",
         "_largest",
         "_least",
@@ -58,10 +57,11 @@ class Hand:
         "_size",
         "_smallest",
         "_unread",
-        "_urgent",
         "_weights",
+        "files",
         "held",
         "is_short",
+        "urgent",
     )
 
     def __init__(
@@ -85,8 +85,10 @@ class Hand:
         self._size = self._smallest = size
         self._largest = largest
         self._least = inf  # lower bound of the importance of the never-crawled pages in it
-        self._urgent: deque[Fetch] = deque()  # immediate URLs, and the robots.txt that they wait for
-        self._files: deque[Fetch] = deque()  # robots.txt and sitemaps
+        self.urgent: deque[Fetch] = deque()
+        """Immediate URLs, and the robots.txt that they wait for."""
+        self.files: deque[Fetch] = deque()
+        """robots.txt and sitemaps."""
         self._never: deque[Fetch] = deque()
         self._recrawl: deque[Fetch] = deque()
         self.held: list[Fetch] = []
@@ -97,13 +99,13 @@ class Hand:
     # ---------------------------------------------------------------- as a sequencer
 
     def times(self) -> tuple[float, float]:
-        if self._unread >= MAX_UNREAD or not (self._urgent or self._files or self._offers_pages()):
+        if self._unread >= MAX_UNREAD or not (self.urgent or self.files or self._offers_pages()):
             return inf, inf
         opens_at = self._gate.opens_at
-        return opens_at, opens_at if self._urgent else inf
+        return opens_at, opens_at if self.urgent else inf
 
     def worth(self) -> float:
-        if self._urgent or self._files:
+        if self.urgent or self.files:
             return inf
         if not self._offers_pages():
             return -inf
@@ -113,17 +115,14 @@ class Hand:
         if self.times()[0] > at:
             return None
         self._gate.take()
-        return (self._urgent or self._files or self._drawn()).popleft()
+        queue = self.urgent or self.files or self._never or self._recrawl
+        if queue is self._never and self._recrawl:  # A queue of weight 0 is drawn only while the other one is empty.
+            weights = self._weights(_record(self._never[0]))
+            [queue] = self._rng.choices((self._never, self._recrawl), weights if any(weights) else (1.0, 1.0))
+        return queue.popleft()
 
     def _offers_pages(self) -> bool:
         return bool(self._never or self._recrawl) and (self._domain is None or self._domain.is_open)
-
-    def _drawn(self) -> deque[Fetch]:
-        """Return one of the two queues of pages. A queue of weight 0 is drawn only while the other one is empty."""
-        if not (self._never and self._recrawl):
-            return self._never or self._recrawl
-        weights = self._weights(_record(self._never[0]))
-        return self._rng.choices((self._never, self._recrawl), weights if any(weights) else (1.0, 1.0))[0]
 
     def add_unread(self, change: int) -> None:
         """Count a body that waits to be read (1), or one that was read (-1)."""
@@ -131,21 +130,13 @@ class Hand:
 
     # ---------------------------------------------------------------- its size
 
-    def urgent(self) -> int:
-        """Return how many immediate URLs are ready, with the robots.txt that they wait for."""
-        return len(self._urgent)
-
-    def files(self) -> int:
-        """Return how many files are ready."""
-        return len(self._files)
-
     def pages(self) -> int:
         """Return how many pages are in the two queues."""
         return len(self._never) + len(self._recrawl)
 
     def backlog(self) -> int:
         """Return how many fetches are ready, without those in `held`."""
-        return self.urgent() + self.files() + self.pages()
+        return len(self.urgent) + len(self.files) + self.pages()
 
     def runs_low(self) -> bool:
         """Return whether more pages should be leased."""
@@ -176,26 +167,26 @@ class Hand:
 
     def add_file(self, file: Fetch) -> None:
         """Add a request of a file."""
-        self._files.append(file)
+        self.files.append(file)
 
     def add_robots(self, robots: Fetch) -> None:
         """Add a robots.txt request. The robots.txt comes before all others if immediate URLs wait, because its rules
         apply to them.
         """
         self.held += self._take_urgent()
-        (self._urgent if self.held else self._files).append(robots)
+        (self.urgent if self.held else self.files).append(robots)
 
     def hasten_files(self) -> None:
         """Put an unsent robots.txt request before all others, because immediate URLs wait for it."""
-        waiting = _emptied(self._files)
-        self._urgent.extend(fetch for fetch in waiting if fetch.kind == "robots")
-        self._files.extend(fetch for fetch in waiting if fetch.kind != "robots")
+        waiting = _emptied(self.files)
+        self.urgent.extend(fetch for fetch in waiting if fetch.kind == "robots")
+        self.files.extend(fetch for fetch in waiting if fetch.kind != "robots")
 
     # --------------------------------------------------- immediate URLs
 
     def add_urgent(self, urgent: Fetch) -> None:
         """Add an immediate URL that may be requested."""
-        self._urgent.append(urgent)
+        self.urgent.append(urgent)
 
     def hold(self, urgent: Iterable[Fetch]) -> None:
         """Add immediate URLs that must wait."""
@@ -214,7 +205,7 @@ class Hand:
 
     def take_files(self) -> list[Fetch]:
         """Remove and return the files that were not requested."""
-        return _emptied(self._files) + [fetch for fetch in _emptied(self._urgent) if fetch.lease is None]
+        return _emptied(self.files) + [fetch for fetch in _emptied(self.urgent) if fetch.lease is None]
 
     def flush_pages(self) -> list[LeaseId]:
         """Remove the pages of the two queues and return their leases."""
@@ -246,10 +237,10 @@ class Hand:
 
     def _take_urgent(self) -> list[Fetch]:
         """Remove and return the immediate URLs. A robots.txt among them stays."""
-        if not self._urgent:
+        if not self.urgent:
             return []
-        ready = _emptied(self._urgent)
-        self._urgent.extend(fetch for fetch in ready if fetch.lease is None)
+        ready = _emptied(self.urgent)
+        self.urgent.extend(fetch for fetch in ready if fetch.lease is None)
         return [fetch for fetch in ready if fetch.lease is not None]
 
 

@@ -150,9 +150,9 @@ class ActiveSite:
             opens_at=self.standing.gate.opens_at,
             failures=self.standing.failures,
             hand=hand.pages(),
-            immediate=hand.urgent(),
+            immediate=len(hand.urgent),
             held=len(hand.held),
-            files=hand.files(),
+            files=len(hand.files),
             under_way=self.pages.under_way,
         )
 
