@@ -143,12 +143,13 @@ def noise_of(places: Iterable[NoisyPlace]) -> frozenset[int]:
 
 
 class Difference(NamedTuple):
-    """A difference at a place: its newest line, and digests of what stood there before and stands there now (0:
-    nothing)."""
+    """A difference at a place: its newest line, digests of what stood there before and stands there now (0: nothing),
+    and the place of the element around it (0: the place is an element)."""
 
     line: str
     before: int
     now: int
+    around: int = 0
 
 
 class Differences(NamedTuple):
@@ -172,11 +173,14 @@ def differences_of(old: Sequence[Line], new: Sequence[Line]) -> Differences:
         changed_old.update(range(edit.old_from, edit.old_to))
         changed_new.update(range(edit.new_from, edit.new_to))
     before, now = ({each[0]: each[1] for each in lines} for lines in (old, new))
+    around = {lines[i][0]: lines[i][2] for lines, changed in ((old, changed_old), (new, changed_new)) for i in changed}
     gone, come = {old[i][0] for i in changed_old}, {new[i][0] for i in changed_new}
     # A place differs if its line was replaced, or if it is in one copy only.
     differing = (gone & come) | (gone - now.keys()) | (come - before.keys())
     places = {
-        place: Difference(now.get(place) or before[place], _digest(before.get(place)), _digest(now.get(place)))
+        place: Difference(
+            now.get(place) or before[place], _digest(before.get(place)), _digest(now.get(place)), around[place]
+        )
         for place in differing
     }
     elements = {

@@ -109,6 +109,8 @@ class NoiseLearner:
             places = [each for each in found if each.is_stored]
             noise = noise_of(places) | {each.place for each in known.values() if each.confirmed}
             tried = [] if is_close or held is None else [each for each in places if each.place in held]
+            # The lines of an element that is noise need no decision of their own.
+            tried = [each for each in tried if (it := differences.get(each.place)) is None or it.around not in noise]
             return NoiseReport(places, noise, self._extra_visit(site, at, tried, known))
 
     def _of_site(self, site: str, places: Sequence[NoisyPlace]) -> dict[int, NoisyPlace]:
