@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
-from webfountain.core.noise import UNDONE_ON_SITE, NoisyPlace, decode, encode, noise_of, observed
+from webfountain.core.noise import STREAK, UNDONE_ON_SITE, NoisyPlace, decode, encode, noise_of, observed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -130,10 +130,16 @@ class NoiseLearner:
         """Return the time of an extra visit, or None. An extra visit is made if some place differed, is in the new
         copy, and is undecided on the whole site.
         """
-        is_wanted = any(not each.rested and not known.get(each.place, each).is_decided for each in places)
+        wanted = [each for each in places if not each.rested and not known.get(each.place, each).is_decided]
+        if not wanted:
+            return None
         # The limit on a site's extra visits applies only from its second extra visit on.
         is_over = self._extra[site] and self._extra[site] + 1 > EXTRA_SHARE * self._visits[site]
-        if not is_wanted or is_over or self._extra[_ALL] + 1 > EXTRA_SHARE * self._visits[_ALL]:
+        if is_over or self._extra[_ALL] + 1 > EXTRA_SHARE * self._visits[_ALL]:
+            return None
+        # Half of the extra visits are left for the places that a streak is about to silence, rightly or not.
+        is_last = any(each.streak == STREAK - 1 for each in wanted)
+        if not is_last and any(self._extra[each] > EXTRA_SHARE / 2 * self._visits[each] for each in (site, _ALL)):
             return None
         for each in (site, _ALL):
             self._extra[each] += 1
