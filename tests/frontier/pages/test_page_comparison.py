@@ -123,11 +123,17 @@ def test_each_policy_has_its_own_rules() -> None:
     assert pages.seen("/", "<p>a <i>1</i>", "<p>a <i>2</i>") == ["new", "minor"]
 
 
-def test_an_edit_of_the_rules_is_no_change_of_a_page() -> None:
-    pages = Pages(EXACT)
-    pages.visit("/", page())
+def test_an_edit_of_the_rules_is_no_change_of_a_page_and_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    pages = Pages("")
+    pages.seen("/a", page())
+    pages.seen("/", page(), page() + " ")
+    assert caplog.messages == []
     pages.edit(MAIN + EXACT)
     assert pages.visit("/", page(banner="Consent")).kind == "minor"
+    assert pages.visit("/a", page(banner="Consent")).kind == "minor"
+    assert [message for message in caplog.messages if "was edited" in message] == caplog.messages
+    assert len(caplog.messages) == 1
     pages.edit(EXACT + "ignore_kinds = ['numbers']")
     assert pages.visit("/", page(banner="Consent 2")).kind == "minor"
 

@@ -138,7 +138,7 @@ class NoiseLearner:
         if is_over or self._extra[_ALL] + 1 > EXTRA_SHARE * self._visits[_ALL]:
             return None
         # Half of the extra visits are left for the places that a streak is about to silence, rightly or not.
-        is_last = any(each.streak == STREAK - 1 for each in wanted)
+        is_last = any(each.streak >= STREAK - 1 for each in wanted)
         if not is_last and any(self._extra[each] > EXTRA_SHARE / 2 * self._visits[each] for each in (site, _ALL)):
             return None
         for each in (site, _ALL):

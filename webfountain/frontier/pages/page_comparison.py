@@ -84,6 +84,8 @@ class PageComparison:
     ) -> ComparisonResult:
         """Compare the copy of a page with a new body that has another digest."""
         self._learner.count_visit(fetched.fetch.site)
+        if is_outdated(record, rules):
+            self._report_edit()
         old = functools.cache(lambda: self._copy(record, rules))
         if not rules.by_lines:
             if record.counted and old() is None:  # it was judged by rules that are no longer there
@@ -159,7 +161,6 @@ class PageComparison:
     def _without_copy(self, record: PageRecord, document: Document, rules: CountingRules) -> Comparison:
         """Return the verdict if the old copy cannot be read."""
         if is_outdated(record, rules):
-            self._report_edit()
             return Comparison("minor")
         if rules.min_change <= 0:
             return Comparison("changed")
