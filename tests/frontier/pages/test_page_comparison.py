@@ -132,8 +132,7 @@ def test_an_edit_of_the_rules_is_no_change_of_a_page_and_is_said_once(caplog: py
     pages.edit(MAIN + EXACT)
     assert pages.visit("/", page(banner="Consent")).kind == "minor"
     assert pages.visit("/a", page(banner="Consent")).kind == "minor"
-    assert [message for message in caplog.messages if "was edited" in message] == caplog.messages
-    assert len(caplog.messages) == 1
+    assert [" edited: " in message for message in caplog.messages] == [True]
     pages.edit(EXACT + "ignore_kinds = ['numbers']")
     assert pages.visit("/", page(banner="Consent 2")).kind == "minor"
 
