@@ -22,7 +22,7 @@ from webfountain.errors import RepositoryError
 from webfountain.private_files import replaced
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     import fsspec
 
@@ -195,13 +195,14 @@ class LogFiles:
         with self._reading(name) as file:
             return _known(pq.read_table(io.BytesIO(file.read()), page_checksum_verification=True), name)
 
-    def read_batches(self, name: str, batch: int, *, columns: list[str] | None = None) -> Iterator[pa.Table]:
+    def read_batches(self, name: str, batch: int, *, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
         """Yield a file in batches of rows, with some or all columns. Raises the same errors as `read`."""
         with self._reading(name) as file:
             parquet = pq.ParquetFile(file, page_checksum_verification=True)
             _known(parquet.schema_arrow.empty_table(), name)  # a file without rows has no batch to check
             missing = parquet.metadata.num_rows
-            for each in parquet.iter_batches(batch_size=batch, columns=columns):
+            # Threads would be started anew in each ranker process, which is not in a hurry.
+            for each in parquet.iter_batches(batch_size=batch, columns=columns, use_threads=False):
                 found = pa.Table.from_batches([each])
                 missing -= len(found)
                 yield _known(found, name) if columns is None else found

@@ -21,6 +21,7 @@ __all__ = ["LinkLog", "LinkLogReader", "compact", "fingerprint", "surt"]
 
 import secrets
 from array import array
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
 ROWS: Final = 20_000
 """Number of pages after which a segment is written before its period ends."""
 
+_KEY, _SITE = attrgetter("key"), attrgetter("site")
 _KNOWN_NAMES: Final = 1_000_000
 """How many fingerprints a writer keeps, at most, to know that their names are already written; 60 bytes each."""
 
@@ -142,11 +144,11 @@ class LinkLog:
         # Bytes are joined and converted to numbers segment by segment, because one object per link would double the
         # cost.
         sites, named = self._sites, self._named
-        targets = [link.key for link in links]
+        targets = list(map(_KEY, links))
         source = xxh3_64_digest(url.encode())
         names_before = len(self._names)
         if not named.issuperset(targets):
-            self._name([link for link, key in zip(links, targets, strict=True) if key not in named])
+            self._name([link for link in links if link.key not in named])
         if source not in named:
             self._name([Link(url, site, source)])
         row = JournalRow(
@@ -154,7 +156,7 @@ class LinkLog:
             site,
             at,
             b"".join(targets),
-            b"".join([sites[link.site] for link in links]),
+            b"".join(map(sites.__getitem__, map(_SITE, links))),
             flags or bytes(len(targets)),
             None if anchors is None else list(anchors),
             [(link.url, link.site) for link in self._names[names_before:]],
@@ -274,11 +276,11 @@ class LinkLogReader:
         self.shards = manifest.rows
         self.name_files = self._files.live("names")[1]
 
-    def rows(self, *, files: Sequence[str] | None = None) -> Iterator[pa.Table]:
+    def rows(self, *, files: Sequence[str] | None = None, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
         """Yield tables of the rows of `files` (default: all live files), shards first, with at most 20,000 pages
-        each."""
+        each. `columns` names the columns to read (default: all)."""
         for file in self.files if files is None else files:
-            yield from self._files.read_batches(file, 20_000)
+            yield from self._files.read_batches(file, 20_000, columns=columns)
 
     def sources_of(self, target: int) -> dict[str, int]:
         """Return the URLs of the pages whose last fetched version links to a page, with the flags of each link.

@@ -119,8 +119,8 @@ def _publish_sites(url: str, folder: Path, at: float) -> None:
     """
     found: list[npt.NDArray[np.uint64]] = [np.zeros((0, 2), dtype=np.uint64)]
     waiting = 0
-    for table in LinkLogReader(url).rows():
-        degree = np.diff(table["targets"].combine_chunks().offsets.to_numpy())
+    for table in LinkLogReader(url).rows(columns=["site", "target_sites", "flags"]):
+        degree = np.diff(table["flags"].combine_chunks().offsets.to_numpy())
         home, linked = table["site"].to_numpy(), _flat(table, "target_sites")
         sites = distinct(np.concatenate([home, linked]))
         both = np.repeat(np.searchsorted(sites, home), degree) * len(sites) + np.searchsorted(sites, linked)
@@ -185,7 +185,7 @@ def _all_pages(reader: LinkLogReader) -> Fingerprints:
     pages = np.zeros(0, dtype=np.uint64)
     fresh: list[Fingerprints] = []
     waiting = 0
-    for table in reader.rows():
+    for table in reader.rows(columns=["source", "targets", "flags"]):
         fresh += [table["source"].to_numpy(), _flat(table, "targets")[_counted(table)]]
         waiting += len(fresh[-1]) + len(fresh[-2])
         # Merge when there are as many new fingerprints as known ones, so that the total cost is a few sorts.
@@ -201,12 +201,12 @@ def _links(reader: LinkLogReader) -> Iterator[tuple[Fingerprints, Times, npt.NDA
     shards, segments = set(reader.shards), reader.files
     fresh: dict[int, float] = {}
     # Files that are not compacted have the newest rows, so they are read last and searched first.
-    for table in reader.rows(files=[each for each in segments if each not in shards]):
+    for table in reader.rows(files=[each for each in segments if each not in shards], columns=["source", "time"]):
         for source, at in zip(table["source"].to_pylist(), table["time"].to_pylist(), strict=True):
             fresh[source] = max(at, fresh.get(source, at))
     written: set[int] = set()
     for file in segments:
-        for table in reader.rows(files=[file]):
+        for table in reader.rows(files=[file], columns=["source", "time", "targets", "flags"]):
             source, at = table["source"].to_numpy(), table["time"].to_numpy()
             if fresh:
                 newest = [
