@@ -241,7 +241,7 @@ class DuplicateDetector:
         such pages would match.
         """
         assert record.digest is not None
-        if not text.strip():
+        if not text or text.isspace():
             return IndexedPage(record.url, f"{number_of(record.url):016x}")
         self._texts[record.url] = text
         drawn, second, *_ = [*sketches(text, self._index.key), None, None]

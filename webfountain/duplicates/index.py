@@ -219,7 +219,7 @@ class DuplicateIndex:
         replaces its record.
         """
         found: list[Match] = []
-        if numbers := self._there(probe.found.union(*map(self._recent.at, probe.asked))):
+        if numbers := self._there(probe.found | self._recent.find(probe.asked)):
             records = self._files.read(numbers)
             own = records["page"] == probe.names.page
             if own.any():
@@ -313,7 +313,7 @@ class DuplicateIndex:
         if not names:
             return []
         keys = self_keys(names)
-        numbers = [set(self._recent.at(key)) for key in keys.tolist()]
+        numbers = [self._recent.find([key]) for key in keys.tolist()]
         for place, number in self._runs.find(keys):
             numbers[place].add(number)
         return numbers

@@ -19,14 +19,13 @@ import numpy as np
 from webfountain.private_files import is_cut, replaced
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
     from pathlib import Path
 
     import numpy.typing as npt
 
     Keys = npt.NDArray[np.uint64]
     Numbers = npt.NDArray[np.uint32]
-    from collections.abc import Iterable
 
 __all__ = [
     "ENTRY_BYTES",
@@ -283,18 +282,22 @@ class RecentKeys:
         """Return the number of keys that are in no run."""
         return len(self._fresh)
 
-    def at(self, key: int) -> tuple[int, ...]:
-        """Return the numbers of the records with a key."""
-        found = self._fresh.get(key, ())
-        numbers = (found,) if isinstance(found, int) else found
-        if self._written:
-            found = self._written.get(key, ())
-            numbers += (found,) if isinstance(found, int) else found
+    def find(self, keys: Collection[int]) -> set[int]:
+        """Return the numbers of the records that have any of these keys."""
+        numbers = set[int]()
+        for held in (self._fresh, self._written):
+            if not held.keys().isdisjoint(keys):  # most keys of a page are new
+                for key in keys:
+                    found = held.get(key, ())
+                    numbers.update((found,) if isinstance(found, int) else found)
         return numbers
 
-    def add(self, keys: Iterable[int], number: int) -> None:
+    def add(self, keys: Collection[int], number: int) -> None:
         """Store the keys of a record. If a key has many records, only some of them are stored."""
         fresh = self._fresh
+        if fresh.keys().isdisjoint(keys):
+            fresh.update(dict.fromkeys(keys, number))
+            return
         for key in keys:
             others = fresh.get(key)
             if others is None:

@@ -78,6 +78,7 @@ class RecordFiles:
         order = _FILES if flags & os.O_CREAT else _FILES[::-1]
         files = {name: os.open(folder / name, flags, 0o600) for name in order}
         self._records, self._urls, self._again = (files[name] for name in _FILES)
+        self._end = os.fstat(self._urls).st_size  # of the URLs, for the only process that writes
 
     @classmethod
     def to_write(cls, folder: Path) -> RecordFiles:
@@ -124,9 +125,10 @@ class RecordFiles:
 
     def append(self, number: int, names: PageNames, url: str, sketch: bytes) -> None:
         """Write a new record and its URL."""
-        at = os.fstat(self._urls).st_size
-        _write_at(self._urls, url.encode() + b"\n", at)
-        _write_at(self._records, _record.pack(*names, at, sketch), number * RECORD.itemsize)
+        line = url.encode() + b"\n"
+        _write_at(self._urls, line, self._end)
+        _write_at(self._records, _record.pack(*names, self._end, sketch), number * RECORD.itemsize)
+        self._end += len(line)
 
     def replace(self, number: int, before: np.void, names: PageNames, sketch: bytes) -> None:
         """Replace a record. Call `note` first if its keys change."""
@@ -164,6 +166,7 @@ class RecordFiles:
         """Drop all records."""
         for file in (self._records, self._urls):
             os.ftruncate(file, 0)
+        self._end = 0
         self.forget_noted()
 
     def close(self) -> None:
