@@ -123,7 +123,7 @@ class ChangeFilter(NamedTuple):
             (not self.site or change.site == self.site)
             and (not self.prefix or change.url.startswith(self.prefix))
             and (not self.verdicts or change.verdict in self.verdicts)
-            and (not self.least or share * 100 >= self.least)
+            and (not self.least or round(100 * share, 6) >= self.least)
         )
 
 
