@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ReaderPlaces"]
 
-_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_NAME: Final = re.compile(r"(?!.*\.tmp$)[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+"""A name that ends in .tmp would be the draft of another reader's position (`private_files.replaced`)."""
 _FOLDER: Final = "readers"
 
 
@@ -32,15 +33,21 @@ class ReaderPlaces:
         self._folder = None if folder is None else folder / _FOLDER
 
     def cursor(self, name: str) -> str | None:
-        """Return the last stored cursor of a reader. None if there is none yet."""
+        """Return the last stored cursor of a reader. None if there is none yet. The change log refuses a damaged one.
+
+        Raises StoreError if it cannot be read.
+        """
         _check(name)
         if self._folder is None:
             value = self._board.value(f"reader/{name}")
-            return None if value is None else value.decode("ascii")
+            return None if value is None else value.decode("ascii", "replace")
         try:
-            return (self._folder / name).read_text(encoding="ascii").strip()
+            return (self._folder / name).read_text(encoding="ascii", errors="replace").strip()
         except FileNotFoundError:
             return None
+        except OSError as error:
+            place = self._folder / name
+            raise StoreError(f"{place}: the reader's position cannot be read: {error.strerror}") from None
 
     def keep(self, name: str, cursor: str) -> None:
         """Replace the stored cursor of a reader. On a server any process may do that."""
@@ -60,4 +67,7 @@ class ReaderPlaces:
 def _check(name: str) -> None:
     """Raise InputError if a reader's name is invalid."""
     if _NAME.fullmatch(name) is None:
-        raise InputError(f"reader {name!r} is not a valid name (allowed: up to 100 letters, digits and . _ -)")
+        raise InputError(
+            f"reader {name!r} is not a valid name (allowed: up to 100 letters, digits and . _ -, but "
+            "not .tmp at the end)"
+        )
