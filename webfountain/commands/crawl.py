@@ -163,7 +163,7 @@ def _require_pages(report: Mapping[str, Any]) -> None:
     """Raise an error for `--strict` if a seed that was tried has no page."""
     if "unreachable" not in report:
         return  # the store did not answer when the crawl was stopped
-    troubles = msgspec.convert({name: report[name] for name in Troubles.__struct_fields__}, Troubles)
+    troubles = msgspec.convert(report, Troubles)
     if words := troubles.seed_words():
         raise WebfountainError(f"--strict: {words}")
 

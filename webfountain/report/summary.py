@@ -139,7 +139,7 @@ def _troubles(report: Mapping[str, Any]) -> dict[str, str]:
 
     if "unreachable" not in report:
         return {}
-    found = msgspec.convert({name: report[name] for name in Troubles.__struct_fields__}, Troubles)
+    found = msgspec.convert(report, Troubles)
     return {"errors": found.unreachable.words(), "seeds": found.seed_words()}
 
 
