@@ -86,7 +86,7 @@ def write(folder: Path, url: str, body: bytes) -> Copy:
 
 
 def test_status_counts_every_state_and_the_rate_of_this_and_the_last_period(store: MemoryStore) -> None:
-    found = status.status(store, at=130.0, period_s=PERIOD_S, fastest_s=PERIOD_S / 96)
+    found = status.status(store, at=130.0)
     assert found["known"] == 4
     assert {name: count for name, count in found["pages"].items() if count} == {
         "crawled": 1,
@@ -100,7 +100,7 @@ def test_status_counts_every_state_and_the_rate_of_this_and_the_last_period(stor
 
 
 def test_status_of_an_empty_store_invents_nothing() -> None:
-    found = status.status(MemoryStore(period_s=PERIOD_S), at=130.0, period_s=PERIOD_S, fastest_s=1.0)
+    found = status.status(MemoryStore(period_s=PERIOD_S), at=130.0)
     assert found["known"] == 0
     assert found["freshness"] is None
     assert found["pages_per_second"] == 0.0
@@ -260,7 +260,7 @@ def test_what_is_no_url_is_refused(store: MemoryStore, folder: Path) -> None:
 
 
 def test_status_shows_how_many_domains_are_busy(store: MemoryStore) -> None:
-    assert status.status(store, at=200.0, period_s=100.0, fastest_s=1.0)["domains"] is None
+    assert status.status(store, at=200.0)["domains"] is None
     store.board.put_value(SHARES, msgspec.msgpack.encode(ShareSnapshot(150.0, 3, 9, 0.25)))
-    found = status.status(store, at=200.0, period_s=100.0, fastest_s=1.0)["domains"]
+    found = status.status(store, at=200.0)["domains"]
     assert found == {"time": 150.0, "busy": 3, "blocked": 9, "share": 0.25}

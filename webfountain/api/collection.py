@@ -91,7 +91,7 @@ class StoredCollection(CollectionNotes):
     def status(self) -> StatusAnswer:
         """Return the state of the collection: counts, freshness, rate, plan."""
         at, store = self._clock.now(), self._store
-        found = status(store, at=at, period_s=store.census.period_s, fastest_s=store.census.fastest_s)
+        found = status(store, at=at)
         ants, folder = _ants(store, at), folder_of(self._url)
         crawling = bool(ants) if ants is not None else folder is not None and is_in_use(folder)
         more = {

@@ -36,9 +36,7 @@ _FEW_ANTS: Final = 16
 def status(store: str, as_json: bool) -> None:
     """Show counts by state, rate, estimated freshness and the plan in force."""
     with reading(store) as opened:
-        found = report_status.status(
-            opened, at=SystemClock().now(), period_s=opened.census.period_s, fastest_s=opened.census.fastest_s
-        )
+        found = report_status.status(opened, at=SystemClock().now())
         plan = _plan(opened)
         ants = None if opened.claims is None else ants_of(opened.claims, opened.claims.time() or SystemClock().now())
         troubles = troubles_of(opened, year=time.gmtime().tm_year)

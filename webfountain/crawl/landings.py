@@ -154,7 +154,7 @@ class Landings:
     def end(self, flight: Flight) -> None:
         """Settle the page of an ended flight, unless some of its requests exist only in memory."""
         if not flight.landed:
-            self.land(flight, self.unanswered(flight, "filtered"))
+            self.land(flight, self.unanswered(flight))
         if flight.refusal is not None:
             self._refusals.ended()
         for done in flight.end():
@@ -194,9 +194,9 @@ class Landings:
             return True
         return self._is_cut and not flight.landed
 
-    def unanswered(self, flight: Flight, error: str) -> FetchResult:
-        """Return the outcome of a flight that got no answer."""
-        return FetchResult(flight.fetch, self.now(), 0.0, error=error)
+    def unanswered(self, flight: Flight) -> FetchResult:
+        """Return the outcome of a flight that was filtered before it got an answer."""
+        return FetchResult(flight.fetch, self.now(), 0.0, error="filtered")
 
     def take_pages(self, ended: Iterable[LeaseEnd]) -> list[bytes]:
         """Return the keys under which the items of acknowledged pages are remembered. Each key is returned once."""

@@ -279,5 +279,5 @@ class ProjectRequests:
     def _settle_unmade(self, fetch: Fetch, refusal: LeaseEnd | None) -> None:
         flight = self._landings.flight(fetch, own=False, refusal=refusal)
         flight.landed = True
-        flight.fetched = self._landings.unanswered(flight, "filtered")
+        flight.fetched = self._landings.unanswered(flight)
         self._landings.end(flight)

@@ -156,7 +156,7 @@ class Recorder:
     def _sample(self, store: FrontierStore, counts: Mapping[str, Mapping[str, float]], at: float) -> HistorySample:
         begun, self._recorded_at = self._recorded_at, at
         new = self._counts_since(counts)
-        found = status(store, at=at, period_s=store.census.period_s, fastest_s=store.census.fastest_s)
+        found = status(store, at=at)
         limits, self._limits = bounded(self._limits), Counter()
         store_bytes, repository_bytes = self._sizes()
         return HistorySample(

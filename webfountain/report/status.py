@@ -23,21 +23,14 @@ _FIRST_SITES: Final = 1000
 """Number of sites whose times of discovery show how old a new store is."""
 
 
-def status(store: FrontierStore, *, at: float, period_s: float, fastest_s: float) -> dict[str, Any]:
-    """Return counts by state, the rate of fetches, and the freshness estimate.
-
-    Parameters
-    ----------
-    at : now, UTC seconds
-    period_s : length of a time period, s; the rate covers the current period and the one before
-    fastest_s : mean change interval of bucket 0, s
-    """
+def status(store: FrontierStore, *, at: float) -> dict[str, Any]:
+    """Return counts by state, the rate of fetches, and the freshness estimate at the time `at`, UTC seconds."""
     counts = store.census.statistics()
     census = store.census.buckets()
     known = {state: counts.pages.get(state, 0) for state in STATES}
     # Failed pages that were never held are known but not fresh.
     missing = known["never-crawled"] + known["failed"]
-    by_buckets = freshness(census, never_crawled=missing, at=at, fastest_s=fastest_s)
+    by_buckets = freshness(census, never_crawled=missing, at=at, fastest_s=store.census.fastest_s)
     failing = failing_pages(store.board)
     return {
         "pages": known,
@@ -51,7 +44,7 @@ def status(store: FrontierStore, *, at: float, period_s: float, fastest_s: float
         "failing": failing,
         "limit": None if (limit := published_limit(store.board)) is None else limit.words,
         "domains": _domains(store),
-        **_rate(store, at, period_s),
+        **_rate(store, at),
     }
 
 
@@ -90,9 +83,10 @@ def _domains(store: FrontierStore) -> dict[str, Any] | None:
     return {"time": seen.at, "busy": seen.busy, "blocked": seen.blocked, "share": seen.share}
 
 
-def _rate(store: FrontierStore, at: float, period_s: float) -> dict[str, Any]:
+def _rate(store: FrontierStore, at: float) -> dict[str, Any]:
     """Return the fetches since the beginning of the previous period, or since the first site was known, and their
     rate."""
+    period_s = store.census.period_s
     before = int(at // period_s) - 1
     rows = store.census.rows(since=before)
     first = min((site.first_seen for site in store.sites.after("", _FIRST_SITES)), default=at)

@@ -29,8 +29,7 @@ class Web:
 
 
 def freshness(drive: Drive) -> float:
-    cycle = drive.collection.cycle
-    found = status(drive.store, at=drive.clock.now(), period_s=cycle.period_s, fastest_s=cycle.fastest_s)
+    found = status(drive.store, at=drive.clock.now())
     share: float = found["freshness"]
     assert found["failing"] == failing_pages(drive.store.board)
     estimate = drive.frontier.worker.freshness.share()
