@@ -35,7 +35,7 @@ REPORT: dict[str, Any] = {
 def test_a_summary_says_what_was_found_and_leaves_zeros_out() -> None:
     text = summary(REPORT)
     assert "nothing is left to fetch, after 0:01:00" in text
-    assert "120 pages of 5 sites, 2.0 pages/s, 5.0 ms of CPU a page" in text
+    assert "120 pages of 5 sites, 2.0 pages/s, 5.0 ms of CPU per page" in text
     assert "80 new, 10 changed, 5 same, 20 not modified, 2 redirected, 2 gone, 1 failed" in text
     assert "200 95x, 304 20x" in text
     assert "robots" not in text

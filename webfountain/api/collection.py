@@ -387,7 +387,7 @@ def _plan_words(store: FrontierStore, at: float) -> str | None:
 def bounded(limit: int, most: int = MAX_ROWS) -> int:
     """Return a number of rows. Raise InputError if it is less than 1 or more than `most`."""
     if not 1 <= limit <= most:
-        raise InputError(f"limit {limit}: is out of range (allowed: 1 to {most})")
+        raise InputError(f"limit {limit} is out of range (allowed: 1 to {most})")
     return limit
 
 

@@ -71,7 +71,7 @@ def index(store: str, repository: str | None, *, follow: bool, until_stdin_close
     type=click.IntRange(1, 100),
     default=20,
     show_default=True,
-    help="Maximum number of results, the best first.",
+    help="Largest number of results; the best come first.",
 )
 @options.as_json
 def search(words: tuple[str, ...], store: str, repository: str | None, *, site: str, limit: int, as_json: bool) -> None:

@@ -38,7 +38,7 @@ logger = logging.getLogger(__name__)
     multiple=True,
     help=f"HOST:PORT, or the path of a Unix socket; repeatable.  [default: {DEFAULT_ADDRESS}]",
 )
-@click.option("--tokens", metavar="FILE", help="Tokens with roles, one a line; a file of mode 0600.")
+@click.option("--tokens", metavar="FILE", help="Tokens with roles, one per line; a file of mode 0600.")
 @click.option("--base-path", metavar="PATH", help="Path under which a proxy offers the service, such as /crawl.")
 @click.option("--read-only", is_flag=True, help="Refuse all operations, whatever the token.")
 @click.option("--search", is_flag=True, help="Keep a search index of each store, in a process of its own.")

@@ -133,7 +133,7 @@ class ItemSafety:
     def _answered(self, name: str, began: float) -> None:
         if name in self._away:
             self._away.remove(name)
-            logger.warning("The target of %s is back after %.1f s", name, time.monotonic() - began)
+            logger.warning("The target of %s can be reached again, after %.1f s", name, time.monotonic() - began)
 
     def _item_error(self, response: Any, failure: Failure) -> None:
         """Process the final failure of an item. If its target was unreachable, the page is requested again."""

@@ -299,5 +299,5 @@ def check_certificates(context: ssl.SSLContext) -> None:
         return
     import certifi  # noqa: PLC0415  needed only if the system has no authorities
 
-    logger.warning("The system has no certificate authorities; certifi's are used")
+    logger.warning("The system has no certificate authorities; those of certifi are used")
     context.load_verify_locations(certifi.where())

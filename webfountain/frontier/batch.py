@@ -208,7 +208,7 @@ class CensusSnapshot(msgspec.Struct, frozen=True):
 
 @dataclass(slots=True)
 class BatchResult:
-    """The result of a batch."""
+    """What the worker thread returns for a batch."""
 
     batch: Batch
     settled: Counter[tuple[str, int]] = field(default_factory=Counter)

@@ -41,7 +41,7 @@ _IDLE_CHECK_EVERY_S: Final = 2.0
 
 
 class OpenBatch:
-    """The batch that is being gathered. `clock` gives the time of its events."""
+    """The batch that the loop thread is gathering and has not sent yet. `clock` gives the time of its events."""
 
     def __init__(self, clock: Clock) -> None:
         self.now: Callable[[], float] = clock.now
@@ -190,7 +190,8 @@ class IdleCheck(Order):
 
 
 class SiteSupply(Order):
-    """The supply of one process. Among several ants, it takes only slightly more sites than this ant's part."""
+    """Takes sites from the store and parks them. Among several ants, it takes only slightly more sites than this ant's
+    part."""
 
     def __init__(self, sites: ActiveList, progress: Progress, others: Others) -> None:
         self._sites = sites

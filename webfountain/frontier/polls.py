@@ -80,7 +80,7 @@ class PollTimer:
 
 
 class Polls(Order):
-    """The polls of one process."""
+    """Decides with which batches the worker polls the inbox, the counts and the immediate URLs."""
 
     def __init__(self, others: Others, progress: Progress, *, rng: random.Random, start: float) -> None:
         self._others = others

@@ -327,7 +327,7 @@ def _checked(made: Path, names: Iterable[str]) -> dict[str, npt.NDArray[Any]]:
     for name, values in arrays.items():
         wanted = np.uint64 if name == "fingerprints" else np.float32
         if values.dtype != wanted or values.shape != (count,):
-            raise ValueError(f"{name}: {values.dtype} of shape {values.shape}, not {np.dtype(wanted)} of ({count},)")
+            raise ValueError(f"{name} is {values.dtype} of shape {values.shape}, not {np.dtype(wanted)} of ({count},)")
     return arrays
 
 

@@ -74,7 +74,7 @@ def summary(report: Mapping[str, Any]) -> str:
     lines = {
         "ended": f"{_REASONS.get(reason, reason)}, after {spell_seconds(seconds)}",
         "fetched": f"{counted(pages, 'page')} of {counted(report['sites'], 'site')}, {rate:.1f} pages/s, "
-        f"{cpu:.1f} ms of CPU a page",
+        f"{cpu:.1f} ms of CPU per page",
         "found": _outcomes(report, _FOUND) or "nothing",
         "answers": status or "none",
         "links": f"{report['links_seen']:,} seen, {counted(report['urls_discovered'], 'new URL')} among them, "

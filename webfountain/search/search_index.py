@@ -170,7 +170,7 @@ class SearchIndex:
             when the query is empty, or the limit is out of range.
         """
         if not 1 <= limit <= MAX_FOUND:
-            raise InputError(f"limit {limit}: is out of range (allowed: 1 to {MAX_FOUND})")
+            raise InputError(f"limit {limit} is out of range (allowed: 1 to {MAX_FOUND})")
         match, ranked = _scoped(fts_query(query), wanted), ranking_query(query)
         values: dict[str, object] = {"match": match, "ids": None}
         try:

@@ -245,7 +245,7 @@ class SearchQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     since: Annotated[float | None, Meta(description="Only pages fetched from this time on, UTC seconds.")] = None
     until: Annotated[float | None, Meta(description="Only pages fetched before this time, UTC seconds.")] = None
     verdict: Annotated[str, Meta(max_length=20, description="Only pages with this last verdict.")] = ""
-    limit: Annotated[int, Meta(ge=1, le=100, description="Maximum number of results, the best first.")] = 20
+    limit: Annotated[int, Meta(ge=1, le=100, description="Largest number of results; the best come first.")] = 20
 
 
 class HistoryQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -123,7 +123,7 @@ def _read(
 
 def _changes(collection: StoredCollection, *, cursor: str, hours: float, site: str, limit: int) -> Mapping[str, Any]:
     if not 0 <= hours <= _MAX_HOURS:
-        raise InputError(f"hours {hours}: is out of range (allowed: 0 to {_MAX_HOURS})")
+        raise InputError(f"hours {hours} is out of range (allowed: 0 to {_MAX_HOURS})")
     since = cursor or collection.changes_from(collection.status().at - hours * 3600.0)
     found = collection.changes(since=since, limit=1000)
     wanted = [each for each in found if not site or each.site == site][: bounded(limit, _MAX_ROWS)]

@@ -150,7 +150,7 @@ class End(msgspec.Struct, frozen=True, tag="end", tag_field="row"):
 
 
 class Tally:
-    """A count of the rows that pass through it, by kind."""
+    """Counts the rows that pass through it, by kind."""
 
     def __init__(self) -> None:
         self._found: dict[type, int] = {Site: 0, Page: 0, ChangeEntry: 0}

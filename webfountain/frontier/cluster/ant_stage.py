@@ -34,8 +34,8 @@ __all__ = ["AntStage", "ClaimedGuests", "OwnGuests"]
 
 
 class AntStage(Stage):
-    """The claims and letters of the ant `owner`. `left_behind` erases the copies of ants that no longer run; it is None
-    if there are none.
+    """The stage that exchanges claims and letters with the other ants, for the ant `owner`. `left_behind` erases the
+    copies of ants that no longer run; it is None if there are none.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class AntStage(Stage):
 
 
 class OwnGuests(Stage):
-    """A stage for a store that only this process uses: read the guests from the store."""
+    """The stage that reads guests from a store that only this process uses."""
 
     def __init__(self, store: FrontierStore) -> None:
         self._store = store
@@ -103,8 +103,8 @@ class OwnGuests(Stage):
 
 
 class ClaimedGuests(Stage):
-    """A stage for a shared store: claim the guests. A guest is refused as busy if another ant holds it, as a site or
-    as a guest.
+    """The stage that claims guests in a shared store before it reads them. A guest is refused as busy if another ant
+    holds it, as a site or as a guest.
 
     This ant claims a guest before it reads the site's owner. An ant that activates a site reads the claims afterwards.
     So if two ants want the same site, at least one of them notices the other.

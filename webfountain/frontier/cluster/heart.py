@@ -43,7 +43,8 @@ seconds, which does not count.
 
 
 class Heart(Order):
-    """The heart of one of several ants. `collection` is the policy file in force."""
+    """Gathers what the heartbeats of one of several ants report, and applies their results. `collection` is the policy
+    file in force."""
 
     def __init__(
         self,
@@ -149,7 +150,7 @@ def digest_of(collection: Collection) -> str:
 
 
 class PolicyFiles:
-    """The state of the comparison of policy files, on the counting ant."""
+    """Decides when to log that the ants have different policy files; one of the ants compares the files."""
 
     def __init__(self) -> None:
         self._beats = 0

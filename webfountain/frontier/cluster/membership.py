@@ -70,7 +70,7 @@ class LoneAnt:
 
 
 class Membership:
-    """The membership of one ant.
+    """The term of one ant, its roles, and its part of the sites and of the budget.
 
     Parameters
     ----------

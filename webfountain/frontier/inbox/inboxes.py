@@ -162,7 +162,7 @@ class Inbox(Notes):
         """If a part of a note cannot be carried out, write this part to a `.refused` file beside the note."""
         assert not isinstance(received.source, FeedEntry)
         path = received.source.with_suffix(".refused")
-        logger.warning("%s: set aside as %s: %.500s", received.source, path.name, why)
+        logger.warning("%s: refused, and kept as %s: %.500s", received.source, path.name, why)
         with contextlib.suppress(OSError), private(path) as file:
             file.write(msgspec.json.encode(note))
 
@@ -170,9 +170,9 @@ class Inbox(Notes):
         try:
             path.rename(path.with_suffix(".refused"))
         except OSError as error:
-            self._leave(path, f"{why}; it cannot be set aside ({error.strerror})")
+            self._leave(path, f"{why}; the file cannot be renamed ({error.strerror})")
         else:
-            logger.warning("%s: set aside as %s: %.500s", path, path.with_suffix(".refused").name, why)
+            logger.warning("%s: refused, and kept as %s: %.500s", path, path.with_suffix(".refused").name, why)
 
     def _leave(self, path: Path, why: str) -> None:
         """Ignore a file from now on, because it could neither be processed nor moved."""

@@ -145,7 +145,7 @@ def seed_links(collection: Collection, judge: Judge, refused: dict[Reason, tuple
 
 
 class Entrance:
-    """The entrance of one process: its judge and its eliminator."""
+    """The entrance for URLs from outside: it judges them, and stores those that are new."""
 
     def __init__(self, judge: Judge, due: DuplicateEliminator) -> None:
         self.judge = judge

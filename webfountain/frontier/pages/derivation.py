@@ -25,8 +25,8 @@ __all__ = ["Derivation"]
 
 
 class Derivation:
-    """One pass by one policy file. `put` counts pages that were changed; `is_settled` is False once a page was skipped
-    because it was leased.
+    """One pass over the known pages by one policy file. `put` counts pages that were changed; `is_settled` is False
+    once a page was skipped because it was leased.
     """
 
     def __init__(self, store: FrontierStore, collection: Collection, judge: Judge) -> None:

@@ -55,7 +55,7 @@ class NoiseReport(NamedTuple):
 
 
 class NoiseLearner:
-    """Learns for one crawling process. Any thread may call it.
+    """Learns which places of pages are noise, for one crawling process. Any thread may call it.
 
     Parameters
     ----------

@@ -45,7 +45,8 @@ def switched(judge: Judge, record: PageRecord, seen: PageFacts, *, at: float) ->
 
 
 class PageFactsReader:
-    """Computes the facts of a page. `duplicates` returns the share of a site's pages that repeat others."""
+    """Computes the facts of a page that the conditions of switches use. `duplicates` returns the share of a site's
+    pages that repeat others."""
 
     def __init__(self, judge: Judge, topics: Topics, duplicates: Callable[[str], float]) -> None:
         self._judge = judge

@@ -43,8 +43,8 @@ _NOTHING_DUE: Final = (-inf,) * LANES
 
 
 class EarlierDueTimes(Order):
-    """The update of due times. The ant that makes the passes also orders one after a start and every `every_s` seconds,
-    because other ants may park sites late.
+    """Orders the passes that compute due times again. The ant that makes the passes also orders one after a start and
+    every `every_s` seconds, because other ants may park sites late.
     """
 
     def __init__(
@@ -76,7 +76,8 @@ class EarlierDueTimes(Order):
 
 
 class ParkedSites(Stage):
-    """The passes over the parked sites of one crawl. Only one process of a crawl makes them."""
+    """Makes passes over the parked sites of one crawl, and computes their due times again. Only one process of a crawl
+    makes them."""
 
     def __init__(self, store: FrontierStore, *, owner: str, lease_s: float) -> None:
         self._store = store

@@ -34,7 +34,7 @@ _MOST: Final = 1 << 32
 
 
 class KeptSites:
-    """The saved sites of a store."""
+    """The data of active sites that are saved in a store."""
 
     def __init__(self, store: FrontierStore | None, forecast: CollectionForecast) -> None:
         """Without a store for windows, each site is in memory as a whole, whatever its size."""

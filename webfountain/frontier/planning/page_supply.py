@@ -39,7 +39,7 @@ RESTED: Final = 200_000
 
 
 class PageSupply:
-    """The pages of all sites in memory, at a price."""
+    """Counts the pages of the sites in memory that are worth a price."""
 
     def __init__(self, sites: SitesInMemory, reckoner: Reckoner, pace: UrgencyPace) -> None:
         self._sites = sites
@@ -118,7 +118,7 @@ class PageSupply:
 
 
 class SitesInMemory:
-    """Sites by name."""
+    """The sites in memory, by name."""
 
     def __init__(self) -> None:
         self.active: dict[str, UrgentSite] = {}

@@ -76,7 +76,7 @@ def _rests_of(collection: Collection) -> dict[str, float]:
 
 
 class UrgentPages:
-    """The active sites of this process; others are ignored."""
+    """The urgent pages of the active sites of this process; other sites are ignored."""
 
     def __init__(
         self,

@@ -43,7 +43,7 @@ _BELIEVED: Final = 0.25
 
 
 class UrgentSite:
-    """One active site. Pages are numbered in the order of arrival."""
+    """One active site with its visits and the urgencies of its pages. Pages are numbered in the order of arrival."""
 
     __slots__ = (
         "_encoded",

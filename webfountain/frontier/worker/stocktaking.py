@@ -39,7 +39,7 @@ _IDLE_AGE_S: Final = 2.0
 
 
 class Stocktaking:
-    """The report of one store worker. `counts` are the counts of its store."""
+    """Reports what the store contains after a batch. `counts` are the counts of its store."""
 
     def __init__(self, store: FrontierStore, counts: StoreCounts) -> None:
         self._store = store

@@ -25,7 +25,7 @@ _FILE = click.Path(path_type=Path)
 @click.command(
     epilog="Example: webfountain evolution --events kafka-events.parquet --pages kafka-pages.parquet --plots figures"
 )
-@click.option("--events", type=_FILE, multiple=True, help="Events of a trace; repeatable.")
+@click.option("--events", type=_FILE, multiple=True, help="File with the events of a trace; repeatable.")
 @click.option("--pages", type=_FILE, multiple=True, help="Pages of the trace; repeatable, in the same order.")
 @click.option("--store", metavar="URL", help="Analyse a store instead of a trace.")
 @click.option("--start", metavar="DATE", help="First day.  [default: the first event]")

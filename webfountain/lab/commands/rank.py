@@ -34,7 +34,7 @@ _FILE = click.Path(path_type=Path)
 @click.option(
     "--damping", type=float, metavar="D", help="Share of the score that follows links.  [default: 0.9, trustrank 0.85]"
 )
-@click.option("--trusted", type=_FILE, metavar="FILE", help="Seeds of trustrank: one URL or page number a line.")
+@click.option("--trusted", type=_FILE, metavar="FILE", help="Seeds of trustrank: one URL or page number per line.")
 @click.option("--out", type=_FILE, metavar="FILE.npy", help="Write all scores to FILE, in the order of the pages' ids.")
 @options.as_json
 def rank(*, graph: Path | None, store: str, as_json: bool, out: Path | None, **given: Any) -> None:

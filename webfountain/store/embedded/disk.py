@@ -73,7 +73,7 @@ FEWEST_TABLES: Final = 3
 
 
 class Disk:
-    """An open database."""
+    """The open RocksDB database of a store."""
 
     def __init__(self, folder: Path, db: Rdict, *, secondary: Scratch | None) -> None:
         self.folder = folder

@@ -103,7 +103,7 @@ def _carried_out(disk: Disk, meta: Meta) -> Meta:
     """Complete the pass that the description of a store names, if any. Return the description after that."""
     batch = WriteBatch(raw_mode=True)
     if meta.unit is not None:
-        logger.info("converting buckets: bucket 0 is now %g s, was %g s", meta.fastest_s, meta.unit)
+        logger.info("The buckets are converted: bucket 0 is now %g s instead of %g s", meta.fastest_s, meta.unit)
         _revise(disk, meta, UnitConversion(meta.unit, meta.fastest_s))
     elif meta.correction is not None:
         correction = ClockCorrection(*meta.correction)

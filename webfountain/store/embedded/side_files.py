@@ -45,7 +45,7 @@ class NoLogEnd:
 
 
 class LogEnd(NoLogEnd):
-    """The file of a store that one process writes."""
+    """The file beside the database with the number of the newest entry of the change log."""
 
     def __init__(self, folder: Path) -> None:
         self._file = os.open(folder / LOG_END, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

@@ -98,8 +98,8 @@ Command = tuple[Any, ...]
 
 
 class ConnectionCount:
-    """The number of connections made. Each new connection may lead to another server, or to an earlier state of the
-    same one.
+    """Counts the connections made to the server. Each new connection may lead to another server, or to an earlier state
+    of the same one.
     """
 
     def __init__(self) -> None:
@@ -116,7 +116,7 @@ class ConnectionCount:
 
 
 class ServerConnection:
-    """One server or cluster.
+    """The connection to one server or cluster.
 
     `private_socket` is the socket of a server that ends with another process.
     """

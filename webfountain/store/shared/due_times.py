@@ -34,7 +34,8 @@ ALL_AGAIN_S: Final = 60.0
 
 
 class DueTimes:
-    """The due times that one process knows. Any thread may call its methods. `now` is a steady clock, s."""
+    """The due times of the shards' first sites, as one process remembers them. Any thread may call its methods. `now`
+    is a steady clock, s."""
 
     def __init__(
         self,

@@ -123,7 +123,7 @@ class SharedMeta(msgspec.Struct, frozen=True):
 
 
 class MetaEntry:
-    """The server's entry that contains the description. Each step is one round trip."""
+    """Access to the description of a store under its key on the server. Each step is one round trip."""
 
     def __init__(self, connection: ServerConnection, key: bytes) -> None:
         self._connection = connection

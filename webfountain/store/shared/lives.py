@@ -333,7 +333,8 @@ class ServerLives:
 
 
 class GuardedShards(Shards):
-    """The shards of a store that is being crawled. A shard that was set back refuses steps that change something."""
+    """The shards of a store during a crawl, protected against a server that goes back in time. A shard that was set
+    back refuses steps that change something."""
 
     def __init__(self, connection: ServerConnection, *, prefix: str, count: int, lives: ServerLives) -> None:
         super().__init__(connection, prefix=prefix, count=count)

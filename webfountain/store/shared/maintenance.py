@@ -96,7 +96,7 @@ def latest(shards: Shards) -> float | None:
 
 
 class SharedMaintenance:
-    """The revisions of one store; times are the server's."""
+    """The passes over one shared store, such as conversions of its units; times are from the server's clock."""
 
     def __init__(
         self,
@@ -186,7 +186,9 @@ class SharedMaintenance:
             self._shards.ask("UNLINK", "rows")
             self._connection.ask(self._values, "HDEL", self._values, PLAN)
             if meta.unit != meta.fastest_s:
-                logger.info("converting buckets: bucket 0 is now %g s, was %g s", meta.fastest_s, meta.unit)
+                logger.info(
+                    "The buckets are converted: bucket 0 is now %g s instead of %g s", meta.fastest_s, meta.unit
+                )
                 self._revise(meta, UnitConversion(meta.unit, meta.fastest_s))
         else:
             correction = ClockCorrection(*meta.correction)

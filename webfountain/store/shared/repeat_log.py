@@ -42,7 +42,7 @@ class _Call(NamedTuple):
 
 
 class RepeatLog:
-    """The log of one process. The caller ensures that only one thread uses it at a time."""
+    """The recent steps of one process on a shared store. The caller ensures that only one thread uses it at a time."""
 
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:
         self._most = most_bytes

@@ -23,7 +23,7 @@ _TIMEOUT_S: Final = 20.0
 
 
 class ScrapyRedisKeys:
-    """The keys of one spider on one server. A context manager that closes the connection."""
+    """The data that scrapy-redis stored for one spider on a server. A context manager that closes the connection."""
 
     def __init__(self, url: str, *, requests: str, dupefilter: str) -> None:
         self._requests = requests
