@@ -105,7 +105,8 @@ class TokenBucket:
 
 
 class Progress:
-    """The progress of one process with these active sites. `start` is now, UTC seconds."""
+    """Counts what one process handed out and has in flight, and finds what limits its rate. `sites` are its active
+    sites. `start` is now, UTC seconds."""
 
     def __init__(
         self, config: FountainConfig, cycle: CycleTable, sites: ActiveList, *, stored: Statistics, start: float
