@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import numpy.typing as npt
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     Flags = npt.NDArray[np.bool_]
     Ints = npt.NDArray[np.int64]
 
-__all__ = ["PageDates"]
+__all__ = ["PageDates", "distinguishing"]
 
 PRECISION: Final = 0.8
 PRECISION_WEIGHT: Final = 1.0
@@ -38,7 +38,7 @@ PRECISION_WEIGHT: Final = 1.0
 RECALL_WEIGHT: Final = 5.0
 """Weight, in found changes, of the assumption that dates show no change."""
 SMALL: Final = 3.0
-"""If a site lists only about this number of pages, their dates count although all have one."""
+"""The dates of a site that lists fewer pages than this count although all have one."""
 MOST: Final = 200.0
 """If there are more observations than this, older ones fade, because a site may change its software."""
 _UNLISTED, _LISTED, _DATED = range(3)
@@ -138,6 +138,16 @@ class PageDates:
         if pages > len(self._state):
             self._state = np.pad(self._state, (0, pages - len(self._state)))
             self._chance = np.pad(self._chance, (0, pages - len(self._chance)))
+
+
+def distinguishing(later: Mapping[bytes, bool]) -> list[bytes]:
+    """Return the pages with a later date, or none if at least about half of the dates are later. Then the dates
+    distinguish no page, and a fetch of each would take other sites' share of the budget.
+
+    This is for pages of which nothing else is known.
+    """
+    found = [key for key, is_later in later.items() if is_later]
+    return found if len(found) < (len(later) + SMALL) / 2 else []
 
 
 def _faded(first: float, second: float) -> tuple[float, float]:

@@ -14,7 +14,7 @@ from webfountain.frontier.inbox.inboxes import InboxStage
 from webfountain.frontier.pages.guarded_examiner import SuspectStage
 from webfountain.frontier.pages.review_stage import ReviewStage
 from webfountain.frontier.pages.seed_forms import SeedForms, SharedSeedForms
-from webfountain.frontier.pages.sitemap_reader import SitemapStage, every_later, some_later
+from webfountain.frontier.pages.sitemap_reader import SitemapStage, every_later
 from webfountain.frontier.planning.earlier_due_times import ParkedSites
 from webfountain.frontier.planning.urgency_stage import UrgencyStage
 from webfountain.frontier.stage import Stages
@@ -26,6 +26,8 @@ from webfountain.frontier.worker.store_worker import Leasing, StoreWorker
 from webfountain.ranking.importance_stage import ImportanceStage
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from webfountain.config import FountainConfig
     from webfountain.duplicates.detector import DuplicateDetector
     from webfountain.frontier.inbox.notes import Notes
@@ -129,10 +131,7 @@ class WorkerAssembly:
         if on.detector is not None:
             stages.append(DetectorStage(on.detector, store))
         stages.append(self._discovery)
-        due = every_later if collection.cycle.capacity_pages_per_period is None else some_later
-        if on.urgent is not None:
-            due = on.urgent.receive_dates
-        stages.append(SitemapStage(sitemaps, store, self._discovery, due=due))
+        stages.append(SitemapStage(sitemaps, store, self._discovery, due=_due_by_dates(collection, on.urgent)))
         if on.inbox is not None:
             stages.append(self._inbox(on.inbox, among_ants[0]))
         stages.append(SuspectStage(suspects, store))
@@ -171,3 +170,16 @@ class WorkerAssembly:
     def _inbox(self, inbox: Notes, first: Stage) -> InboxStage:
         others = first if isinstance(first, AntStage) else None
         return InboxStage(inbox, self._store, self._repository, self._takedowns, owner=self._owner, others=others)
+
+
+def _due_by_dates(
+    collection: Collection, urgent: UrgentPages | None
+) -> Callable[[str, Mapping[bytes, bool]], list[bytes]]:
+    """Return how the dates of sitemaps make pages due."""
+    if urgent is not None:
+        return urgent.receive_dates
+    if collection.cycle.capacity_pages_per_period is None:
+        return every_later
+    from webfountain.core.page_dates import distinguishing  # noqa: PLC0415  (numpy)
+
+    return lambda _, later: distinguishing(later)

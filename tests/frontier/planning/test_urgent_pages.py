@@ -342,6 +342,17 @@ def test_a_page_that_a_sitemap_dates_later_goes_first_through_a_restart_too_unti
     assert f"{ONE}/a/9" not in crawl.due(5, at=NOW + 2 * DAY)
 
 
+def test_dates_that_most_pages_have_make_none_due_that_cannot_compete_unless_the_budget_is_enough_for_all() -> None:
+    """A sitemap of another window, or of a site that is not in memory: nothing was learned about these pages."""
+    crawl = Crawl(pages_of(ONE))
+    away = [fingerprint(f"{ONE}/in/another/window/{number}") for number in range(100)]
+    for site in (ONE, TWO):
+        assert crawl.urgent.receive_dates(site, dict.fromkeys(away, True)) == []
+        assert crawl.urgent.receive_dates(site, {key: key in away[:40] for key in away}) == away[:40]
+    ample = UrgentPages(signals=Signals(), period=DAY, capacity=1000.0)
+    assert ample.receive_dates(ONE, dict.fromkeys(away, True)) == away
+
+
 def test_pages_that_cannot_compete_are_not_due_by_dates_that_mean_nothing() -> None:
     """All other windows of a large site were made due each time that its sitemap dated all pages by today."""
     crawl = Crawl(pages_of(ONE))

@@ -32,12 +32,10 @@ if TYPE_CHECKING:
     from webfountain.records import FetchResult
     from webfountain.store.contract import FrontierStore
 
-__all__ = ["SITEMAP_DEPTH", "SitemapContent", "SitemapParser", "SitemapStage", "every_later", "some_later"]
+__all__ = ["SITEMAP_DEPTH", "SitemapContent", "SitemapParser", "SitemapStage", "every_later"]
 
 SITEMAP_DEPTH: Final = 1
 """Depth of a URL in a sitemap, in hops from a seed. A link of a seed has the same depth."""
-_FEW: Final = 3
-"""A sitemap of fewer pages than this may date all of them later than our copies."""
 
 
 class SitemapContent(msgspec.Struct, frozen=True):
@@ -177,14 +175,6 @@ def every_later(site: str, later: Mapping[bytes, bool]) -> list[bytes]:
     """Return all pages whose date is later than our copy. If there is no budget, each of these pages is due."""
     del site
     return [key for key, is_later in later.items() if is_later]
-
-
-def some_later(site: str, later: Mapping[bytes, bool]) -> list[bytes]:
-    """Return the pages whose date is later than our copy, or none if at least about half of the dates are later. Then
-    the dates distinguish no page, and a fetch of each would take other sites' share of the budget.
-    """
-    found = every_later(site, later)
-    return found if len(found) < (len(later) + _FEW) / 2 else []
 
 
 def _joined(base: str, entries: Iterable[tuple[str, float | None]], counts: Counter[str]) -> dict[str, float | None]:

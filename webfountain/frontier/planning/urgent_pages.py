@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from webfountain.core.page_dates import distinguishing
 from webfountain.core.signals import Signals
 from webfountain.frontier.planning.collection_forecast import CollectionForecast
 from webfountain.frontier.planning.kept_sites import KeptSites, is_turn
@@ -184,10 +185,13 @@ class UrgentPages:
 
         These pages compete with others; how much a date counts depends on how reliable the site's dates proved to be.
         A page cannot compete if its site or its window is not in memory. Return the keys of such pages that must be
-        made due: those with later dates, unless the site's dates proved to mean little.
+        made due: those with later dates, unless the site's dates proved to mean little, or half of them are later. If
+        the budget is enough for all pages, each page with a later date is due.
         """
-        if site not in self.sites.active:
+        if not self.pace.ranks:
             return [key for key, is_later in later.items() if is_later]
+        if site not in self.sites.active:
+            return distinguishing(later)
         return self.sites.active[site].receive_dates(later)
 
     def refuse(self, site: str, key: bytes) -> None:

@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 
 from webfountain.core.forecast import Belief  # noqa: TC001  (msgspec reads it)
-from webfountain.core.page_dates import PageDates
+from webfountain.core.page_dates import PageDates, distinguishing
 from webfountain.core.site_urgency import SiteUrgency
 from webfountain.frontier.planning.page_numbers import KEY_BYTES, PageNumbers
 from webfountain.frontier.planning.site_ranking import SiteRanking
@@ -155,7 +155,7 @@ class UrgentSite:
             self.news += 1
         if self.ranking.dates.weight < _BELIEVED:
             return []
-        return [key for key, page in numbers.items() if page is None and later[key]]
+        return distinguishing({key: later[key] for key, page in numbers.items() if page is None})
 
     def drop(self, key: bytes) -> None:
         """Record that a page is no candidate until a fetch of it succeeds."""
