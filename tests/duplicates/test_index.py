@@ -273,6 +273,21 @@ def test_what_another_ant_keeps_is_found_beside(tmp_path: Path) -> None:
             assert [other.nearest(probe)[0].url for probe in other.probe(copies[:1])] == [url_of(0)]
 
 
+def test_runs_that_another_ant_builds_again_under_their_old_names_are_found_beside(tmp_path: Path) -> None:
+    """Its `INDEX` was lost. The new runs are shorter, as if the old ones were cut."""
+    pages = drawn(100)
+    folders = [tmp_path / f"ant-{number:04d}" / "duplicates" for number in (1, 2)]
+    copies = [near(each, 0.97, 1000 + number) for number, each in enumerate(pages)]
+    with closing(DuplicateIndex(folders[1], beside=tmp_path)) as other:
+        for pages_a_run in (100, 60):
+            with closing(DuplicateIndex(folders[0], beside=tmp_path, pages_a_run=pages_a_run)) as one:
+                if pages_a_run == 100:
+                    add(one, pages)
+                found = [other.nearest(probe) for probe in other.probe(copies)]
+                assert [each[0].url for each in found] == [page.url for page in pages]
+            (folders[0] / "INDEX").unlink()
+
+
 def test_what_is_read_beside_is_whole_while_another_process_writes(tmp_path: Path) -> None:
     """Every page that was kept before a look is found at it; runs are written and merged meanwhile."""
     folder = tmp_path / "ant-0001" / "duplicates"

@@ -122,7 +122,7 @@ class _OtherIndex:
             return
         try:
             state = read_state(self._folder)
-            runs = map_runs(self._folder, state, self._mapped)
+            runs = map_runs(self._folder, state, [run for run in self._mapped if not run.is_cut()])
         except (FileNotFoundError, ValueError, msgspec.MsgspecError):
             return
         self._mapped, self._behind, self._stamp = runs, [], stamp
