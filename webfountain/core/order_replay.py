@@ -60,18 +60,20 @@ def _breadth_first(links: Links) -> Iterator[int]:
 
 
 def _by_backlinks(links: Links) -> Iterator[int]:
-    counts, found = [0] * len(links), [0] * len(links)
+    counts, found, crawled = [0] * len(links), [0] * len(links), [False] * len(links)
     heap: list[tuple[int, int, int]] = []
     number = 0
 
     def add(page: int, new: Sequence[int]) -> None:
         nonlocal number
+        crawled[page] = True
         for each in new:
             number += 1
             found[each] = number
         for each in links[page]:
             counts[each] += 1
-            heapq.heappush(heap, (-counts[each], found[each], each))
+            if not crawled[each]:
+                heapq.heappush(heap, (-counts[each], found[each], each))
 
     return _crawl(links, add, lambda: heapq.heappop(heap)[2] if heap else None)
 
@@ -99,11 +101,13 @@ def _by_rank(links: Links) -> Iterator[int]:
         queue.extend(new)
         count += 1
         if count % step == 0:
-            ranks[known & (ranks == 0)] = 1.0 / known.sum()
+            many = known.sum()
+            ranks[known & (ranks == 0)] = 1.0 / many
             ranks /= ranks.sum()
+            given = share * crawled
             for _ in range(_STEPS):
-                ranks = follow @ np.where(crawled, ranks * share, 0.0)
-                ranks[known] += (1.0 - ranks.sum()) / known.sum()
+                ranks = follow @ (ranks * given)
+                ranks += (1.0 - ranks.sum()) / many * known
             waiting = np.flatnonzero(known & ~crawled)
             queue.clear()
             queue.extend(waiting[np.argsort(-ranks[waiting], kind="stable")].tolist())
