@@ -23,7 +23,7 @@ from webfountain.core.pagerank import backlinks, pagerank, trustrank
 from webfountain.core.shingles import distinct
 from webfountain.ranking.link_journal import NOFOLLOW, UNFOLLOWED
 from webfountain.ranking.link_log import LinkLogReader, fingerprint
-from webfountain.ranking.scores import last_replay, publish_scores
+from webfountain.ranking.scores import last_replay, places, publish_scores
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -164,7 +164,7 @@ def ranked_log(url: str, scratch: Path) -> RankedLog:
         rows = np.searchsorted(pages, sources)
         crawled[rows], times[rows] = True, at
         pairs = np.empty((len(targets), 2), dtype=np.int32)
-        pairs[:, 0], pairs[:, 1] = np.repeat(rows, degrees), np.searchsorted(pages, targets)
+        pairs[:, 0], pairs[:, 1] = np.repeat(rows, degrees), places(pages, targets)
         links += len(pairs)
         few = [*few, pairs] if few is not None and is_small(int(np.count_nonzero(crawled)), links) else None
         home = pairs[:, 1] // _TARGETS_A_BLOCK

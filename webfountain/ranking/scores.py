@@ -36,6 +36,7 @@ __all__ = [
     "damaged_scores",
     "last_replay",
     "mend_scores",
+    "places",
     "publish_scores",
     "published_at",
 ]
@@ -170,7 +171,7 @@ class EpochScores:
         found = [np.full(len(fingerprints), each) for each in absent.values()]
         if not self._is_whole():
             return found
-        at = self._places(fingerprints)
+        at = places(self._fingerprints, fingerprints)
         known = self._fingerprints[np.minimum(at, len(self) - 1)] == fingerprints
         at = at[known]
         for values, name in zip(found, absent, strict=True):
@@ -205,14 +206,17 @@ class EpochScores:
             self.epoch, self._fingerprints, self._scores, self._sizes = 0, np.zeros(0, dtype=np.uint64), {}, {}
         return len(self) > 0
 
-    def _places(self, fingerprints: Fingerprints) -> npt.NDArray[np.int64]:
-        """Return the position of each fingerprint, or the position at which it would be inserted. The searches are made
-        in the order of fingerprints, so that neighbours share disk pages.
-        """
-        order = np.argsort(fingerprints)
-        places = np.empty(len(order), dtype=np.int64)
-        places[order] = np.searchsorted(self._fingerprints, fingerprints[order])
-        return places
+
+def places(pages: Fingerprints, wanted: Fingerprints) -> npt.NDArray[np.int64]:
+    """Return the position in `pages` (ascending) of each fingerprint, or the position at which it would be inserted.
+
+    The searches are made in the order of fingerprints, so that neighbours share cache lines and disk pages. This takes
+    less than half the time, with the sort.
+    """
+    order = np.argsort(wanted)
+    found = np.empty(len(order), dtype=np.int64)
+    found[order] = np.searchsorted(pages, wanted[order])
+    return found
 
 
 class _Epoch(NamedTuple):
