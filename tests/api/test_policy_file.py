@@ -39,7 +39,7 @@ def test_an_invalid_or_foreign_text_changes_nothing(path: Path) -> None:
     file = PolicyFileEditor(CollectionInForce(str(path), TEXT))
     with pytest.raises(PolicyError, match="denny"):
         file.write(TEXT + "[policies.default]\ndenny = ['x']\n", file.digest)
-    with pytest.raises(InputError, match="another collection"):
+    with pytest.raises(InputError, match="but this collection is"):
         file.write(TEXT.replace('"one"', '"two"'), file.digest)
     with pytest.raises(InputError, match="seeds_file") as refused:
         file.write(TEXT.replace("seeds", 'seeds_file = "/etc/passwd"\nseeds'), file.digest)

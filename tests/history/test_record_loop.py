@@ -92,4 +92,4 @@ def test_an_error_that_nobody_foresaw_is_logged(tmp_path: Path, caplog: pytest.L
         raise ValueError(snapshot)
 
     run(tmp_path, [], refuse)
-    assert caplog.messages == ["The history of the crawl is not recorded any more, because of an error"]
+    assert caplog.messages == ["The history of the crawl is no longer recorded, because of an error"]

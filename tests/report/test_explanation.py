@@ -127,7 +127,7 @@ def test_a_seed_that_the_file_names_no_more_and_a_page_asked_for_by_hand_are_dis
     scenario = Scenario("", {"a/": "x", "b/": "x"}, "a/, b/", "")
     drive = crawl(scenario, rules_of(scenario))
     rules = rules_of(scenario, seeds="a/")
-    assert of(drive, rules, "b/").why[0] == f"{long('b/')} was a seed, which the policy file does not name any more."
+    assert of(drive, rules, "b/").why[0] == f"{long('b/')} was a seed, which the policy file no longer names."
 
 
 def test_the_rule_that_is_for_an_unknown_url_is_named() -> None:

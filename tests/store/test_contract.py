@@ -225,7 +225,7 @@ def test_a_settled_page_waits_in_the_lane_of_its_bucket(store: FrontierStore) ->
 def test_a_settle_that_says_never_crawled_is_misuse(store: FrontierStore) -> None:
     store.queues.discover(links(1), at=1.0)
     (one,) = lease(store, active(store), 1)
-    with pytest.raises(ValueError, match="a settled record cannot be never-crawled"):
+    with pytest.raises(ValueError, match="a page that was settled cannot be never-crawled"):
         store.queues.settle([Outcome(one.id, "new", one.record)], at=3.0)
 
 

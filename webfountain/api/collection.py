@@ -317,7 +317,7 @@ class StoredCollection(CollectionNotes):
         path = Path("policy.toml")
         try:
             if seeds_file_in(text) is not None:
-                raise PolicyError(f"{path}: collection.seeds_file: is not allowed here; put the seeds into the file")
+                raise PolicyError(f"{path}: collection.seeds_file is not allowed here; put the seeds into the file")
             rules = parse_collection(text, path)
             found = described(rules)
         except PolicyError as error:

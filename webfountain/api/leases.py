@@ -288,7 +288,7 @@ class OpenFrontier:
 
     def _opened(self) -> FrontierSetup:
         if self._built is None:
-            raise InputError("open the frontier by `async with`")
+            raise InputError("open the frontier with `async with`")
         return self._built
 
 
@@ -316,7 +316,7 @@ def open_frontier(
         (by `async with`) when policy or store cannot be used.
     """
     if is_shared(store) and repository is None:
-        raise InputError(f"store {store!r}: is on a server; give a folder for the copies (repository=)")
+        raise InputError(f"store {store!r} is on a server; give a folder for the copies (repository=)")
     settings = {
         "WEBFOUNTAIN_STORE": store,
         "WEBFOUNTAIN_REPOSITORY": None if repository is None else str(repository),

@@ -59,10 +59,10 @@ class PolicyFileEditor:
         if seeds_file_in(text) != seeds_file_in(
             before
         ):  # checked first, because an error of the parser could show the file's content
-            raise InputError("collection.seeds_file: can only be changed on the machine of the crawl")
+            raise InputError("collection.seeds_file can only be changed on the machine of the crawl")
         edited, now = parse_collection(text, self._path), parse_collection(before, self._path)
         if edited.name != now.name:
-            raise InputError(f"collection.name: {edited.name!r} is another collection (this one: {now.name!r})")
+            raise InputError(f"collection.name is {edited.name!r}, but this collection is {now.name!r}")
         self._replace(before, text)
         return _digest(text)
 

@@ -155,7 +155,7 @@ def _salvage(store: str, folder: Path, repository: str | None, error: StoreError
         print(
             f"        {found:,} more were found by their copies; all are fetched again, and the seeds lead to the rest"
         )
-        print(f"        the damaged files are in {folder}/db.damaged-*; delete them when you do not need them any more")
+        print(f"        the damaged files are in {folder}/db.damaged-*; delete them when you no longer need them")
     return 0
 
 

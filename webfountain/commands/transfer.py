@@ -41,7 +41,7 @@ def export(file: str, store: str, force: bool, as_json: bool) -> None:
     """
     path = Path(file)
     if file == "-":
-        raise InputError("-: is not a file name (use /dev/stdout for the standard output)")
+        raise InputError("'-' is not a file name (use /dev/stdout for the standard output)")
     if os.path.lexists(path) and (path.is_dir() or not force):
         raise InputError(f"{file}: exists already" + (", a folder" if path.is_dir() else "; --force replaces it"))
     require_writable_folder(path, name=file)

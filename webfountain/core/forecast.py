@@ -9,7 +9,7 @@ page was obsolete:
 
     obsolete page-time of a cycle = found by fetches (in the cycle or later) + still open
 
-The open part is corrected by a factor. At the end of each earlier cycle a part was open. Of what is not open any more,
+The open part is corrected by a factor. At the end of each earlier cycle a part was open. Of what is no longer open,
 fetches confirmed a share; this share is the factor. So beliefs that are too high or too low correct themselves. One
 cycle is one observation, however many pages changed in it, so a burst counts once.
 
@@ -256,7 +256,7 @@ class CycleForecast(msgspec.Struct, array_like=True):
         obsolete evenly until `at`.
 
         What was open at the end of an earlier cycle is settled as its pages are fetched, which takes several cycles. So
-        the share of it that proved true is the late finds divided by the part that is not open any more.
+        the share of it that proved true is the late finds divided by the part that is no longer open.
         """
         span = 2.0 * so_far / obsolete if obsolete > 0 else 0.0
 

@@ -97,7 +97,7 @@ class ProjectClasses:
         stored."""
         cls = self.class_at(path)
         if kind != _kind_of(cls):
-            raise ClassMissing(f"{path_of(cls)} is not a {kind} any more")
+            raise ClassMissing(f"{path_of(cls)} is no longer a {kind}")
         if kind == "enum":
             name, value = content
             return cls.__members__[name] if name in cls.__members__ else cls(value)

@@ -67,7 +67,7 @@ class RecordLoop:
         try:
             await self._run()
         except Exception:
-            logger.exception("The history of the crawl is not recorded any more, because of an error")
+            logger.exception("The history of the crawl is no longer recorded, because of an error")
 
     async def _run(self) -> None:
         loop = asyncio.get_running_loop()

@@ -180,16 +180,18 @@ def translate(text: str) -> Expressions:
         anchors = set(_anchors(tree, flags))
         spelling = _spelling(anchors)
         if "\\B" in {name for name, _ in anchors} and tree.getwidth()[0] == 0:
-            raise ValueError("cannot be searched: \\B alone matches no character: add one beside it")
+            raise ValueError("cannot be searched, because \\B alone matches no character; add one beside it")
         if _copies(tree) > _MOST_REPEATS:
-            raise ValueError(f"cannot be searched: more than {_MOST_REPEATS} counted repeats: write * or +")
+            raise ValueError(
+                f"cannot be searched, because it has more than {_MOST_REPEATS} counted repeats; use * or +"
+            )
         plain = _Writer(None).sequence(tree, flags)
         lines = _Writer(None, by_line=True).sequence(tree, flags)
         full = _Writer(spelling).sequence(tree, flags)
     except (re.error, OverflowError) as error:
         raise ValueError(f"is not a Python regular expression: {error}") from None
     except RecursionError:
-        raise ValueError("cannot be searched: too many nested groups") from None
+        raise ValueError("cannot be searched, because it has too many nested groups") from None
     return Expressions(plain, lines, full, spelling)
 
 
@@ -212,11 +214,13 @@ def _copies(tree: Any) -> int:
 def _spelling(anchors: set[tuple[str, bool]]) -> Spelling:
     boundaries = {is_ascii for name, is_ascii in anchors if name in ("\\b", "\\B")}
     if len(boundaries) > 1:
-        raise ValueError("cannot be searched: \\b both with and without (?a): write one pattern for each")
+        raise ValueError("cannot be searched, because \\b is both with and without (?a); write one pattern for each")
     has_lines = any(name == "lines" for name, _ in anchors)
     has_end = any(name == "$" for name, _ in anchors)
     if has_lines and has_end:
-        raise ValueError("cannot be searched: $ both with and without (?m): write \\Z for the end of the text")
+        raise ValueError(
+            "cannot be searched, because $ is both with and without (?m); write \\Z for the end of the text"
+        )
     return Spelling(boundaries=False in boundaries, last_line_feed=has_end)
 
 

@@ -176,10 +176,12 @@ def _compiled(expression: str) -> _re2.RE2:
     options.never_capture = True
     compiled = _re2.RE2(expression.encode(), options)
     if not compiled.ok():
-        raise ValueError("cannot be searched: it is too large: use fewer repeats, such as + or * instead of {1,1000}")
+        raise ValueError(
+            "cannot be searched, because it is too large; use fewer repeats, such as + or * instead of {1,1000}"
+        )
     if compiled.ProgramSize() > _MOST_STEPS:
         raise ValueError(
-            f"cannot be searched: it is too large, {compiled.ProgramSize()} steps of at most {_MOST_STEPS}:"
+            f"cannot be searched, because it has {compiled.ProgramSize()} steps of at most {_MOST_STEPS};"
             " use fewer repeats, such as + or * instead of {1,1000}"
         )
     return compiled

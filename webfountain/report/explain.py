@@ -245,7 +245,7 @@ class KnownPage:
         if self._facts.home is not None and self._facts.home.state.failures:
             yield f"{counted(self._facts.home.state.failures, 'request')} to its site failed in a row."
         if verdict.reason is not None:
-            yield f"It is not fetched any more: {verdict_words(verdict)}."
+            yield f"It is no longer fetched: {verdict_words(verdict)}."
         elif robots.allowed is False:
             yield f"It is not fetched: {robots_refusal_words(robots)}."
 
@@ -347,7 +347,7 @@ class UnknownUrl:
             if flag & NOFOLLOW:
                 yield f"{url} links to it with nofollow."
             elif page is None:
-                yield f"{url} links to it, but is not known any more."
+                yield f"{url} links to it, but is no longer known."
             elif page.duplicate_of is not None:
                 yield f"{url} links to it, but repeats {page.duplicate_of}, so its links are not followed."
             else:

@@ -191,12 +191,12 @@ def path_words(path: tuple[Hop, ...]) -> Iterator[str]:
     first = path[0]
     begin = {
         "seed": "is a seed",
-        "former-seed": "was a seed, which the policy file does not name any more",
+        "former-seed": "was a seed, which the policy file no longer names",
         "sitemap": "was named by a sitemap",
         "now": "was requested by `now`",
         "unrecorded": "was found in a way that was not recorded",
     }
-    yield f"{first.url} {begin.get(first.by, 'was linked by a page that is not known any more')}."
+    yield f"{first.url} {begin.get(first.by, 'was linked by a page that is no longer known')}."
     verbs = {"redirect": "It redirects to", "link": "It links", "unrecorded": "It links, or redirects to,"}
     for hop in path:
         if hop is not first:

@@ -118,7 +118,7 @@ def repository_folder(store_url: str, given: str | None) -> Path:
     if given is not None:
         return Path(given)
     if folder_of(store_url) is None and is_shared(store_url):
-        raise InputError("--repository: is required, because a store on a server has no folder of copies")
+        raise InputError("--repository is required, because a store on a server has no folder of copies")
     return existing_folder(store_url) / "repository"
 
 

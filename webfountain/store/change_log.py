@@ -54,7 +54,7 @@ def check_settled(outcomes: Iterable[Outcome]) -> None:
     """Raise ValueError if the record of an outcome is never-crawled: it must contain the result of the fetch."""
     for outcome in outcomes:
         if outcome.record.state == "never-crawled":
-            raise ValueError(f"{outcome.record.url}: a settled record cannot be never-crawled")
+            raise ValueError(f"{outcome.record.url}: a page that was settled cannot be never-crawled")
 
 
 def entry_of(before: PageRecord, outcome: Outcome, *, site: str, key: bytes, at: float, sequence: int) -> Change | None:

@@ -233,7 +233,7 @@ class ActiveList:
     # ------------------------------------------------------------------- chores
 
     def process_timers(self, batch: Batch) -> None:
-        """Process the sites whose timer is due, remove addresses that no site needs any more, and check the shares of
+        """Process the sites whose timer is due, remove addresses that no site needs now, and check the shares of
         domains.
         """
         for site in self.sites.due(batch.at):
