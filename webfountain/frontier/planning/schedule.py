@@ -65,8 +65,8 @@ _HOUR_S: Final = 3600.0
 
 
 def within_policy(record: PageRecord, revisit: RevisitTable, schedule: Schedule) -> PageRecord:
-    """Return a crawled page's record. It has an explicit time for the next visit if the bounds of its policy change the
-    schedule's time.
+    """Return a crawled page's record. The record has an explicit time for the next visit if the bounds of its policy
+    change the schedule's time.
 
     The schedule itself uses the widest bounds of all policies; this function enforces narrower ones.
     """
@@ -154,8 +154,8 @@ class Schedule:
         """Keep visits within other bounds from now on."""
 
     def correct(self, spending: Spending) -> None:
-        """Compare the fetches made with the plan. If some were not made, make pages due sooner, otherwise a little
-        later. Without a plan, do nothing.
+        """Compare the fetches made with the plan. If fewer were made than planned, make pages due sooner, otherwise a
+        little later. Without a plan, do nothing.
         """
 
 

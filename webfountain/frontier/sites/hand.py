@@ -236,7 +236,7 @@ class Hand:
         return _leases(self._take_urgent() + self.take_held() + _emptied(self._never) + _emptied(self._recrawl))
 
     def _take_urgent(self) -> list[Fetch]:
-        """Remove and return the immediate URLs. A robots.txt among them stays."""
+        """Remove and return the immediate URLs. If a robots.txt request is among them, it stays."""
         if not self.urgent:
             return []
         ready = _emptied(self.urgent)
