@@ -61,8 +61,8 @@ def draft_of(path: Path) -> Iterator[Path]:
 def is_cut(path: Path, size: int) -> bool:
     """Return whether a file is shorter than `size` bytes now, for example after a backup was copied over it.
 
-    If a process reads such a mapped file behind its end, it dies (SIGBUS). So call this before a mapped file is read. A
-    deleted file is still whole for those who mapped it.
+    If a process reads a mapped file beyond its end, it dies (SIGBUS). So call this before a mapped file is read. A
+    deleted file stays complete for processes that have mapped it.
     """
     try:
         return path.stat().st_size < size

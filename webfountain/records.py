@@ -388,8 +388,8 @@ class SiteState(msgspec.Struct, frozen=True, array_like=True, gc=False):
     unborn_classes: tuple[tuple[str, int, float], ...] = ()
     """Source and directory of some of these URLs, each with its `born` and `unborn_time`."""
     first_fetches: tuple[tuple[str, float, float], ...] = ()
-    """Number of first fetches that showed whether a URL has a page, and how many found one: of the site (""), and by
-    source and directory. Older fetches fade.
+    """Number of first fetches that showed whether a URL has a page, and how many of them found one: for the site (""),
+    and for each source and directory. Older fetches fade.
     """
 
 

@@ -1,8 +1,8 @@
 """Estimate what the first fetch of a URL is worth, from the first fetches of other URLs of its site.
 
-Many links are dead, and the dead ones of a site often have a source or a directory in common. So the chance that a URL
-has a page is estimated for its class (its source and first directory), with the site's chance as the prior. The site's
-own prior is that a URL has a page.
+Many links are dead, and the dead links of a site often have a common source or directory. So the chance that a URL has
+a page is estimated for its class (its source and first directory), with the site's chance as the prior. The site's own
+prior is that a URL has a page.
 
 A first copy saves the time for which a page of the site stays unchanged, if there is a page. A fetch of a known page
 that waits saves at least the price. If the expected saving of a first fetch is below the price, the never-crawled queue
@@ -24,7 +24,7 @@ MOST: Final = 200.0
 
 
 class FirstFetches(NamedTuple):
-    """First fetches of a site's URLs, or of a class of them, that showed whether there is a page."""
+    """The first fetches of a site's URLs, or of one class of them, that showed whether there is a page."""
 
     made: float = 0.0
     lived: float = 0.0

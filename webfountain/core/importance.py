@@ -133,8 +133,8 @@ class OnlineImportance(Generic[_Page]):
         scores: Array,
         linked: npt.NDArray[np.bool_],
     ) -> dict[int, float]:
-        """Credit the targets of fetched pages, of all pages at once. Return the targets that reached their bound
-        (`weigh`): a dict from a place of each in `targets` to its importance.
+        """Credit the targets of fetched pages, of all pages at once. Return a dict with the targets that reached their
+        bound (`weigh`): the key is a position of the target in `targets`, the value its importance.
 
         The new bound of such a target is twice its importance.
 
@@ -163,7 +163,8 @@ class OnlineImportance(Generic[_Page]):
         return outgrown
 
     def _outgrown(self, rows: npt.NDArray[np.intp]) -> dict[int, float]:
-        """Return the places of rows that reached their bound, each row once, with their importance. Set new bounds."""
+        """Return the positions of rows that reached their bound, each row once, with their importance. Set new
+        bounds."""
         bounds = self._bounds.take(rows)
         waiting = (bounds < np.inf).nonzero()[0]
         importance = self._importance(rows[waiting])

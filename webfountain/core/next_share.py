@@ -174,7 +174,7 @@ def _dot(some: Sequence[float], others: Sequence[float]) -> float:
 
 
 def _likeness(one: Began, other: Began) -> float:
-    """Return how much alike two beginnings are, from 0 to 1."""
+    """Return how similar two beginnings are, from 0 to 1."""
     far = (sqrt(one.hits) - sqrt(other.hits)) ** 2 + (sqrt(one.believed) - sqrt(other.believed)) ** 2
     return exp(-far / 2 / ALIKE**2)
 

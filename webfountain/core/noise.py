@@ -10,10 +10,10 @@ Place in the walk: with the verdict of a new body (`frontier.pages`). A place is
 The third rule needs no extra visits. If a server draws a block for each answer, the order of three answers means
 nothing: after a difference, the next answer brings back the former block as often as it repeats the new one. This holds
 for any number of variants with any shares, and "no block" is a variant. Authors rarely undo what they wrote. So each
-difference is judged at the next comparison: it was undone, or it stayed. A place is drawn per answer if `UNDONE`
-differences were undone (on its site: `UNDONE_ON_SITE`), and no more than twice as many stayed. What an author undoes
-about as often as the page is visited looks the same; only visits seconds apart can tell it from noise, so a place that
-they found at rest `TRIES` times is not noise by this rule.
+difference is judged at the next comparison: it was undone, or it stayed. A place counts as drawn for each answer if
+`UNDONE` differences were undone (on its site: `UNDONE_ON_SITE`), and no more than twice as many stayed. A block that an
+author undoes about as often as the page is visited looks the same. Only visits seconds apart can tell it from noise, so
+a place that was the same at `TRIES` such visits is not noise by this rule.
 
 A line that is inserted into an element, or taken out of it, moves the lines below it. These places do not differ. The
 inserted line itself always counts, unless its place or its element is noise for another reason.
@@ -198,7 +198,7 @@ def differences_of(old: Sequence[Line], new: Sequence[Line]) -> Differences:
 
 
 def _mostly_changed(lines: Sequence[Line], changed: set[int]) -> list[int]:
-    """Return the elements of which most lines differ."""
+    """Return the elements in which most lines differ."""
     sizes = Counter(each[2] for each in lines)
     return [each for each, n in Counter(lines[i][2] for i in changed).items() if n >= _LIST and 2 * n >= sizes[each]]
 

@@ -1,14 +1,14 @@
 """Use the dates of last changes in sitemaps and feeds as noisy signals, weighted by how reliable they proved to be.
 
 A page is *listed* if a sitemap or feed gives a time for it, and *dated* if this time is later than that of our copy.
-Fetches show two qualities of a site's dates. The precision is the probability that a dated page has changed which
-without the date would be believed to be unchanged. So dates that announce only what the past of the pages foretells
-have a precision of 0, even if most dated pages have changed. The recall is the share of listed pages' changes that a
-date announced. A date adds the precision times the time for which the page will then stay unchanged to the expected
+Fetches show two qualities of a site's dates. The precision is the probability that a dated page has changed, for pages
+that would be believed to be unchanged without the date. So the precision is 0 if dates announce only changes that the
+past of the pages predicts, even if most dated pages have changed. The recall is the share of listed pages' changes that
+a date announced. A date adds the precision times the time for which the page will then stay unchanged to the expected
 gain of a fetch. For a listed page without a later date, unseen changes occur only at (1 - recall) times its rate. So
 its urgency is smaller by about this factor. Both qualities begin with an assumption. So if a site's dates mean nothing,
-they waste only a few fetches. A date counts the less, the more of the pages that are believed to be unchanged have one,
-and not at all if half of them have: a site that dates all its pages at once distinguishes none.
+they waste only a few fetches. The more of the pages that are believed to be unchanged have a date, the less a date
+counts. It does not count at all if half of them have one: a site that dates all its pages at once distinguishes none.
 
 Source: Busa-Fekete, Zimmert, György, Qiu, *GREEDY-NCIS* (2025): the value of a crawl under signals with a precision and
 a recall. The estimates are ours, and so is the product for listed pages, which replaces the paper's thinned process.
@@ -38,7 +38,7 @@ PRECISION_WEIGHT: Final = 1.0
 RECALL_WEIGHT: Final = 5.0
 """Weight, in found changes, of the assumption that dates show no change."""
 SMALL: Final = 3.0
-"""The dates of a site that lists fewer pages than this count although all have one."""
+"""If a site lists fewer pages than this, its dates count even if all pages have one."""
 MOST: Final = 200.0
 """If there are more observations than this, older ones fade, because a site may change its software."""
 _UNLISTED, _LISTED, _DATED = range(3)
@@ -91,7 +91,8 @@ class PageDates:
 
     @property
     def weight(self) -> float:
-        """Return by which part of the way a date raises a page's urgency to that of a page that has surely changed."""
+        """Return a share of the difference between a page's urgency and the urgency of a page that has surely changed:
+        a date raises the urgency by this share."""
         return self.precision * max(1.0 - 2.0 * self._share, 0.0)
 
     def receive(self, pages: Ints, is_later: Flags) -> None:

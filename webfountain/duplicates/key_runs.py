@@ -211,7 +211,7 @@ def sorted_run(name: str, keys: Keys, numbers: Numbers) -> Run:
 def find_in(runs: Sequence[Run], keys: Keys) -> Iterator[tuple[int, int]]:
     """Yield (position among the keys, number of a record that has this key), up to a limit for each key.
 
-    A run whose file became shorter is left out; its owner builds it again.
+    A run whose file has become shorter is left out; its owner builds it again.
     """
     flat = keys.ravel()
     order = np.argsort(flat)  # in order, so that keys that are neighbours in a run are looked up one after the other

@@ -117,11 +117,12 @@ class Batch:
     collection: Collection | None = None
     """The policy file that was adopted."""
     schedule: Schedule | None = None
-    """The schedule by which known pages become due. The next batch has the same until it is set again."""
+    """The schedule by which known pages become due. The next batches keep this value until it is set again."""
     hastened: bool = False
     """True if the schedule now makes pages due earlier, so that parked sites may be due too late."""
     unfinished: bool = False
-    """True if the last result was `unfinished`, so that the worker needs a batch even if nothing else is to do."""
+    """True if the last result was `unfinished`, so that the worker needs a batch even if there is nothing else to
+    do."""
 
     def settle(self, lease: Lease, outcome: Outcome, visit: Visit | None = None) -> None:
         """Add the end of a requested page. The worker then writes its body, discovers its links and settles its

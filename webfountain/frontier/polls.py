@@ -36,13 +36,13 @@ POLL_INTERVAL_S: Final = 0.5
 """Interval, s, at which a busy process polls the store for messages from other processes."""
 POLL_EACH_S: Final = 1 / 8
 POLL_LONGEST_S: Final = 10.0
-"""The interval of an idle process for notes, letters and sites, s: the first times the number of processes, at most the
-second. Up to 80 idle processes together poll eight times per second, so a note waits for the same time, whether there
-are many processes or one.
+"""The longest interval of an idle process for notes, letters and sites, s: the first number times the number of
+processes, but at most the second number. Up to 80 idle processes together poll eight times per second, so a note waits
+for the same time, whether there are many processes or one.
 """
 COUNT_EACH_S: Final = 1 / 16
 COUNT_LONGEST_S: Final = 60.0
-"""The same for the counts of a shared store, which are a sum over all its shards."""
+"""The same two numbers for the counts of a shared store, which are a sum over all its shards."""
 _RANKS_EVERY_S: Final = 2.0
 
 

@@ -344,7 +344,7 @@ class LinkLogReader:
 def compact(url: str, *, shards: int | None = None, fewest: int = 1) -> int:
     """Merge all live segments into the shards, shard by shard. Return the number of rows in the shards.
 
-    While there are fewer than `fewest` segments of rows, none is merged.
+    Fewer than `fewest` segments are not merged.
 
     Only one compaction may run at a time. In a folder, a second compaction waits for the first. At an fsspec URL,
     crawls that share a log must ensure this themselves. Memory is needed for the rows since the last compaction and for

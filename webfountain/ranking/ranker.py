@@ -195,7 +195,7 @@ def _all_pages(reader: LinkLogReader) -> Fingerprints:
 
 
 def _links(reader: LinkLogReader) -> Iterator[tuple[Fingerprints, Times, npt.NDArray[np.intp], Fingerprints]]:
-    """Yield pages, their times, their numbers of links that count, and the targets of these links, page after page,
+    """Yield pages, their times, the numbers of their links that count, and the targets of these links, page after page,
     from the newest row of each page.
     """
     shards, segments = set(reader.shards), reader.files

@@ -199,7 +199,8 @@ class EpochScores:
         return int(np.count_nonzero(self._scores["crawled"])) if self._is_whole() and "crawled" in self._scores else 0
 
     def _is_whole(self) -> bool:
-        """Return whether there are scores. If a file was cut, drop them all, because a read of it ends the process."""
+        """Return whether there are scores. If a file was cut, drop all scores, because reading the file would end the
+        process."""
         cut = next((path for path, size in self._sizes.items() if is_cut(path, size)), None)
         if cut is not None:
             _set_aside(self._folder, ValueError(f"{cut.name} was cut"))
@@ -211,7 +212,7 @@ def places(pages: Fingerprints, wanted: Fingerprints) -> npt.NDArray[np.int64]:
     """Return the position in `pages` (ascending) of each fingerprint, or the position at which it would be inserted.
 
     The searches are made in the order of fingerprints, so that neighbours share cache lines and disk pages. This takes
-    less than half the time, with the sort.
+    less than half the time, including the sort.
     """
     order = np.argsort(wanted)
     found = np.empty(len(order), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""The rows of `pages` and `sites`: what a person or a program sees of a page and of a site."""
+"""The rows of `pages` and `sites`, as people and programs see them."""
 
 from __future__ import annotations
 

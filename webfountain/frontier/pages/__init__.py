@@ -8,8 +8,8 @@ answer and the page's record it makes an outcome, a new record, a title, a text 
 about the page can switch it to another policy (`policy_switch`). `unexamined_ends` ends a page that is not examined. A
 sitemap becomes links, changed pages and further sitemaps (`sitemap_reader`).
 
-Parts of the store worker do the rest: they read sitemaps (`sitemap_reader`), put second visits first that prove what is
-noise (`extra_visits`), delay pages that killed a process, store the redirects of seeds (`seed_forms`) and settle
-conflicts between policies (`conflicts`). After an edit of the policies they review known pages (`review_stage`,
+Parts of the store worker do the rest: they read sitemaps (`sitemap_reader`), make sure that a second visit which proves
+noise is made first (`extra_visits`), delay pages that killed a process, store the redirects of seeds (`seed_forms`) and
+settle conflicts between policies (`conflicts`). After an edit of the policies they review known pages (`review_stage`,
 `policy_review`, `derivation`). In a collection of a fixed size they replace pages (`fixed_size`).
 """

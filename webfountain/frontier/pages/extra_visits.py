@@ -2,9 +2,9 @@
 
 Place in the walk: `noise_learner` orders such a visit while a page is examined. When it is due, this stage of the store
 worker puts the page on the immediate lane of its site. Without this, the page would wait for all URLs that its site has
-in hand, which takes minutes if the delay between requests is long; then the two visits would prove nothing. The delay
-and robots.txt hold for it as for any other URL. If the process ends first, the page is still due by its record. A
-policy that starts to learn while a crawl runs uses only these due times until the next start.
+leased. That takes minutes if the delay between requests is long, and then the two visits would prove nothing. The delay
+and robots.txt apply to it as to any other URL. If the process ends first, the page is still due by its record. A policy
+that starts to learn while a crawl runs uses only these due times until the next start.
 """
 
 from __future__ import annotations

@@ -183,10 +183,10 @@ class UrgentPages:
     def receive_dates(self, site: str, later: Mapping[bytes, bool]) -> list[bytes]:
         """Receive the pages of a site that have a date in a sitemap or feed, and whether it is later than our copy.
 
-        These pages compete with others; how much a date counts depends on how reliable the site's dates proved to be.
-        A page cannot compete if its site or its window is not in memory. Return the keys of such pages that must be
-        made due: those with later dates, unless the site's dates proved to mean little, or half of them are later. If
-        the budget is enough for all pages, each page with a later date is due.
+        These pages compete with others; how much a date counts depends on how reliable the site's dates proved to be. A
+        page cannot compete if its site or its window is not in memory. Return the keys of such pages that must be made
+        due. These are the pages with later dates, unless the site's dates proved to mean little, or half of them are
+        later. If the budget is enough for all pages, each page with a later date is due.
         """
         if not self.pace.ranks:
             return [key for key, is_later in later.items() if is_later]

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 __all__ = ["UrgentSite", "resume_site", "section_rates"]
 
 _BELIEVED: Final = 0.25
-"""Least `PageDates.weight` of a site at which its dates make pages due that are not in memory."""
+"""Smallest `PageDates.weight` with which a site's dates make pages due that are not in memory."""
 
 
 class UrgentSite:

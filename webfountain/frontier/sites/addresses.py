@@ -69,7 +69,7 @@ class AddressGroup(Tier[Fetch]):
 class Place:
     """The place of one site: its address group, and the other addresses of its host.
 
-    `hand` returns the site's next request, if its gate allows. `numbers` counts all requests of the crawl.
+    `hand` returns the site's next request if its gate is open. `numbers` counts all requests of the crawl.
     """
 
     __slots__ = ("_numbers", "fallbacks", "group", "hand", "name")

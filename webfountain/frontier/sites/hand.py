@@ -3,10 +3,10 @@
 The hand keeps the leased URLs and the files to fetch from a site in four queues (Edwards 2001 section 3, Figure 1,
 third tier), each first come, first served. Immediate URLs come before all others, then robots.txt and sitemaps, then a
 page of the never-crawled or the recrawl queue, drawn by their weights. Of equally important never-crawled URLs, the one
-that most probably has a page is first. While the site's domain has used its share (`domain_shares`), no page of these
-two is next. Nothing is next while the gate of the site is shut (`politeness`) or `MAX_UNREAD` of its bodies wait to be
-read. The hand grows whenever it was used up completely, so a fast site needs few refills and a slow site holds few
-leases. The site decides what may be requested (`site`).
+that most probably has a page is first. When the site's domain has used its share (`domain_shares`), the hand returns no
+page of these two queues. The hand returns nothing while the gate of the site is shut (`politeness`) or `MAX_UNREAD` of
+its bodies wait to be read. The hand grows whenever it was used up completely, so a fast site needs few refills and a
+slow site holds few leases. The site decides what may be requested (`site`).
 """
 
 from __future__ import annotations

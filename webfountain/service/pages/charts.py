@@ -190,7 +190,8 @@ def _short(value: float) -> str:
 
 
 def _stretch(points: Sequence[tuple[float, float]], number: int) -> Markup:
-    """Return a line through these points. A single point is a dot, because a line of one point can hardly be seen."""
+    """Return a line through these points. A single point is drawn as a dot, because a line of one point can hardly be
+    seen."""
     if len(points) == 1:
         [(x, y)] = points
         return Markup('<circle class="dot s{}" cx="{}" cy="{}" r="3"/>').format(number, x, y)
