@@ -156,13 +156,14 @@ class Differences(NamedTuple):
     """The differences between two copies.
 
     The differences are the numbers of the differing lines of each copy, and the places that differ. `held` contains all
-    places of the new copy.
+    places of the new copy. `moved` are the places that have another line only because of the lines above them.
     """
 
     old: frozenset[int]
     new: frozenset[int]
     places: Mapping[int, Difference]
     held: frozenset[int]
+    moved: frozenset[int]
 
 
 def differences_of(old: Sequence[Line], new: Sequence[Line]) -> Differences:
@@ -194,7 +195,8 @@ def differences_of(old: Sequence[Line], new: Sequence[Line]) -> Differences:
             places[each] = Difference(line, _digest(was), _digest(has))
     places.pop(0, None)  # lines that always count have no place
     held = frozenset(place for each in new for place in (each[0], each[2]))
-    return Differences(frozenset(changed_old), frozenset(changed_new), places, held)
+    moved = frozenset(place for place, line in now.items() if place not in places and before.get(place, line) != line)
+    return Differences(frozenset(changed_old), frozenset(changed_new), places, held, moved)
 
 
 def _mostly_changed(lines: Sequence[Line], changed: set[int]) -> list[int]:
@@ -228,9 +230,8 @@ def without_noise(lines: Sequence[LineT], differing: frozenset[int], noise: froz
 
 def observed(
     places: Sequence[NoisyPlace],
-    differences: Mapping[int, Difference],
+    differences: Differences | None,
     *,
-    held: frozenset[int] | None,
     seconds_apart: bool,
     of_site: Mapping[int, NoisyPlace],
 ) -> list[NoisyPlace]:
@@ -238,18 +239,21 @@ def observed(
 
     Parameters
     ----------
-    held : places of the new copy; None if it was not read, because it is the same
+    differences : None if the new copy was not read, because it is the same
     seconds_apart : True if the two visits were so close that nobody would have written anything between them
     of_site : places on pages of the site that were tried by visits seconds apart
     """
     known = {each.place: each for each in places}
+    differing = {} if differences is None else differences.places
     found = []
     for place, each in known.items():
-        if place not in differences:
+        if place not in differing:
+            is_moved = differences is not None and place in differences.moved
             # If neither visit showed a banner, the two visits prove nothing about the banner.
-            is_absent = seconds_apart and held is not None and place not in held
-            found.append(each if is_absent else _rested(each, seconds_apart))
-    for place, difference in differences.items():
+            is_absent = differences is not None and place not in differences.held
+            is_unproved = seconds_apart and (is_absent or is_moved)
+            found.append(each if is_unproved else _rested(each, seconds_apart, is_judged=not is_moved))
+    for place, difference in differing.items():
         before, other = known.get(place, NoisyPlace(place)), of_site.get(place, NoisyPlace(place))
         is_undone = before.streak > 0 and before.former == difference.now
         found.append(
@@ -267,12 +271,12 @@ def observed(
     return sorted(found, key=_worth, reverse=True)[:MAX_PLACES]
 
 
-def _rested(place: NoisyPlace, seconds_apart: bool) -> NoisyPlace:
-    """Return a place that was the same at this comparison."""
+def _rested(place: NoisyPlace, seconds_apart: bool, *, is_judged: bool) -> NoisyPlace:
+    """Return a place that did not differ at this comparison. `is_judged` is True if its line was the same."""
     if seconds_apart and not place.confirmed:
         # Two visits seconds apart prove only that the place is not a clock.
         return msgspec.structs.replace(place, tried=min(place.tried + 1, TRIES))
-    stayed = place.stayed + (place.streak > 0)
+    stayed = place.stayed + (is_judged and place.streak > 0)
     return msgspec.structs.replace(place, streak=0, rested=place.rested + 1, stayed=stayed)
 
 

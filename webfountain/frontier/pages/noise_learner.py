@@ -24,7 +24,7 @@ from webfountain.core.noise import STREAK, UNDONE_ON_SITE, NoisyPlace, decode, e
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from webfountain.core.noise import Difference, Differences
+    from webfountain.core.noise import Differences
     from webfountain.records import PageRecord
 
 __all__ = ["CLOSE_S", "EXTRA_SHARE", "NoiseLearner", "NoiseReport"]
@@ -82,36 +82,32 @@ class NoiseLearner:
 
     def compare(self, record: PageRecord, site: str, at: float, differences: Differences) -> NoiseReport:
         """Learn from the differences between a new body and the old copy."""
-        return self._learn(record, site, at, differences.places, differences.held)
+        return self._learn(record, site, at, differences)
 
     def rest(self, record: PageRecord, site: str, at: float) -> bytes:
         """Return `PageRecord.noise` after a visit at which the body was the same: no place differed."""
-        return encode(self._learn(record, site, at, {}, None).places) if record.noise else b""
+        return encode(self._learn(record, site, at, None).places) if record.noise else b""
 
-    def _learn(
-        self,
-        record: PageRecord,
-        site: str,
-        at: float,
-        differences: Mapping[int, Difference],
-        held: frozenset[int] | None,
-    ) -> NoiseReport:
+    def _learn(self, record: PageRecord, site: str, at: float, differences: Differences | None) -> NoiseReport:
         # A page that was gone at the last visit was not compared then: its copy is older than the visit.
         is_compared = record.state == "crawled" and record.last_crawled is not None
         is_close = is_compared and at - (record.last_crawled or 0.0) <= self._close_s
         before = decode(record.noise)
         with self._guard:
             known = self._of_site(site, before)
-            found = observed(before, differences, held=held, seconds_apart=is_close, of_site=known)
+            found = observed(before, differences, seconds_apart=is_close, of_site=known)
             pages = {each.place: each for each in before}
             for each in found:
                 _update(known, pages.get(each.place, NoisyPlace(each.place)), each, is_close=is_close)
             places = [each for each in found if each.is_stored]
             noise = noise_of(places) | {each.place for each in known.values() if each.confirmed}
-            tried = [] if is_close or held is None else [each for each in places if each.place in held]
-            # The lines of an element that is noise need no decision of their own.
-            tried = [each for each in tried if (it := differences.get(each.place)) is None or it.around not in noise]
-            return NoiseReport(places, noise, self._extra_visit(site, at, tried, known))
+            due = None
+            if differences is not None and not is_close:
+                # The lines of an element that is noise need no decision of their own.
+                open_places = {place for place, each in differences.places.items() if each.around not in noise}
+                tried = [each for each in places if each.place in differences.held & open_places]
+                due = self._extra_visit(site, at, tried, known)
+            return NoiseReport(places, noise, due)
 
     def _of_site(self, site: str, places: Sequence[NoisyPlace]) -> dict[int, NoisyPlace]:
         """Return the places of a site, including the tried places in the record of one of its pages."""
