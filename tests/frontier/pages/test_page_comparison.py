@@ -294,7 +294,7 @@ def test_an_extra_visit_is_ordered_seconds_later_for_few_of_the_visits() -> None
     pages = Pages(LEARNING)
     for number in range(60):
         pages.visit(f"/{number}", clocked(number))
-    assert pages.visit("/0", clocked(70)).record.due == pages.at + 15
+    assert pages.visit("/0", clocked(70)).record.due == pages.at + 30
     assert pages.visit("/1", clocked(71)).record.due is None
 
 

@@ -139,7 +139,7 @@ class NoiseLearner:
             return None
         for each in (site, _ALL):
             self._extra[each] += 1
-        return at + self._close_s / 4
+        return at + self._close_s / 2
 
 
 def _update(known: dict[int, NoisyPlace], page: NoisyPlace, seen: NoisyPlace, *, is_close: bool) -> None:
