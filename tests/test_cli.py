@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -20,6 +21,7 @@ from tests.crawl.pace import slowness
 from tests.lab.test_observations import trace
 from webfountain import cli
 from webfountain.errors import WebfountainError
+from webfountain.frontier.inbox.blocks import UrlBlock, change_blocks
 from webfountain.frontier.inbox.inboxes import Inbox
 from webfountain.lab.demo.process import DemoServer
 from webfountain.store.opening import open_store
@@ -321,6 +323,11 @@ def test_without_a_crawl_now_waits_and_forget_acts_at_once(
 ) -> None:
     crawled = CrawledStore(tmp_path, web)
     url, other = list(crawled.truth)[:2]
+    for blocked in (True, False):
+        with contextlib.closing(open_store(crawled.url, collection=None, period_s=None)) as store:
+            change_blocks(store, UrlBlock(url), blocked=blocked, at=1.0)
+        if blocked:
+            assert "it is blocked" in refused(capfd, "now", url, "--store", crawled.url)[1]
     assert "waiting for the next crawl" in printed(capfd, "now", url, "--store", crawled.url)
     assert len(Inbox(crawled.folder / "inbox").waiting()) == 1
     assert "is forgotten: 1 page record and " in printed(capfd, "forget", other, "--store", crawled.url)

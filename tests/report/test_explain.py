@@ -15,12 +15,13 @@ from tests.frontier.drive import Drive, collection_of
 from webfountain.cli import main
 from webfountain.clock import ManualClock
 from webfountain.errors import InputError
+from webfountain.frontier.inbox.blocks import UrlBlock, change_blocks
 from webfountain.policy.provenance import arrived
 from webfountain.ranking.link_importance import live_importance
 from webfountain.ranking.scores import publish_scores
 from webfountain.records import Link
 from webfountain.report.explain import collection_of as collection_in_force
-from webfountain.report.explain import explain
+from webfountain.report.explain import explain, refusal_of
 from webfountain.store.opening import open_store
 from webfountain.urls import fingerprint
 
@@ -88,6 +89,21 @@ def test_the_path_leads_from_the_seed_over_the_links_to_the_page(drive: Drive) -
 
 def test_no_rate_of_change_is_claimed_after_one_visit(drive: Drive) -> None:
     assert any("Until a second visit it counts as changing every" in why for why in of(drive, f"{HOME}/a/b").why)
+
+
+def test_a_block_comes_first_and_keeps_a_url_from_being_fetched_now(drive: Drive) -> None:
+    at = drive.clock.now()
+    for until, words in ((None, "it is blocked"), (at + 7200.0, "it is blocked for 2 hours")):
+        change_blocks(drive.store, UrlBlock(f"{HOME}/a", until), blocked=True, at=at)
+        try:
+            for url in (f"{HOME}/a/b", f"{HOME}/a/unknown"):
+                why = refusal_of(drive.store, drive.collection, url, at=at)
+                assert why == f"{words} (`webfountain unblock` removes the block)"
+                assert of(drive, url).why[0] == f"I{why[1:]}."
+            assert refusal_of(drive.store, drive.collection, f"{HOME}/new", at=at) is None
+        finally:
+            change_blocks(drive.store, UrlBlock(f"{HOME}/a"), blocked=False, at=at)
+    assert refusal_of(drive.store, drive.collection, f"{HOME}/a/b", at=at) is None
 
 
 def test_a_redirect_on_the_path_is_reported_as_one(drive: Drive) -> None:

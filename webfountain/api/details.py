@@ -294,7 +294,7 @@ class CollectionDetails:
             url = canonical(given)
         except UrlError as error:
             return JudgedUrl(given, "refused", str(error))
-        why = None if rules is None else refusal_of(self._store, rules, url, at=at)
+        why = refusal_of(self._store, rules, url, at=at)
         if why is not None:
             return JudgedUrl(url, "refused", why)
         known = page_at(self._store, url)

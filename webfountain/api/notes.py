@@ -13,7 +13,7 @@ from webfountain.api.answers import BlockAnswer, NoteAnswer, RefusedUrl
 from webfountain.clock import SystemClock
 from webfountain.errors import InputError, PolicyError, UrlError
 from webfountain.frontier.cluster.ant_notes import ants_of
-from webfountain.frontier.inbox.blocks import MAX_BLOCKS, BlockedUrls, blocks_of, ends
+from webfountain.frontier.inbox.blocks import MAX_BLOCKS, blocks_of, ends
 from webfountain.frontier.inbox.inboxes import FeedInbox, Inbox
 from webfountain.frontier.inbox.notes import BlockNote, Drain, ForgetNote, NowNote, Pause, Resume, UnblockNote
 from webfountain.history.publishing import read_file
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from webfountain.frontier.inbox.notes import Note
+    from webfountain.policy.collection import Collection
     from webfountain.store.contract import FrontierStore
 
 __all__ = ["MAX_URLS", "CollectionNotes"]
@@ -53,16 +54,13 @@ class CollectionNotes:
         """
         if not 1 <= len(urls) <= MAX_URLS:
             raise InputError(f"urls: {len(urls)} given (allowed: 1 to {MAX_URLS})")
-        accepted, refused, at = [], [], self._clock.now()
-        blocked = BlockedUrls(blocks_of(self._store.board))
+        from webfountain.report.explain import refusal_of  # noqa: PLC0415  numpy, 0.1 s
+
+        accepted, refused, at, rules = [], [], self._clock.now(), self._rules()
         for given in urls:
             try:
                 name = canonical(given)
-                why = (
-                    "it is blocked (`webfountain unblock` removes the block)"
-                    if blocked.until(name, at)
-                    else self._refusal(name, at)
-                )
+                why = refusal_of(self._store, rules, name, at=at)
             except UrlError as error:
                 name, why = given, str(error)
             if why is None:
@@ -156,18 +154,18 @@ class CollectionNotes:
         live = [] if folder is None or not is_in_use(folder) else read_file(folder)
         return [each.owner for each in live]
 
-    def _refusal(self, url: str, at: float) -> str | None:
-        """Return the reason why the policy file in force refuses a URL. None if the file accepts the URL, or if the
-        store belongs to another project.
+    def _rules(self) -> Collection | None:
+        """Return the collection of the policy file in force. None if the store contains none, or if its seeds are in a
+        file on another machine: then the crawl decides.
         """
         if self._store.board.value(COLLECTION) is None:
             return None
-        from webfountain.report.explain import collection_of, refusal_of  # noqa: PLC0415  numpy, 0.1 s
+        from webfountain.report.explain import collection_of  # noqa: PLC0415  numpy, 0.1 s
 
         try:
-            return refusal_of(self._store, collection_of(self._store), url, at=at)
+            return collection_of(self._store)
         except PolicyError:
-            return None  # its seeds file is on another machine: the crawl decides
+            return None
 
     def _leave(self, note: Note) -> None:
         feed, folder = self._store.feed(), folder_of(self._url)

@@ -63,12 +63,12 @@ def now(urls: tuple[str, ...], store: str, as_json: bool) -> None:
 
 
 def _require_scope(store: FrontierStore, note: NowNote) -> None:
-    """Raise InputError for a URL that the policy file refuses, because a crawl would only drop it."""
-    if store.board.value(COLLECTION) is None:
-        return  # the store of another project, which may request any URL
+    """Raise InputError for a URL that is blocked or that the policy file refuses, because a crawl would only drop it.
+    The store of another project has no policy file, so it may request any URL.
+    """
     from webfountain.report.explain import collection_of, refusal_of  # noqa: PLC0415  numpy, 0.1 s
 
-    collection = collection_of(store)
+    collection = None if store.board.value(COLLECTION) is None else collection_of(store)
     for url in note.urls:
         if (why := refusal_of(store, collection, url, at=SystemClock().now())) is not None:
             raise InputError(f"{url} is not crawled: {why}")

@@ -8,15 +8,17 @@ that the store does not have is judged as a seed, as a link on the pages that li
 from __future__ import annotations
 
 import itertools
-from math import isclose, isinf, isnan, nan
+from math import inf, isclose, isinf, isnan, nan
 from typing import TYPE_CHECKING, Final, Literal
 
+import msgspec
 import numpy as np
 
 from webfountain.core.buckets import interval_of
 from webfountain.core.noise import decode
 from webfountain.core.topics import NEAR, Topics, is_hot, links_from_hot
 from webfountain.errors import InputError, PolicyError, UrlError
+from webfountain.frontier.inbox.blocks import BlockedUrls, blocks_of
 from webfountain.frontier.planning.plan_follower import PlanFollower
 from webfountain.metrics import Metrics
 from webfountain.policy.collection_file import CollectionInForce, read_collection
@@ -52,7 +54,7 @@ if TYPE_CHECKING:
     from webfountain.records import PageRecord
     from webfountain.store.contract import FrontierStore
 
-__all__ = ["KnownPage", "UnknownUrl", "collection_of", "explain", "refusal_of"]
+__all__ = ["KnownPage", "UnknownUrl", "block_words", "collection_of", "explain", "refusal_of"]
 
 _SHOWN: Final = 3
 """Number of linking pages that are shown."""
@@ -105,16 +107,33 @@ def explain(
     linking = None if linked_by is None else _known_page(store, linked_by)
     record = page_at(store, url)
     if record is None:
-        return UnknownUrl(facts, linking).explain(given, links)
-    return KnownPage(facts, record).explain(given, scores)
+        found = UnknownUrl(facts, linking).explain(given, links)
+    else:
+        found = KnownPage(facts, record).explain(given, scores)
+    blocked = block_words(store, url, at=at)
+    return found if blocked is None else msgspec.structs.replace(found, why=(f"I{blocked[1:]}.", *found.why))
 
 
-def refusal_of(store: FrontierStore, collection: Collection, url: str, *, at: float) -> str | None:
-    """Return the reason why the policy file would refuse a canonical URL in a note `now`, or None."""
+def refusal_of(store: FrontierStore, collection: Collection | None, url: str, *, at: float) -> str | None:
+    """Return the reason why a crawl would not fetch a canonical URL of a note `now`: it is blocked, or the policy file
+    refuses it. None if there is no reason. `collection` is None if the store has no policy file.
+    """
+    blocked = block_words(store, url, at=at)
+    if blocked is not None or collection is None:
+        return blocked
     known = page_at(store, url)
     policy = "default" if known is None else known.policy  # as a note `now` does
     verdict = UrlFacts(store, collection, url, at=at).verdict(Origin("queued", 0, policy))
     return None if verdict.reason is None else verdict_words(verdict)
+
+
+def block_words(store: FrontierStore, url: str, *, at: float) -> str | None:
+    """Return a clause that says until when a canonical URL is blocked, or None if it is not blocked."""
+    until = BlockedUrls(blocks_of(store.board)).until(url, at)
+    if until is None:
+        return None
+    end = "" if until == inf else f" for {spell_span(until - at)}"
+    return f"it is blocked{end} (`webfountain unblock` removes the block)"
 
 
 def _known_page(store: FrontierStore, given: str) -> PageRecord:
