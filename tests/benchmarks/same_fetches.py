@@ -2,8 +2,9 @@
 
 To be run on two commits and compared with ``diff``: it runs on every commit that has `tests.frontier.drive`, with the
 checkout first in PYTHONPATH. A web of 10 sites at 8 addresses and 300 pages, of which each changes at its own rate, is
-crawled for 6 periods with a budget of half its pages a period; with ``--plain`` once, without a budget. The digest at
-the end is of the order in which pages were fetched.
+crawled for 6 periods with a budget of half its pages a period; with ``--plain`` once, without a budget; with
+``--ranked`` by PageRank and backlinks, ranked in this process, five times as many pages with a budget of a quarter. The
+digest at the end is of the order in which pages were fetched.
 """
 
 from __future__ import annotations
@@ -11,11 +12,16 @@ from __future__ import annotations
 import hashlib
 import random
 import sys
+import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.frontier.drive import Drive, collection_of
+from webfountain.ranking.link_importance import live_importance
+from webfountain.ranking.ranker_process import carry_out
 
 if TYPE_CHECKING:
+    from webfountain.ranking.ranker_process import Job
     from webfountain.records import Fetch
 
 SITES = 10
@@ -28,11 +34,11 @@ Answer = tuple[int, dict[str, str], bytes, float]
 class ChangingWeb:
     """Pages whose text is a function of their rate and of time."""
 
-    def __init__(self) -> None:
+    def __init__(self, pages: int) -> None:
         rng = random.Random(8)
         hosts = [f"site{n}.example" for n in range(SITES)]
         self.addresses = {host: [f"203.0.113.{n % 8}"] for n, host in enumerate(hosts)}
-        self.urls = [f"https://{host}/{n}" for host in hosts for n in range(PAGES)]
+        self.urls = [f"https://{host}/{n}" for host in hosts for n in range(pages)]
         self._every = {url: PERIOD_S * 2.0 ** rng.uniform(-1.0, 6.0) for url in self.urls}
         self._links = {url: rng.sample(self.urls, 4) for url in self.urls}
 
@@ -48,22 +54,44 @@ class ChangingWeb:
         return 200, {"Content-Type": "text/html"}, body.encode(), 0.2
 
 
+class RankerHere:
+    """A ranker that has carried out a job when it returns."""
+
+    def start(self, job: Job) -> None:
+        carry_out(job)
+
+    def failed(self) -> str | None:
+        return None
+
+    def is_busy(self) -> bool:
+        return False
+
+    def cost_s(self) -> float:
+        return 0.0
+
+    def stop(self) -> None:
+        """Nothing runs."""
+
+
 def main() -> None:
     """Print the fetches and their digest."""
-    web = ChangingWeb()
-    budget = "" if "--plain" in sys.argv else f"capacity_pages_per_period = {len(web.urls) // 2}\nperiods = 4"
-    seeds = web.urls[::PAGES]
-    drive = Drive(
-        collection_of(seeds, collection='scope = "any"', period=f"{PERIOD_S:.0f}s", rest=budget),
-        web.answer,
-        recrawl="--plain" not in sys.argv,
+    is_plain, is_ranked = "--plain" in sys.argv, "--ranked" in sys.argv
+    pages = 5 * PAGES if is_ranked else PAGES  # of each site
+    web = ChangingWeb(pages)
+    budget = "" if is_plain else f"capacity_pages_per_period = {len(web.urls) // (4 if is_ranked else 2)}\nperiods = 4"
+    score = '\n[policies.default.score]\npagerank = 0.8\nbacklinks = 0.2\n[ranking]\nevery = "60s"' if is_ranked else ""
+    collection = collection_of(
+        web.urls[::pages], collection='scope = "any"', period=f"{PERIOD_S:.0f}s", rest=budget + score
     )
+    folder = tempfile.TemporaryDirectory()
+    importance = live_importance(collection, Path(folder.name), writer="ant", at=0.0, ranker=RankerHere())
+    drive = Drive(collection, web.answer, recrawl=not is_plain, importance=importance)
     drive.addresses = web.addresses
     drive.run(seconds=PERIODS * PERIOD_S, steps=2_000_000)
     for at, kind, url in drive.log:
         print(f"{at:.3f} {kind} {url}")
-    pages = [url for _, kind, url in drive.log if kind == "page"]
-    print(len(pages), hashlib.sha1("\n".join(pages).encode(), usedforsecurity=False).hexdigest(), dict(drive.outcomes))
+    order = [url for _, kind, url in drive.log if kind == "page"]
+    print(len(order), hashlib.sha1("\n".join(order).encode(), usedforsecurity=False).hexdigest(), dict(drive.outcomes))
 
 
 if __name__ == "__main__":
