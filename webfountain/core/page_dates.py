@@ -1,14 +1,21 @@
 """Use the dates of last changes in sitemaps and feeds as noisy signals, weighted by how reliable they proved to be.
 
 A page is *listed* if a sitemap or feed gives a time for it, and *dated* if this time is later than that of our copy.
-Fetches show two qualities of a site's dates. The precision is the probability that a dated page has changed, for pages
-that would be believed to be unchanged without the date. So the precision is 0 if dates announce only changes that the
-past of the pages predicts, even if most dated pages have changed. The recall is the share of listed pages' changes that
-a date announced. A date adds the precision times the time for which the page will then stay unchanged to the expected
-gain of a fetch. For a listed page without a later date, unseen changes occur only at (1 - recall) times its rate. So
-its urgency is smaller by about this factor. Both qualities begin with an assumption. So if a site's dates mean nothing,
-they waste only a few fetches. The more of the pages that are believed to be unchanged have a date, the less a date
-counts. It does not count at all if half of them have one: a site that dates all its pages at once distinguishes none.
+Fetches show two qualities of a site's dates.
+
+The precision is the probability that a dated page has changed, for pages that would be believed to be unchanged without
+the date. So the precision is 0 if dates announce only changes that the past of the pages predicts, even if most dated
+pages have changed. A date adds the precision times the time for which the page will then stay unchanged to the expected
+gain of a fetch. The more of the pages that are believed to be unchanged have a date, the less a date counts. It does
+not count at all if half of them have one: a site that dates all its pages at once distinguishes none.
+
+The recall is the share of listed pages' changes that a date announces. For a listed page without a later date, unseen
+changes occur only at (1 - recall) times its rate. So its urgency is smaller by about this factor. The recall is learned
+from these pages alone: by how much fewer of them have changed than their past predicts. The share of dated pages among
+the pages that were found changed would be too high, because dated pages are fetched more often. Then pages without a
+date would be fetched less and less, and the error would never be corrected.
+
+Both qualities begin with an assumption. So if a site's dates mean nothing, they waste only a few fetches.
 
 Source: Busa-Fekete, Zimmert, György, Qiu, *GREEDY-NCIS* (2025): the value of a crawl under signals with a precision and
 a recall. The estimates are ours, and so is the product for listed pages, which replaces the paper's thinned process.
@@ -36,7 +43,7 @@ PRECISION: Final = 0.8
 PRECISION_WEIGHT: Final = 1.0
 """Mean of the assumed precision, and the weight of this assumption in fetches of dated pages."""
 RECALL_WEIGHT: Final = 5.0
-"""Weight, in found changes, of the assumption that dates show no change."""
+"""Weight, in expected changes, of the assumption that dates show no change."""
 SMALL: Final = 3.0
 """If a site lists fewer pages than this, its dates count even if all pages have one."""
 MOST: Final = 200.0
@@ -47,14 +54,14 @@ _UNLISTED, _LISTED, _DATED = range(3)
 class PageDates:
     """The dates of one site's pages by number, and the counts from which precision and recall are computed."""
 
-    __slots__ = ("_caught", "_chance", "_confirmed", "_followed", "_missed", "_share", "_state")
+    __slots__ = ("_chance", "_confirmed", "_expected", "_followed", "_missed", "_share", "_state")
 
     def __init__(self, state: bytes = b"", counts: Sequence[float] = ()) -> None:
         self._state = np.frombuffer(bytearray(state), dtype=np.uint8)
-        self._followed, self._confirmed, self._caught, self._missed, self._share = (*counts, *[0.0] * 5)[:5]
-        """Fetches of dated pages, and those that found a change, both without the expected changes; changes of listed
-        pages that a date announced, and others; share of the listed pages believed to be unchanged that were dated at
-        the last reading."""
+        self._followed, self._confirmed, self._expected, self._missed, self._share = (*counts, *[0.0] * 5)[:5]
+        """Fetches of dated pages, and those that found a change, both without the expected changes; changes that were
+        expected of fetched listed pages without a later date, and those found; share of the listed pages believed to be
+        unchanged that were dated at the last reading."""
         self._chance = np.zeros(len(self._state), dtype=np.float32)
         """(pages,) probability that each page has changed, according to fetches alone."""
 
@@ -64,7 +71,7 @@ class PageDates:
 
     def saved(self) -> tuple[bytes, tuple[float, ...]]:
         """Return the arguments for a later object that continues from this state."""
-        return self._state.tobytes(), (self._followed, self._confirmed, self._caught, self._missed, self._share)
+        return self._state.tobytes(), (self._followed, self._confirmed, self._expected, self._missed, self._share)
 
     def some(self, pages: Flags) -> PageDates:
         """Return the dates of the chosen pages, numbered anew in the same order."""
@@ -87,7 +94,7 @@ class PageDates:
     @property
     def recall(self) -> float:
         """Return the probability that a change of a listed page is dated."""
-        return self._caught / (self._caught + self._missed + RECALL_WEIGHT)
+        return max(1.0 - (self._missed + RECALL_WEIGHT) / (self._expected + RECALL_WEIGHT), 0.0)
 
     @property
     def weight(self) -> float:
@@ -112,9 +119,8 @@ class PageDates:
                 self._followed + unexpected, self._confirmed + changed - 1.0 + unexpected
             )
             self._state[page] = _LISTED
-        if changed and state != _UNLISTED:
-            caught = state == _DATED
-            self._caught, self._missed = _faded(self._caught + caught, self._missed + (not caught))
+        elif state == _LISTED:
+            self._expected, self._missed = _faded(self._expected + float(self._chance[page]), self._missed + changed)
 
     def weigh(self, worth: Array, worth_of_change: Array, chance: Array) -> Array:
         """Adjust the urgencies of pages to their dates, in place. Return the (pages,) factors that reduce the urgencies

@@ -211,8 +211,9 @@ def test_a_site_whose_dates_show_every_change_is_not_asked_before_its_smaller_ur
     crawl.demand(0.0)
     price = 0.9 * site.ranking.most
     for _ in range(45):
-        site.ranking.dates.receive(np.arange(20), np.arange(20) == 0)
-        site.ranking.dates.visit(0, changed=True)
+        site.ranking.dates.receive(np.arange(20), np.zeros(20, dtype=np.bool_))
+        site.ranking.dates.weigh(np.ones(20), np.ones(20), np.ones(20))  # all are believed to have changed
+        site.ranking.dates.visit(0, changed=False)
     assert crawl.urgent.receive_dates(ONE, dict.fromkeys(crawl.url, False)) == []
     assert not crawl.demand(price)
     soon = crawl.next_at(price)
