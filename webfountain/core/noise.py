@@ -156,14 +156,15 @@ class Differences(NamedTuple):
     """The differences between two copies.
 
     The differences are the numbers of the differing lines of each copy, and the places that differ. `held` contains all
-    places of the new copy. `moved` are the places that have another line only because of the lines above them.
+    places of the new copy. `unclear` are places that neither differ nor are the same: lines that others
+    moved, and elements of which only some lines differ.
     """
 
     old: frozenset[int]
     new: frozenset[int]
     places: Mapping[int, Difference]
     held: frozenset[int]
-    moved: frozenset[int]
+    unclear: frozenset[int]
 
 
 def differences_of(old: Sequence[Line], new: Sequence[Line]) -> Differences:
@@ -195,8 +196,8 @@ def differences_of(old: Sequence[Line], new: Sequence[Line]) -> Differences:
             places[each] = Difference(line, _digest(was), _digest(has))
     places.pop(0, None)  # lines that always count have no place
     held = frozenset(place for each in new for place in (each[0], each[2]))
-    moved = frozenset(place for place, line in now.items() if place not in places and before.get(place, line) != line)
-    return Differences(frozenset(changed_old), frozenset(changed_new), places, held, moved)
+    unclear = {place for place, line in now.items() if before.get(place, line) != line} | set(around.values())
+    return Differences(frozenset(changed_old), frozenset(changed_new), places, held, frozenset(unclear - places.keys()))
 
 
 def _mostly_changed(lines: Sequence[Line], changed: set[int]) -> list[int]:
@@ -248,11 +249,11 @@ def observed(
     found = []
     for place, each in known.items():
         if place not in differing:
-            is_moved = differences is not None and place in differences.moved
+            is_unclear = differences is not None and place in differences.unclear
             # If neither visit showed a banner, the two visits prove nothing about the banner.
             is_absent = differences is not None and place not in differences.held
-            is_unproved = seconds_apart and (is_absent or is_moved)
-            found.append(each if is_unproved else _rested(each, seconds_apart, is_judged=not is_moved))
+            is_unproved = seconds_apart and (is_absent or is_unclear)
+            found.append(each if is_unproved else _rested(each, seconds_apart, is_judged=not is_unclear))
     for place, difference in differing.items():
         before, other = known.get(place, NoisyPlace(place)), of_site.get(place, NoisyPlace(place))
         is_undone = before.streak > 0 and before.former == difference.now
