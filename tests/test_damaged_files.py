@@ -37,11 +37,11 @@ REST = '[duplicates]\ndetect = true\n[ranking]\nevery = "5s"\n[policies.default.
 
 
 class RankerHere:
-    """Carries out each job at once, on a compacted log, so that there are shards to damage."""
+    """Carries out each job at once, and compacts the log, so that there are shards to damage."""
 
     def start(self, job: Job) -> None:
-        compact(job.links)
         carry_out(job)
+        compact(job.links)
 
     def failed(self) -> str | None:
         return None
