@@ -30,7 +30,8 @@ __all__ = [
 ]
 
 _SECONDS: Final = re.compile(r"-?[0-9]+(\.[0-9]+)?")
-"""Pattern of numbers that are times. Python accepts more (nan, inf, 1_000, digits of other alphabets)."""
+"""Pattern of a time that is written as a number, UTC seconds. Python accepts more (nan, inf, 1_000, digits of
+other alphabets)."""
 
 store: Callable[[Any], Any] = click.option(
     "--store",

@@ -52,7 +52,7 @@ def interval_of(bucket: int, fastest: float) -> float:
 
 
 def intervals_of(buckets: npt.ArrayLike, fastest: float) -> npt.NDArray[np.float64]:
-    """Return `interval_of` for an array of bucket bytes of any shape, s."""
+    """Return the intervals, s, of an array of bucket bytes. The array may have any shape."""
     return np.asarray(fastest * RATIO ** np.asarray(buckets, dtype=np.float64))
 
 

@@ -112,7 +112,9 @@ class MemoryRequests:
         return key, place
 
     def request(self, place: bytes) -> Request | None:
-        """Return the request of a placeholder and keep it; None if this process does not have it."""
+        """Return the request that a placeholder stands for, and keep it in memory. None if this process does not have
+        the request.
+        """
         taken = self._requests.get(place)
         return None if taken is None else taken.request
 

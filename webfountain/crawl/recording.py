@@ -81,7 +81,7 @@ class Recording:
 
 
 def _sizes(session: Session, folder: Path | None) -> tuple[int | None, int | None]:
-    """Return the bytes of the store and of the copies."""
+    """Return the sizes of the store and of the copies, bytes."""
     repository = None
     with suppress(WebfountainError):  # the store is on a server, and no folder is set for copies
         repository = folder_bytes(session.config.repository_folder)

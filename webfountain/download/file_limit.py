@@ -42,8 +42,8 @@ class FileLimit:
         return len(self._waiting)
 
     def reserve(self) -> asyncio.Future[None] | None:
-        """Count a file for a new connection. If no file is free, return a future that is resolved when the file has
-        been counted.
+        """Count a file for a new connection. If the limit of open files is reached, return a future that is resolved
+        when a place is free and reserved.
         """
         if self.open >= self._most:
             self._count()

@@ -140,8 +140,8 @@ class ResponseReader:
         return b""
 
     def _count_interim(self, status: int) -> None:
-        """Count an interim response. 100, 102 and 103 are allowed; 101 was not requested, and a large number of them
-        is an attack.
+        """Count an interim response. 100, 102 and 103 are allowed, but very many of them are an attack. 101 is an
+        error, because no upgrade was requested.
         """
         self._interim += 1
         if status == 101 or self._interim > MAX_INTERIM:

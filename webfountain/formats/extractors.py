@@ -41,7 +41,7 @@ class Extractor(Protocol):
     """A function that reads the bodies of a media type, without side effects."""
 
     def __call__(self, body: bytes, kind: ContentType) -> ExtractedText:
-        """Return what is in a body. Any exception makes the page unreadable."""
+        """Return the text, title and links of a body. Any exception makes the page unreadable."""
         ...
 
 

@@ -53,8 +53,9 @@ MAX_RULES: Final = 2000
 """Maximum number of rules for us that are applied exactly."""
 MAX_WILDCARDS: Final = 800
 """Maximum number of asterisks and end marks that are applied exactly. Each of them costs a comparison or a search in
-the URL, and 500 KiB could contain half a million of them. Above either limit, further rules allow nothing, and further
-disallowed patterns are shortened to their folder; if those are too many, the whole site is disallowed. So these limits
+the URL, and 500 KiB could contain half a million of them. Above either limit, further
+Allow rules are ignored, and further Disallow patterns are shortened to their folder. If there are too many folders too,
+the whole site is disallowed. So these limits
 may refuse too much but never too little.
 """
 _MAX_CHARS: Final = 65_536

@@ -392,7 +392,9 @@ def _report(suspects: CrashSuspects, metrics: Metrics) -> None:
     if found := suspects.found:
         metrics.inc("suspects/found", len(found))
         logger.warning(
-            "The last process crashed while it read %d pages; their sites fetch them last: %s", len(found), found[0]
+            "The last process crashed while it read %d pages; each is fetched last of its site: %s",
+            len(found),
+            found[0],
         )
 
 

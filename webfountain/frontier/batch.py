@@ -119,7 +119,7 @@ class Batch:
     schedule: Schedule | None = None
     """The schedule by which known pages become due. The next batches keep this value until it is set again."""
     hastened: bool = False
-    """True if the schedule now makes pages due earlier, so that parked sites may be due too late."""
+    """True if the schedule has moved pages to earlier times. The stored times of parked sites may then be too late."""
     unfinished: bool = False
     """True if the last result was `unfinished`, so that the worker needs a batch even if there is nothing else to
     do."""

@@ -148,7 +148,7 @@ class LinkJournal:
 
 
 class LeftRows(NamedTuple):
-    """The rows of a journal without an owner, its writer, and the number of bytes that were lost."""
+    """A journal whose owner has ended: its rows, its writer, and the number of bytes that were lost."""
 
     writer: str
     rows: list[JournalRow]

@@ -97,7 +97,9 @@ class Rankings:
         self.scores = EpochScores(scores)
         """The scores of the last ranking."""
         if self.scores.epoch and log.is_new:
-            logger.warning("%s: it is missing, but was ranked: every page is logged again at its next visit", links)
+            logger.warning(
+                "The link log %s is missing, although it was ranked; each page is logged again at its next visit", links
+            )
         self.complete_since = log.complete_since
         """Time since which each fetched page has its row, UTC seconds."""
         self._flush_at = at + FLUSH_S

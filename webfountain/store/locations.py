@@ -29,7 +29,8 @@ PRIVATE: Final = "valkey://"
 _SHARED: Final = ("redis://", "rediss://", "unix://", "redis+cluster://", "rediss+cluster://", "redis+sentinel://")
 """Beginnings of the URLs of stores on a server."""
 ANOTHER_STORE: Final = "give another store (--store or WEBFOUNTAIN_STORE)"
-"""What an error message advises if a folder cannot be used. Scrapy's commands have only the setting."""
+"""What an error message advises if a folder cannot be used. Scrapy's own commands have no `--store` option, so they
+take the store from the setting."""
 
 
 def folder_of(url: str) -> Path | None:

@@ -54,7 +54,7 @@ LOAN_PAUSE_S: Final = 60.0
 
 
 class Loan(msgspec.Struct, frozen=True, array_like=True):
-    """Slots of a site that its holder lends to another ant: the note of the claim on ``loan/BORROWER/SITE``."""
+    """Slots of a site that its holder lends to another ant. It is the note of the claim ``loan/BORROWER/SITE``."""
 
     site: str
     borrower: str

@@ -3,10 +3,9 @@
 The price is adjusted by these figures. The sites in memory are the active ones, and some that were parked recently,
 because many become active again in the same step. The store has the data of parked sites too, but sites in memory need
 not be read again, and their pages can be made due when the price falls. `demand` counts the pages that wait or are
-worth the price, and `best` finds the most urgent of the others. If few pages are due, `call` makes pages due whose
-sites are not being computed now, because the price may have fallen since. Each of these is done once between two checks
-of the price.
-"""
+worth the price, and `best` finds the most urgent of the others. If few pages are due, `call` considers the sites that
+are not being computed now. The price may have fallen since they were last computed, so more of their pages may be due.
+Each of these is done once between two checks of the price."""
 
 from __future__ import annotations
 

@@ -131,7 +131,7 @@ class Schedule:
         return [-inf] * LANES
 
     def due(self, lane: int, order: float) -> float:
-        """Return when a page with this order in a lane is due."""
+        """Return the due time of a page with this order in a lane."""
         del lane, order
         return inf
 

@@ -42,7 +42,7 @@ class UrgencyTerms(NamedTuple):
     shortest: float
     """Shortest time between two fetches of a page, s."""
     weighed: bool
-    """True if a page's importance counts, or its depth if it has none."""
+    """True if a page's importance counts. For a page without importance, its depth counts."""
     rests: Mapping[str, float] = {}
     """For each policy, the shortest time between two fetches of its pages, minus `shortest`, s."""
 

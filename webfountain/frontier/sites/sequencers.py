@@ -1,11 +1,10 @@
 """Sequencers: small objects that choose the next item (Edwards 2001 section 3, Figure 1).
 
-A sequencer has a next item, and states the time from which it has one. Sequencers combine into a tree. Its leaves are
-the hands of sites (`hand`), each behind the gate of its site. `RoundRobin` joins many members without calling each: a
-step costs O(log n). The active list has two tiers of rings: addresses, and the sites at one address behind a gate
-(`addresses`, `Tier`). Each sequencer also states the time from which it has an urgent item, so that immediate URLs come
-first through every tier. Nothing here knows URLs, reads a clock, or does I/O.
-"""
+A sequencer gives one next item at most, and states the time from which this item can be taken. Sequencers combine into
+a tree. Its leaves are the hands of sites (`hand`), each behind the gate of its site. `RoundRobin` joins many members
+without calling each: a step costs O(log n). The active list has two tiers of rings: addresses, and the sites at one
+address behind a gate (`addresses`, `Tier`). Each sequencer also states the time from which it has an urgent item, so
+that immediate URLs come first through every tier. Nothing here knows URLs, reads a clock, or does I/O."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ _BARRED: Final[dict[str, OutcomeKind]] = {PRIVATE: "refused", DISALLOWED: "refus
 
 
 class SitePages:
-    """The leased pages of one site, the refill that is with the store, and the number of fetches in flight.
+    """The leased pages of one site, the refill that was requested from the store, and the number of fetches in flight.
 
     Invariant: at most one refill is with the store. Each page that leaves the hand is in flight until `settled`.
     """

@@ -184,7 +184,9 @@ class _Links(dict[int, bytes]):
 
 
 def _zipf(n: int, draw: int) -> int:
-    """Return a number 0 … n-1, with weight about 1/(rank + 1), from a 64-bit draw."""
+    """Return a number k from 0 to n-1, drawn with about the probability 1/(k + 1) up to a factor, from a 64-bit random
+    value.
+    """
     return min(n - 1, int((n + 1) ** (draw * TO_UNIT)) - 1) if n > 1 else 0
 
 

@@ -55,7 +55,9 @@ class _Plane(NamedTuple):
 
 
 def lines(title: str, times: Sequence[float], series: Sequence[Series], *, as_percent: bool = False) -> Markup:
-    """Return lines over time, each with its interval if it has one. Where a value is unknown, there is a gap."""
+    """Return a chart of lines over time. A line that has an interval is drawn with it. Where a value is unknown, there
+    is a gap.
+    """
     known = [
         value for each in series for part in (each.values, each.low, each.high) for value in part if value is not None
     ]

@@ -49,8 +49,8 @@ class PagePlace:
 
 
 class PageRows:
-    """Access to the pages on disk. It reads pages, and adds writes of pages to a batch. It does not know leases and
-    counts.
+    """Access to the pages on disk. It reads pages, and adds writes of pages to a batch. Leases and counts are not its
+    business.
     """
 
     def __init__(self, disk: Disk) -> None:
