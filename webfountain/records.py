@@ -387,7 +387,7 @@ class SiteState(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Number of later requests of such URLs."""
     unborn_classes: tuple[tuple[str, int, float], ...] = ()
     """Source and directory of some of these URLs, each with its `born` and `unborn_time`."""
-    first_fetches: tuple[tuple[str, float, float], ...] = ()
+    first_fetches: tuple[tuple[str, tuple[float, float]], ...] = ()
     """Number of first fetches that showed whether a URL has a page, and how many of them found one: for the site (""),
     and for each source and directory. Older fetches fade.
     """

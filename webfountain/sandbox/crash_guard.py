@@ -2,8 +2,8 @@
 
 Place in the walk: pages of our own collection are guarded while they are examined. A page that crashes the process is
 not settled, so it is among the first pages of the next start, and may crash that one too. To prevent this, the pages
-under examination are written to a small file, which the kernel keeps when the process is killed. The pages that it
-contains at the next start are suspects. If several pages were examined at the same time, it is unknown which one was
+under examination are written to a small mapped file, which the kernel keeps when the process is killed. The pages that
+it contains at the next start are suspects. If several pages were examined at the same time, it is unknown which one was
 the cause, so only a death with a single page counts. A suspect is examined last and alone, so its next death counts. A
 suspect that is examined without a crash is no longer a suspect. After three deaths a page counts as failed.
 
@@ -13,6 +13,8 @@ out of memory.
 
 from __future__ import annotations
 
+import errno
+import mmap
 import os
 import struct
 import threading
@@ -35,6 +37,7 @@ CRASHES: Final = 3
 """Number of deaths with this page alone under examination after which the page counts as failed."""
 _SLOTS: Final = 16
 _SLOT_BYTES: Final = 4_096
+_FILE_BYTES: Final = _SLOTS * _SLOT_BYTES
 _LENGTH: Final = struct.Struct("<I")
 
 
@@ -50,7 +53,8 @@ class CrashSuspects:
     def __init__(self, folder: Path | None) -> None:
         self._deaths: dict[str, int] = {}
         self._list = None if folder is None else folder / "suspects.json"
-        self._slots: int | None = None
+        self._file: int | None = None
+        self._slots: mmap.mmap | None = None
         self._free = list(range(_SLOTS))
         self._turn = threading.Condition()
         self._examined = 0
@@ -123,8 +127,11 @@ class CrashSuspects:
     def close(self) -> None:
         """Mark all examinations as ended."""
         if self._slots is not None:
-            os.close(self._slots)
+            self._slots.close()
             self._slots = None
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
 
     def _open(self, examined: Path, known: Path) -> None:
         """Take over the file of the previous process."""
@@ -133,8 +140,9 @@ class CrashSuspects:
         except (OSError, msgspec.DecodeError):  # missing, or torn by a power failure
             self._deaths = {}
         try:
-            self._slots = os.open(examined, os.O_RDWR | os.O_CREAT, 0o600)
-            os.truncate(self._slots, _SLOTS * _SLOT_BYTES)
+            self._file = os.open(examined, os.O_RDWR | os.O_CREAT, 0o600)
+            self._fill()
+            self._slots = mmap.mmap(self._file, _FILE_BYTES)
         except OSError:  # the disk is full: nothing is remembered
             return
         self.found = [url for slot in range(_SLOTS) if (url := self._marked(slot))]
@@ -146,13 +154,14 @@ class CrashSuspects:
             self._clear_slot(slot)
 
     def _mark(self, url: str) -> int | None:
-        """Write a page as under examination."""
+        """Write a page as under examination. Its length is written last, so that a torn entry does not count."""
         packed = url.encode()
-        if self._slots is None or not self._free or len(packed) > _SLOT_BYTES - _LENGTH.size:
+        if self._slots is None or not self._free or len(packed) > _SLOT_BYTES - _LENGTH.size or not self._is_whole():
             return None
         slot = self._free.pop()
-        with suppress(OSError):
-            os.pwrite(self._slots, _LENGTH.pack(len(packed)) + packed, slot * _SLOT_BYTES)
+        at = slot * _SLOT_BYTES
+        self._slots[at + _LENGTH.size : at + _LENGTH.size + len(packed)] = packed
+        _LENGTH.pack_into(self._slots, at, len(packed))
         return slot
 
     def _clear(self, slot: int | None) -> None:
@@ -162,16 +171,39 @@ class CrashSuspects:
 
     def _clear_slot(self, slot: int) -> None:
         if self._slots is not None:
-            with suppress(OSError):
-                os.pwrite(self._slots, _LENGTH.pack(0), slot * _SLOT_BYTES)
+            _LENGTH.pack_into(self._slots, slot * _SLOT_BYTES, 0)
 
     def _marked(self, slot: int) -> str | None:
         assert self._slots is not None
-        content = os.pread(self._slots, _SLOT_BYTES, slot * _SLOT_BYTES)
-        [length] = _LENGTH.unpack(content[: _LENGTH.size])
+        at = slot * _SLOT_BYTES
+        [length] = _LENGTH.unpack_from(self._slots, at)
         if not 0 < length <= _SLOT_BYTES - _LENGTH.size:
             return None
-        return content[_LENGTH.size : _LENGTH.size + length].decode("utf-8", "replace")
+        return self._slots[at + _LENGTH.size : at + _LENGTH.size + length].decode("utf-8", "replace")
+
+    def _is_whole(self) -> bool:
+        """Return whether the file has its full size. If another program has cut it, fill it again: an access behind
+        the end of a mapped file would end the process.
+
+        This is checked before a page is examined, not again at its end: each system call in the loop's thread hands
+        the interpreter to the other threads, which costs 10 µs. For the same reason the file is mapped.
+        """
+        assert self._file is not None
+        with suppress(OSError):
+            if os.fstat(self._file).st_size < _FILE_BYTES:
+                self._fill()
+            return True
+        return False
+
+    def _fill(self) -> None:
+        """Give the file its full size. Zeros are written, because on a full disk a hole in a mapped file would end the
+        process, too.
+        """
+        assert self._file is not None
+        size = os.fstat(self._file).st_size
+        if os.pwrite(self._file, bytes(max(_FILE_BYTES - size, 0)), size) < _FILE_BYTES - size:
+            raise OSError(errno.ENOSPC, "the disk is full")
+        os.truncate(self._file, _FILE_BYTES)
 
     def _write(self) -> None:
         """Write all suspects, completely or not at all. A full disk is reported by other parts."""

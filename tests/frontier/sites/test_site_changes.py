@@ -125,7 +125,7 @@ def test_dead_links_of_a_directory_whose_links_come_alive_are_requested_more_oft
 
 def test_urls_of_a_directory_that_had_pages_are_fetched_before_those_of_a_dead_one() -> None:
     street = Street()
-    known = (("", 40.0, 20.0), ("unrecorded /dead/", 20.0, 0.0), ("unrecorded /live/", 20.0, 20.0))
+    known = (("", (40.0, 20.0)), ("unrecorded /dead/", (20.0, 0.0)), ("unrecorded /live/", (20.0, 20.0)))
     lease = street.enter(SEVEN[0], 0, state=SiteState(first_fetches=known))
     street.deal(lease, [f"{part}/{number}" for number in range(8) for part in ("dead", "live")])
     asked = []
@@ -137,7 +137,7 @@ def test_urls_of_a_directory_that_had_pages_are_fetched_before_those_of_a_dead_o
 
 
 def test_new_urls_give_way_to_known_pages_if_their_directory_is_dead_and_the_price_is_high() -> None:
-    state = SiteState(first_fetches=(("", 40.0, 20.0), ("unrecorded /dead/", 20.0, 0.0)))
+    state = SiteState(first_fetches=(("", (40.0, 20.0)), ("unrecorded /dead/", (20.0, 0.0))))
     changes, believed = SiteChanges(state), Prior(10 * DAY)
 
     def part(path: str, price: float | None) -> float:
@@ -161,5 +161,5 @@ def test_first_fetches_are_counted_by_source_and_directory_and_stored_with_the_s
     drive.frontier.close()
     record = drive.store.sites.get(HOME)
     assert record is not None
-    counted = {name: (made, lived) for name, made, lived in remembered(record).first_fetches}
+    counted = dict(remembered(record).first_fetches)
     assert counted == {"": (11, 6), "seed ": (1, 1), "link /dead/": (5, 0), "link /live/": (5, 5)}

@@ -10,11 +10,11 @@ from __future__ import annotations
 from functools import lru_cache
 from math import floor, inf, log
 from typing import TYPE_CHECKING, Final, NamedTuple
-from urllib.parse import urlsplit
 from zlib import crc32
 
 from webfountain.core.importance import importance_by_depth
 from webfountain.frontier.planning.schedule import CHECKS_PER_PERIOD
+from webfountain.urls import path_start
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -128,5 +128,5 @@ class SiteSteps(NamedTuple):
 
 
 def path_of(url: str) -> str:
-    """Return the path of a canonical URL."""
-    return urlsplit(url).path
+    """Return the path of a canonical URL. `urlsplit` needs ten times as long."""
+    return url[path_start(url) :].partition("?")[0]

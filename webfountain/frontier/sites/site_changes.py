@@ -61,7 +61,7 @@ class SiteChanges:
         """Returns of URLs that never had a copy."""
         self.classes = {name: Returns(found, gone_s) for name, found, gone_s in state.unborn_classes}
         """Returns of URLs that never had a copy, by source and directory."""
-        self.first = {name: FirstFetches(made, lived) for name, made, lived in state.first_fetches}
+        self.first = {name: FirstFetches(*counts) for name, counts in state.first_fetches}
         """First fetches of the site, and by source and directory."""
 
     def stored(self, state: SiteState) -> SiteState:
@@ -77,7 +77,7 @@ class SiteChanges:
             unborn=self.returned.urls,
             unborn_asked=self.returned.asked,
             unborn_classes=tuple((name, each.found, each.gone_s) for name, each in self.classes.items()),
-            first_fetches=tuple((name, each.made, each.lived) for name, each in self.first.items()),
+            first_fetches=tuple(self.first.items()),
         )
 
     def add(self, before: PageRecord, visit: Visit, *, price: float | None, believed: Prior) -> Visit:
