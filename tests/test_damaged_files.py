@@ -12,6 +12,7 @@ import pytest
 
 from tests.duplicates.copied_sites import page, text
 from tests.frontier.drive import Answer, Drive, collection_of
+from tests.ranking.rankers import WithShards
 from tests.ranking.test_damage import damage
 from webfountain import cli
 from webfountain.clock import ManualClock
@@ -20,8 +21,6 @@ from webfountain.frontier.inbox.inboxes import FOLDER, Inbox
 from webfountain.frontier.inbox.notes import NowNote
 from webfountain.ranking.link_files import LogFiles
 from webfountain.ranking.link_importance import live_importance
-from webfountain.ranking.link_log import compact
-from webfountain.ranking.ranker_process import Job, carry_out
 from webfountain.repository.repository import Repository
 from webfountain.store.opening import open_store
 
@@ -34,26 +33,6 @@ A = "http://a.example"
 PAGES = 10
 TURNS = 20
 REST = '[duplicates]\ndetect = true\n[ranking]\nevery = "5s"\n[policies.default.score]\npagerank = 1.0\n'
-
-
-class RankerHere:
-    """Carries out each job at once, and compacts the log, so that there are shards to damage."""
-
-    def start(self, job: Job) -> None:
-        carry_out(job)
-        compact(job.links)
-
-    def failed(self) -> str | None:
-        return None
-
-    def is_busy(self) -> bool:
-        return False
-
-    def cost_s(self) -> float:
-        return 0.0
-
-    def stop(self) -> None:
-        return
 
 
 def answer(fetch: Fetch, at: float) -> Answer:
@@ -77,7 +56,7 @@ def crawl(folder: Path, *, at: float, seconds: float = 7200.0, is_killed: bool =
         store=store,
         repository=repository,
         clock=clock,
-        importance=live_importance(collection, folder, writer="ant", at=at, ranker=RankerHere()),
+        importance=live_importance(collection, folder, writer="ant", at=at, ranker=WithShards()),
         duplicates=DuplicateIndex(folder / "repository" / "duplicates", key=sketch_key(store.board)),
     )
     drive.run(seconds=seconds)

@@ -17,11 +17,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.frontier.drive import Drive, collection_of
+from tests.ranking.rankers import AtOnce
 from webfountain.ranking.link_importance import live_importance
-from webfountain.ranking.ranker_process import carry_out
 
 if TYPE_CHECKING:
-    from webfountain.ranking.ranker_process import Job
     from webfountain.records import Fetch
 
 SITES = 10
@@ -54,25 +53,6 @@ class ChangingWeb:
         return 200, {"Content-Type": "text/html"}, body.encode(), 0.2
 
 
-class RankerHere:
-    """A ranker that has carried out a job when it returns."""
-
-    def start(self, job: Job) -> None:
-        carry_out(job)
-
-    def failed(self) -> str | None:
-        return None
-
-    def is_busy(self) -> bool:
-        return False
-
-    def cost_s(self) -> float:
-        return 0.0
-
-    def stop(self) -> None:
-        """Nothing runs."""
-
-
 def main() -> None:
     """Print the fetches and their digest."""
     is_plain, is_ranked = "--plain" in sys.argv, "--ranked" in sys.argv
@@ -84,7 +64,7 @@ def main() -> None:
         web.urls[::pages], collection='scope = "any"', period=f"{PERIOD_S:.0f}s", rest=budget + score
     )
     folder = tempfile.TemporaryDirectory()
-    importance = live_importance(collection, Path(folder.name), writer="ant", at=0.0, ranker=RankerHere())
+    importance = live_importance(collection, Path(folder.name), writer="ant", at=0.0, ranker=AtOnce())
     drive = Drive(collection, web.answer, recrawl=not is_plain, importance=importance)
     drive.addresses = web.addresses
     drive.run(seconds=PERIODS * PERIOD_S, steps=2_000_000)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.frontier.drive import Drive, collection_of
-from tests.test_damaged_files import RankerHere
+from tests.ranking.rankers import WithShards
 from webfountain.clock import ManualClock
 from webfountain.core.importance import MOST_OF_TRUST, bounded_by_trust
 from webfountain.ranking.link_importance import live_importance
@@ -58,7 +58,7 @@ def test_a_farm_takes_few_places_of_a_collection_of_a_fixed_size(tmp_path: Path)
         politeness="per_ip = false\n", rest='[ranking]\nevery = "200s"\n',
     )  # fmt: skip
     clock = ManualClock(1_000_000.0)
-    importance = live_importance(collection, tmp_path, writer="ant", at=clock.now(), ranker=RankerHere())
+    importance = live_importance(collection, tmp_path, writer="ant", at=clock.now(), ranker=WithShards())
     crawl = Drive(collection, web.answer, clock=clock, importance=importance)
     crawl.run(seconds=2_000.0)
     held = [record.url for _, record in crawl.store.pages.records(state="crawled")]

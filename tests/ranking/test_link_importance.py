@@ -14,6 +14,7 @@ import pytest
 
 from tests.frontier.drive import Drive, collection_of
 from tests.ranking.linked_web import LinkedWeb
+from tests.ranking.rankers import AtOnce
 from webfountain.clock import ManualClock
 from webfountain.core.topics import HOT, WordCounts
 from webfountain.lab.simulate.crawl_order import GraphFile
@@ -21,7 +22,7 @@ from webfountain.lab.simulate.crawl_order import crawl as virtual_crawl
 from webfountain.ranking.link_importance import RisenPages, live_importance
 from webfountain.ranking.link_journal import FOLLOWED, NOFOLLOW, REDIRECT, UNFOLLOWED
 from webfountain.ranking.link_log import LinkLogReader
-from webfountain.ranking.ranker_process import Job, RankerProcess, carry_out
+from webfountain.ranking.ranker_process import Job, RankerProcess
 from webfountain.ranking.scores import EpochScores, publish_scores
 from webfountain.ranking.topic_words import words_of
 from webfountain.records import LinkedPage, PageRecord
@@ -34,30 +35,6 @@ if TYPE_CHECKING:
 
 HOME = "http://home.example"
 RANKING = '[ranking]\nevery = "1m"\n'
-
-
-class AtOnce:
-    """A ranker that has done its job before anyone looks, and says what it cost."""
-
-    def __init__(self, *, cost_s: float = 0.0) -> None:
-        self.jobs: list[Job] = []
-        self._cost_s = cost_s
-
-    def start(self, job: Job) -> None:
-        self.jobs.append(job)
-        carry_out(job)
-
-    def failed(self) -> str | None:
-        return None
-
-    def is_busy(self) -> bool:
-        return False
-
-    def cost_s(self) -> float:
-        return self._cost_s
-
-    def stop(self) -> None:
-        pass
 
 
 def web(links: dict[str, list[str]]) -> Any:

@@ -8,7 +8,7 @@ import pytest
 
 from tests.duplicates.copied_sites import page, text
 from tests.frontier.drive import Answer, Drive, collection_of
-from tests.test_damaged_files import RankerHere
+from tests.ranking.rankers import WithShards
 from webfountain.clock import ManualClock
 from webfountain.ranking.link_files import COMPLETE_SINCE, DamagedFile, LogFiles
 from webfountain.ranking.link_importance import live_importance
@@ -58,7 +58,7 @@ def crawl(folder: Path, web: Web, *, begin: float, seconds: float, rest: str = R
     store = open_store(f"rocksdb://{folder}", collection="test", period_s=HOUR)
     collection = collection_of([HOME], rest=rest, min_delay="100ms")
     clock = ManualClock(begin)
-    importance = live_importance(collection, folder, writer="ant", at=begin, ranker=RankerHere())
+    importance = live_importance(collection, folder, writer="ant", at=begin, ranker=WithShards())
     drive = Drive(collection, web, store=store, clock=clock, importance=importance)
     drive.run(seconds=seconds)
     drive.frontier.close()

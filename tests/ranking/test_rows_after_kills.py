@@ -12,7 +12,7 @@ import pytest
 
 from tests.duplicates.copied_sites import page, text
 from tests.frontier.drive import Answer, Drive, collection_of
-from tests.test_damaged_files import RankerHere
+from tests.ranking.rankers import WithShards
 from webfountain.clock import ManualClock
 from webfountain.ranking.link_importance import live_importance
 from webfountain.ranking.link_log import LinkLogReader, fingerprint
@@ -42,7 +42,7 @@ def crawl(folder: Path, life: int, fetches: int | None) -> None:
     store = open_store(f"rocksdb://{folder}", collection="test", period_s=DAY)
     collection = collection_of([HOME], rest='[ranking]\nevery = "30s"\n', min_delay="100ms")
     clock = ManualClock(at)
-    importance = live_importance(collection, folder, writer=f"ant{life}", at=at, ranker=RankerHere())
+    importance = live_importance(collection, folder, writer=f"ant{life}", at=at, ranker=WithShards())
     drive = Drive(collection, answer, store=store, clock=clock, importance=importance)
     drive.run(seconds=500.0, until=None if fetches is None else lambda: die(len(drive.asked()) >= fetches))
     drive.frontier.close()
