@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import signal
 import sqlite3
@@ -9,11 +10,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 import redis.exceptions
+from scrapy.utils.test import get_crawler
 
 from tests.crawl.projects import Answer, Project, ReceivedRequest, Site
 from tests.crawl.test_from_scrapy_redis import wait_for
 from tests.servers.valkey import SERVERS, single
-from webfountain.crawl.item_safety import is_away
+from webfountain.crawl.item_safety import ItemSafety, is_away
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -95,6 +97,34 @@ def test_a_page_whose_items_could_not_be_pushed_when_the_crawl_was_stopped_is_as
         server.start(timeout=240.0)
         theirs.crawl("theirs")
         assert set(pushed(client)) == set(range(PAGES))
+
+
+def test_an_answer_on_its_way_before_the_target_went_away_does_not_say_that_it_is_back(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    answers = {name: [asyncio.Event() for _ in range(2)] for name in "ab"}
+
+    async def push(item: str) -> None:
+        await answers[item].pop(0).wait()
+        if item == "b" and answers["b"]:
+            raise ConnectionRefusedError
+
+    async def run() -> None:
+        process_item = ItemSafety(get_crawler(), lambda _: None).guard(push)
+        (early, _), (failure, success) = answers["a"], answers["b"]
+        a, b = asyncio.create_task(process_item("a")), asyncio.create_task(process_item("b"))
+        await asyncio.sleep(0)  # both attempts begin
+        failure.set()
+        while "is unreachable" not in caplog.text:
+            await asyncio.sleep(0)
+        early.set()
+        await a
+        assert "can be reached again" not in caplog.text
+        success.set()
+        await b
+
+    asyncio.run(run())
+    assert caplog.text.count("can be reached again") == 1
 
 
 class _Theirs(Exception):

@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import logging
+import math
 import random
 import time
 from typing import TYPE_CHECKING, Any, Final
@@ -84,6 +85,30 @@ def is_away(error: BaseException) -> bool:
     )
 
 
+class _Target:
+    """Log of when the target of a pipeline becomes unreachable and when it can be reached again."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._is_away = False
+        self._changed = -math.inf  # when that became known, in s
+
+    def note_failure(self, error: Exception, tried: float) -> None:
+        """Process the failure of an attempt that began at `tried` (s, monotonic)."""
+        if self._is_away or tried < self._changed:  # attempts overlap: an older one may end after a newer one
+            return
+        self._is_away, self._changed = True, time.monotonic()
+        logger.warning("The target of %s is unreachable; its items and their pages wait: %.200r", self._name, error)
+
+    def note_answer(self, tried: float) -> None:
+        """Process the success of an attempt that began at `tried` (s, monotonic)."""
+        if not self._is_away or tried < self._changed:
+            return
+        now = time.monotonic()
+        logger.warning("The target of %s can be reached again, after %.1f s", self._name, now - self._changed)
+        self._is_away, self._changed = False, now
+
+
 class ItemSafety:
     """Holder of the items of one crawl; used in the loop thread. `flight_of` returns the flight that produced an item,
     or None.
@@ -93,7 +118,6 @@ class ItemSafety:
         self._flight_of = flight_of
         self._is_over = asyncio.Event()
         self._rng = random.Random()
-        self._away: set[str] = set()
         self._stats = crawler.stats
         crawler.signals.connect(self._item_error, signals.item_error)
         crawler.signals.connect(self._abort, ABORT)
@@ -101,39 +125,34 @@ class ItemSafety:
     def guard(self, pipeline: Callable[..., Any]) -> Callable[..., Any]:
         """Return a `process_item` for `pipeline` that waits for the pipeline's target."""
         name = global_object_name(pipeline)
+        target = _Target(name)
 
         @functools.wraps(pipeline)
         async def process_item(item: Any, *args: Any) -> Any:
             began, pause = time.monotonic(), SHORTEST_S
             while True:
+                tried = time.monotonic()
                 try:
                     done = await ensure_awaitable(pipeline(item, *args), _warn=name)
                 except Exception as error:
                     if not is_away(error) or self._is_over.is_set() or time.monotonic() - began > PATIENCE_S:
                         raise
-                    await self._wait(name, error, pause)
+                    target.note_failure(error, tried)
+                    await self._wait(pause)
                     pause = min(2.0 * pause, LONGEST_S)
                 else:
-                    self._answered(name, began)
+                    target.note_answer(tried)
                     return done
 
         return process_item
 
-    async def _wait(self, name: str, error: Exception, pause: float) -> None:
+    async def _wait(self, pause: float) -> None:
         self._stats.inc_value("addon/items_waited")
-        if name not in self._away:
-            self._away.add(name)
-            logger.warning("The target of %s is unreachable; its items and their pages wait: %.200r", name, error)
         try:
             async with asyncio.timeout(pause * self._rng.uniform(0.5, 1.0)):
                 await self._is_over.wait()
         except TimeoutError:
             return
-
-    def _answered(self, name: str, began: float) -> None:
-        if name in self._away:
-            self._away.remove(name)
-            logger.warning("The target of %s can be reached again, after %.1f s", name, time.monotonic() - began)
 
     def _item_error(self, response: Any, failure: Failure) -> None:
         """Process the final failure of an item. If its target was unreachable, the page is requested again."""
