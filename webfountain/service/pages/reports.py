@@ -18,7 +18,7 @@ from webfountain.report.copy import MAX_VERSIONS
 from webfountain.service.pages.change_pages import ChangesPageQuery
 from webfountain.service.pages.overview import first_sites, summary_of
 from webfountain.service.pages.search_pages import Day, SearchPageQuery, found_pages
-from webfountain.service.pages.site_pages import is_listed
+from webfountain.service.pages.site_pages import is_listed, part_of_sites
 from webfountain.store.site_orders import SiteOrder  # noqa: TC001
 
 if TYPE_CHECKING:
@@ -94,11 +94,8 @@ def report_part(
 
 
 def _sites(collection: StoredCollection, query: ReportQuery, after: str) -> Part:
-    if query.sort != "name":
-        return collection.sorted_sites(query.sort, after=after, limit=_PART)
-    found = collection.sites(after=after, limit=_PART)
-    rows = [each for each in found if is_listed(each, query.only)]
-    return rows, found[-1].site if len(found) == _PART else None
+    found, place = part_of_sites(collection, query.sort, after=after, limit=_PART)
+    return [each for each in found if is_listed(each, query.only)], place
 
 
 def _pages(collection: StoredCollection, query: ReportQuery, after: str) -> Part:

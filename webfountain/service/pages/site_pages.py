@@ -31,6 +31,7 @@ __all__ = [
     "act_on_site",
     "is_listed",
     "pages_page",
+    "part_of_sites",
     "site_page",
     "sites_page",
 ]
@@ -150,18 +151,26 @@ def _rows(
     collection: StoredCollection, query: SitesPageQuery, live: Mapping[str, LiveSite], at: float
 ) -> tuple[list[SiteRow], str | None]:
     """Return the rows of a part of the list, and the place from which to continue, None at the end."""
-    if query.sort != "name":
-        sites, place = collection.sorted_sites(query.sort, after=query.after, limit=_ROWS)
-        return [SiteRow(each, *_reason(each, live.get(each.site), at)) for each in sites], place
-    most, rows, last = _SAMPLE if query.only else _ROWS, list[SiteRow](), ""
-    found = collection.sites(after=query.after, limit=most)
-    for each in found:
-        last = each.site
-        if is_listed(each, query.only):
-            rows.append(SiteRow(each, *_reason(each, live.get(each.site), at)))
-        if len(rows) >= _ROWS:
-            return rows, last
-    return rows, last if len(found) == most else None
+    rows, place, unread = list[SiteRow](), query.after, _SAMPLE if query.only else _ROWS
+    while unread > 0 and len(rows) < _ROWS:
+        found, more = part_of_sites(collection, query.sort, after=place, limit=_ROWS)
+        rows += [
+            SiteRow(each, *_reason(each, live.get(each.site), at)) for each in found if is_listed(each, query.only)
+        ]
+        if more is None:
+            return rows, None
+        place, unread = more, unread - _ROWS
+    return rows, place
+
+
+def part_of_sites(
+    collection: StoredCollection, order: SiteOrder, *, after: str, limit: int
+) -> tuple[list[SiteAnswer], str | None]:
+    """Return up to `limit` sites after a place, and the next place (None at the end). A place by name is a name."""
+    if order != "name":
+        return collection.sorted_sites(order, after=after, limit=limit)
+    found = collection.sites(after=after, limit=limit)
+    return found, found[-1].site if len(found) == limit else None
 
 
 def is_listed(site: SiteAnswer, only: str) -> bool:
