@@ -1,8 +1,6 @@
 """A collection: the seeds, limits and policies of one crawl, as its policy file describes them.
 
-Place in the walk: a collection is read before the crawl starts. A seeds file is read line by line, never as a whole.
-`judge` decides whether a link belongs to the collection; `collection_file` reads the policy file. `describe` returns
-all values as plain data, for `policy check`.
+`collection_file` makes collections from policy files. A seeds file is read line by line, never as a whole.
 """
 
 from __future__ import annotations
@@ -40,7 +38,7 @@ class Collection:
         self.path = path
         self.tables = tables
         self.text = text
-        """Text of the policy file as it was read; "" if the collection does not come from a file."""
+        """Text of the policy file as it was read; "" if there is no file."""
         name = tables.collection.seeds_file
         self.seeds_file = None if name is None else path.parent / name
         self._inline = tuple(_inline_seeds(path, tables))
@@ -49,7 +47,6 @@ class Collection:
         self.rules = RuleBook(tables.rule)
         """`[[rule]]`, compiled."""
         self.name = tables.collection.name
-        """Name of the collection. It is kept in the store, because a store belongs to one collection."""
         self.scope = tables.collection.scope
         """Which links, redirects and sitemap URLs are kept."""
         self.limits = tables.collection.limits
@@ -79,28 +76,29 @@ class Collection:
 
     @property
     def goal(self) -> GoalTable | None:
-        """Return the goal for the obsolete share; None: the crawl has none and uses its whole capacity."""
+        """Return the goal for the obsolete share. Without a goal (None) the crawl uses its whole capacity."""
         return self.tables.goal
 
     @property
     def is_ranking(self) -> bool:
-        """Return whether importance depends on more than the trust of a page's link, because the collection ranks or
-        weighs pages, or has a topic.
-        """
+        """Return whether importance depends on more than trust: links are ranked, or a policy has a score or a
+        topic."""
         weighed = any(each.score is not None or each.topic is not None for each in self.policies.values())
         return self.ranking.every is not None or weighed
 
     @property
     def is_blending(self) -> bool:
-        """Return whether the score `pagerank` of a waiting page is its importance in the blended orders
-        (`core.order_blend`). If a policy weighs backlinks itself, its other score must be the pure rank.
+        """Return whether waiting pages are ordered by the blended orders (`core.order_blend`).
+
+        The score `pagerank` of a waiting page then contains its importance in these orders. A policy that weighs
+        backlinks needs the pure rank there, so it prevents blending.
         """
         weighs = any("backlinks" in self.weights_of(policy) for policy in self.policies)
         return self.ranking.every is not None and self.limits.pages is None and not weighs
 
     def weights_of(self, policy: str) -> dict[str, float]:
-        """Return the weights of the scores from which the importance of a policy's pages is computed. An unknown name
-        gets the weights of the default policy."""
+        """Return the weights of the scores that make up the importance of a policy's pages. An unknown name gets the
+        weights of the default policy."""
         score = self.policies.get(policy, self.policy).score
         if score is not None:
             return score.weights
@@ -124,8 +122,9 @@ class Collection:
 
     @property
     def is_trusting(self) -> bool:
-        """Return whether new pages are ordered by trust: several policies are in use, trust fades, or a ``[[rule]]``
-        gives trust.
+        """Return whether new pages are ordered by trust.
+
+        They are if several policies are in use, if trust fades along links, or if a ``[[rule]]`` gives trust.
         """
         used = self.policies_in_use
         fades = any(self.policies[name].dampening < 1 or self.policies[name].splitting for name in used)
@@ -136,11 +135,11 @@ class Collection:
         return ((url, policy) for url, policy in self._inline if policy is not None)
 
     def seeds(self) -> Iterator[str]:
-        """Yield the canonical seed URLs: `seeds_with_policies` without the policies."""
+        """Yield the canonical seed URLs."""
         return (url for url, _ in self.seeds_with_policies())
 
     def seeds_with_policies(self) -> Iterator[tuple[str, str]]:
-        """Yield (canonical URL, policy) of each seed: first those of the policy file, then the lines of the seeds file.
+        """Yield (canonical URL, policy) of each seed: first the policy file's own, then the seeds file's.
 
         Raises
         ------
@@ -151,14 +150,14 @@ class Collection:
             yield url, self.policy_of_seed(url, policy)
 
     def seed_lines(self) -> Iterator[tuple[str, str | None]]:
-        """Do the same as `seeds_with_policies`, but yield the policy that the line names, or None if it names none."""
+        """Yield (canonical URL, policy) of each seed. The policy is None if the seed's line names none."""
         yield from self._inline
         if self.seeds_file is not None:
             for url in _read_seeds(self.seeds_file, self.path):
                 yield url, None
 
     def seed_lines_of_file(self) -> Iterator[tuple[str, str | None]]:
-        """Yield the entries of `seed_lines` that come from the policy file itself."""
+        """Yield the entries of `seed_lines` that the policy file itself contains."""
         return iter(self._inline)
 
     def trust_of_seeds(self) -> Iterator[tuple[str, float]]:
@@ -243,7 +242,7 @@ def _unused_policies(tables: PolicyFile) -> Iterator[str]:
 
 
 def _idle_keys(tables: PolicyFile) -> Iterator[str]:
-    """Yield the keys that have no effect, because another key or a module is missing."""
+    """Yield a warning for each key without effect, because another key or a Python module is missing."""
     for name, table in tables.policies.items():
         ranked = {"pagerank", "backlinks"} & (set() if table.score is None else table.score.weights.keys())
         if ranked and tables.ranking.every is None:

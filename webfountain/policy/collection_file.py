@@ -1,15 +1,14 @@
 """Read a policy file, at the start of a crawl or after an edit: return a `Collection`, or an error of one line.
 
-`tomllib` reads the TOML. A policy gets the keys that it omits from the policy that it extends (`extends`), or from the
-preset of its name (favor, default, distrust); a key is inherited or replaced as a whole, values are never merged. The
-result is checked against the tables, and then by the rules that types cannot express: certain keys must agree, policies
-must exist, seeds must be public or allowed, and public crawls need a contact. The example files are in the package if
-it was installed from a wheel; in a checkout they are beside it.
+`tomllib` reads the TOML. A policy takes the keys that it omits from the policy that `extends` names, or from the preset
+of its own name (favor, default, distrust). Each key is replaced as a whole; lists and tables are not merged.
 
-A crawl polls its file. A poll is a `stat` of the policy file and its seeds file; only an edited file is read. A valid
-edit takes effect, an invalid one is refused and the old file stays. A running crawl adopts what the judge uses: scope,
-seeds, depth, discovery, policies, switches, conflict. Other tables and keys were used to build its objects
-(`AT_NEXT_START`). Edits of these tables and keys take effect at the next start; the result of the poll lists them.
+Then come the checks that types cannot express. Certain keys must agree, and each named policy must exist. Private seeds
+must be allowed, and a crawl of public sites needs a contact.
+
+A crawl polls its policy file and its seeds file with `stat`, and reads them only after an edit. An invalid edit is
+refused. From a valid edit, the running crawl adopts all that the judge uses: scope, seeds, depth, discovery, policies,
+switches, conflict. Edits of other tables and keys (`AT_NEXT_START`) take effect at the next start.
 """
 
 from __future__ import annotations
@@ -66,9 +65,10 @@ AT_NEXT_START: Final = (
     "discovery.sitemaps",
     "duplicates",
 )
-"""Tables and keys from which the objects of a running crawl were built."""
+"""Tables and keys whose edits take effect at the next start, because objects of the running crawl were built from them.
+"""
 _WEIGHING: Final = "policies (score, topic)"
-"""Name, in an edit's list, of changes of scores and topics that must wait because the crawl was built without them."""
+"""Name that `Edit.waits` uses for scores and topics, if the running crawl was built without any."""
 _Stamp = tuple[int, int, int] | None
 
 
@@ -93,8 +93,8 @@ def read_collection(path: str | Path) -> Collection:
 
 
 def parse_collection(text: str, path: Path) -> Collection:
-    """Return the collection that the text of a policy file describes. Errors name `path`, and relative file names start
-    from the folder of `path`.
+    """Return the collection that the text of a policy file describes. Relative file names start from the folder of
+    `path`.
     """
     try:
         data = tomllib.loads(text)
@@ -112,10 +112,9 @@ def parse_collection(text: str, path: Path) -> Collection:
 
 
 def _read_policies(written: object, path: Path) -> dict[str, PolicyTable]:
-    """Return the policies by name. Each policy is checked separately, because msgspec's errors do not name the key of
-    a dictionary.
+    """Return the policies by name, each with the keys that it inherits.
 
-    A key that a table omits comes from the policy that it extends, or from the preset of the same name.
+    Each policy is checked separately, because msgspec's errors do not name the key of a dictionary.
     """
     if not isinstance(written, dict):
         raise at_key(path, "policies", written, "one table per policy, such as [policies.favor]")
@@ -144,7 +143,7 @@ def _convert(kind: type, value: object) -> object:
 def _extended(path: Path, written: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
     """Return each policy's own and inherited keys. A policy comes after the policy that it extends.
 
-    Raises PolicyError if a policy extends an unknown policy or, directly or through others, itself.
+    Raises PolicyError if a policy extends an unknown policy, or extends itself directly or through others.
     """
     found: dict[str, dict[str, Any]] = {}
     for name in written:
@@ -160,7 +159,7 @@ def _extended(path: Path, written: Mapping[str, Mapping[str, Any]]) -> dict[str,
 
 
 def _chain(path: Path, name: str, written: Mapping[str, Mapping[str, Any]], found: Container[str]) -> list[str]:
-    """Return a policy, the policy that it extends, and so on, until one whose keys are already in `found`."""
+    """Return a policy, the policy that it extends, and so on. Stop before a policy that is in `found`."""
     chain = [name]
     while isinstance(base := written.get(chain[-1], {}).get("extends"), str) and base not in found:
         key = f"policies.{chain[-1]}.extends"
@@ -208,19 +207,20 @@ def _check_keys(path: Path, tables: PolicyFile) -> None:
 
 
 def _media_type_words(written: str) -> str:
-    """Return, in words, the values that `politeness.accept` allows, with the media type that was probably meant."""
+    """Return a description of the values that `politeness.accept` allows, with a suggestion for a misspelled media
+    type."""
     return f'{_meant(written)}a media type without parameters, such as "text/html", "image/*" or "*/*"'
 
 
 def _meant(written: str) -> str:
-    """Return a question with the media type that was probably meant, or ""."""
+    """Return the question "did you mean …?" with the closest media type, or ""."""
     extension = written.strip().lower().lstrip(".")
     kind = mimetypes.guess_type(f"x.{extension}")[0] if extension.isalnum() else written.partition(";")[0].strip()
     return f"did you mean {kind!r}? " if kind not in {None, written} and _MEDIA_TYPE.fullmatch(kind or "") else ""
 
 
 def _check_extractors(path: Path, tables: PolicyFile) -> None:
-    """Check the table by hand, because msgspec's errors do not name the key of a dictionary."""
+    """Check `[content] extractors` here, because msgspec's errors do not name the key of a dictionary."""
     for kind, function in tables.content.extractors.items():
         if not _MEDIA_TYPE.fullmatch(kind) or "*" in kind or kind != kind.lower():
             raise at_key(path, "content.extractors", kind, f'{_meant(kind)}one media type, such as "application/pdf"')
@@ -300,7 +300,8 @@ def _check_seeds(collection: Collection) -> None:
 
 
 def example_folder() -> Path:
-    """Return the folder of the examples. If it does not exist, return the folder where they would be installed."""
+    """Return the folder of the example policy files. They are in an installed package, and beside the package in a
+    checkout."""
     return next((place for place in _PLACES if place.is_dir()), _PLACES[0])
 
 
@@ -310,7 +311,7 @@ def example(name: str) -> Path:
 
 
 class CollectionInForce(msgspec.Struct, frozen=True, array_like=True):
-    """The policy file that a crawl uses, in the form that the store keeps: its path, and its text when it was read."""
+    """The policy file that a crawl uses, as the store keeps it: the path, and the text when it was read."""
 
     path: str
     text: str
@@ -331,8 +332,11 @@ class CollectionInForce(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Edit(msgspec.Struct, frozen=True):
-    """The result of an edit: the collection to adopt or the reason why the edit is refused, and the changed tables and
-    keys that wait for the next start.
+    """The result of an edit.
+
+    - `collection`: the collection to adopt; None if the edit is refused.
+    - `error`: the reason of a refusal.
+    - `waits`: changed tables and keys that take effect at the next start.
     """
 
     collection: Collection | None
@@ -349,9 +353,7 @@ class PolicyPoll:
         self._seen = self._stamps()
 
     def poll(self) -> Edit | None:
-        """Return an edit if a file changed since the last call, else None. Each edit is returned once, even an invalid
-        one.
-        """
+        """Return an edit if a file changed since the last call, else None. Each edit is returned once, valid or not."""
         stamps = self._stamps()
         if stamps == self._seen:
             return None
@@ -386,8 +388,8 @@ def _at(collection: Collection, key: str) -> object:
 
 
 def _stamp(path: Path) -> _Stamp:
-    """Return a value that changes whenever a file's content changes. Editors write in place, or replace the file by a
-    new one."""
+    """Return a value that changes whenever an editor saves the file, even if the editor replaces the file by a new
+    one."""
     try:
         found = path.stat()
     except OSError:

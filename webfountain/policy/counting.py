@@ -1,8 +1,7 @@
 """What counts as a change of a page: the rules of its policy, compiled.
 
-Place in the walk: the examiner gets the rules of a page's policy from the judge and reads the page by them. It compares
-the part of the old copy that counts with the part of the new copy that counts. Both parts are extracted by the current
-rules, so an edit of the rules changes no page.
+The examiner reads the old copy and the new one by these rules, and compares the parts that count. Both are read by the
+current rules, so an edit of the rules is not a change of the page.
 """
 
 from __future__ import annotations
@@ -47,10 +46,12 @@ _KINDS: Final[Mapping[str, Callable[[str], str]]] = {
 
 
 class CountingRules(msgspec.Struct, frozen=True):
-    """The rules of one policy. `reading` is what the reader needs; the rest is applied to its lines.
+    """The rules of one policy.
 
-    `by_lines` is True if lines decide instead of the whole visible text. `stamp` is kept with each page. Two sets of
-    rules by which different lines count have different stamps. What is learned about a page has no effect on the stamp.
+    - `reading`: the rules for the reader of pages. The other fields are applied to the lines that it returns.
+    - `by_lines`: whether lines are compared instead of the whole visible text.
+    - `stamp`: a hash of the rules, kept with each page. It differs if other lines count. What is learned about a page
+      does not change it.
     """
 
     reading: ReadingRules
@@ -62,8 +63,7 @@ class CountingRules(msgspec.Struct, frozen=True):
     stamp: bytes = b""
 
     def counted(self, lines: Iterable[str]) -> str:
-        """Return the lines without the parts that do not count as a change. Lines of which only blanks remain are left
-        out."""
+        """Return the lines without the parts that do not count. Lines without remaining words are left out."""
         text = "\n".join(lines)
         if not self.ignore_text and not self.kinds:
             return text

@@ -1,7 +1,7 @@
 """Error messages of a policy file: key path, value, and what is allowed.
 
-msgspec reports where a value is wrong (``$.cycle.periods``) and what it expected. People need the key as they wrote
-it, the value, and all values that are allowed there.
+msgspec reports a place such as ``$.cycle.periods`` and the expected type. The author of the file needs the key as
+written, the value, and all allowed values.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _GONE: Final = {
     ),
     "signals.weekdays": "it had no effect",
 }
-"""Keys of earlier versions, and why they are no longer needed."""
+"""Keys of earlier versions, and why they were removed."""
 
 
 def at_key(path: Path, key: str, value: object, allowed: str) -> PolicyError:
@@ -46,10 +46,9 @@ def reason_of(error: Exception) -> str:
 
 
 def explain(message: str, data: dict[str, Any], *, within: str = "", root: type[msgspec.Struct] = PolicyFile) -> str:
-    """Return ``key.path: VALUE what is wrong (allowed …)``, made from msgspec's message and the data that msgspec
-    checked.
+    """Return ``key.path: VALUE what is wrong (allowed …)`` for an error of msgspec. `data` is what msgspec checked.
 
-    `root` is the expected table of the data; `within` is the key path of the data in the file.
+    `root` is the type of the table that `data` should be; `within` is its key path in the file.
     """
     found = _PLACE.search(message)
     place = found[1] if found else ""
@@ -133,7 +132,7 @@ def _table_at(place: str, root: type[msgspec.Struct]) -> type[msgspec.Struct]:
 
 
 def _words(kind: msgspec.inspect.Type) -> str:
-    """Return in words what a type allows, or "" for a type whose own error message says so."""
+    """Return what a type allows, in words; "" if the type's own error message says it."""
     match kind:
         case msgspec.inspect.VarTupleType(item_type=item):
             words = f"a list, each {_words(item) or 'a text'}"
@@ -164,7 +163,7 @@ def _words_of_scalar(kind: msgspec.inspect.Type) -> str:
 
 
 def _range(low: float | None, high: float | None) -> str:
-    """Return the bounds of a number in words. In msgspec they are `ge` and `le`."""
+    """Return the bounds of a number in words."""
     if low is None:
         return ""
     return f", {low:g} or more" if high is None else f", {low:g} to {high:g}"

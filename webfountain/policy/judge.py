@@ -1,19 +1,17 @@
-"""The judge: decide whether a URL belongs to the collection, with which policy and trust, or why it is refused.
+"""The judge: decide whether a URL belongs to the collection, and with which policy and trust.
 
-Place in the walk: the judge stands between `urls.canonical` and the host splitter, and judges again before a queued URL
-is fetched. It is built once and judges batches: all candidates of one *origin* (a seed list, a page's links, a
-redirect, a sitemap, URLs queued under an older policy file) at once. Verdicts are shared objects, so judging a link
-creates none. Everything is compiled once, and the scope of a site is checked once. A verdict depends only on the
-collection and the arguments.
+URLs are judged when they are found, and again before they are fetched. A batch has one *origin*: a seed list, a page's
+links, a redirect, a sitemap, or URLs queued under an older policy file. A verdict depends only on the collection, the
+URL and the origin. URLs of one batch share verdict objects, because a crawl judges very many links.
 
 How policy and trust spread from the seeds (Policies 2006, "Per-page crawling policy"):
 
-1. A seed has the policy that its line names, else `collection.policy`, and that policy's `trust`.
+1. A seed has the policy that its line names, else `collection.policy`. Its trust is that policy's `trust`.
 2. A linked page inherits the policy within the policy's `spread` (the linking page's site, its registered domain,
    anywhere). Beyond the spread, the page gets the policy that `otherwise` names.
-3. Trust flows with the link. Each hop multiplies it by `dampening`, and with `splitting` it is divided among the page's
-   accepted links (TrustRank's two attenuations; PAPERS.md section 6). If a link leads to another policy, the `trust` of
-   that policy is the upper bound. So `otherwise = "distrust"` lowers the trust.
+3. Each hop multiplies trust by `dampening`. With `splitting`, a page's trust is also divided among its accepted links
+   (TrustRank's two attenuations; PAPERS.md section 6). If a link leads to another policy, the `trust` of that policy is
+   the upper bound. So `otherwise = "distrust"` lowers the trust.
 4. A ``[[rule]]`` for the URL or its host replaces policy and trust (`policy.rules`); the rule's trust is not divided.
 5. After each fetch `switched` may move the page to another policy, which its later links inherit. A switch to a policy
    with more trust raises the page's trust to the trust of that policy. A switch to a policy with less trust limits the
@@ -52,11 +50,12 @@ __all__ = ["Judge", "Origin", "judge_again"]
 class Origin(msgspec.Struct, frozen=True):
     """Origin of the candidates of a batch.
 
-    `depth` is the number of hops from a seed to the candidates. `policy` and `trust` belong to the page that links to
-    the candidates. For seeds, and for URLs that are already queued, they are the candidates' own. `source` is the
-    canonical URL of the page that links to them, or "". `links` is the number of links among which that page's trust is
-    divided; 0 means the number of accepted links in the batch. `is_named`: each seed's own
-    line names its policy, which no ``[[rule]]`` then changes.
+    - `depth`: number of hops from a seed to the candidates.
+    - `policy`, `trust`: those of the page that links to the candidates. For seeds and queued URLs they are the
+      candidates' own.
+    - `source`: canonical URL of the page that links to the candidates, or "".
+    - `links`: number of links that share the trust of that page; 0 means the accepted links of the batch.
+    - `is_named`: whether the seeds' lines name the policy. No ``[[rule]]`` changes it then.
     """
 
     kind: Literal["seed", "link", "redirect", "sitemap", "queued"]
@@ -69,7 +68,7 @@ class Origin(msgspec.Struct, frozen=True):
 
 
 class _CompiledPolicies:
-    """One collection, compiled. An edit replaces the whole object, so that a batch is judged by one version."""
+    """One collection, compiled. An edit replaces the whole object, so one version judges a whole batch."""
 
     def __init__(self, collection: Collection, *, year: int) -> None:
         discovery, tables = collection.discovery, collection.tables
@@ -107,17 +106,17 @@ class _CompiledPolicies:
         return self._rules.get(policy) or self._rules["default"]
 
     def outside(self, urls: Sequence[str], source: str) -> list[int]:
-        """Return the indices of the canonical URLs on sites out of scope. The check is fast for URLs on the site of
-        their source, because most URLs are there."""
+        """Return the indices of the canonical URLs on sites out of scope."""
         in_scope, home = self.in_scope, site_of(source)
         near = home + "/" if in_scope(home) else "/"  # no URL starts with "/"
         return [i for i, url in enumerate(urls) if not (url.startswith(near) or in_scope(site_of(url)))]
 
 
 class Judge:
-    """The judge of URLs by one collection, usable from any thread. `year` is the current year, for calendars.
+    """The judge of URLs by one collection, usable from any thread.
 
-    `forms` are sites that replaced seeds' sites in an earlier run (`scope.kept_forms`).
+    - `year`: the current year, the reference for calendars.
+    - `forms`: sites that replaced seeds' sites in an earlier run (`scope.kept_forms`).
     """
 
     def __init__(self, collection: Collection, *, year: int, forms: Mapping[str, str] | None = None) -> None:
@@ -128,10 +127,7 @@ class Judge:
         self._bounds_at_start = self._law.bounds
 
     def adopt(self, collection: Collection) -> None:
-        """Judge by another collection from now on: by its seeds, scope, depth, traps, policies and switches.
-
-        It is called after an edit of the policy file. Batches in progress are finished with the previous collection.
-        """
+        """Judge by an edited collection from now on. Batches in progress are finished with the previous collection."""
         self._law = _CompiledPolicies(collection, year=self._year)
         forms, self._forms = self._forms, {}
         self.admit_forms(forms)
@@ -139,10 +135,10 @@ class Judge:
     # -------------------------------------------------------- forms of sites
 
     def admit(self, site: str, *, seed: str) -> bool:
-        """Add another form of a seed's site to the scope, under the seed's policy. Return False if `site` is in scope
-        already or is not a form of `seed`.
+        """Add another form of a seed's site to the scope, under the seed's policy. This is called when a seed
+        redirects.
 
-        It is called when a seed redirects there (`scope`). `seed` may itself be an admitted form.
+        Return False if `site` is in scope already or is not a form of `seed`. `seed` may itself be an admitted form.
         """
         law = self._law
         if law.in_scope(site) or not (law.in_scope(seed) and is_site_form(site, of=seed)):
@@ -154,7 +150,8 @@ class Judge:
         return True
 
     def admit_forms(self, forms: Mapping[str, str]) -> None:
-        """Admit forms that an earlier run or another ant admitted, except those whose seed no longer exists."""
+        """Admit forms that an earlier run or another ant found. Forms of sites that are no longer in scope are
+        ignored."""
         left = dict(forms)
         while admitted := [site for site, seed in left.items() if self.admit(site, seed=seed)]:
             for site in admitted:
@@ -162,7 +159,7 @@ class Judge:
 
     @property
     def forms(self) -> Mapping[str, str]:
-        """Sites that replaced seeds' sites, with the site that each replaced."""
+        """Sites that replaced seeds' sites: new site -> replaced site."""
         return self._forms
 
     # -------------------------------------------------------------- verdicts
@@ -170,9 +167,8 @@ class Judge:
     def judge(self, urls: Sequence[str], origin: Origin) -> list[Verdict]:
         """Return one verdict for each canonical URL, in order.
 
-        A seed (depth 0) need not match an allow pattern, because the operator named it, often only as an entry page.
-        Deny patterns do apply to seeds. A redirect passes on all trust of its page, because it is the same page at
-        another URL.
+        Deny patterns apply to seeds, allow patterns do not. The target of a redirect gets the whole trust of the page,
+        because it is the same page at another URL.
         """
         law = self._law
         rules = law.rules(origin.policy)
@@ -217,14 +213,12 @@ class Judge:
     # -------------------------------------------------- policies and switches
 
     def seed(self, policy: str | None) -> Origin:
-        """Return the origin of seeds under the policy that their lines name, with the trust of that policy. `policy` is
-        None if the lines name no policy.
-        """
+        """Return the origin of seeds whose lines name this policy. `policy` is None if the lines name none."""
         named = self._law.standard if policy is None else policy
         return Origin("seed", 0, named, self._law.rules(named).table.trust, is_named=policy is not None)
 
     def sitemap(self, site: str, *, depth: int) -> Origin:
-        """Return the origin of the URLs in a sitemap of the site: the policy of the site's first seed."""
+        """Return the origin of the URLs in a sitemap. They get the policy of the site's first seed."""
         policy = self._law.site_policy.get(site, self._law.standard)
         return Origin("sitemap", depth, policy, self._law.rules(policy).table.trust)
 
@@ -240,7 +234,7 @@ class Judge:
     def bounds_by_policy(self) -> bool:
         """Return whether the revisit bounds of a page depend on its policy.
 
-        They do not if all policies have the same bounds, and had the same bounds when the schedules were made.
+        They do not if all policies have the bounds from which the schedules were made.
         """
         bounds = self._law.bounds
         return len(bounds) > 1 or bounds != self._bounds_at_start
@@ -251,19 +245,17 @@ class Judge:
 
     @property
     def asks(self) -> frozenset[str]:
-        """The facts, among language, similarity, duplicates and discovered, that some rule of ``[[switch]]`` uses."""
+        """Facts that some ``[[switch]]`` uses, of language, similarity, duplicates and discovered."""
         return self._law.asks
 
     def follows_topics(self, policy: str) -> bool:
-        """Return whether link texts are needed, because this policy, or a policy that its pages' links may get, has a
-        topic.
-        """
+        """Return whether link texts are needed: a page of this policy may link to pages of a policy with a topic."""
         law = self._law
         return bool(law.topical) and law.rules(policy).name in law.topical
 
     def switched(self, policy: str, seen: PageFacts) -> SwitchTable | None:
-        """Return the first rule of ``[[switch]]`` whose conditions a fetched page meets. Return None if no rule matches
-        or the rule changes nothing.
+        """Return the first ``[[switch]]`` whose conditions a fetched page meets. Return None if there is none, or if it
+        would not change the policy.
         """
         for rule in self._law.switches:
             if meets(rule, seen):
@@ -271,11 +263,10 @@ class Judge:
         return None
 
     def trust_switched(self, policy: str, trust: float, *, to: str) -> float:
-        """Return the trust of a page that a switch moves from one policy to another.
+        """Return the trust of a page that a switch moves to another policy.
 
-        A switch to a policy with more trust raises the page's trust to the trust of the policy, as for a seed. A switch
-        to a policy with less or equal trust limits the page's trust to it (Policies 2006: "to distrust, or the other
-        way around").
+        The trust of the new policy is the lower bound if it is above the old policy's trust. Otherwise it is the upper
+        bound (Policies 2006: "to distrust, or the other way around").
         """
         law = self._law
         own, given = law.rules(policy).table.trust, law.rules(to).table.trust
@@ -283,20 +274,15 @@ class Judge:
 
     def reaches_back(self, policy: str) -> bool:
         """Return whether a switch to this policy also moves the pages that were discovered through the switched
-        page.
-        """
+        page."""
         return any(rule.to == policy and rule.also == "discovered" for rule in self._law.switches)
 
     def importance(self, verdict: Verdict) -> float:
-        """Return the importance of an unranked URL. It is the URL's trust if the collection orders pages by trust, else
-        0.
-        """
+        """Return the importance of an unranked URL: its trust if pages are ordered by trust, else 0."""
         return verdict.trust if self._law.is_trusting else 0.0
 
     def importance_of(self, record: PageRecord, trust: float) -> float:
-        """Return the importance of a known page after its trust has changed. If pages are ranked, the importance does
-        not change.
-        """
+        """Return the importance of a known page after its trust has changed. A ranked page keeps its importance."""
         law = self._law
         return trust if law.is_trusting and not law.is_ranking else record.importance
 
@@ -309,7 +295,7 @@ class _Inheritance(NamedTuple):
 
 
 def _judge_under(law: _CompiledPolicies, heir: _Inheritance, urls: Sequence[str], origin: Origin) -> list[Verdict]:
-    """Return the verdicts under one policy. In most cases, all URLs get the same object."""
+    """Return the verdicts under one policy. Accepted URLs share one object."""
     rules, accepted = heir
     if origin.depth > law.depth:
         too_deep, out_of_scope = rules.refused["too_deep"], rules.refused["out_of_scope"]
@@ -330,7 +316,7 @@ def _judge_under(law: _CompiledPolicies, heir: _Inheritance, urls: Sequence[str]
 
 
 def _heirs(law: _CompiledPolicies, rules: UrlRules, origin: Origin) -> tuple[_Inheritance, _Inheritance]:
-    """Return two results: what links inherit within the policy's spread, and what they inherit beyond it."""
+    """Return what links inherit within the policy's spread, and what they inherit beyond it."""
     trust = origin.trust
     if origin.kind in ("link", "sitemap"):
         trust *= rules.table.dampening
@@ -370,7 +356,7 @@ def _judge_by_rules(law: _CompiledPolicies, urls: Sequence[str], origin: Origin,
 def _split(verdicts: list[Verdict], links: int = 0) -> list[Verdict]:
     """Divide trust among the accepted links (TrustRank's splitting; OPIC divides cash the same way).
 
-    `links` is the number of accepted links on the whole page, if `verdicts` does not contain all of them. Trust that a
+    `links` is the number of accepted links on the whole page, if `verdicts` contains only some of them. Trust that a
     rule gives is not divided.
     """
     kept = links or sum(verdict.reason is None for verdict in verdicts)
@@ -386,7 +372,7 @@ def _split(verdicts: list[Verdict], links: int = 0) -> list[Verdict]:
 
 
 def _with_topics(collection: Collection) -> Iterator[str]:
-    """Yield the policies whose pages may link to pages of a policy with a topic, directly or after a switch."""
+    """Yield the policies whose pages may link to pages of a policy with a topic. Switches count too."""
     tables = collection.policies
     reached = {
         name: {name} | ({table.otherwise} if table.spread != "any" else set[str]()) for name, table in tables.items()
@@ -399,8 +385,7 @@ def _with_topics(collection: Collection) -> Iterator[str]:
 
 
 def judge_again(judge: Judge, records: Sequence[PageRecord]) -> Iterator[tuple[PageRecord, Verdict]]:
-    """Yield known pages with their new verdicts. Each page is judged under its own policy. Requests of other projects
-    are left out."""
+    """Yield known pages with their new verdicts, each under its own policy. Requests of other projects are left out."""
     own = sorted((each for each in records if each.request is None), key=lambda each: (each.policy, each.depth))
     for (policy, depth), group in itertools.groupby(own, key=lambda each: (each.policy, each.depth)):
         pages = list(group)

@@ -1,15 +1,14 @@
 """Compute policy and trust of known pages from a policy file, starting at the seeds and following the recorded links.
 
-The computation runs after an edit of the file, in parallel with the crawl. The review (`frontier.pages.policy_review`)
-moves pages to the policies computed here. `policy check --against` counts beforehand how many pages will move. Both use
-this module, so they agree.
+After an edit of the file, the review (`frontier.pages.policy_review`) moves pages to the policies computed here, while
+the crawl continues. Before an edit, `policy check --against` uses the same computation to count the pages that would
+move.
 
 Each page was discovered in one way (`policy.provenance`): as a seed, by a link or redirect of one page
 (`PageRecord.source`), by a sitemap, or by a note. So the known pages form trees. The standing of a page (policy, trust,
 depth) follows from the standing of its parent, by the same rules by which the judge accepts links:
 
-1. A seed of the file has the policy of its line, the trust of that policy, and depth 0, even if it was first found in
-   another way.
+1. A seed of the file has the policy of its line, the trust of that policy, and depth 0.
 2. A linked page inherits from its parent. If the parent divides its trust among its links, the same division is made
    again.
 3. A ``[[rule]]`` for the page's URL or host replaces policy and trust.
@@ -18,8 +17,8 @@ depth) follows from the standing of its parent, by the same rules by which the j
    `also = "discovered"`.
 5. A page stays as it is if it has another origin, or if its parent was forgotten.
 
-Records of earlier versions contain no provenance. It is guessed if possible. If it is unknown how trust was divided,
-trust is never raised. This module changes nothing in the store.
+Records of earlier versions contain no provenance, which is then guessed if possible. If it is unknown how trust was
+divided, trust is never raised. This module changes nothing in the store.
 """
 
 from __future__ import annotations
@@ -51,14 +50,14 @@ PageName = tuple[str, bytes]
 """Site and key of a page."""
 _KEY_BYTES: Final = len(fingerprint(""))
 _REMEMBERED: Final = 50_000
-"""Maximum number of parent pages whose standing is cached, about 300 bytes each."""
+"""Maximum number of parent pages whose standing is cached; each takes about 300 bytes."""
 _SAME: Final = 1e-9
-"""Relative difference of trust below which two values count as equal."""
+"""Relative difference below which two values of trust count as equal."""
 
 
 def spreading(collection: Collection, seeds: bytes) -> bytes:
-    """Return a hash of everything in a policy file on which the standing of known pages depends. `seeds` is the content
-    of its seeds file."""
+    """Return a hash of all that determines the standing of known pages: keys of the policy file, and the seeds file's
+    content `seeds`."""
     tables = collection.tables
     policies = {
         name: (table.trust, table.dampening, table.splitting, table.spread, table.otherwise, table.follow)
@@ -77,7 +76,7 @@ def parent_of(record: PageRecord) -> PageName | None:
 
 
 class _Seeds:
-    """The seeds of a file by URL. A seed from a seeds file takes eight bytes."""
+    """The seeds of a file by URL. A line of a seeds file takes eight bytes."""
 
     def __init__(self, collection: Collection) -> None:
         self._lines = dict(collection.seed_lines_of_file())
@@ -97,7 +96,7 @@ class _Seeds:
 
 
 class _PageStanding(NamedTuple):
-    """Policy, trust and depth of a page: the inherited ones, and those that it has since a switch at `switched_at`."""
+    """Policy, trust and depth of a page. `inherited` is what it had before a switch moved it at `switched_at`."""
 
     inherited: Verdict
     policy: str
@@ -114,9 +113,7 @@ class _PageStanding(NamedTuple):
 
 
 class Lineage:
-    """The standing of known pages under one collection. `page` returns the record of a known page, and None for an
-    unknown page.
-    """
+    """The standing of known pages under one collection. `page` returns the record of a known page, else None."""
 
     def __init__(self, collection: Collection, judge: Judge, page: Callable[[str, bytes], PageRecord | None]) -> None:
         self._judge = judge
@@ -134,12 +131,12 @@ class Lineage:
         self._cut.clear()
 
     def missing(self, records: Iterable[PageRecord]) -> set[PageName]:
-        """Return the parents whose records must be read before the standing of these records can be computed."""
+        """Return the parents whose records must be read before the standing of `records` can be computed."""
         parents = (parent_of(record) for record in records if record.request is None)
         return {name for name in parents if name is not None and name not in self._standings}
 
     def revised(self, record: PageRecord, *, at: float) -> PageRecord | None:
-        """Return the record that a page gets from the time `at` on, or None if its record does not change."""
+        """Return the record that a page should have from the time `at` on, or None if its record does not change."""
         if record.request is not None:
             return None
         standing = self._standing(record)
@@ -167,7 +164,6 @@ class Lineage:
     def _recorded(
         self, recorded: Provenance, standing: _PageStanding, *, is_seed: bool, is_same: bool, at: float
     ) -> Provenance:
-        """Return the provenance of a page that gets the computed standing."""
         if is_seed:
             recorded = msgspec.structs.replace(recorded, arrival="seed", links=0)
         if recorded.cause == "switch" and standing.switched_at is not None:
@@ -198,8 +194,8 @@ class Lineage:
         return self._derived(record, top)
 
     def _chain(self, record: PageRecord) -> list[PageRecord] | None:
-        """Return the page and its ancestors. The last one is a root, or the child of a page whose standing is known. If
-        they form a cycle, cut it and return None.
+        """Return the page and its ancestors, up to a root or to a page whose parent's standing is known. Cut a cycle
+        and return None for it.
         """
         chain, names = [record], {_name_of(record)}
         while (above := self._above(chain[-1])) is not None:
@@ -234,7 +230,7 @@ class Lineage:
         return _PageStanding(verdict, verdict.policy, verdict.trust, depth)
 
     def _inherited(self, record: PageRecord, recorded: Provenance, parent: _PageStanding | None) -> tuple[Verdict, int]:
-        """Return the standing that a page has before it is fetched."""
+        """Return the policy, trust and depth that a page has before any switch."""
         judge, url = self._judge, record.url
         if url in self._seeds:
             return judge.inherited(url, judge.seed(self._seeds.policy(url))), 0
@@ -253,7 +249,7 @@ class Lineage:
         return verdict, depth
 
     def _rootless(self, record: PageRecord, recorded: Provenance) -> Verdict:
-        """Return the standing of a page that has neither a seed's line nor a known parent."""
+        """Return the policy and trust of a page that has neither a seed's line nor a known parent."""
         judge, url = self._judge, record.url
         if recorded.arrival == "sitemap" or (recorded.arrival == "unrecorded" and record.depth and not record.source):
             return judge.inherited(url, judge.sitemap(site_of(url), depth=record.depth))

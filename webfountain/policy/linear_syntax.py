@@ -1,17 +1,16 @@
 r"""Translation of Python's regular expressions to RE2, which searches in time linear in the text.
 
-Place in the walk: expressions are translated while a policy file is read (`policy.patterns`). Python's own parser reads
-the expression. Each character class becomes the set of characters that Python matches, as ranges of code points.
-Features that RE2 does not support (look-around, back-references, possessive repeats) raise ValueError, whose text says
-how to avoid them.
+Python's own parser reads an expression. Each character class becomes ranges of the code points that Python matches.
+Look-around, back-references and possessive repeats raise ValueError, because RE2 does not support them.
 
-In RE2, ``\b`` knows only ASCII, and ``$`` does not match before a last line feed. So an expression has two forms.
+In RE2, ``\b`` knows only ASCII, and ``$`` does not match before a last line feed. So an expression has two forms. The
+*plain* form is for ASCII texts that do not end with a line feed, such as URLs; Python and RE2 agree on them. The *full*
+form is for all other texts. Such a text is respelled before the search (`Spelling`):
 
-The *plain* form is for ASCII texts that do not end with a line feed, such as URLs: for these, Python and RE2 agree. The
-*full* form is for all other texts. If the expression contains ``\b`` or ``\B``, the text is respelled so that its word
-boundaries by ASCII are the same as by Unicode (`Spelling`): each word character beyond ASCII gets a ``_`` on both
-sides, and ``_`` itself is replaced by a word character beyond ASCII. If the expression contains ``$``, every line
-feed of the text but one at its very end is replaced, and ``$`` then matches as under ``(?m)``.
+- If the expression contains ``\b`` or ``\B``, each word character beyond ASCII gets a ``_`` on both sides, and ``_``
+  itself is replaced by a word character beyond ASCII. Word boundaries by ASCII are then the same as by Unicode.
+- If the expression contains ``$``, every line feed of the text is replaced, except one at its very end. ``$`` then
+  matches as under ``(?m)``.
 """
 
 from __future__ import annotations
@@ -40,19 +39,18 @@ _LAST_WORD: Final = 0x33FFF
 """Last code point that may be a letter, digit or space."""
 
 _parser: Final = importlib.import_module("re._parser")
-"""The parser of `re` itself. It has no public name."""
 
 _UNDERSCORE: Final = 0x10FFFE
 _LINE_FEED: Final = 0x10FFFF
-"""Replacement characters in a respelled text. Both are noncharacters; if a text contains them, they are removed
-first.
+"""Replacement characters in a respelled text. Both are Unicode noncharacters, which are first removed from the text
+itself.
 """
 _REPLACEMENT: Final = "\ufffd"
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _NO_CHARACTERS: Final = {_UNDERSCORE: _REPLACEMENT, _LINE_FEED: _REPLACEMENT}
 _MOST_REPEATS: Final = 1000
-"""Maximum number of copies that repeats may make. RE2 limits a single repeat to this number. Here it limits the whole
-expression, and so the cost per character of a text.
+"""Maximum number of copies that all repeats of an expression make together. It bounds the cost per character of a text.
+RE2 has the same limit for a single repeat.
 """
 _SHORT: Final = {"{0,}": "*", "{1,}": "+", "{0,1}": "?"}
 _LF: Final = ((10, 10),)
@@ -115,7 +113,7 @@ def category(letter: str, *, flags: int) -> _CharacterSet:
 
 @functools.lru_cache(1024)
 def _folded(ranges: Sequence[tuple[int, int]], *, flags: int) -> _CharacterSet:
-    """Return the characters that Python, if it ignores case, takes to be equal to a character of `ranges`."""
+    """Return the characters that are equal to a character of `ranges` if Python ignores case."""
     spelled = "".join(rf"\U{first:08x}-\U{last:08x}" for first, last in ranges)
     if not spelled:
         return ()
@@ -143,8 +141,8 @@ class Spelling(NamedTuple):
     last_line_feed: bool
 
     def spell(self, text: str) -> bytes:
-        """Return the respelled text in UTF-8. Lone surrogates, which UTF-8 cannot encode, become characters that are
-        neither letters nor spaces.
+        """Return the respelled text in UTF-8. A lone surrogate becomes a character that is neither a letter nor a
+        space.
         """
         if self.boundaries:
             words = {ord(each): f"_{each}_" for each in set(text) if each > "\x7f" and each.isalnum()}
@@ -160,9 +158,9 @@ class Spelling(NamedTuple):
 
 
 class Expressions(NamedTuple):
-    """The forms of an expression in RE2's syntax, with the spelling that the full form needs.
+    """The forms of an expression in RE2's syntax, with the spelling for the full form.
 
-    `lines` is the plain form for many texts at once, one per line; it never matches across lines.
+    `lines` is the plain form for a text with one URL per line. It never matches across lines.
     """
 
     plain: str
@@ -172,8 +170,7 @@ class Expressions(NamedTuple):
 
 
 def translate(text: str) -> Expressions:
-    """Translate an expression from Python's syntax to RE2's. ValueError says what is wrong, or what RE2 does not
-    support."""
+    """Translate an expression from Python's syntax to RE2's. ValueError names a mistake or a feature that RE2 lacks."""
     try:
         tree = _parser.parse(text)
         flags = tree.state.flags
@@ -196,7 +193,7 @@ def translate(text: str) -> Expressions:
 
 
 def _copies(tree: Any) -> int:
-    """Return how many copies RE2 makes of an expression and its parts, because of repeats."""
+    """Return how many copies of parts RE2 makes for the repeats of an expression."""
     copies = 0
     for operation, argument in tree:
         match str(operation):
@@ -253,7 +250,7 @@ def _anchor(name: str, flags: int) -> str:
 
 
 def _within(flags: int, group: Any) -> int:
-    """Return the flags inside a group, which ``(?i:...)`` may change."""
+    """Return the flags inside a group such as ``(?i:...)``."""
     _, added, removed, _ = group
     if added & (re.ASCII | re.UNICODE):
         flags &= ~(re.ASCII | re.UNICODE)
@@ -304,7 +301,7 @@ class _Writer:
                 return place
 
     def _characters(self, wanted: _CharacterSet) -> str:
-        """Return a character class that fits the spelling of the texts in which this form is searched."""
+        """Return a character class for texts in the spelling of this form."""
         if self._spelling is None:
             return _spelled(_both(wanted, _ASCII_OF_LINES if self._by_line else _ASCII))
         boundaries, last_line_feed = self._spelling
@@ -331,7 +328,7 @@ def _alone() -> _CharacterSet:
 
 
 def _one_of(name: str, argument: Any, flags: int) -> _CharacterSet:
-    """Return the set of characters any one of which an operation matches."""
+    """Return the characters that an operation for a single character matches."""
     match name:
         case "LITERAL":
             return _class([(name, argument)], flags)
@@ -345,7 +342,7 @@ def _one_of(name: str, argument: Any, flags: int) -> _CharacterSet:
 
 
 def _class(items: list[tuple[str, Any]], flags: int) -> _CharacterSet:
-    """Return the set of characters that an operation matches."""
+    """Return the characters that a bracketed class matches."""
     ranges: list[tuple[int, int]] = []
     categories: list[_CharacterSet] = []
     is_negated = False

@@ -1,8 +1,7 @@
-"""Compile the regular expressions of policy files. All of them use one syntax.
+"""Compile the regular expressions of policy files.
 
-Place in the walk: patterns are compiled while a policy file is read (`policy.tables`, `policy.rules`), and later
-searched in canonical URLs and in the texts of pages. A search takes time linear in any text: `policy.linear_syntax`
-translates Python's syntax for RE2.
+Patterns are searched in canonical URLs and in the texts of pages. RE2 searches in time linear in the text;
+`policy.linear_syntax` translates Python's syntax for RE2.
 """
 
 from __future__ import annotations
@@ -20,21 +19,21 @@ if TYPE_CHECKING:
 __all__ = ["Pattern", "any_of", "any_of_lines", "compile_pattern"]
 
 _MOST_BYTES: Final = 16 << 20
-"""Memory of one expression, bytes. If RE2 would need more, it becomes slower instead."""
+"""Memory of one expression, bytes. RE2 becomes slower instead of using more."""
 _MOST_STEPS: Final = 100_000
 MAX_SEARCHES: Final = 100_000
-"""Maximum number of searches, in one page, for the parts that do not count."""
+"""Maximum number of searches in one page by `Pattern.without`."""
 _UNANCHORED: Final = _re2.RE2.Anchor.UNANCHORED
 _NOWHERE: Final = -1
 
 
 class Pattern:
-    """A compiled expression. `pattern` is its source text; patterns with equal texts are equal."""
+    """A compiled expression. Patterns with equal source texts (`pattern`) are equal."""
 
     __slots__ = ("_full", "_plain", "_runs", "_spelling", "full", "lines", "pattern", "plain")
 
     def __init__(self, pattern: str) -> None:
-        """Compile an expression. ValueError reports what is wrong with it; the caller adds the name of the key."""
+        """Compile an expression. ValueError says what is wrong, without the name of the key."""
         self.pattern = pattern
         self.plain, self.lines, self.full, self._spelling = translate(pattern)
         self._plain = _compiled(self.plain)
@@ -72,8 +71,10 @@ class Pattern:
         return True
 
     def without(self, lines: Sequence[str]) -> list[str]:
-        """Return the lines without the parts that the expression finds. Letters beyond ASCII may be spelled in another
-        way, but always in the same way. After MAX_SEARCHES searches, which take about 0.15 s, the rest is not changed.
+        """Return the lines without the parts that the expression finds. After MAX_SEARCHES searches (about 0.15 s), the
+        rest is not changed.
+
+        Letters beyond ASCII may come back in another spelling, which is always the same.
         """
         if self._runs is None:
             self._runs = _in_a_row(self._plain, self.plain), _in_a_row(self._full, self.full)
@@ -90,7 +91,7 @@ class Pattern:
         return found
 
     def _prepared(self, text: str) -> tuple[_re2.RE2, bytes]:
-        """Return the form of the expression that a text needs, and the text in the spelling of that form."""
+        """Return the form of the expression for a text, and the text in that form's spelling."""
         if text.isascii() and not text.endswith("\n"):
             return self._plain, text.encode()
         return self._full, self._spelling.spell(text)
@@ -98,13 +99,13 @@ class Pattern:
 
 @functools.lru_cache(1024)
 def compile_pattern(text: str) -> Pattern:
-    """Return a compiled expression. ValueError reports what is wrong with it; the caller adds the name of the key."""
+    """Return a compiled expression, from a cache. ValueError says what is wrong, without the name of the key."""
     return Pattern(text)
 
 
 def any_of(patterns: Sequence[Pattern]) -> Callable[[str], bool] | None:
-    """Return a function that says whether a URL matches any of the patterns; None if there are no patterns. All are
-    searched in one pass over the URL, unless their union is too large.
+    """Return a function that says whether a URL matches any of the patterns; None without patterns. It searches for all
+    patterns at once, unless their union is too large for RE2.
     """
     if len(patterns) <= 1:
         return patterns[0].search if patterns else None
@@ -123,11 +124,10 @@ def any_of(patterns: Sequence[Pattern]) -> Callable[[str], bool] | None:
 
 
 def any_of_lines(patterns: Sequence[Pattern]) -> Callable[[str], bool]:
-    """Return a function that searches for any of the patterns in many URLs at once, one per line. False means that no
-    URL matches.
+    """Return a function that searches a text with one URL per line for any of the patterns.
 
-    True means that each URL must be searched alone. The URLs are searched in one call, because RE2 lets other threads
-    run at every call, which costs more than the search itself.
+    False means that no URL matches. True means that each URL must be searched alone. A single call saves time, because
+    RE2 releases Python's global lock (GIL) in each call, which costs more than the search.
     """
     if not patterns:
         return lambda text: False
@@ -146,7 +146,7 @@ def any_of_lines(patterns: Sequence[Pattern]) -> Callable[[str], bool]:
 
 
 def _in_a_row(compiled: _re2.RE2, expression: str) -> _re2.RE2:
-    """Return an expression that finds several adjacent matches in one search, because a text may consist of matches."""
+    """Return an expression that finds adjacent matches in one search. Some texts consist of matches."""
     try:
         return _compiled(f"(?:{expression})+")
     except ValueError:  # the expression alone is nearly too large
@@ -154,7 +154,7 @@ def _in_a_row(compiled: _re2.RE2, expression: str) -> _re2.RE2:
 
 
 def _without(expression: _re2.RE2, text: bytes, most: int) -> tuple[str, int]:
-    """Return a text without the parts that at most `most` searches find, and the number of searches."""
+    """Return a text without the matches of the first `most` searches, and the number of searches."""
     kept, at, end, searches = [], 0, len(text), 0
     while at <= end and searches < most:
         first, last = expression.Match(_UNANCHORED, text, at, end)[0]

@@ -1,16 +1,15 @@
 """Provenance: how a page was discovered and what gave it its policy, in a few bytes of its record.
 
-Place in the walk: a link carries the provenance to the store (`Link.provenance`), and the record stores it
-(`PageRecord.provenance`). A switch, a conflict or an edit replaces it. `explain` reads it. So does the review of an
-edited policy file, which derives policy and trust again along the recorded links (`policy.lineage`). Together with the
-page that had the link (`PageRecord.source`, eight bytes and the name of another site), it takes at most 16 bytes:
+A link carries the provenance to the store (`Link.provenance`), and the page's record keeps it
+(`PageRecord.provenance`). A switch, a conflict or an edit replaces it. `explain` shows it, and `policy.lineage`
+computes policy and trust from it. The encoded form:
 
     1 byte   kind of arrival (bits 0-2), cause of the policy (3-5), whether a rule (6) and a time (7) follow
     2 bytes  number of the rule: a hash of its text, so that an edited or moved rule is not mistaken for another
     4 bytes  time when the cause applied, UTC seconds; left out if it was at discovery (`PageRecord.first_seen`)
     varint   number of accepted links that shared the trust of the linking page (left out if there is no room)
 
-A record of an earlier version has no bytes, and its provenance is unknown. No URL is judged in this module.
+A record of an earlier version has no bytes: its provenance is unknown.
 """
 
 from __future__ import annotations
@@ -27,11 +26,16 @@ if TYPE_CHECKING:
 __all__ = ["UNRECORDED", "Arrival", "Cause", "Provenance", "arrived", "numbered", "rule_number"]
 
 Arrival = Literal["unrecorded", "seed", "link", "redirect", "sitemap", "now"]
-"""How a URL was discovered; `now` stands for a person's note."""
+"""How a URL was discovered. `now` is a note of a person."""
 Cause = Literal["found", "rule", "switch", "conflict", "followed", "edit"]
-"""What gave a page its policy and trust. `found`: the seed's line or the link that made it known. `rule`: a
-``[[rule]]``. `switch`: a ``[[switch]]``. `conflict`: the link that `conflict.rule` preferred. `followed`: the switch
-of the page through which it was discovered. `edit`: an edit of the policy file.
+"""What gave a page its policy and trust.
+
+- `found`: the seed's line, or the link that made the page known
+- `rule`: a ``[[rule]]``
+- `switch`: a ``[[switch]]``
+- `conflict`: the link that `conflict.rule` preferred
+- `followed`: a ``[[switch]]`` of the page through which this page was discovered
+- `edit`: an edit of the policy file
 """
 _ARRIVALS: Final[tuple[Arrival, ...]] = get_args(Arrival)
 _CAUSES: Final[tuple[Cause, ...]] = get_args(Cause)
@@ -41,13 +45,15 @@ _RULE_BYTES: Final = 2
 _TIME_BYTES: Final = 4
 _LAST_TIME: Final = 2**32 - 1
 _MOST_BYTES: Final = 8
-"""Maximum size of a provenance. With the eight bytes of the linking page it is sixteen."""
+"""Maximum size of an encoded provenance, bytes."""
 
 
 class Provenance(msgspec.Struct, frozen=True):
-    """The provenance of a page, as its record stores it. `rule` is b"" if no rule was involved.
+    """The provenance of a page.
 
-    `at` is None if the cause applied at discovery. `links` is 0 if no trust was divided.
+    - `rule`: number of the rule that was the cause, or b"".
+    - `at`: time when the cause applied; None: at discovery.
+    - `links`: number of links that shared the trust; 0: trust was not divided.
     """
 
     arrival: Arrival = "unrecorded"
@@ -58,7 +64,7 @@ class Provenance(msgspec.Struct, frozen=True):
 
     @classmethod
     def decode(cls, data: bytes) -> Provenance:
-        """Restore the result of `encode`. No bytes, or bytes of a later version, give UNRECORDED."""
+        """Restore the result of `encode`. Empty bytes, and bytes of a later version, give UNRECORDED."""
         if not data:
             return UNRECORDED
         head, place = data[0], 1
@@ -93,28 +99,25 @@ UNRECORDED: Final = Provenance()
 
 @functools.lru_cache(maxsize=4096)
 def arrived(arrival: Arrival, *, rule: bytes = b"", links: int = 0) -> bytes:
-    """Return the bytes for a URL that is found now. All links of a page share one object, and often the links of many
-    pages do."""
+    """Return the encoded provenance of a URL that is found now. Results are cached, because all links of a page have
+    the same provenance."""
     return Provenance(arrival, "rule" if rule else "found", rule, None, links).encode()
 
 
 def rule_number(rule: msgspec.Struct) -> bytes:
-    """Return the number of a ``[[rule]]`` or ``[[switch]]``: a hash of its content, independent of its place in the
-    file.
-    """
+    """Return the number of a ``[[rule]]`` or ``[[switch]]``: a hash of its content."""
     text = msgspec.json.encode(_plain(rule), enc_hook=repr)
     return xxhash.xxh3_64_digest(text)[:_RULE_BYTES]
 
 
 def numbered(rules: Sequence[msgspec.Struct]) -> dict[bytes, int]:
-    """Return the position of each rule in its file, by the rule's number. If two rules are equal, the first one
-    counts."""
+    """Return rule number -> position in the file. If two rules are equal, the first one counts."""
     return {rule_number(rule): place for place, rule in reversed(list(enumerate(rules)))}
 
 
 def _plain(value: Any) -> Any:
-    """Return a table as plain data, without the keys that have their default value. So a key that a later version adds
-    changes nothing."""
+    """Return a table as plain data without default values. So a key that a later version adds does not change the
+    hash."""
     if isinstance(value, msgspec.Struct):
         fields = ((each.name, getattr(value, each.name), each.default) for each in msgspec.structs.fields(value))
         return {name: _plain(given) for name, given, default in fields if given != default}
@@ -122,8 +125,8 @@ def _plain(value: Any) -> Any:
 
 
 def _varint(number: int) -> bytes:
-    """Return a number as groups of seven bits per byte, lowest first; no bytes for 0. All bytes except the last have
-    the eighth bit set.
+    """Return a number in groups of seven bits, lowest group first; b"" for 0. The eighth bit is set in all bytes but
+    the last.
     """
     parts = bytearray()
     while number:

@@ -1,13 +1,12 @@
 """Rules by host or URL: a ``[[rule]]`` gives policy and trust to matching pages, whichever page links to them.
 
-Place in the walk: the judge applies rules after a link has inherited its policy (`policy.judge`). A rule replaces what
-the page inherits. So known good domains are trusted without being seeds (Policies 2006, Krugler's hand-picked domains),
-and known bad ones are distrusted, however they are found. A rule does not widen the scope, and the patterns of the
-given policy still apply to the page. The first matching rule of the file counts. A seed whose line names a policy keeps
+A rule replaces the policy that a page inherits from its link. So good domains can be trusted without being seeds
+(Policies 2006, Krugler's hand-picked domains), and bad ones distrusted. A rule does not widen the scope, and the
+patterns of the new policy apply. The first matching rule of the file counts. A seed whose line names a policy keeps
 that policy.
 
-`match` is a host (``example.org``: only that host; ``*.example.org``: it and all hosts below it) or a regular
-expression that is searched in the canonical URL. A list matches if one of its entries does.
+`match` is a host or a regular expression. ``example.org`` is only that host; ``*.example.org`` is that host and all
+hosts below it. An expression is searched in the canonical URL. A list matches if one of its entries does.
 """
 
 from __future__ import annotations
@@ -35,8 +34,8 @@ _MEMO: Final = 65_536
 
 
 class PageRule(NamedTuple):
-    """A rule that matched: its number, its place in the file, and its policy and trust. None means that the page keeps
-    what it inherits."""
+    """A rule that matched. `place` is its position in the file. If policy or trust is None, the page keeps the
+    inherited one."""
 
     number: bytes
     place: int
@@ -45,15 +44,15 @@ class PageRule(NamedTuple):
 
 
 class _Candidate(NamedTuple):
-    """A rule that may match pages of a site. It matches the URLs in which `search` finds something, or all if there is
-    no `search`."""
+    """A rule that may match pages of a site. Without `search` it matches all URLs, else those in which `search` finds
+    something."""
 
     rule: PageRule
     search: Callable[[str], object] | None
 
 
 class RuleBook:
-    """The compiled rules of a collection. `find` costs one look-up if no rule concerns the site."""
+    """The compiled rules of a collection."""
 
     def __init__(self, rules: Sequence[RuleTable]) -> None:
         self._matches: list[tuple[str | None, _Candidate]] = []
@@ -76,7 +75,8 @@ class RuleBook:
         return None
 
     def _find_candidates(self, site: str) -> tuple[_Candidate, ...]:
-        """Return the rules that may match pages of a site, in order, up to the first that matches all of them."""
+        """Return the rules that may match pages of a site, in order. A rule that matches all its pages is the last
+        one."""
         host, found = host_of(site), []
         for pattern, candidate in self._matches:
             if pattern is not None and not _covers(pattern, host):
@@ -88,7 +88,7 @@ class RuleBook:
 
 
 def host_pattern(match: str) -> str | None:
-    """Return a host in its canonical form, with ``*.`` if that was written, or None if the pattern is not a host."""
+    """Return the canonical form of a host, with ``*.`` if it was written. Return None if the pattern is not a host."""
     if _HOST.fullmatch(match) is None:
         return None
     wildcard = "*." if match.startswith("*.") else ""

@@ -1,15 +1,12 @@
-"""Scope: the sites that belong to a collection by its `collection.scope` and its seeds. It includes other forms of
-these sites.
+"""Scope: the sites that belong to a collection, by `collection.scope` and the seeds.
 
-*Forms* of a site have the same pages under https, or with or without ``www.``. People often write one form of an
-address although the server redirects to another. In that case they meant the other form. So the judge adds the form to
-which a seed redirects to the scope (`Judge.admit`). The store keeps such forms for the next start and for other ants. A
-redirect from https back to http does not count: a person who names an encrypted site does not want an unencrypted one.
+*Forms* of a site have the same pages under https, or with or without ``www.``. If a seed redirects to another form of
+its site, the judge adds this form to the scope (`Judge.admit`). The store keeps such forms for the next start and for
+other ants. A redirect from https to http does not count, because the operator asked for the encrypted site.
 
-The *reach* of a sitemap is the sites whose pages it may name. By sitemaps.org these are its own site, and a site whose
-robots.txt names the sitemap, because that shows the owner's consent. Pages of other sites are ignored; otherwise a
-stranger could fill the queue of any crawled site. Forms of a site count as one, because many sitemaps name the pages of
-one form on another. This module does not use the network.
+The *reach* of a sitemap is the set of sites whose pages it may list. By sitemaps.org these are its own site, and a site
+whose robots.txt names the sitemap. Pages of other sites are ignored; otherwise a stranger could fill the queue of any
+site. Forms of a site count as one site here, because many sitemaps on one form list the pages of the other.
 """
 
 from __future__ import annotations
@@ -32,8 +29,7 @@ __all__ = ["Scope", "SitemapReach", "is_site_form", "keep_forms", "kept_forms", 
 
 _WWW: Final = "www."
 _SHARDS: Final = 64
-"""Number of published values in which the forms are stored. So each value stays small even if all of 100,000 seeds
-redirect."""
+"""Number of published values that hold the forms. Each value stays small even if all of 100,000 seeds redirect."""
 _decoder: Final = msgspec.msgpack.Decoder(dict[str, str])
 
 _SCOPE_MEMO: Final = 65_536
@@ -50,8 +46,7 @@ def is_site_form(site: str, *, of: str) -> bool:
 
 
 def kept_forms(store: Board) -> dict[str, str]:
-    """Return the forms in a store, each with the seed's site that it replaced. This takes one get for each of 64
-    keys."""
+    """Return the forms in a store: form -> site that it replaced. This takes one get for each of 64 keys."""
     found: dict[str, str] = {}
     for shard in range(_SHARDS):
         if (value := store.value(_name(shard))) is not None:
@@ -62,8 +57,7 @@ def kept_forms(store: Board) -> dict[str, str]:
 def keep_forms(store: Board, forms: Mapping[str, str]) -> None:
     """Add forms to those in the store. This takes one get and one put for each key that changes.
 
-    If two ants write the same key at the same time, one of the writes is lost; each ant repeats its own write
-    periodically.
+    If two ants write the same key at once, one write is lost. Each ant repeats its writes periodically.
     """
     by_shard: dict[int, dict[str, str]] = {}
     for site, seed in forms.items():
@@ -84,7 +78,7 @@ def _port(site: str) -> str:
 
 
 class Scope(NamedTuple):
-    """The sites in scope: `contains` checks a site; `admit` adds the form of a site to which a seed redirects."""
+    """The sites in scope. `contains` checks a site; `admit` adds a form of a site."""
 
     contains: Callable[[str], bool]
     admit: Callable[[str], None]
@@ -110,7 +104,7 @@ def scope_of(collection: Collection) -> Scope:
 
 
 class SitemapReach:
-    """The reach of one sitemap: `file_site` is the site of the file, `named_by` the site whose robots.txt names it."""
+    """The reach of one sitemap. The sitemap is on `file_site`; the robots.txt of `named_by` names it."""
 
     __slots__ = ("_known", "_speaks_for")
 

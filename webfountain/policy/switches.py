@@ -1,7 +1,7 @@
 """Conditions of ``[[switch]]``: they decide whether a fetched page moves to another policy.
 
-A condition of `when` has its key in `tables.WhenTable` and its meaning in `meets`. `asked_for` names the conditions
-that need extra work, such as detecting the language, so that a crawl without such a rule avoids this work.
+The keys of the conditions are in `tables.WhenTable`. Some facts need extra work, such as the language; `asked_for`
+returns those that some rule uses.
 """
 
 from __future__ import annotations
@@ -19,11 +19,13 @@ __all__ = ["PageFacts", "asked_for", "meets"]
 
 
 class PageFacts(msgspec.Struct, frozen=True):
-    """Facts of a fetched page for the rules of ``[[switch]]``. Facts that no rule uses (`asks`) are missing.
+    """Facts of a fetched page for the rules of ``[[switch]]``. Only the facts that some rule uses are present.
 
-    `language` and `similarity` are None if unknown. `duplicates` is the share of duplicates on the page's site.
-    `followed` is the number of fetched pages that were discovered through this page; `switched` is how many of them
-    were moved to each policy. These two are known later than the other facts, and are then given alone.
+    - `language`, `similarity`: None if unknown.
+    - `duplicates`: share of duplicates among the fetched pages of the site.
+    - `followed`: number of fetched pages that were discovered through this page. This fact and the next are known later
+      than the others, and are then given alone.
+    - `switched`: policy -> how many of the followed pages were moved to it.
     """
 
     status: int | None = None
@@ -36,7 +38,7 @@ class PageFacts(msgspec.Struct, frozen=True):
 
 
 def asked_for(switches: Sequence[SwitchTable]) -> Iterator[str]:
-    """Yield the facts, other than a page's status and text, that some rule uses."""
+    """Yield the facts, besides status and text, that some rule uses."""
     for when in (rule.when for rule in switches):
         if when.language or when.language_not:
             yield "language"
@@ -64,11 +66,11 @@ def meets(rule: SwitchTable, seen: PageFacts) -> bool:
 
 
 def _leads_to(rule: SwitchTable, seen: PageFacts) -> bool:
-    """Return whether enough of the pages that were discovered through a page were moved to the policy of the rule.
+    """Return whether enough of the pages discovered through a page were moved to the policy of the rule.
 
     Source: Krishnan, Raj 2006 (Anti-TrustRank: distrust flows against the links). Deviation: distrust flows back only
-    along the links by which pages were discovered, and only if most of these pages were bad. So a guestbook with links
-    of spammers is not distrusted because of them.
+    along the links by which pages were discovered, and only if enough of these pages were bad. So a few links of
+    spammers do not make a guestbook distrusted.
     """
     bad = seen.switched.get(rule.to, 0)
     return bad >= rule.when.count and bad >= (rule.when.discovered or 0.0) * seen.followed

@@ -1,8 +1,8 @@
 """Tables of a policy file. Each table is a frozen struct; each key is a field with its default.
 
 The format is a promise (DESIGN.md section 8). The type of a key defines its allowed values. `collection_file` reads the
-TOML and checks keys that must agree; `errors` writes the error messages. Durations and sizes are written as people
-write them, ``"15m"``, ``"10MB"``. The parsed values are numbers (seconds, bytes) of special types.
+TOML and checks keys that must agree. People write durations and sizes as ``"15m"`` or ``"10MB"``; the parsed values are
+numbers of seconds or bytes.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ PRESETS: Final[dict[str, dict[str, object]]] = {
     "favor": {"trust": 1.0, "dampening": 0.85},
     "distrust": {"trust": 0.0, "follow": False},
 }
-"""Policies that always exist, after Policies 2006. A table with the name of one of them changes only the keys that it
+"""Policies that always exist, after Policies 2006. A table of the same name in a file changes only the keys that it
 contains."""
 
 ConflictRule = Literal["first", "most-trusted", "least-trusted"]
@@ -88,10 +88,11 @@ class SeedTable(Table, frozen=True):
 
 
 class LimitsTable(Table, frozen=True):
-    """Limits of a collection. `depth`: hops from a seed; 0 keeps only the seeds.
+    """Limits of a collection.
 
-    `pages`: maximum number of pages in the collection; None: no limit. `domain_share`: maximum share of a period's
-    fetches for one registered domain; None: no limit.
+    - `depth`: hops from a seed; 0 keeps only the seeds.
+    - `pages`: maximum number of pages in the collection; None: no limit.
+    - `domain_share`: maximum share of a period's fetches for one registered domain; None: no limit.
     """
 
     depth: Annotated[int, msgspec.Meta(ge=0, le=10_000)] = 20
@@ -100,7 +101,7 @@ class LimitsTable(Table, frozen=True):
 
 
 class CollectionTable(Table, frozen=True):
-    """Pages of a collection: its seeds, and the scope of links, redirects and sitemap URLs that are kept."""
+    """The seeds of a collection, and the scope of the links, redirects and sitemap URLs that are kept."""
 
     name: Annotated[str, msgspec.Meta(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9._-]+$")]
     seeds: tuple[str | SeedTable, ...] = ()
@@ -111,8 +112,10 @@ class CollectionTable(Table, frozen=True):
 
 
 class PolitenessTable(Table, frozen=True):
-    """Politeness to a site: the next request follows after max(min_delay, delay_factor x duration of the last one,
-    Crawl-delay up to max_delay).
+    """Politeness to a site.
+
+    The next request waits for `delay_factor` times the duration of the last one, or for the site's Crawl-delay if that
+    is longer. The wait is at least `min_delay` and at most `max_delay`.
     """
 
     user_agent: Annotated[str, msgspec.Meta(pattern=r"^[!-~][ -~]{0,499}$")] = "webfountain/1.0"
@@ -138,20 +141,16 @@ class PolitenessTable(Table, frozen=True):
 
 
 class NetworkTable(Table, frozen=True):
-    """Addresses that may be requested. `allow_private`: also loopback and private addresses.
-
-    `verify_tls`: verify a site's certificate as browsers do; a site whose certificate fails is not requested.
-    """
+    """Addresses that may be requested. `verify_tls`: a site is not requested if its certificate fails a browser's
+    checks."""
 
     allow_private: bool = False
     verify_tls: bool = False
 
 
 class ContentTable(Table, frozen=True):
-    """What is taken from a page: its `main` content or `all` its text, and whether its metadata is kept.
-
-    `extractors`: functions of the project, by media type, as ``"package.module:function"``.
-    """
+    """What is taken from a page. `extractors`: media type -> function of the project, as
+    ``"package.module:function"``."""
 
     text: Literal["main", "all"] = "all"
     metadata: bool = False
@@ -159,13 +158,17 @@ class ContentTable(Table, frozen=True):
 
 
 class ChangeTable(Table, frozen=True):
-    """Which changes count. A change counts if resemblance < 1 - `min_change`; if `min_change` is 0, it counts if any
-    byte differs.
+    """Which changes count.
 
-    `select`: only these elements count. `ignore`: these do not. `ignore_text`: text that these patterns find does not
-    count. `ignore_kinds`: numbers, dates or the case of letters do not count. `learn`: what differs at every visit, or
-    between two visits seconds apart, stops counting. `always`: these elements never stop counting in this way. With any
-    of these rules, or with `content.text = "main"`, a `min_change` of 0 means any difference in what counts."""
+    - `min_change`: a change counts if the resemblance is below 1 - `min_change`. At 0, any different byte counts; with
+      any of the rules below or `content.text = "main"`, any difference in the part that counts.
+    - `select`: only these elements count.
+    - `ignore`: these elements do not count.
+    - `ignore_text`: text that these patterns find does not count.
+    - `ignore_kinds`: numbers, dates or the case of letters do not count.
+    - `learn`: what differs at every visit, or between two visits seconds apart, stops counting.
+    - `always`: these elements count even if `learn` finds that they differ at every visit.
+    """
 
     min_change: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.05
     select: tuple[Selector, ...] = ()
@@ -177,9 +180,7 @@ class ChangeTable(Table, frozen=True):
 
 
 class ChangesTable(Table, frozen=True):
-    """The change log: how long and how many entries are kept, and whether they contain a diff of the texts, and in
-    which format: text (`true` means the same), Markdown or HTML.
-    """
+    """The change log. `diff`: whether entries contain a diff of the texts, and its format; `true` means text."""
 
     diff: bool | PageFormat = False
     keep: PositiveDuration = PositiveDuration(30 * 86_400)
@@ -187,11 +188,8 @@ class ChangesTable(Table, frozen=True):
 
 
 class DuplicatesTable(Table, frozen=True):
-    """Pages that repeat others, on any site: whether they are detected, from which resemblance on, and how rarely they
-    are fetched.
-
-    `revisit` None: every 30 periods (`Collection.duplicates_revisit_s`).
-    """
+    """Pages that repeat other pages, on any site. `revisit`: time until a duplicate is fetched again; None: 30
+    periods."""
 
     detect: bool = False
     resemblance: Annotated[float, msgspec.Meta(ge=0.5, le=1)] = 0.9
@@ -199,7 +197,7 @@ class DuplicatesTable(Table, frozen=True):
 
 
 class RepositoryTable(Table, frozen=True):
-    """Data that stays on disk. Without `max_bytes`, its size is not limited. `answers` None: see `keep_answers`."""
+    """What stays on disk. `max_bytes` None: no limit of size. `answers` None: see `keep_answers`."""
 
     keep: Literal["newest", "all"] = "newest"
     max_bytes: Size | None = None
@@ -207,7 +205,7 @@ class RepositoryTable(Table, frozen=True):
 
     @property
     def keep_answers(self) -> bool:
-        """Return whether answers that are not copies are recorded too: redirects, gone pages, errors, robots.txt,
+        """Return whether other answers than copies are recorded too: redirects, gone pages, errors, robots.txt,
         sitemaps."""
         return self.keep == "all" if self.answers is None else self.answers
 
@@ -228,7 +226,7 @@ class CycleTable(Table, frozen=True):
 
     @property
     def fastest_s(self) -> float:
-        """Mean change interval of bucket 0, seconds: period/96 unless it is set (15 minutes for a day)."""
+        """Mean change interval of bucket 0, seconds. The default is period/96: 15 minutes for a day."""
         return self.period / 96 if self.fastest is None else float(self.fastest)
 
     @property
@@ -238,8 +236,9 @@ class CycleTable(Table, frozen=True):
 
 
 class GoalTable(Table, frozen=True):
-    """State that the crawl should hold with as few fetches as possible: at most the share `obsolete` of the copies has
-    been out of date for longer than `longer_than`. If `longer_than` is None, every copy that is out of date counts.
+    """State that the crawl should keep with as few fetches as possible.
+
+    At most the share `obsolete` of the copies may be out of date for longer than `longer_than`; None means any time.
     """
 
     obsolete: Annotated[float, msgspec.Meta(ge=0.0001, le=0.99)]
@@ -247,10 +246,10 @@ class GoalTable(Table, frozen=True):
 
 
 class SignalsTable(Table, frozen=True):
-    """What else, besides changes that were found, decides when a page is fetched again.
+    """What decides, besides found changes, when a page is fetched again.
 
-    `importance`: under `strategy = "fountain"` a page's freshness is weighted by its importance. `lastmod`: a page is
-    due if a sitemap or feed gives a later date than the date of our copy.
+    - `importance`: under `strategy = "fountain"`, a page's freshness is weighted by its importance.
+    - `lastmod`: a page is due if a sitemap or feed gives a later date than our copy's.
     """
 
     importance: bool = False
@@ -258,9 +257,9 @@ class SignalsTable(Table, frozen=True):
 
 
 class RankingTable(Table, frozen=True):
-    """Ranking of the crawl's links. `every`: time between two rankings; None: no link is logged and nothing is ranked.
+    """Ranking of the crawl's links. Without `every`, the time between two rankings, links are not logged either.
 
-    `links`: where the link log is, a folder or an fsspec URL; None: beside the store or the repository.
+    `links` is the folder or fsspec URL of the link log; None means beside the store or the repository.
     """
 
     every: PositiveDuration | None = None
@@ -268,10 +267,10 @@ class RankingTable(Table, frozen=True):
 
 
 class DiscoveryTable(Table, frozen=True):
-    """How new URLs are found, and the limits against spider traps (`url_rules` describes them).
+    """How new URLs are found, and the limits against spider traps (`url_rules`).
 
-    `nofollow`: honour rel=nofollow, robots meta and X-Robots-Tag. `calendar_years`: pages of a calendar are followed up
-    to this number of years after the current one.
+    - `nofollow`: obey rel=nofollow, robots meta and X-Robots-Tag.
+    - `calendar_years`: calendar pages are followed up to this number of years after the current one.
     """
 
     nofollow: bool = True
@@ -289,12 +288,13 @@ class RevisitTable(Table, frozen=True):
 
 
 class ScoreTable(Table, frozen=True):
-    """Weights of the scores from which a page's importance is computed. The scores are relative to their means
-    (`core.importance`).
+    """Weights of the scores that make up a page's importance. Each score is relative to its mean (`core.importance`).
 
-    `pagerank` and `backlinks` come from the link graph. `trust` spreads from the seeds. `topic` is the similarity of a
-    page's text to the policy's query. Before the page is fetched, `topic` is the similarity of its URL and of the words
-    of links to it, if this is `topic.min_similarity` or more. `location` is the page's place in its site.
+    - `pagerank`, `backlinks`: from the link graph.
+    - `trust`: spreads from the seeds.
+    - `topic`: similarity of a page's text to the policy's query. Before the page is fetched, its URL and the texts of
+      links to it stand for its text, if their similarity is at least `topic.min_similarity`.
+    - `location`: the page's place in its site.
     """
 
     pagerank: Weight = 0.0
@@ -311,10 +311,10 @@ class ScoreTable(Table, frozen=True):
 
 
 class TopicTable(Table, frozen=True):
-    """The topic of a policy: a page whose similarity to `query` is `min_similarity` or more is on topic.
+    """The topic of a policy. A page is on topic if its similarity to `query` is `min_similarity` or more.
 
-    New pages come before all others if their URL or the text of a link to them is on topic, or if they are within three
-    links of a page on topic.
+    A new page comes before all others if its URL or a link's text is on topic, or if it is within three links of a page
+    on topic.
     """
 
     query: Text
@@ -341,14 +341,15 @@ class PolicyChangeTable(Table, frozen=True):
 
 
 class PolicyTable(Table, frozen=True):
-    """Rules of the pages under one policy. Patterns are searched in the canonical URL; deny wins over allow, and an
-    empty allow means all.
+    """Rules of the pages under one policy.
 
-    `trust`: trust of the policy's seeds, and the upper bound of the trust of pages that come from another policy.
-    `dampening`: factor per hop. `splitting`: a page's trust is divided among its links. `spread`: where a page's links
-    inherit the policy; elsewhere they get `otherwise`. `follow`: whether links are accepted at all. `score`: the
-    weights for the pages' importance; None: trust alone, if the collection's pages are ordered by trust. `extends`:
-    policy that gives the keys omitted here.
+    - `extends`: policy that gives the keys omitted here.
+    - `trust`: trust of the policy's seeds, and the upper bound for pages that come from another policy.
+    - `dampening`: factor of trust per hop.
+    - `spread`: where a page's links inherit the policy. Elsewhere they get `otherwise`.
+    - `follow`: whether links are accepted at all.
+    - `allow`, `deny`: patterns searched in the canonical URL. `deny` wins; an empty `allow` allows all.
+    - `score`: weights for the pages' importance; None: trust alone, if pages are ordered by trust.
     """
 
     extends: Text | None = None
@@ -368,15 +369,18 @@ class PolicyTable(Table, frozen=True):
 
 
 class WhenTable(Table, frozen=True):
-    """Conditions that a fetched page must all meet: its text contains `text` at least `count` times; `status` is the
-    status of its answer.
+    """Conditions that a fetched page must all meet.
 
-    `language`: its text is in one of these languages. `language_not`: its text is in a known language other than these.
-    `similarity`: its similarity to the policy's topic is at least this. `similarity_below`: its similarity is less than
-    this. Pages of a policy without a topic never meet these two conditions. `duplicates`: at least this share of its
-    site's fetched pages are near-duplicates of other pages. `discovered`: at least this share of the fetched pages that
-    were discovered through it, and at least `count` of them, were moved to the same policy. This condition must be the
-    only one, because it is known long after the fetch."""
+    - `text`, `count`: its text contains `text` at least `count` times.
+    - `language`: its text is in one of these languages.
+    - `language_not`: its text is in a known language other than these.
+    - `similarity`: least similarity to its policy's topic.
+    - `similarity_below`: the similarity is less than this. Without a topic, neither similarity condition is met.
+    - `duplicates`: least share of near-duplicates among the fetched pages of its site.
+    - `discovered`: least share, of the fetched pages discovered through it, that were moved to the policy of the
+      switch; they must also number at least `count`. It must be the only condition, because it is known long after the
+      fetch.
+    """
 
     text: Pattern | None = None
     count: Annotated[int, msgspec.Meta(ge=1)] = 1
@@ -390,11 +394,11 @@ class WhenTable(Table, frozen=True):
 
 
 class SwitchTable(Table, frozen=True):
-    """A rule that moves a page after a fetch that meets `when`: the page gets the policy `to`, and so do links found
-    later.
+    """A rule that moves a page to the policy `to` after a fetch that meets `when`. Links found later inherit the new
+    policy.
 
-    If `also` is "discovered", the pages that were discovered through it before get the policy too, and the pages
-    discovered through those, and so on.
+    If `also` is "discovered", the pages discovered through it earlier are moved too, and the pages discovered through
+    those.
     """
 
     when: WhenTable
@@ -403,15 +407,15 @@ class SwitchTable(Table, frozen=True):
 
 
 class ConflictTable(Table, frozen=True):
-    """Policy of a page to which links give several: the policy of the link that `rule` selects by trust."""
+    """Which link decides if links give a page different policies. `rule` compares the links' trust."""
 
     rule: ConflictRule = "first"
 
 
 class RuleTable(Table, frozen=True):
-    """Policy and trust of the pages of a host, or of pages whose URL matches a pattern, whichever page links to them.
+    """Policy and trust of the pages of a host, or of the pages whose URLs match a pattern.
 
-    `trust` None: the trust of the policy. `policy` None: the inherited policy.
+    Without `policy` a page keeps the inherited policy. Without `trust` it gets the trust of its policy.
     """
 
     match: Text | tuple[Text, ...]
@@ -420,7 +424,7 @@ class RuleTable(Table, frozen=True):
 
     @property
     def matches(self) -> tuple[str, ...]:
-        """Hosts and patterns, of which at least one must match."""
+        """Hosts and patterns; at least one must match."""
         return (self.match,) if isinstance(self.match, str) else self.match
 
 

@@ -1,19 +1,19 @@
-"""The rules of one policy for a single URL. They say whether the URL is allowed, or give the first reason to refuse it.
+"""The rules of one policy for a single URL: accept the URL, or give the first reason to refuse it.
 
-Some of the rules are against spider traps: URLs that a site generates without end. Each rule uses only one URL and the
-page that links to it, and has no state. So a crawl that was killed and resumed refuses the same URLs, whatever the
-order of pages, and memory does not grow. The rules, by the names under which refusals are counted:
+Some of the rules are against spider traps, that is, URLs that a site generates without end. A rule uses only the URL
+and the page that links to it. So a resumed crawl refuses the same URLs, and memory does not grow. The reasons, as
+refusals are counted:
 
-``too_long`` more than `discovery.max_url_length` characters (2083: the longest that search engines index).
-``too_deep`` more than `collection.limits.depth` hops from a seed. This limits every trap that no other rule detects.
-``trap_repeated`` one path segment, or one whole query parameter, occurs more than `discovery.max_repeated_segments`
-times (``/a/b/a/b/a/b/a/b``). Such loops come from relative links that lead below their own page. Heritrix's
-PathologicalPath and Nutch's ``(/[^/]+)/[^/]+/[^/]+/`` are similar, but they find only short loops and miss longer ones.
-``trap_calendar`` a link that leaves a calendar: The linking page and the link have the same pattern (equal except for
-numbers and names of months). The page's date is within limits, and the link's date is outside them: it is before 1990,
-when there was no web, or more than `discovery.calendar_years` after the current year. So ``/2029/01`` is refused if
-``/2028/12`` links to it, but not if an archive's index, a seed list or a sitemap does; ``/thread/2105/2`` is accepted
-from ``/thread/2105/1``. A date is a year next to a month, or a year in a parameter with a name that is usual for times.
+- ``too_long``: more than `discovery.max_url_length` characters (2083: the longest that search engines index).
+- ``too_deep``: more than `collection.limits.depth` hops from a seed. This limits every other trap.
+- ``trap_repeated``: one path segment, or one whole query parameter, occurs more than `discovery.max_repeated_segments`
+  times (``/a/b/a/b/a/b/a/b``). Relative links that lead below their own page make such loops. Heritrix's
+  PathologicalPath and Nutch's ``(/[^/]+)/[^/]+/[^/]+/`` find only short loops.
+- ``trap_calendar``: a link from a calendar page to a date outside the limits. The limits are 1990 and
+  `discovery.calendar_years` after the current year. Both URLs must be equal except for numbers and names of months, and
+  the linking page's date must be within the limits. So ``/2029/01`` is refused if ``/2028/12`` links to it, but not if
+  an archive's index, a seed list or a sitemap does. ``/thread/2105/2`` is accepted from ``/thread/2105/1``. A date is a
+  year next to a month, or a year in a query parameter that is named like a time.
 
 Numbered archives (``?page=7``) are no trap: the limit of depth ends them.
 """
@@ -48,14 +48,14 @@ __all__ = [
 ]
 
 FIRST_YEAR: Final = 1990
-"""First year of the calendar pages that are followed. Pages of earlier years were not written for the web."""
+"""First year of the calendar pages that are followed."""
 _MONTH_NAME: Final = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
 _MONTH: Final = rf"(?:w?[0-5]?[0-9](?![0-9])|{_MONTH_NAME})"
 _YEAR: Final = r"(19[0-9]{2}|2[01][0-9]{2})"
 _TIME_KEY: Final = r"(?:[?&;](?:y|yr)|year|date|day|month|week|time|cal(?:endar)?|start|from)=(?:[0-9]{1,2}[-/.])*"
 _CENTURIES: Final = (re.compile(r"19[0-9]{2}"), re.compile(r"2[01][0-9]{2}"))
-"""There are two expressions, because `re` searches fast for a literal beginning. The two take 3 µs for the URLs of a
-page, one joined by ``|`` 11 µs."""
+"""First digits of a year. `re` searches fast for a literal beginning: two expressions take 3 µs for the URLs of a page,
+one joined by ``|`` takes 11 µs."""
 _DATE: Final = re.compile(
     rf"(?<![0-9]){_YEAR}[-/_.]{_MONTH}"  # 2026/11, 2026-11-20, 2026-w47, 2026/november
     rf"|(?<![0-9a-z])(?:[0-3]?[0-9]|{_MONTH_NAME})[-/_.]{_YEAR}(?![0-9])"  # 11-2026, 20.11.2026, november-2026
@@ -75,19 +75,17 @@ Reason = Literal[
 ]
 REASONS: Final[tuple[Reason, ...]] = get_args(Reason)
 _URL_MEMO: Final = 16_384
-"""Maximum number of cached URLs. The links of a site's template are on every page. Caching them takes about 4 MB and
-saves three quarters of the work if URLs are checked one by one.
+"""Maximum number of cached URLs, about 4 MB. The links of a site's template are on every page, so caching saves three
+quarters of the work.
 """
 DATED: Final = "trap_calendar"
-"""Result for a URL with a date outside the limits, which is refused only if the linking page is part of the
-calendar.
-"""
+"""Mark of a URL with a date outside the limits. It is refused only if the linking page is part of the calendar."""
 _LEAST_SLASHES: Final = 3
-"""Number of slashes in ``scheme://host/``. A URL whose path has n segments has n - 1 more."""
+"""Number of slashes in ``scheme://host/``. A path with n segments adds n - 1 slashes."""
 
 
 def has_year(text: str, at: int = 0) -> bool:
-    """Return whether four digits in `text` from `at` on may be a year from 1900 to 2199."""
+    """Return whether `text` contains four digits, from `at` on, that may be a year from 1900 to 2199."""
     last, present = _CENTURIES
     return last.search(text, at) is not None or present.search(text, at) is not None
 
@@ -105,7 +103,7 @@ def _repeats(parts: list[str], most: int) -> bool:
 
 
 def year_of(url: str) -> int | None:
-    """Return the year of the first date in a URL's path or query, from 1900 to 2199, or None without a date."""
+    """Return the year of the first date in a URL's path or query, 1900 to 2199; None without a date."""
     at = path_start(url)
     if not has_year(url, at):
         return None
@@ -133,9 +131,9 @@ def _pattern(url: str) -> str:
 
 
 class Verdict(NamedTuple):
-    """Verdict on a URL: its policy, its trust (0 to 1), and the reason if the URL is refused, else None.
+    """Verdict on a URL: its policy, its trust (0 to 1), and the reason if the URL is refused.
 
-    `rule` is the number of the ``[[rule]]`` that gave policy and trust (`policy.provenance`), b"" without a rule.
+    `rule` is the number of the ``[[rule]]`` that gave policy and trust (`policy.provenance`), or b"".
     """
 
     policy: str
@@ -170,7 +168,7 @@ class UrlRules:
         self._flaw = functools.lru_cache(_URL_MEMO)(self._find_flaw)
 
     def flaws(self, urls: Sequence[str]) -> list[Reason | None]:
-        """Return, for each URL, the reason to refuse it, or None if there is no reason."""
+        """Return for each URL the reason to refuse it, or None."""
         if self._allow is None and self._are_plain(urls):
             return [None] * len(urls)
         return list(map(self._flaw, urls))
@@ -178,8 +176,7 @@ class UrlRules:
     def _are_plain(self, urls: Sequence[str]) -> bool:
         """Return whether all URLs are free of flaws, except that an allow pattern may be missing.
 
-        All URLs are searched together. On most pages all URLs are free of flaws. To look up each URL in our cache,
-        which is larger than the processor's cache, would cost more.
+        All URLs are searched together, because on most pages they are all free of flaws.
         """
         together, most = "\n".join(urls), self._most
         return (
@@ -191,7 +188,7 @@ class UrlRules:
         )
 
     def _find_flaw(self, url: str) -> Reason | None:
-        """Return the reason to refuse a URL, or DATED if it depends on the linking page whether the URL is refused."""
+        """Return the reason to refuse a URL, or DATED if the linking page decides."""
         if len(url) > self._longest:
             return "too_long"
         if self._deny is not None and self._deny(url):
