@@ -19,8 +19,8 @@ def changes(store: FrontierStore, cursor: str | None, *, site: str | None = None
     """Yield the entries of the change log after a cursor, in order. If `site` is given, yield only the entries of that
     site.
 
-    Without a cursor all stored entries are yielded. The last row has the cursor to continue with. If the last entry is
-    not yielded, an extra row contains only this cursor.
+    Without a cursor all stored entries are yielded. The last row has the cursor for the next call. If the newest entry
+    belongs to another site, an extra row contains only this cursor.
 
     Raises
     ------

@@ -21,20 +21,20 @@ if TYPE_CHECKING:
 __all__ = ["MAX_VERSIONS", "cat", "version_beginnings"]
 
 MAX_VERSIONS: Final = 100
-"""Maximum number of versions of a page that are read. Older versions are left out."""
+"""Maximum number of versions of a page that are read, the newest first."""
 _BEGINNING_BYTES: Final = 32_768
-"""Number of bytes of each version that are read for a list of versions. They contain the response headers and usually
-the title."""
+"""Number of bytes that are read of each listed version. They contain the response headers and usually the title."""
 
 
 def cat(store: FrontierStore, repository: Pages, url: str, *, fetched: float | None = None) -> StoredCopy:
-    """Return the newest copy of a page, or the version that was fetched at a time.
+    """Return the newest copy of a page, or the version that was fetched at the time `fetched`.
 
     Raises
     ------
     InputError
         if the URL is malformed, unknown, or has no such copy. The message gives the reason and the page's state.
-        RepositoryError if the copy cannot be read.
+    RepositoryError
+        if the copy cannot be read.
     """
     name, newest = _newest(store, url)
     place = newest if fetched is None else _place(repository, name, newest, fetched)
@@ -44,9 +44,8 @@ def cat(store: FrontierStore, repository: Pages, url: str, *, fetched: float | N
 
 
 def version_beginnings(store: FrontierStore, repository: Pages, url: str) -> Iterator[StoredCopy]:
-    """Return the beginnings of the kept versions of a page, the newest first, at most MAX_VERSIONS.
-
-    The cost of a version does not depend on its size. Raise the same errors as `cat`.
+    """Return the beginnings of the kept versions of a page, the newest first, at most MAX_VERSIONS. Raise the same
+    errors as `cat`.
     """
     name, newest = _newest(store, url)
     return _beginnings(repository, name, newest)

@@ -1,8 +1,8 @@
 """Explain one URL for `webfountain explain`: why a page is in its state, or why it was never accepted.
 
-It calls the judge, schedule and robots.txt rules of the crawl itself, so its answer agrees with what the crawl does.
-The path of a known page consists of the links by which each page was first discovered (`PageRecord.source`). A URL
-that the store does not have is judged as a seed, as a link on the pages that link to it, and under each policy in use.
+The answer comes from the judge, the schedule and the robots.txt rules of the crawl itself. The path to a known page
+consists of the links by which the pages were first discovered (`PageRecord.source`). An unknown URL is judged as a
+seed, as a link on the pages that link to it, and under each policy in use.
 """
 
 from __future__ import annotations
@@ -89,10 +89,13 @@ def explain(
     scores: Path | None = None,
     links: str | None = None,
 ) -> Explanation:
-    """Return the explanation of a URL at the time `at`, UTC seconds. If the URL is unknown, judge it as a link on the
-    known page `linked_by`.
+    """Return the explanation of a URL at the time `at`, UTC seconds. An unknown URL is judged as a link on the known
+    page `linked_by`.
 
-    `scores` is the folder of the crawl's rankings and `links` its link log, if they can be read.
+    Parameters
+    ----------
+    scores : folder of the crawl's rankings, if it can be read
+    links : link log of the crawl, if it can be read
 
     Raises
     ------
@@ -115,8 +118,8 @@ def explain(
 
 
 def refusal_of(store: FrontierStore, collection: Collection | None, url: str, *, at: float) -> str | None:
-    """Return the reason why a crawl would not fetch a canonical URL of a note `now`: it is blocked, or the policy file
-    refuses it. None if there is no reason. `collection` is None if the store has no policy file.
+    """Return why a crawl would not fetch a canonical URL of a note `now`, or None. A block or the policy file may
+    refuse it.
     """
     blocked = block_words(store, url, at=at)
     if blocked is not None or collection is None:
@@ -128,7 +131,7 @@ def refusal_of(store: FrontierStore, collection: Collection | None, url: str, *,
 
 
 def block_words(store: FrontierStore, url: str, *, at: float) -> str | None:
-    """Return a clause that says until when a canonical URL is blocked, or None if it is not blocked."""
+    """Return a clause such as "it is blocked for 3 hours", or None if the canonical URL is not blocked."""
     until = BlockedUrls(blocks_of(store.board)).until(url, at)
     if until is None:
         return None
@@ -165,7 +168,6 @@ class KnownPage:
         self._facts, self._record = facts, record
 
     def explain(self, given: str, scores: Path | None) -> Explanation:
-        """Return the explanation; `scores` is the folder of the crawl's rankings."""
         record = self._record
         path = PagePaths(self._facts.store, self._facts.collection, self._facts.judge).path(record)
         origin = Origin("queued", record.depth, record.policy, record.trust)
@@ -222,7 +224,7 @@ class KnownPage:
             yield f"Ranking {published.epoch} gives it {reported or 'nothing, because it is newer'}."
 
     def _topic_words(self, record: PageRecord) -> Iterator[str]:
-        """Yield a sentence about the page's topic, if the topic puts the page before other pages."""
+        """Yield a sentence about the page's topic, if the page goes before others because of it."""
         topic = self._facts.judge.policy(record.policy).topic
         if topic is None:
             return
@@ -239,7 +241,7 @@ class KnownPage:
         yield f"{order}: its similarity to {topic.query!r} is {found}{near}."
 
     def _target_words(self, record: PageRecord) -> Iterator[str]:
-        """Yield a sentence about the page's redirect target, and about the rule that refuses the target."""
+        """Yield a sentence about the page's redirect target, with the rule that refuses the target."""
         target = record.target
         if record.state != "redirected" or target is None:
             return
@@ -269,8 +271,7 @@ class KnownPage:
             yield f"It is not fetched: {robots_refusal_words(robots)}."
 
     def _next_visit(self, record: PageRecord) -> float | None:
-        """Return the first time at which the page is due by the plan in force and its site may be requested. None:
-        never."""
+        """Return the first time at which the page is due and its site may be requested; None: never."""
         soonest = self._soonest()
         if record.state == "never-crawled" or record.immediate is not None:
             return soonest
@@ -307,13 +308,13 @@ class KnownPage:
 
 
 class UnknownUrl:
-    """A URL that the store does not have. `linking` is a known page; the URL is judged as a link on it."""
+    """A URL that the store does not have. If `linking` is given, the URL is judged as a link on this known page."""
 
     def __init__(self, facts: UrlFacts, linking: PageRecord | None) -> None:
         self._facts, self._linking = facts, linking
 
     def explain(self, given: str, links: str | None) -> Explanation:
-        """Return the explanation; `links` is the link log, in which pages may link to the URL."""
+        """Return the explanation. `links` is the link log, where links to the URL are searched."""
         facts = self._facts
         verdicts, named = self._verdicts(), seed_place(facts.collection, facts.url)
         robots = facts.robots()
@@ -378,7 +379,7 @@ class UnknownUrl:
                 yield f"{url} links to it, under {verdict.policy!r}: {end or 'refused, ' + verdict_words(verdict)}."
 
     def _link_words(self, page: PageRecord, verdict: UrlVerdict) -> str:
-        """Yield sentences about the link from the known page that the user named."""
+        """Return a sentence about the link from the page that the user named."""
         hops = counted(page.depth + 1, "hop")
         under = f"As a link of {page.url}, under {verdict.policy!r} and {hops} from the seed, it"
         if verdict.reason is not None:
@@ -394,9 +395,7 @@ class UnknownUrl:
         yield from (rule.to for rule in tables.switch)
 
     def _alike(self) -> Iterator[str]:
-        """Return known URLs that many sites treat as the same page: with or without the last slash or www., or with the
-        other scheme.
-        """
+        """Return known URLs that differ only in the last slash, in ``www.`` or in the scheme."""
         scheme, rest = self._facts.url.split("://", 1)
         host, path = rest.split("/", 1)
         paths = [path[:-1] if path.endswith("/") else path + "/"] if path and "?" not in path else []

@@ -1,10 +1,9 @@
 """The explanation of one URL as data: the facts, and the sentences that state them.
 
-The facts are the current verdicts of the judge, the site of the URL, the site's robots.txt, and the path by which the
-page was discovered, from its seed over links and redirects. They are read from a store, even while a crawl writes it,
-and nothing is changed. Each hop of the path shows what the page's record contains (`policy.provenance`): the link that
-led to it, the cause of its policy, the rule, and the time. Records of older stores lack these facts, which are then
-shown as not recorded. The judge is called only for the policy that the link would give today.
+The facts are the judge's verdicts, the record of the site, its robots.txt, and the path from a seed to the page. They
+are read from a store, even while a crawl writes it. Each hop of the path shows what the page's record contains
+(`policy.provenance`): its link, the cause of its policy, the rule, and the time. Records of older stores lack these
+facts.
 """
 
 from __future__ import annotations
@@ -52,11 +51,12 @@ _MOST_HOPS: Final = 10_000
 class Hop(msgspec.Struct, frozen=True):
     """A page on the path from the seed.
 
-    `by` is seed, link, redirect, sitemap, now (given to `now`), former-seed (no longer in the file), or unrecorded.
-    `found` is the time of its discovery, UTC seconds. `inherited` is the policy that today's rules give the page, from
-    its line among the seeds or from its link. `cause` is the cause of its current policy (`policy.provenance.Cause`).
-    `rule` is the key of the rule that caused it, if the policy file has that rule. `at` is the time of the cause, UTC
-    seconds. `because` gives the cause in words, if there is more to say than the link shows.
+    - `by`: seed, link, redirect, sitemap, now (a note), former-seed (no longer in the file), or unrecorded.
+    - `inherited`: policy that today's rules give the page, by its seed line or its link.
+    - `cause`: cause of its current policy (`policy.provenance.Cause`); `because` says it in words, if it is not just
+      the link.
+    - `rule`: key of the rule that was the cause, such as ``switch[0]``, if the policy file still has it.
+    - `at`, `found`: times of the cause and of the discovery, UTC seconds.
     """
 
     url: str
@@ -73,7 +73,7 @@ class Hop(msgspec.Struct, frozen=True):
 
 
 class PagePaths:
-    """Finds the paths from seeds to pages in a store, by the rules of a collection."""
+    """Finder of the paths from seeds to pages in a store, by the rules of a collection."""
 
     def __init__(self, store: FrontierStore, collection: Collection, judge: Judge) -> None:
         self._store = store
@@ -102,7 +102,7 @@ class PagePaths:
             record = parent
 
     def _first_hop(self, record: PageRecord) -> Hop:
-        """Return the hop where a path begins."""
+        """Return the first hop of the path that begins with this page."""
         judge, recorded = self._judge, Provenance.decode(record.provenance)
         named = seed_place(self._collection, record.url)
         by = "former-seed" if recorded.arrival == "seed" else str(recorded.arrival)
@@ -145,9 +145,7 @@ class PagePaths:
         )
 
     def _because(self, record: PageRecord, recorded: Provenance, inherited: str) -> str | None:
-        """Return the cause of a page's policy and trust in words, or None if the cause is simply the link or the seed's
-        line.
-        """
+        """Return the cause of a page's policy in words; None if its link or its seed line explains it."""
         when = "" if recorded.at is None else f", {_spell(recorded.at)}"
         match recorded.cause:
             case "switch":
@@ -166,8 +164,8 @@ class PagePaths:
         return None if record.policy == inherited else "found under another version of the policy file"
 
     def _guess(self, record: PageRecord, inherited: str) -> str | None:
-        """Return the possible cause of a page's policy in words, if the store recorded none. Return None if the policy
-        is inherited."""
+        """Return a guess of the cause of a page's policy, for a record without provenance; None if the policy is
+        inherited."""
         if record.policy == inherited:
             return None
         rules = [f"switch[{n}]" for n, rule in enumerate(self._collection.tables.switch) if rule.to == record.policy]
@@ -176,7 +174,7 @@ class PagePaths:
 
 
 def seed_place(collection: Collection, url: str) -> tuple[str, str] | None:
-    """Return the place where a canonical URL is named as a seed, and its policy there. Return None if it is not a
+    """Return the key of the policy file under which a canonical URL is a seed, with its policy; None if it is not a
     seed."""
     inline = len(collection.tables.collection.seeds)
     for number, (seed, policy) in enumerate(collection.seeds_with_policies()):
@@ -218,7 +216,7 @@ class Rule(msgspec.Struct, frozen=True):
 
 
 class UrlVerdict(msgspec.Struct, frozen=True):
-    """The judge's verdict on the URL: its policy, the reason if it is refused, and the rule that decided."""
+    """The judge's verdict on the URL: its policy, the reason if it is refused, and the key that decided."""
 
     policy: str
     reason: Reason | None
@@ -226,9 +224,11 @@ class UrlVerdict(msgspec.Struct, frozen=True):
 
 
 class Robots(msgspec.Struct, frozen=True):
-    """The verdict of the site's robots.txt: `line` is the number of the deciding line, None if no rule matches.
+    """The verdict of the site's robots.txt.
 
-    `allowed` is None if robots.txt was not read yet. `at` is the time of the last read, UTC seconds.
+    - `allowed`: None if robots.txt was not read yet.
+    - `line`, `number`: text and number of the deciding line; None if no rule matches.
+    - `at`: time of the last read, UTC seconds.
     """
 
     allowed: bool | None
@@ -240,9 +240,10 @@ class Robots(msgspec.Struct, frozen=True):
 class Explanation(msgspec.Struct, frozen=True):
     """Everything that explains a URL. `why` contains the explanation in sentences.
 
-    `url` is the canonical form, or None. For an unknown URL, `verdicts` has one verdict for each policy that a link
-    could give it. `alike` are known URLs that differ only slightly. `next_visit` is UTC seconds, or None if no visit
-    is expected.
+    - `url`: canonical form, or None.
+    - `verdicts`: for an unknown URL, the verdict under each policy that a link could give it.
+    - `alike`: known URLs that differ only slightly.
+    - `next_visit`: UTC seconds; None if no visit is expected.
     """
 
     given: str
@@ -305,7 +306,7 @@ def robots_refusal_words(robots: Robots) -> str:
 
 
 class UrlFacts:
-    """One canonical URL in one collection, at `at` UTC seconds."""
+    """The facts about one canonical URL in one collection, at `at` UTC seconds."""
 
     def __init__(self, store: FrontierStore, collection: Collection, url: str, *, at: float) -> None:
         self.store, self.collection = store, collection

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["MAX_LISTED", "CheckResult", "keep_check", "last_check"]
 
 MAX_LISTED: Final = 50
-"""Number of wrong counts, lost copies and damaged files that are kept by name."""
+"""Maximum number of wrong counts, lost copies and damaged files that a result names."""
 _NAME: Final = "check"
 _FILE: Final = "check.json"
 
@@ -29,9 +29,9 @@ class CheckResult(msgspec.Struct, frozen=True):
     whole: bool
     mended: bool
     beside: bool = False
-    """True if a crawl was running, so that counts were not compared."""
+    """True if a crawl was running. Counts were then not compared."""
     damage: str | None = None
-    """Why the store cannot be read. None if the store can be read."""
+    """Why the store cannot be read; None if it can."""
     pages: int = 0
     sites: int = 0
     copies: int = 0
@@ -43,12 +43,13 @@ class CheckResult(msgspec.Struct, frozen=True):
 
 
 def keep_check(store: FrontierStore | None, url: str, result: CheckResult) -> None:
-    """Replace the last result. If the store cannot be opened (`store` is None), the result is kept only in its folder.
+    """Replace the last result. If the store cannot be opened (`store` is None), the result is written only to its
+    folder.
 
     Raises
     ------
     OSError
-        when the file cannot be written.
+        if the file cannot be written.
     """
     folder = folder_of(url)
     if folder is not None:
@@ -59,7 +60,7 @@ def keep_check(store: FrontierStore | None, url: str, result: CheckResult) -> No
 
 
 def last_check(store: FrontierStore, url: str) -> CheckResult | None:
-    """Return the last result, or None if there is none that can be read."""
+    """Return the last result, or None if no result can be read."""
     folder = folder_of(url)
     try:
         data = store.board.value(_NAME) if folder is None else (folder / _FILE).read_bytes()

@@ -37,7 +37,7 @@ class PageAnswer(msgspec.Struct, frozen=True):
     bucket: int
     """Change-rate class, from 0 (fastest) to 255."""
     checks: int
-    """Number of answers after the first copy."""
+    """Number of fetches with an answer after the first copy."""
     changes: int
     """Number of changes that counted."""
     first_seen: float
@@ -51,7 +51,7 @@ class PageAnswer(msgspec.Struct, frozen=True):
     last_modified: str | None
     depth: int
     due: float | None
-    """Explicit time of the next fetch. None if the bucket decides."""
+    """Time of the next fetch; None if the bucket decides."""
     verdict: str | None
     """Outcome of the last settled fetch."""
     duplicate_of: str | None
@@ -64,18 +64,18 @@ class PageAnswer(msgspec.Struct, frozen=True):
     noise: list[str] = []
     """The lines of the page that do not count as changes, because they were learned as noise."""
     metadata: dict[str, Any] | None = None
-    """Metadata of the newest copy, each with its source. None if `content.metadata` is off."""
+    """Metadata of the newest copy, each entry with its source. None if `content.metadata` is off."""
 
 
 def pages(store: FrontierStore, *, site: str | None = None, state: State | None = None) -> Iterator[PageAnswer]:
     """Yield one row per known URL, site by site.
 
-    The state failed includes URLs that wait because their site cannot be reached; `error` gives the reason.
+    The state failed includes URLs whose site cannot be reached; `error` gives the reason.
 
     Raises
     ------
     InputError
-        when `site` is not known.
+        if `site` is not known.
     """
     one = None if site is None else store.sites.get(site)
     if site is not None and one is None:
@@ -92,7 +92,7 @@ def pages(store: FrontierStore, *, site: str | None = None, state: State | None 
 
 
 def page_of(site: str, record: PageRecord) -> PageAnswer:
-    """Return a page record without the fields that only the crawl needs."""
+    """Return a page record as people and programs see it."""
     recorded = Provenance.decode(record.provenance)
     topic = None
     if record.scores:

@@ -1,11 +1,9 @@
 """A plan as plain data: decision, prediction, results so far, and the cost of a goal.
 
-The plan in force is read from a store, even while a crawl writes it. The controller made this plan; this module decides
-nothing. Without `cycle.capacity_pages_per_period`, a crawl fetches as fast as politeness allows and follows no plan.
-For such a crawl, `measured_plan` makes a plan on demand. It uses the census of the store, the measured rate of fetches,
-and the function that makes a crawl's own plans. That plan is only shown: it is not stored, and no crawl follows it. The
-cost of a goal (`plan show --goal`) is only shown, too: the fetches per period that the goal takes, the current fetches
-per period, and what slightly fewer fetches would give.
+The controller of a crawl makes the plan in force; this module reads it from the store, even while a crawl runs. A crawl
+without `cycle.capacity_pages_per_period` follows no plan. For such a crawl, `measured_plan` computes the plan for the
+measured rate of fetches. Nothing of this is stored, and no crawl follows it. `goal_document` computes the cost of a
+goal (`plan show --goal`).
 """
 
 from __future__ import annotations
@@ -48,11 +46,11 @@ __all__ = [
 
 _GOAL: Final = re.compile(r"(?:obsolete=|older=(?P<age>[^:]+):)(?P<share>[0-9.]+)%", re.ASCII)
 CYCLES: Final = 6
-"""Number of past cycles that correct the model by the obsolete share that was found in them."""
+"""Number of past cycles whose measured obsolete shares correct the model."""
 
 
 class MeasuredCensus(NamedTuple):
-    """A census, the cycle of the policy in force, and the fetches per period during the census."""
+    """A census, its cycle, and the fetches per period during the census."""
 
     census: Census
     cycle: CycleTable
@@ -110,7 +108,7 @@ def plan_document(store: FrontierStore, plan: Plan, *, at: float) -> dict[str, A
 
 
 def _periods(store: FrontierStore, plan: Plan) -> Iterator[dict[str, Any]]:
-    """Yield the decision, the prediction and the results of each period."""
+    """Yield each period with its quotas, its prediction and its results."""
     forecast = plan.forecast
     for number, happened in enumerate(_happened(store, plan)):
         yield {
@@ -127,7 +125,7 @@ def _periods(store: FrontierStore, plan: Plan) -> Iterator[dict[str, Any]]:
 
 
 def _outlook(outlook: Outlook, *, begin: float) -> dict[str, Any]:
-    """Return the forecast of the obsolete share of a cycle: median, mean, and an 80 % interval."""
+    """Return the forecast of the obsolete share in a cycle: median, mean, and an 80 % interval."""
     return {
         "begin": begin,
         "obsolete": outlook.median,
@@ -139,7 +137,7 @@ def _outlook(outlook: Outlook, *, begin: float) -> dict[str, Any]:
 
 
 def plan_words(plan: Plan, *, at: float, foretold: Outlook | None = None) -> str:
-    """Return a plan in a few words, for a line of status or of progress."""
+    """Return a plan in a few words, for one line."""
     name = "fountain" if plan.fountain else f"strategy {plan.strategy}"
     now = plan.period_at(at)
     words = f"{name}, period {now + 1} of {plan.periods}"
@@ -170,7 +168,7 @@ def aim_words(goal: GoalCost) -> str:
 
 
 def _happened(store: FrontierStore, plan: Plan) -> list[dict[str, int]]:
-    """Return fetches of known and of new pages, and changes found, in each period of the cycle."""
+    """Return fetches of known pages, fetches of new pages, and changes found, for each period of the cycle."""
     first = round(plan.start / plan.period)
     found = [{"recrawled": 0, "crawled_new": 0, "changes": 0} for _ in range(plan.periods)]
     for row in store.census.rows(since=first):
@@ -182,13 +180,13 @@ def _happened(store: FrontierStore, plan: Plan) -> list[dict[str, int]]:
 
 
 def has_budget(store: FrontierStore) -> bool:
-    """Return whether the policy file sets a capacity; True if the store contains no readable file."""
+    """Return whether the policy file sets a capacity. Return True if the store contains no readable file."""
     cycle = _cycle(store)
     return cycle is None or cycle.capacity_pages_per_period is not None
 
 
 def measured_plan(store: FrontierStore, *, at: float) -> dict[str, Any] | None:
-    """Return the plan for the measured rate as `plan show` prints it, or None if too little was measured.
+    """Return the plan for the measured rate, or None if too little was measured.
 
     The dictionary has the keys of a plan in force, and also `in_force` (False) and `capacity` (pages per period).
     """
@@ -240,8 +238,8 @@ def _cycle(store: FrontierStore) -> CycleTable | None:
 
 
 def goal_of(text: str) -> Goal:
-    """Return the goal that a text states: "obsolete=2%", or "older=7d:5%" (at most 5 % of the copies may have been out
-    of date for more than 7 days).
+    """Return the goal that a text states, such as "obsolete=2%" or "older=7d:5%". The second means: at most 5 % of the
+    copies may be out of date for more than 7 days.
 
     Raise InputError if the text has neither form.
     """
@@ -264,8 +262,8 @@ def goal_of(text: str) -> Goal:
 def goal_document(store: FrontierStore, goal: Goal, *, at: float) -> dict[str, Any] | None:
     """Return the cost of a goal, or None if too little was measured.
 
-    `correction` is the obsolete share that the last cycles found, divided by the share that the model of independent
-    pages gives at the current rate.
+    `correction` is the measured obsolete share of the last cycles, divided by the share that the model of independent
+    pages predicts at the current rate.
     """
     from webfountain.core.census import change_rates  # noqa: PLC0415  numpy, 0.1 s
     from webfountain.core.goals import PageClasses, correction_of, cost_of, share_at  # noqa: PLC0415

@@ -10,8 +10,7 @@ _ODD: Final = {"entry": "entries", "copy": "copies", "fetch": "fetches"}
 
 
 def counted(many: int, noun: str) -> str:
-    """Return a number and its noun, in the plural unless the number is one. If the noun has several words, the first
-    one is changed."""
+    """Return a number and its noun in singular or plural: `1 page`, `2 pages of a site`."""
     first, blank, rest = noun.partition(" of ")
     plural = _ODD.get(first.rpartition(" ")[2])
     words = first if many == 1 else first[: first.rfind(" ") + 1] + plural if plural else f"{first}s"
@@ -19,8 +18,8 @@ def counted(many: int, noun: str) -> str:
 
 
 def spell_span(seconds: float) -> str:
-    """Return a length of time in the largest unit in which it is at least two, or else in seconds: `36 hours`,
-    `1 second`."""
+    """Return a length of time in the largest unit of which it has at least two, else in seconds: `36 hours`, `1
+    second`."""
     for unit, length in (("day", 86_400), ("hour", 3600), ("minute", 60)):
         if seconds >= 2 * length:
             return counted(round(seconds / length), unit)

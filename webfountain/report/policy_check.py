@@ -1,9 +1,8 @@
 """Check a policy file: what it means, and what it would do to an existing collection.
 
-`webfountain policy check` and the service call this module before a crawl, or before an edited file takes effect.
-Policy and trust are computed as in the review after an edit (`policy.lineage`), and refused URLs are judged as the
-crawl will judge them, so the figures are the real effects of the edit. The store is only read, even while a crawl
-writes it.
+`webfountain policy check` and the service call this module before a crawl or an edit. Policy and trust are computed as
+in the review after an edit (`policy.lineage`), so the figures are the real effects. The store is only read, even while
+a crawl writes it.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ _BATCH: Final = 1000
 
 
 def described(collection: Collection) -> dict[str, Any]:
-    """Return the meaning of a policy file: its rules in words, notes, and how many of its own seeds it refuses."""
+    """Return the meaning of a policy file: its rules in words, notes, and the number of its seeds that it refuses."""
     return {
         **describe(collection),
         "rules": list(map(spell_rule, collection.tables.rule)),
@@ -69,7 +68,7 @@ def effect_on(
 
 
 def _refused_seeds(collection: Collection) -> int:
-    """Return how many of its own seeds the file refuses; a crawl whose seeds are all refused ends at once."""
+    """Return how many of its own seeds the file refuses."""
     refused: dict[Reason, tuple[int, str]] = {}
     for _ in seed_links(collection, Judge(collection, year=time.gmtime().tm_year), refused):
         pass
@@ -77,7 +76,7 @@ def _refused_seeds(collection: Collection) -> int:
 
 
 def _newly_followed(judge: Judge, store: FrontierStore, links: str, lineage: Lineage) -> Iterator[str]:
-    """Yield links that the crawl refused and that this judge would accept."""
+    """Yield links that the crawl refused and that the judge would accept."""
     from webfountain.ranking.link_log import LinkLogReader  # noqa: PLC0415  (pyarrow, 0.3 s)
 
     def known(url: str) -> PageRecord | None:
@@ -89,11 +88,13 @@ def _newly_followed(judge: Judge, store: FrontierStore, links: str, lineage: Lin
 
 
 class PolicyEffect(msgspec.Struct, frozen=True):
-    """The effect of a policy file on a store, in numbers and examples. `known` is the number of judged URLs, `dropped`
-    the number that would be dropped, by reason, and `taken` the number of refused URLs that would be accepted again.
+    """The effect of a policy file on a store, in numbers and examples.
 
-    `moved` counts the pages that would get another policy, as ``before -> after``. `retrusted` counts the pages that
-    would keep their policy but get another trust.
+    - `known`: number of judged URLs.
+    - `dropped`: reason -> number of URLs that would be dropped.
+    - `taken`: number of refused URLs that would be accepted again.
+    - `moved`: ``before -> after`` -> number of pages that would get another policy.
+    - `retrusted`: number of pages that would keep their policy but get another trust.
     """
 
     known: int
@@ -109,8 +110,8 @@ class PolicyEffect(msgspec.Struct, frozen=True):
 def policy_effect(judge: Judge, records: Iterable[PageRecord], lineage: Lineage | None = None) -> PolicyEffect:
     """Return the effect on every page record. Without a lineage, each record is judged under its current policy.
 
-    URLs that the policy never accepted are not in a store. `newly_followed` judges such URLs in the link log; a crawl
-    accepts them when it fetches the pages that link to them again. Requests of other projects are not judged.
+    The store does not have the URLs that the policy never accepted; `newly_followed` finds them in the link log.
+    Requests of other projects are not judged.
     """
     known = taken = retrusted = 0
     dropped: Counter[str] = Counter()

@@ -1,7 +1,7 @@
 """Progress of a running crawl: a live table on a terminal, a plain line at intervals elsewhere.
 
 The caller takes a `Moment` of the crawl several times a second and shows it here. Numbers have units, and estimates are
-marked. This module reads no clock and starts no thread.
+marked as estimates.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ __all__ = [
 ]
 
 LINE_EVERY_S: Final = 5.0
-"""Seconds between plain lines in the first minute if the output is not a terminal; after that, LATE_LINE_EVERY_S
+"""Seconds between plain lines in the first minute, on an output that is no terminal. Later LATE_LINE_EVERY_S
 applies."""
 LATE_LINE_EVERY_S: Final = 60.0
 _WINDOW_S: Final = 5.0
-"""Time over which the shown rate is measured, s."""
+"""Time over which the shown rate is averaged, s."""
 _BLOCKS: Final = " ▁▂▃▄▅▆▇█"
 _BAR_WIDTH: Final = 30
 _COLOURS: Final = {
@@ -60,26 +60,26 @@ class Moment(msgspec.Struct, frozen=True):
     seconds: float
     """Time since the crawl began, s."""
     outcomes: Mapping[str, int]
-    """Fetches that were settled, by outcome; their sum is `fetched`."""
+    """Settled fetches by outcome; their sum is `fetched`."""
     pages: Mapping[str, int]
     """Known URLs by state."""
     sites: int
     active_sites: int
     in_flight: int
     waiting: int
-    """URLs that were fetched but have no copy yet; each has a time for its next try."""
+    """URLs that were fetched without success and wait for their next try."""
     ants: int | None = None
     """Number of processes that crawl together; None if there is only one."""
     freshness: float | None = None
-    """Estimated share of the known pages whose copy is current, 0 to 1."""
+    """Estimated share of the known pages with a current copy, 0 to 1."""
     plan: str | None = None
     """The plan in force, in a few words."""
     limit: str | None = None
-    """What limits the rate, in a few words."""
+    """What limits the rate of fetches, in a few words."""
 
     @property
     def fetched(self) -> int:
-        """Return the number of fetches that were settled. Refused pages were not requested and do not count."""
+        """Return the number of settled fetches. Refused pages were not requested and do not count."""
         return sum(count for kind, count in self.outcomes.items() if kind in FETCHED)
 
 
@@ -109,7 +109,7 @@ def moment_of(
 
 
 class ProgressDisplay:
-    """Shows moments on `stream`: a live table on a terminal, else a line at intervals.
+    """A display of moments on `stream`: a live table on a terminal, else a line at intervals.
 
     It is a context manager. Without `with`, call `close` at the end.
     """
@@ -144,7 +144,7 @@ class ProgressDisplay:
             self._stream.flush()
 
     def close(self) -> None:
-        """Leave the last picture on the screen and release the terminal. A second call has no effect."""
+        """Leave the last table on the screen and release the terminal. A second call has no effect."""
         if self._live is not None:
             self._live.stop()
 
@@ -181,7 +181,7 @@ def line(moment: Moment, *, title: str, rate: float) -> str:
 
 
 def table(moment: Moment, *, title: str, rate: float, rates: Sequence[float] = ()) -> Table:
-    """Return a moment as a table for a terminal; `rates` are the rates at the last moments, drawn as a small curve."""
+    """Return a moment as a table for a terminal. `rates` are earlier rates, drawn as a small curve."""
     from rich.table import Table  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
 
@@ -207,7 +207,7 @@ def table(moment: Moment, *, title: str, rate: float, rates: Sequence[float] = (
 
 
 def spell_seconds(seconds: float) -> str:
-    """Return 1:02:03 from a number of seconds, with days in front if there are any."""
+    """Return a number of seconds as 1:02:03, or with days in front."""
     days, rest = divmod(int(seconds), 86_400)
     clock = f"{rest // 3600}:{rest % 3600 // 60:02}:{rest % 60:02}"
     return f"{days} d {clock}" if days else clock
@@ -244,6 +244,6 @@ def _bar(share: float) -> Text:
 
 
 def _curve(rates: Sequence[float]) -> str:
-    """Return one block character per rate; a full block stands for the highest rate."""
+    """Return one block character per rate. The highest rate is a full block."""
     top = max(rates, default=0.0)
     return "".join(_BLOCKS[round(rate / top * (len(_BLOCKS) - 1))] for rate in rates) if top > 0 else ""

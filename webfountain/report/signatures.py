@@ -1,7 +1,7 @@
 """Write signatures of the held pages, for finding near-duplicates across collections.
 
-A signature is datasketch's `MinHash` with datasketch's own seed and hash function, so anybody who has the text can
-compute it. Sketches in the duplicate index use the key of their store and cannot be compared with others.
+A signature is datasketch's `MinHash` with its standard seed and hash function, so anybody who has the text can compute
+it. Sketches in the duplicate index depend on a secret key of their store, so they cannot be compared across stores.
 
 A shingle is four words, lower-cased and joined by one space, in UTF-8. A text of fewer words is one shingle.
 """
@@ -31,11 +31,12 @@ __all__ = ["PERMUTATIONS", "signature", "signatures", "write_signatures"]
 PERMUTATIONS: Final = 128
 _WORDS: Final = 4
 _AT_ONCE: Final = 1000
-"""Rows in memory at once."""
+"""Number of rows in memory at once."""
 
 
 def signature(text: str) -> MinHash:
-    """Return the MinHash of a text: datasketch's seed, its `affine32` permutations, the SHA-1 of each shingle."""
+    """Return the MinHash of a text. It uses datasketch's standard seed, its `affine32` permutations, and the SHA-1 of
+    each shingle."""
     words = text.lower().split()
     runs = {
         " ".join(words[first : first + _WORDS]) for first in range(max(len(words) - _WORDS + 1, min(len(words), 1)))
@@ -48,15 +49,15 @@ def signature(text: str) -> MinHash:
 def signatures(
     store: FrontierStore, repository: Pages, *, unreadable: Callable[[RepositoryError], None]
 ) -> Iterator[dict[str, Any]]:
-    """Yield url, fetched and minhash of each held page with a text. A copy that cannot be read is skipped and reported
-    to `unreadable`."""
+    """Yield url, fetched and minhash of each held page with a text. A copy that cannot be read is reported to
+    `unreadable`."""
     for row in texts(store, repository, unreadable=unreadable):
         if row["text"] and row["text"].strip():
             yield {"url": row["url"], "fetched": row["fetched"], "minhash": signature(row["text"]).hashvalues}
 
 
 def write_signatures(file: Path, rows: Iterable[dict[str, Any]]) -> int:
-    """Write signatures to a Parquet file, and return how many. The file is written completely or not at all.
+    """Write signatures to a Parquet file, completely or not at all. Return how many.
 
     Raises
     ------

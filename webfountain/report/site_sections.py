@@ -28,8 +28,8 @@ _DAY_S: Final = 86_400.0
 def sections_learned(store: FrontierStore, site: str, *, most: int) -> list[SectionRate]:
     """Return what the crawl learned about the sections of a site, in changes per page and day.
 
-    The site comes first, then the sections with the most pages. The list is empty in a crawl without a budget, which
-    does not learn sections. In a very large site, only the pages of the last window are counted.
+    The whole site comes first, then the sections with the most pages. The list is empty if the crawl has no budget,
+    because it then learns no sections. In a very large site, only pages of the newest window are counted.
     """
     record = store.sites.get(site)
     if record is None:
@@ -44,8 +44,8 @@ def sections_learned(store: FrontierStore, site: str, *, most: int) -> list[Sect
 
 
 def sections_by_pages(pages: Sequence[PageRecord], *, fastest_s: float, most: int) -> list[SectionRate]:
-    """Return the sections of one site, made from its crawled pages. The rate of a section is the mean of its pages'
-    rates."""
+    """Return the sections of one site, computed from its crawled pages. A section's rate is the mean rate of its
+    pages."""
     sections = Sections(max_depth=3)
     numbers = sections.sections_of([path_of(page.url) for page in pages])
     parents, names = sections.parents(), sections.names()

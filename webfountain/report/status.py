@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 __all__ = ["status"]
 
 _FIRST_SITES: Final = 1000
-"""Number of sites whose times of discovery show how old a new store is."""
+"""Number of sites whose times of discovery are read to find the age of a new store."""
 
 
 def status(store: FrontierStore, *, at: float) -> dict[str, Any]:
-    """Return counts by state, the rate of fetches, and the freshness estimate at the time `at`, UTC seconds."""
+    """Return counts by state, the rate of fetches, and the estimated freshness at the time `at`, UTC seconds."""
     counts = store.census.statistics()
     census = store.census.buckets()
     known = {state: counts.pages.get(state, 0) for state in STATES}
@@ -49,11 +49,10 @@ def status(store: FrontierStore, *, at: float) -> dict[str, Any]:
 
 
 def _fresh(store: FrontierStore, by_buckets: float | None, *, failing: float) -> dict[str, Any]:
-    """Return the fresh share: the crawl's last forecast with an 80 % interval if there is one, else an estimate by
-    buckets.
+    """Return the fresh share: the crawl's last forecast with an 80 % interval, or an estimate by buckets.
 
-    Pages whose last fetch failed (the share `failing`) do not count as fresh. `freshness_cycles` is the number of
-    cycles on which the forecast is based, and `freshness_at` the time of the forecast (None: now).
+    The share `failing` of the pages, whose last fetch failed, does not count as fresh. `freshness_cycles` is the number
+    of cycles on which the forecast is based. `freshness_at` is the time of the forecast (None: now).
     """
     kept = published(store.board.value(FORECAST))
     outlook = None if kept is None else kept.forecast.now()
@@ -75,7 +74,7 @@ def _fresh(store: FrontierStore, by_buckets: float | None, *, failing: float) ->
 
 
 def _domains(store: FrontierStore) -> dict[str, Any] | None:
-    """Return busy and blocked domains as a crawl last published them, or None if domains have no limit."""
+    """Return the busy and blocked domains that a crawl last published. None if domains have no limit."""
     kept = store.board.value(SHARES)
     if kept is None:
         return None
@@ -84,8 +83,8 @@ def _domains(store: FrontierStore) -> dict[str, Any] | None:
 
 
 def _rate(store: FrontierStore, at: float) -> dict[str, Any]:
-    """Return the fetches since the beginning of the previous period, or since the first site was known, and their
-    rate."""
+    """Return the fetches since the beginning of the previous period, and their rate. A newer store counts since its
+    first site."""
     period_s = store.census.period_s
     before = int(at // period_s) - 1
     rows = store.census.rows(since=before)

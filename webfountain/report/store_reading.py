@@ -1,7 +1,6 @@
-"""Read existing stores and their copies, even while a crawl writes them: open them, and list all sites or changes.
+"""Open existing stores and their copies for reading, even while a crawl writes them; list all sites or changes.
 
-Reading never creates a store. If the store is missing, or the folder is not a store, an InputError says what to give
-instead.
+Reading never creates a store. If there is no store, an InputError says what to give instead.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ def opened_for_reading(url: str) -> FrontierStore:
 
 
 def reading(url: str) -> contextlib.closing[FrontierStore]:
-    """Open an existing store for reading; it is closed at the end of the `with` block."""
+    """Open an existing store for reading, for a `with` block that closes it."""
     return contextlib.closing(opened_for_reading(url))
 
 
@@ -64,7 +63,7 @@ def page_at(store: FrontierStore, url: str) -> PageRecord | None:
 
 
 def known_site(store: FrontierStore, site: str) -> SiteRecord:
-    """Return a site. Raise InputError if it is unknown."""
+    """Return the record of a site. Raise InputError if it is unknown."""
     found = store.sites.get(site)
     if found is None:
         raise InputError(f"site {site!r} is not known here (a site is scheme://host[:port])")
@@ -72,21 +71,21 @@ def known_site(store: FrontierStore, site: str) -> SiteRecord:
 
 
 def every_site(store: FrontierStore, *, after: str = "") -> Iterator[SiteRecord]:
-    """Yield all sites in order of name, from the first after `after`."""
+    """Yield all sites in order of name, beginning behind `after`."""
     while batch := store.sites.after(after, _SITES_AT_ONCE):
         yield from batch
         after = batch[-1].site
 
 
 def every_change(store: FrontierStore, cursor: str | None) -> Iterator[tuple[str, Change]]:
-    """Yield the entries of the change log after a cursor up to the newest, each with the cursor that follows it."""
+    """Yield the entries of the change log after a cursor. Each comes with the cursor that follows it."""
     while batch := store.changes.after(cursor, _ENTRIES_AT_ONCE):
         yield from batch
         cursor = batch[-1][0]
 
 
 def existing_folder(url: str) -> Path:
-    """Return the folder of an embedded store. Raise InputError if there is none, so that reading never creates one."""
+    """Return the folder of an embedded store. Raise InputError if it does not exist."""
     folder = folder_of(url)
     if folder is None and is_shared(url):
         raise InputError("--store: this command needs a store in a folder (rocksdb://)")
@@ -114,7 +113,7 @@ def inbox_folder(folder: Path) -> Path:
 
 
 def repository_folder(store_url: str, given: str | None) -> Path:
-    """Return the folder of copies: the given one, else the store's own."""
+    """Return the folder of copies: `given`, else the store's own."""
     if given is not None:
         return Path(given)
     if folder_of(store_url) is None and is_shared(store_url):
@@ -124,7 +123,7 @@ def repository_folder(store_url: str, given: str | None) -> Path:
 
 @contextlib.contextmanager
 def copies(store_url: str, given: str | None, *, places: Mapping[int, str] | None = None) -> Iterator[Pages]:
-    """Open the repository for reading; `places` gives the folders of ants in other places."""
+    """Open the repository for reading. `places` gives the folders of ants on other machines."""
     from webfountain.repository.repository import Pages  # noqa: PLC0415  parsers that `status` does not need
 
     opened = Pages(repository_folder(store_url, given), places=places)
@@ -135,19 +134,19 @@ def copies(store_url: str, given: str | None, *, places: Mapping[int, str] | Non
 
 
 def places_of(opened: FrontierStore) -> dict[int, str]:
-    """Return where each ant of a crawl with many ants stores its copies: machine and folder."""
+    """Return ant -> machine and folder of its copies, for a crawl with many ants."""
     found = [] if opened.claims is None else opened.claims.claims("repository")
     return {int(claim.name.partition("/")[2]): claim.owner for claim in found}
 
 
 def cursor_of(opened: FrontierStore, since: str | float | None) -> str | None:
-    """Return the cursor for `--since`, which may be a time. Raise CursorLost if the log does not reach back to that
+    """Return the cursor for the value of `--since`, a cursor or a time. Raise CursorLost if the log begins after that
     time."""
     return opened.changes.since(since) if isinstance(since, float) else since
 
 
 def link_log(collection: Collection | None, store_url: str) -> str | None:
-    """Return where the crawl's link log is, if it has one. If `collection` is None, search for the log beside the
+    """Return the folder or URL of the crawl's link log, if it has one. Without a `collection`, search beside the
     store."""
     home = folder_of(store_url)
     return (None if collection is None else collection.ranking.links) or (

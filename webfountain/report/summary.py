@@ -1,8 +1,7 @@
 """Summary at the end of a crawl, for people: pages found, changes, freshness, and where the pages are.
 
-It is made from the document that `--report` writes and, for the demonstration, from measurements that know the true
-state of the generated web. Programs read the document. The document of a crawl with many ants is the sum of the ants'
-documents (`added_up`), with the page states from the store at the end.
+It is made from the document that `--report` writes. The demonstration adds the true freshness, which it measures in its
+generated web. `added_up` makes the document of a crawl with many ants from the ants' documents.
 """
 
 from __future__ import annotations
@@ -50,22 +49,22 @@ _PARTS: Final = (
     "sites",
     "url_cache_hit_rate",
 )
-"""Keys of a report that are not summed."""
+"""Keys of a report whose values are not summed over ants."""
 
 
 class Sample(NamedTuple):
-    """Freshness of the copies at one moment, compared with the server's pages."""
+    """Measured freshness of the copies at one moment."""
 
     period: int
-    """Time periods since the crawl began."""
+    """Number of time periods since the crawl began."""
     pages: int
-    """Pages that existed then."""
+    """Number of pages that existed then."""
     fresh: float
-    """Share of these pages whose newest copy equals what the server would send."""
+    """Share of these pages whose newest copy equals the page on the server."""
 
 
 def summary(report: Mapping[str, Any]) -> str:
-    """Return lines of text about a crawl, from its report document."""
+    """Return lines of text about a crawl. `report` is its report document."""
     reason = report["finish_reason"]
     pages, seconds = report["pages_fetched"], report["seconds"]
     rate = pages / seconds if seconds else 0.0
@@ -119,8 +118,8 @@ def places(*, store: str, repository: Path, example: str | None) -> str:
 
 
 def _waiting(urls: int, *, idle: bool) -> str:
-    """Return the number of never-crawled URLs in words. In an idle crawl they wait because their hosts are dead or
-    their robots.txt cannot be reached.
+    """Return the number of never-crawled URLs in words. In an idle crawl they wait because their hosts or robots.txt
+    files cannot be reached.
     """
     why = "that cannot be fetched now (a dead host, an unreachable robots.txt)" if idle else "not fetched yet"
     return f"{counted(urls, 'known URL')} {why}" if urls else ""
@@ -155,10 +154,8 @@ def added_up(
     failed: Sequence[str],
     stopped: bool,
 ) -> dict[str, Any]:
-    """Return the reports of all ants as one.
-
-    If `stored` is None, because the store did not answer in time, the states come from the ant that saw the most
-    pages.
+    """Return the reports of all ants as one. If the store did not answer (`stored` is None), the page states come from
+    the ant that saw the most pages.
 
     Raises
     ------

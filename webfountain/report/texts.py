@@ -1,9 +1,8 @@
 """Texts for a search or RAG index: each held page as text, with a cursor on each line.
 
-The whole list comes first, then the changes. A reader that is interrupted after any line continues with that line's
-cursor. A cursor in the list names the page and the position in the change log at which the list began, so changes made
-during the list follow later. The lines after an unreadable copy have the cursor from before that copy, so a reader that
-continues there tries the copy again. This module changes nothing.
+The list of all pages comes first, then the changes. An interrupted reader continues with the cursor of its last line. A
+cursor in the list contains a page and the position of the change log when the list began, so changes made meanwhile
+follow later. After an unreadable copy the cursor does not move on, so the reader tries this copy again.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ _LIST_CURSOR: Final = re.compile(r"(?P<log>[^+]+)\+(?P<key>[0-9a-f]*)\+(?P<site>
 
 
 class TextForm(NamedTuple):
-    """How texts are written: the format, the main content or the whole page, with or without metadata."""
+    """Form of the written texts: the format, the main content or the whole page, with or without metadata."""
 
     form: PageFormat = "text"
     main: bool = False
@@ -56,9 +55,10 @@ _PLAIN: Final = TextForm()
 
 
 class ListPlace(NamedTuple):
-    """A position in the whole list: the page after which to continue, and the change log's cursor when the list began.
+    """A position in the list of all pages.
 
-    Sites are in order of name, pages of a site in order of key.
+    - `log`: cursor of the change log when the list began.
+    - `site`, `key`: the last page before the position. Sites are in order of name, pages in order of key.
     """
 
     log: str
@@ -70,7 +70,7 @@ class ListPlace(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> ListPlace:
-        """Return the position that a cursor of the list names. Raise InputError if it is not such a cursor."""
+        """Return the position that a list cursor contains. Raise InputError if `text` is no list cursor."""
         found = _LIST_CURSOR.fullmatch(text)
         if found is None or not is_cursor(found["log"]) or len(found["key"]) % 2:
             raise InputError(f"{text!r} is not a cursor of `texts` (each of its lines has one)")
@@ -78,14 +78,14 @@ class ListPlace(NamedTuple):
 
 
 def is_list_cursor(text: str) -> bool:
-    """Return whether a text has the form of a cursor in the whole list."""
+    """Return whether a text has the form of a list cursor."""
     found = _LIST_CURSOR.fullmatch(text)
     return found is not None and is_cursor(found["log"])
 
 
 class TextRules(NamedTuple):
-    """What a collection's policy file says about texts: the policies whose text is the main content, and the project's
-    extractors by media type.
+    """What a policy file says about texts: the policies whose text is the main content, and the extractors by media
+    type.
     """
 
     main_policies: frozenset[str]
@@ -93,24 +93,26 @@ class TextRules(NamedTuple):
 
 
 class PageTexts:
-    """The texts of a collection's copies, read by the rules of its policies, so a reader gets the text that the crawl
+    """The texts of a collection's copies, read by the rules of their policies. They are the texts that the crawl
     compares.
 
-    A project's own extractors run in a child process, which ends with `close`, or with this object.
+    A project's own extractors run in a child process. `close`, or the end of this object, ends the process.
     """
 
     def __init__(self, store: FrontierStore) -> None:
         self._store = store
 
     def of_copy(self, copy: StoredCopy, form: TextForm = _PLAIN) -> PageReading:
-        """Return title, text and metadata of a copy by the policy of its page."""
+        """Return title, text and metadata of a copy, by the policy of its page."""
         record = page_at(self._store, copy.url)
         return self.by_policy(copy, form, "" if record is None else record.policy, self.rules())
 
     def by_policy(self, copy: StoredCopy, form: TextForm, policy: str, rules: TextRules) -> PageReading:
-        """Return title, text and metadata of a copy by a given policy. A copy that an extractor cannot read has no
-        text. An extractor gets only whole bodies, so the beginning of a copy has no title and no text where an
-        extractor is needed."""
+        """Return title, text and metadata of a copy, by a given policy.
+
+        There is no text if an extractor fails. An extractor gets only whole bodies, so it is not called for the
+        beginning of a copy.
+        """
         kind = content_type(copy.headers)
         if kind.kind in rules.extractors and not (kind.is_html and form.form == "html"):
             if len(copy.body) < copy.size:
@@ -121,7 +123,7 @@ class PageTexts:
         return read_page(copy.body, kind, copy.url, form=form.form, main=is_main)
 
     def rules(self) -> TextRules:
-        """Return the rules in force. This reads the whole policy file, which may name many seeds, from the store."""
+        """Return the rules in force. This reads the whole policy file from the store."""
         kept = self._store.board.value(COLLECTION)
         with suppress(PolicyError):  # a file that it names is missing, perhaps only for a moment: do not remember this
             if kept is not None:
@@ -150,8 +152,8 @@ def _text_rules(kept: bytes) -> TextRules:
 
 
 class _Copies:
-    """The copies of a list, and the form and the rules by which their texts are written. The rules are those in force
-    when the list begins."""
+    """The copies of a list, with the form and the rules of their texts. The rules are those at the beginning of the
+    list."""
 
     def __init__(self, store: FrontierStore, repository: Pages, form: TextForm) -> None:
         self._repository = repository
@@ -160,7 +162,7 @@ class _Copies:
         self._rules = self._texts.rules()
 
     def line(self, record: PageRecord) -> dict[str, Any]:
-        """Return the line of a page that has a copy. Raise RepositoryError if it cannot be read."""
+        """Return the line of a page with a copy. Raise RepositoryError if the copy cannot be read."""
         assert record.copy is not None
         copy = self._repository.read(record.copy, record.url)
         found = self._texts.by_policy(copy, self._form, record.policy, self._rules)
@@ -176,7 +178,7 @@ class _Copies:
 
 
 class _Row(NamedTuple):
-    """A line without its cursor (None: nothing to report), and the cursor with which to continue after it."""
+    """A line, and the cursor with which a reader continues after it. `line` is None if there is nothing to write."""
 
     line: dict[str, Any] | None
     cursor: str
@@ -191,12 +193,10 @@ def texts(
     unreadable: Callable[[RepositoryError], None],
     form: TextForm = _PLAIN,
 ) -> Iterator[dict[str, Any]]:
-    """Yield each page that has a copy, and each gone page that had one. With `behind`, yield only the pages after that
-    position in the list.
+    """Yield a line for each page with a copy, and for each gone page that had one. Begin after the position `behind`.
 
-    A gone page has None as text and title. `verdict` is new, changed, minor or gone. If a copy cannot be read, its
-    page is skipped and `unreadable` is called with the reason. The last line has the change log's cursor, for
-    `texts_since`.
+    The text and title of a gone page are None. `verdict` is new, changed, minor or gone. An unreadable copy is skipped,
+    and `unreadable` is called with the reason. The last line has the change log's cursor, for `texts_since`.
     """
     # Read the end of the log before the list, so that changes during the list are reported again.
     place = ListPlace(store.changes.end()) if behind is None else behind
@@ -216,11 +216,11 @@ def texts_since(
     unreadable: Callable[[RepositoryError], None],
     form: TextForm = _PLAIN,
 ) -> Iterator[dict[str, Any]]:
-    """Yield the pages that changed since a cursor, each once and in its current state. The text of a page that is no
-    longer held is None.
+    """Yield the pages that changed since a cursor, each once and in its current state. The text is None if the page is
+    no longer held.
 
-    `verdict` is the verdict of the page's last entry in the change log, or new if the page is new since the cursor.
-    Pages are in the order of these entries. The cost depends on the number of changes, not on the number of pages.
+    `verdict` is new if the page is new since the cursor, else the verdict of its last entry in the change log. Pages
+    are in the order of their last entries. The cost grows with the number of changes.
 
     Raises
     ------
@@ -244,7 +244,7 @@ def texts_since(
 def _with_cursors(
     rows: Iterable[_Row], begin: str, *, end: str, unreadable: Callable[[RepositoryError], None]
 ) -> Iterator[dict[str, Any]]:
-    """Yield the lines of rows, each with its cursor; the last line has `end`, unless a copy before it could not be
+    """Yield the lines of rows, each with its cursor. The last line has the cursor `end`, unless a copy could not be
     read."""
     passed, is_stuck = begin, False
     held: dict[str, Any] | None = None
@@ -263,7 +263,7 @@ def _with_cursors(
 
 
 def _listed(store: FrontierStore, copies: _Copies, place: ListPlace) -> Iterator[_Row]:
-    """Yield the rows of the whole list after a position."""
+    """Yield the rows of the list of all pages after a position."""
     if place.key and store.sites.get(place.site) is not None:
         yield from _of_site(store, copies, place)
     for site in every_site(store, after=place.site):
@@ -271,7 +271,7 @@ def _listed(store: FrontierStore, copies: _Copies, place: ListPlace) -> Iterator
 
 
 def _of_site(store: FrontierStore, copies: _Copies, place: ListPlace) -> Iterator[_Row]:
-    """Yield the rows of one site after a key, in order of key. The keys of the site are in memory, eight bytes each."""
+    """Yield the rows of one site after a key, in order of key. The site's keys are in memory, eight bytes each."""
     keys = sorted(
         key
         for _, record in store.pages.records(site=place.site)
@@ -290,7 +290,7 @@ def _of_site(store: FrontierStore, copies: _Copies, place: ListPlace) -> Iterato
 
 
 def _is_listed(record: PageRecord) -> bool:
-    """Return whether a page is held, or was held and is gone."""
+    """Return whether a page has a copy, or had one before it was gone."""
     return is_held(record) or (record.state == "gone" and record.digest is not None)
 
 
@@ -310,10 +310,9 @@ def _changed(store: FrontierStore, copies: _Copies, changes: Iterable[tuple[str,
 
 
 def _row_of(store: FrontierStore, copies: _Copies, record: PageRecord, cursor: str) -> _Row:
-    """Return the row of a page, without a line if the page is no longer held.
+    """Return the row of a page. It has no line if the page is no longer held.
 
-    A crawl may replace the copy after the record was read. Then the new record names another copy, and that copy is
-    read.
+    A crawl may replace the copy meanwhile. Then the record is read again, and its new copy is used.
     """
     tried = None
     while True:

@@ -1,10 +1,8 @@
 """Problems that a user must know at the end of a crawl: seeds without a page, and unreachable sites.
 
-The report (`--report`), the summary and `status` show them from one document. Users write seeds by hand, so each seed
-without a page is listed with the reason: its site cannot be reached, the seed redirects out of scope or in a loop, it
-is gone, or the policy file's own rules refuse it. The URLs of an unreachable site stay never-crawled, because they were
-never requested; without the site's error, they would look as if they waited for their turn. The module reads the store,
-even during a crawl, and changes nothing.
+The report (`--report`), the summary and `status` show them. A seed is listed with the reason why it has no page: its
+site cannot be reached, it redirects out of scope or in a loop, it is gone, or the policy file refuses it. URLs of an
+unreachable site stay never-crawled, so only the site's error shows why they wait.
 """
 
 from __future__ import annotations
@@ -49,20 +47,19 @@ __all__ = [
 ]
 
 MAX_SEEDS: Final = 5000
-"""Maximum number of seeds that are checked, from the start of the file. The check takes about a second."""
+"""Maximum number of seeds that are checked, from the start of the file. This takes about a second."""
 _MAX_HOPS: Final = 20
-"""Number of redirects that are followed from a seed, as many as browsers follow."""
+"""Maximum number of redirects that are followed from a seed; browsers follow as many."""
 _CRAWLED: Final = STATES.index("crawled")
 _SHOWN: Final = 5
 
 MAX_SITES: Final = 20_000
-"""Number of sites that `unreachable` reads; this takes a fraction of a second."""
+"""Maximum number of sites that `unreachable` reads. This takes a fraction of a second."""
 _NEVER_CRAWLED: Final = STATES.index("never-crawled")
 
 
 class SeedWithoutPage(msgspec.Struct, frozen=True):
-    """A seed, the reason why it has no page, and whether it was tried. A seed that was not tried yet does not count as
-    failed."""
+    """A seed, the reason why it has no page, and whether it was tried. Only a seed that was tried counts as failed."""
 
     url: str
     why: str
@@ -70,7 +67,7 @@ class SeedWithoutPage(msgspec.Struct, frozen=True):
 
 
 def seeds_in_force(store: FrontierStore, *, year: int) -> list[SeedWithoutPage]:
-    """Return `seeds_without_pages` for the policy file in the store. The list is empty if the file cannot be read."""
+    """Return `seeds_without_pages` for the policy file in the store, or [] if the file cannot be read."""
     kept = store.board.value(COLLECTION)
     if kept is None:
         return []
@@ -82,10 +79,10 @@ def seeds_in_force(store: FrontierStore, *, year: int) -> list[SeedWithoutPage]:
 
 
 def seeds_without_pages(store: FrontierStore, collection: Collection, *, year: int) -> list[SeedWithoutPage]:
-    """Return, in order, the seeds that neither have a copy nor led to one.
+    """Return the seeds that have no copy and led to none, in order.
 
-    A seed counts as successful if its redirects end at a page with a copy. The only seed of a site whose pages came
-    from a sitemap counts as successful, too. Two seeds of one site are checked separately.
+    A seed led to a copy if its redirects end at a page with a copy. If a site has only one seed, any copy of a page of
+    the site counts, such as a page from its sitemap.
 
     Raises
     ------
@@ -127,7 +124,7 @@ def _records_of(store: FrontierStore, urls: Sequence[str]) -> list[PageRecord | 
 def _verdict_on(
     store: FrontierStore, judge: Judge, policy: str, record: PageRecord | None, chain: list[str]
 ) -> SeedWithoutPage | None:
-    """Return why a seed has no page, or None if it has one. Its redirect targets are appended to `chain`."""
+    """Return why a seed has no page, or None if it has one. Append its redirect targets to `chain`."""
     seed = chain[0]
     while record is not None and record.state == "redirected" and record.target is not None:
         target = record.target
@@ -152,7 +149,7 @@ def _verdict_on(
 
 
 def _refusal_of(judge: Judge, record: PageRecord) -> str:
-    """Return the reason why the store does not know the target of a redirect."""
+    """Return the reason why the target of a redirect is not in the store."""
     reason = (record.error or "").removeprefix("target ")
     if reason == "out_of_scope" and not judge.is_in_scope(site_of(record.target or "")):
         return "which is out of scope (give it as a seed to crawl it)"
@@ -182,8 +179,9 @@ def _has_pages(store: FrontierStore, site: str) -> bool:
 class UnreachableSites(msgspec.Struct, frozen=True):
     """The unreachable sites among the first `read` sites of a store.
 
-    `sites` is their number, `urls` the number of their waiting URLs, `why` the number of sites by error word,
-    `examples` pairs (site, why).
+    - `sites`, `urls`: number of these sites, and of their waiting URLs.
+    - `why`: error word -> number of sites.
+    - `examples`: pairs (site, error word).
     """
 
     sites: int
@@ -204,7 +202,7 @@ class UnreachableSites(msgspec.Struct, frozen=True):
 
 
 def site_error(record: SiteRecord) -> str:
-    """Return why a site could not be reached at the last try; "" if it answered or was not tried."""
+    """Return why the last try to reach a site failed; "" if it succeeded or there was none."""
     return remembered(record).error
 
 
@@ -219,7 +217,7 @@ def robots_words(record: SiteRecord) -> str:
 
 
 def unreachable(store: FrontierStore) -> UnreachableSites:
-    """Return the sites that cannot be reached. The store is read once per thousand sites, up to `MAX_SITES`."""
+    """Return the unreachable sites among the first `MAX_SITES` sites."""
     why: Counter[str] = Counter()
     examples: list[tuple[str, str]] = []
     urls = read = 0
@@ -253,5 +251,5 @@ class Troubles(msgspec.Struct, frozen=True):
 
 
 def troubles_of(store: FrontierStore, *, year: int) -> Troubles:
-    """Return the problems in a store; `year` is the current year, which the judge needs."""
+    """Return the problems in a store. `year` is the current year, for the judge."""
     return Troubles(seeds_in_force(store, year=year), unreachable(store))

@@ -1,9 +1,8 @@
 """Check a store, its copies and its derived files: read every entry, and compare the counts.
 
-A check reports problems and repairs nothing. `mend_copies` makes a page due if its copy is lost. `discover_copies`
-finds the pages that a damaged store lost, if their copies still exist. While a crawl runs, the counts change, so they
-may differ by as much as the crawl changed during the check. Derived files (link log, scores, indexes of duplicates)
-need no backup: damaged ones are set aside or removed, and the crawl creates them again.
+A check repairs nothing. `mend_copies` makes a page due if its copy is lost. `discover_copies` adds pages that a damaged
+store lost and whose copies still exist. Derived files (link log, scores, indexes of duplicates) need no backup: damaged
+ones are set aside or removed, and the crawl creates them again.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ __all__ = [
 ]
 
 NOWHERE: Final = Copy(file=0, offset=0, length=0)
-"""The place of a lost copy: no WARC file has the number 0, so the next fetch is unconditional."""
+"""The place of a lost copy. No WARC file has the number 0, so the next fetch is not conditional."""
 _AT_ONCE: Final = 1000
 
 
@@ -56,11 +55,12 @@ class LostCopy(msgspec.Struct, frozen=True):
 
 
 class Wholeness(msgspec.Struct, frozen=True):
-    """Result of a check. `counts` contains each wrong count: (what, counted, in the store).
+    """Result of a check.
 
-    `elsewhere` contains, for each ant whose folder is not available here, the place of its folder ("" if unknown) and
-    the number of its copies that were not read. `is_compared` is False if counts were not compared, because many ants
-    were changing them.
+    - `counts`: each wrong count as (what, counted, in the store).
+    - `elsewhere`: ant -> its folder on another machine ("" if unknown) and the number of copies there, which were not
+      read.
+    - `is_compared`: False if counts were not compared, because ants were changing them.
     """
 
     pages: int
@@ -85,17 +85,17 @@ def examine_store(
     places: Mapping[int, str] | None = None,
     beside: bool = False,
 ) -> Wholeness:
-    """Read every page record and its copy. `progress` is called with the number of pages read.
+    """Read every page record and its copy. Call `progress` with the number of pages read so far.
 
     Parameters
     ----------
-    places : where each of several ants stores its copies
-    beside : whether ants are crawling; then counts are not compared
+    places : folder of copies by ant, if there are several ants beside : whether ants are crawling; counts are then not
+    compared
 
     Raises
     ------
     StoreError
-        at a damaged block: nothing after it can be read.
+        at a damaged block, because nothing after it can be read.
     """
     states: Counter[tuple[str, str]] = Counter()
     buckets: Counter[int] = Counter()
@@ -129,8 +129,8 @@ def examine_store(
 
 
 def mend_copies(store: FrontierStore, lost: Iterable[LostCopy], *, at: float) -> int:
-    """Make each page due whose copy is lost, and return the number of these pages. Pages that are gone or failed become
-    due by themselves.
+    """Make each page due whose copy is lost, and return how many. Pages that are gone or failed become due without
+    this.
     """
     many = 0
     for each in lost:
@@ -142,8 +142,8 @@ def mend_copies(store: FrontierStore, lost: Iterable[LostCopy], *, at: float) ->
 
 
 def _lost_copy(store: FrontierStore, repository: Pages, site: str, record: PageRecord) -> LostCopy | None:
-    """Return the lost copy of a page, or None if its copy can be read. A copy that moved after its record was read is
-    read at its new place.
+    """Return the lost copy of a page, or None if its copy can be read. If the copy was moved meanwhile, read it at its
+    new place.
     """
     now: PageRecord | None = record
     while now is not None and now.copy is not None:
@@ -201,8 +201,7 @@ def _wrong_counts(
 
 
 def discover_copies(store: FrontierStore, directory: Path, *, at: float) -> int:
-    """Add to the store each page that has a record in a folder of copies. Return how many of these pages were
-    unknown."""
+    """Add to the store each page that has a record in a folder of copies. Return how many pages were added."""
     if not directory.is_dir():
         return 0
     links, found = _links(Folder(directory)), 0
@@ -261,7 +260,7 @@ class DerivedFiles:
         return self._each(_damaged_log, damaged_journals, damaged_scores, damaged_index)
 
     def mend(self, *, at: float) -> DerivedReport:
-        """Set damaged files aside or remove them. No crawl may be running. `at` is the current time."""
+        """Set damaged files aside or remove them, at the time `at`. No crawl may be running."""
         from webfountain.duplicates.index_check import mend_index  # noqa: PLC0415
         from webfountain.ranking.scores import mend_scores  # noqa: PLC0415
 
@@ -313,7 +312,7 @@ def _mend_log(links: str, *, at: float) -> list[str]:
 
 
 def _missing_log(links: str) -> list[str]:
-    """Return a line if the log was ranked earlier and its folder is gone now."""
+    """Return a line if the folder of a log is gone although the log was ranked earlier."""
     return [] if "://" in links or Path(links).is_dir() else [f"{links}: damaged: it is missing, but was ranked"]
 
 
