@@ -1,5 +1,4 @@
-"""Mathematics of the crawler: functions from arrays to arrays. This room uses no I/O, clock, settings or logging, so it
-also runs in a notebook.
+"""Mathematics of the crawler: functions from arrays to arrays.
 
 Life of a change rate
 ---------------------

@@ -1,25 +1,23 @@
-"""Model how a site's pages change, as learned from its fetches: bursts, a rate per section, a history per page.
+"""Model how the pages of a site change: a rate per section, bursts, and a history per page.
 
 Pages of a site are not independent: a release or a template change affects a whole directory at once. This module
 models the number of changes of each page per step:
 
     hazard of page j in step d  =  r_j * mean_g * u_g[d]
 
-Here mean_g is the section's long-run rate, u_g[d] is its activity in that step (1 = the long-run level), and r_j is
-the page's own rate relative to its section. Each of the three is estimated with a prior: a section's rate starts at
-its parent's rate, its activity at the parent's activity, and a page's rate at its section's rate. A fetch that finds a
-change raises u in the steps since the page's previous fetch; a fetch that finds none lowers it. So one fetch also
-makes the other pages of the section more or less urgent. Only the results of fetches (`changed`) are used as evidence.
-The moment of a change between two fetches is unknown, so the change is spread over the steps between them in
-proportion to the current hazard. After each batch of fetches, the changes of the last `WINDOW` steps are spread again
-(expectation maximisation).
+Here mean_g is the long-run rate of section g. The activity u_g[d] of the section in step d is 1 at the long-run level.
+The factor r_j is the rate of page j relative to its section. All three are estimated with priors. A section starts from
+its parent's rate and activity, a page from its section's rate. A fetch that finds a change raises u in the steps since
+the page's previous fetch. A fetch without a change lowers it. So one fetch also changes the urgency of the other pages
+of the section. A change may have happened in any step between two fetches, so it is spread over them, in proportion to
+the hazard. After each batch of fetches, the changes of the last `WINDOW` steps are spread again (expectation
+maximisation).
 
-The arrays contain many sites at once; each site is the root of its own tree. So the cost of a hundred numpy calls is
-shared by many small sites. Between two uses, the state of a site is a `Memory`: about 500 bytes per section.
+The arrays contain many small sites at once, so that numpy calls cost little per site. Between two uses, a `Memory`
+holds the state of a site, about 500 bytes per section.
 
-Steps are whole numbers that grow with time; in the live crawler a step is a fraction of the time between two visits.
-This module reads no clock and no store. For each page the caller stores five values: its section, the step of its last
-fetch, `events`, `exposure`, and `before`, which is the section's hazard from that fetch to the start of the window.
+A step is a whole number. In a crawl, a step is a fraction of the time between two visits. For each page the caller
+stores five values: its section, the step of its last fetch, `events`, `exposure` and `before`.
 
 Source: interval-censored Poisson likelihood as in `change_rate`; gamma frailty: Vaupel, Manton & Stallard 1979; the
 combination is ours.
@@ -59,66 +57,62 @@ __all__ = [
 ]
 
 WINDOW: Final = 60
-"""Number of most recent steps whose activity is still revised. Older steps keep their last estimate."""
+"""Number of the latest steps whose activity is still revised."""
 TELLABLE: Final = 4.0
-"""Upper bound of a mean rate, in expected changes between two visits. At this rate 49 of 50 checks find a change, and
-faster rates cannot be distinguished. Without a bound, a site whose rate is overestimated by chance would use all of a
-small budget.
+"""Largest mean rate, in expected changes between two visits. At this rate 49 of 50 checks find a change, so a faster
+rate cannot be measured. Without this limit, one overestimated site could use up a small budget.
 """
 _SWEEPS: Final = 2
 _TINY: Final = 1e-12
 _FACTS: Final = 5
 _MEAN, _SIZE, _EVENTS, _EXPOSURE, _OPEN = range(_FACTS)
-"""Columns of a section. Columns of a section's row, in this order: mean rate; largest number of pages observed at once
-so far, weighted by their relative rates; changes before the window; exposure before the window; exposure still open
-when the window begins."""
+"""Columns of a section's row: mean rate; largest number of pages observed at once, weighted by their relative rates;
+changes before the window; exposure before the window; exposure still open when the window begins."""
 _WIDTH: Final = _FACTS + WINDOW + WINDOW + 1
 
 
 def summed(place: Ints, amounts: Array, size: int) -> Array:
-    """Return (size,) sums, each of all amounts with the same place."""
+    """Return (size,) sums: element k is the sum of the amounts whose place is k."""
     return np.asarray(np.bincount(place, amounts, minlength=size), dtype=np.float64)
 
 
 class UncheckedPages(NamedTuple):
-    """Pages with the step of their last fetch; each array has one element per page."""
+    """Pages since their last fetch; one element per page."""
 
     section: Ints
     since: Ints
-    """Step of the last fetch."""
     before: Array
-    """Hazard of the section from that fetch to the start of the window."""
+    """Hazard of the section from the page's last fetch to the start of the window."""
 
     def of(self, keep: Flags | Ints | slice) -> UncheckedPages:
-        """Return the selected pages."""
         return UncheckedPages(self.section[keep], self.since[keep], self.before[keep])
 
 
 @dataclass(slots=True)
 class Memory:
-    """State of the sections of one site. An update makes a new object; the old one never changes."""
+    """State of the sections of one site."""
 
     step: int
-    """Current step; the window is the `WINDOW` steps before it."""
+    """Current step. The window contains the `WINDOW` steps before it."""
     tree: npt.NDArray[np.int32]
-    """(2, sections) parent (0 for the site itself) and depth."""
+    """(2, sections) the parent of each section (0 for the site itself) and its depth."""
     rows: npt.NDArray[np.float32]
-    """(sections, `_WIDTH`) one row per section: the columns `_MEAN` to `_OPEN`; the hazard in each step of the window;
-    the exposure that begins in each of these steps and in the current step (negative where exposure ends)."""
+    """(sections, `_WIDTH`) for each section: the columns `_MEAN` to `_OPEN`, the hazard in each step of the window, and
+    the exposure that begins in each of these steps and in the current step (negative: exposure ends)."""
     changes: Array
-    """(changes within the window, 4) four columns: section, step of the previous fetch, step of the fetch that found
-    the change, hazard from the previous fetch to the start of the window."""
+    """(changes in the window, 4) columns: section, step of the previous fetch, step of the fetch that found the change,
+    hazard from the previous fetch to the start of the window."""
 
     @classmethod
     def begun(cls, *, signals: Signals, step: int) -> Memory:
-        """Return the memory of a new site at `step`: one section, no evidence."""
+        """Return the memory of a new site at `step`, without evidence."""
         rows = np.zeros((1, _WIDTH), dtype=np.float32)
         rows[0, _MEAN] = rows[0, _FACTS : _FACTS + WINDOW] = signals.prior_rate
         rows[0, _SIZE] = 1.0
         return cls(step, np.zeros((2, 1), dtype=np.int32), rows, np.zeros((0, 4)))
 
     def grown(self, parents: Sequence[int]) -> Memory:
-        """Return a memory with more sections; each new section starts with its parent's rate and past activity."""
+        """Return a memory with more sections. A new section starts with its parent's rate and past activity."""
         tree, rows = self.tree, self.rows
         more = np.array(parents, dtype=np.int32)
         for parent in more.tolist():
@@ -133,13 +127,11 @@ class Memory:
         return self.rows[:, _MEAN]
 
     def is_sound(self) -> bool:
-        """Return whether the shapes of the arrays fit each other."""
         return self.rows.shape == (self.tree.shape[1], _WIDTH)
 
 
 class Activity:
-    """The sections of several sites at one step. The sections of all sites are numbered in one sequence; `offset` is
-    the number of each site's first section."""
+    """The sections of several sites at one step, numbered in one sequence."""
 
     def __init__(self, memories: Sequence[Memory], *, signals: Signals) -> None:
         self._signals = signals
@@ -165,8 +157,7 @@ class Activity:
         self._steps = np.array([memory.step for memory in memories], dtype=np.int64)  # (sites,)
 
     def memories(self) -> list[Memory]:
-        """Return a memory per site. The arrays of a memory are copies, because a view would keep the arrays of all
-        sites alive."""
+        """Return a memory per site. The arrays are copied, because a view would keep the arrays of all sites alive."""
         rows = np.concatenate([self._facts.T, self._hazard, self._opened], axis=1, dtype=np.float32)
         order = np.argsort(self._changed[:, 0], kind="stable")
         changes = np.concatenate([self._changed[order], self._changed_before[order, None]], axis=1)
@@ -183,9 +174,8 @@ class Activity:
     # ------------------------------------------------------------------ time
 
     def advance(self, step: int | Ints, unchecked: UncheckedPages) -> UncheckedPages:
-        """Advance the time to `step`, one number or (sites,). Return the pages with `before` updated to the new window.
-
-        New steps get the sections' long-run rates.
+        """Advance the time to `step`, one number or (sites,). Return the pages with `before` computed for the new
+        window.
         """
         passed = np.maximum(step - self._steps, 0)
         if not passed.any():
@@ -202,11 +192,9 @@ class Activity:
         return unchecked._replace(before=before)
 
     def _first(self) -> Ints:
-        """Return the (sections,) first steps of the window."""
         return np.asarray((self._steps - WINDOW)[self.site])
 
     def _closing(self, section: Ints, since: Ints, passed: Ints) -> Array:
-        """Return the hazard of each section from a step to the end of the steps that are about to leave the window."""
         steps = passed[self.site[section]]
         end = np.minimum(steps, WINDOW)
         begin = np.clip(since - self._first()[section], 0, end)
@@ -214,7 +202,6 @@ class Activity:
         return np.asarray(closing + self._facts[_MEAN, section] * np.maximum(steps - WINDOW, 0))
 
     def _close(self, passed: Ints, events: Array, exposure: Array) -> None:
-        """When steps drop out of the window, add their last estimates to the long-run sums."""
         ago = passed[:, None] - 1 - np.arange(events.shape[1])
         kept = np.where(ago >= 0, 1.0, 0.0)
         fade = np.ones(len(passed))
@@ -225,7 +212,7 @@ class Activity:
         self._facts[_EXPOSURE] = fade * self._facts[_EXPOSURE] + (exposure * kept).sum(axis=1)
 
     def _shift(self, passed: Ints, by_section: Ints) -> None:
-        """Move the window forward. The new steps get the long-run activity."""
+        """Move the window forward."""
         self._steps = self._steps + passed
         ends = np.append(np.flatnonzero(np.diff(by_section)) + 1, len(by_section)).tolist()
         begin = 0
@@ -249,7 +236,8 @@ class Activity:
         return np.asarray(self._facts[_MEAN, section])
 
     def hazard(self, unchecked: UncheckedPages, *, until: Ints | None = None) -> Array:
-        """Return the (pages,) expected changes of an average page of the section from the last fetch to `until`."""
+        """Return the (pages,) expected changes of an average page of the section, from the page's last fetch to
+        `until`."""
         section, since, before = unchecked
         first = self._first()[section]
         end = WINDOW if until is None else np.clip(until - first, 0, WINDOW)
@@ -257,7 +245,7 @@ class Activity:
         return np.asarray(before + self._total[section, end] - self._total[section, begin])
 
     def halfway(self, unchecked: UncheckedPages, middle: Ints) -> Array:
-        """Return the hazard up to the steps `middle`, assuming an even hazard before the window."""
+        """Return the hazard from the last fetch to the steps `middle`."""
         section, since, before = unchecked
         first = self._first()[section]
         share = np.clip((middle - since) / np.maximum(first - since, 1), 0.0, 1.0)
@@ -265,26 +253,24 @@ class Activity:
         return np.asarray(before * share + self._total[section, end] - self._total[section, begin])
 
     def weights(self, unchecked: UncheckedPages, events: Array, exposure: Array) -> tuple[Array, Array]:
-        """Return the gamma parameters of each page's relative rate; a page's evidence fades with the time since its
-        last fetch."""
+        """Return the gamma parameters of each page's relative rate."""
         fade, weight = self._fade(unchecked), self._signals.page_events
         return weight + fade * events, weight + fade * exposure
 
     def passed(self, unchecked: UncheckedPages) -> Array:
-        """Return the `hazard` that urgencies use. Without the signal `siblings`, all steps have equal weight."""
+        """Return the hazard since the last fetch, for urgencies."""
         if self._signals.siblings:
             return self.hazard(unchecked)
         passed = self._steps[self.site[unchecked.section]] - unchecked.since
         return np.asarray(self._facts[_MEAN, unchecked.section] * passed)
 
     def fresh_time(self, section: Ints, events: Array, exposure: Array) -> Array:
-        """Return the mean number of steps between two changes of each page. It is the `urgency` of a page that has
-        certainly changed."""
+        """Return the mean number of steps between two changes of each page."""
         weight = self._signals.page_events
         return np.asarray((weight + exposure) / (weight + events) / self._facts[_MEAN, section])
 
     def since_change(self, unchecked: UncheckedPages, step: Ints, events: Array, exposure: Array) -> Array:
-        """Return the expected number of steps from the first change to the fetch in `step`, for pages found changed.
+        """Return the expected number of steps from a page's first change to the fetch in `step` that found it.
 
         Parameters
         ----------
@@ -308,7 +294,7 @@ class Activity:
     # -------------------------------------------------------------- learning
 
     def begin_with(self, events: Array, observed_time: Array, pages: Array) -> None:
-        """Add the results of fetches made before this site's statistics began.
+        """Add the results of earlier fetches, made before this site had statistics.
 
         Parameters
         ----------
@@ -327,7 +313,7 @@ class Activity:
     def observe(
         self, unchecked: UncheckedPages, step: Ints, changed: Flags, *, events: Array, exposure: Array
     ) -> tuple[Array, Array]:
-        """Learn from pages that were fetched and found alive, and return their new `events` and `exposure`.
+        """Learn from fetches of live pages. Return the new `events` and `exposure` of these pages.
 
         Parameters
         ----------
@@ -347,14 +333,13 @@ class Activity:
         return fade * events + changed, fade * exposure + observed_time
 
     def _fade(self, unchecked: UncheckedPages, *, until: Ints | None = None) -> Array | float:
-        """Return the (pages,) factors by which the evidence of pages has faded now, or at `until`."""
+        """Return the (pages,) factors by which old evidence of pages counts less, now or at `until`."""
         if not self._signals.forgetting:
             return 1.0
         now = self._steps[self.site[unchecked.section]] if until is None else until
         return np.asarray(np.exp(-(now - unchecked.since) / self._signals.memory))
 
     def _record(self, unchecked: UncheckedPages, step: Ints, changed: Flags, relative: Array) -> None:
-        """Record checks. The exposure of a changed page ends at the unknown moment of its first change."""
         seen = step > unchecked.since  # a second fetch in the same step shows nothing
         unchecked, step, changed = unchecked.of(seen), step[seen], changed[seen]
         section, since, before = unchecked
@@ -370,7 +355,7 @@ class Activity:
         self._changed_before = np.concatenate([self._changed_before, before[changed]])
 
     def _revise(self) -> None:
-        """Spread the changes over the window and estimate rates and activity again; repeat this `_SWEEPS` times."""
+        """Spread the changes over the window and estimate rates and activity again, `_SWEEPS` times."""
         exposure = self._exposure()
         observed_time, size = exposure.sum(axis=1), exposure.max(axis=1)
         for _ in range(_SWEEPS):
@@ -380,16 +365,14 @@ class Activity:
                 self._estimate_activity(events, exposure)
 
     def _exposure(self, steps: int = WINDOW) -> Array:
-        """Return the (sections, steps) numbers of pages observed in each of the first steps; pages of subsections count
-        too."""
+        """Return the (sections, steps) numbers of observed pages, including pages of subsections."""
         exposure = np.cumsum(self._opened[:, :steps], axis=1)
         exposure += self._facts[_OPEN][:, None]
         self._tree.roll_up(exposure)
         return exposure
 
     def _spread(self, steps: int = WINDOW) -> Array:
-        """Return the (sections, steps) expected first changes in each of the first steps; changes in subsections count
-        too."""
+        """Return the (sections, steps) expected first changes, including changes in subsections."""
         if not len(self._changed):
             return np.zeros((len(self._hazard), steps))
         section, since, step = self._changed.T
@@ -405,7 +388,7 @@ class Activity:
         return events
 
     def _estimate_means(self, events: Array, exposure: Array, size: Array) -> None:
-        """Estimate the (sections,) mean rates from the window's changes and exposure, and the pages observed."""
+        """Estimate the (sections,) mean rates."""
         signals, mean = self._signals, self._facts[_MEAN]
         seen, observed_time = self._facts[_EVENTS] + events, self._facts[_EXPOSURE] + exposure
         prior, root = signals.prior_exposure, self.offset[:-1]
@@ -423,7 +406,7 @@ class Activity:
             np.minimum(mean, TELLABLE / signals.visit, out=mean)
 
     def _estimate_activity(self, events: Array, exposure: Array) -> None:
-        """Estimate u = (found + s u_parent)/(expected + s), from the root down; u_parent of the root is 1."""
+        """Estimate the activity u = (found + s u_parent)/(expected + s), root first (u_parent = 1)."""
         strength, root = self._signals.step_events, self.offset[:-1]
         mean = self._facts[_MEAN][:, None]
         expected = exposure * mean
@@ -436,12 +419,12 @@ class Activity:
 
 
 def chance_of_change(hazard: Array, events: Array, exposure: Array) -> Array:
-    """Return the mean of 1 - e^-rH over r ~ Gamma(`events`, `exposure`)."""
+    """Return the chance of a change: the mean of 1 - e^-rH over r ~ Gamma(`events`, `exposure`)."""
     return np.asarray(1.0 - np.exp(-events * np.log(1.0 + hazard / exposure)))
 
 
 def _observed_share(risk: Array) -> Array:
-    """Return the expected share of an interval before its first change: 1/x - 1/(e^x - 1), at most 1/2."""
+    """Return the expected part of an interval before the first change: 1/x - 1/(e^x - 1)."""
     x = np.maximum(risk, 1e-4)
     with np.errstate(over="ignore"):
         return np.asarray(1 / x - 1 / np.expm1(x))

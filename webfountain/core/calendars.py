@@ -1,14 +1,12 @@
-"""Solver of the optimisation model by column generation, with a lower bound of the objective.
+"""Solver of the optimisation model by column generation, with a lower bound on the objective.
 
-A *calendar* of a bucket is the set of periods in which the whole bucket is recrawled. If the growth path b[t] is
-fixed, the Lagrangian of a bucket is linear in each of its fractions. So the bucket's best schedule is a calendar, and
-dynamic programming over the state "last crawled in s" finds it. A linear program (HiGHS) mixes the calendars of each
-bucket. Its constraints are the capacity rows (1), the balance of never-crawled pages (3) and their bound (6). Its dual
-prices are the input of the dynamic program, which returns better calendars until no calendar improves the mixture.
-Outer rounds then update the growth path.
+A *calendar* of a bucket is the set of periods in which the whole bucket is recrawled. For a fixed growth path b[t], the
+Lagrangian of a bucket is linear in its fractions. So the best schedule of a bucket is a calendar, found by dynamic
+programming. A linear program (HiGHS) mixes the calendars of each bucket. The dual prices of this program lead to better
+calendars, until no calendar improves the mixture. Outer rounds then update the growth path.
 
-Place in the walk (DESIGN 4): model -> **calendars** -> optimizer, which starts SLSQP from the mixture. A mixture is
-not yet a plan: equation (2) assumes that a bucket's crawled pages are drawn at random, whatever their age.
+Place in the walk (DESIGN 4): model -> **calendars** -> optimizer. A mixture is only a start for SLSQP: equation (2)
+assumes that a bucket's crawled pages are drawn at random.
 
 Source: Edwards 2001, section 3, equations (1)-(6); the decomposition is ours (Dantzig-Wolfe).
 """
@@ -51,14 +49,15 @@ _PROHIBITIVE = 1e12
 class Pool:
     """Schedules that the linear program may mix.
 
-    ``owner`` (m,) is the bucket of each schedule, and ``share`` (T, m) the fraction of it that is crawled per period.
+    ``owner`` (m,) is the bucket of each schedule, ``share`` (T, m) the fraction of the bucket that is crawled per
+    period.
     """
 
     owner: Index
     share: Array
 
     def plus(self, owner: Index, share: Array) -> Pool:
-        """Return a pool of these schedules and the given ones."""
+        """Return a pool that also contains the given schedules."""
         return Pool(np.concatenate([self.owner, owner]), np.concatenate([self.share, share], axis=1))
 
     def only(self, chosen: npt.NDArray[np.bool_]) -> Pool:
@@ -70,9 +69,8 @@ class Pool:
 class Mixture:
     """Solution of the linear program: ``f`` (T, B), ``z`` (T,) pages, the prices and the schedules in use.
 
-    ``prices`` (T,) are the prices of one second of capacity. ``arrivals`` (T,) are the prices of one page that becomes
-    known in the period. No plan with this growth path has an objective below ``bound``. ``pool`` and ``weight`` are the
-    schedules in use and their weights.
+    ``prices`` (T,) are the prices of one second of crawling time. ``arrivals`` (T,) are the prices of one page that
+    becomes known in a period. ``bound`` is the lower bound on the objective for this growth path.
     """
 
     f: Array
@@ -86,8 +84,6 @@ class Mixture:
 
 @dataclass(frozen=True, slots=True)
 class _Master:
-    """Input of one linear program: the growth path, the linear cost of a never-crawled page, and z if z is fixed."""
-
     instance: Instance
     b: Array
     z_cost: Array
@@ -105,12 +101,12 @@ class _Solution:
 
 
 def growth_path(instance: Instance, z: Array) -> Array:
-    """Return b[t] (T+1, B), equation (4), if ``z`` (T,) never-crawled pages are crawled."""
+    """Return the growth path b[t] (T+1, B) of equation (4) for ``z`` (T,) crawled never-crawled pages."""
     return instance.b0 + np.concatenate([[0.0], np.cumsum(z)])[:, None] * instance.p
 
 
 def schedule_costs(instance: Instance, b: Array, pool: Pool) -> Array:
-    """Return the weighted obsolete pages (m,) of each schedule, equation (2), if all pages of its bucket follow it."""
+    """Return the weighted obsolete pages (m,) of each schedule by equation (2), if a whole bucket follows it."""
     own = pool.owner
     y, cost = instance.y0[own], np.zeros(own.size)
     for t in range(instance.T):
@@ -123,9 +119,8 @@ def schedule_costs(instance: Instance, b: Array, pool: Pool) -> Array:
 def best_calendars(instance: Instance, b: Array, waits: Array, unit: Array) -> tuple[Array, Array]:
     """Find the cheapest calendar of every bucket when crawling a page costs ``unit`` (T, B).
 
-    Returns the costs (B,) and the calendars (T, B) of zeros and ones. ``waits`` is ``waiting_costs(instance, b)``. The
-    recursion, for all buckets at once: V(s) is the minimum of waits(s, t) + unit[t] b[t-1] + V(t) over all t > s and
-    over "never again".
+    Returns the costs (B,) and the calendars (T, B) of zeros and ones. The recursion for all buckets: V(s) is the
+    minimum over t > s of waits(s, t) + unit[t] b[t-1] + V(t), or the cost of never crawling again.
     """
     T, B = instance.T, instance.B
     price = unit * b[:-1]
@@ -141,11 +136,7 @@ def best_calendars(instance: Instance, b: Array, waits: Array, unit: Array) -> t
 
 
 def waiting_costs(instance: Instance, b: Array) -> Array:
-    """Return the weighted obsolete pages (T+1, T+1, B) of periods s+1..t in a bucket that is crawled in s and not
-    again until t.
-
-    Row 0 is the start of the cycle, where y0 pages are obsolete.
-    """
+    """Return the weighted obsolete pages (T+1, T+1, B) of periods s+1..t, in a bucket crawled in s and next in t."""
     T, B = instance.T, instance.B
     y, total = np.zeros((T + 1, B)), np.zeros((T + 1, T + 1, B))
     y[0] = instance.y0
@@ -157,7 +148,7 @@ def waiting_costs(instance: Instance, b: Array) -> Array:
 
 
 def mix(instance: Instance, b: Array, pool: Pool, weight: Array) -> Array:
-    """Return the fractions f (T, B) with which a plan crawls as many pages x as the weighted schedules do."""
+    """Return the fractions f (T, B) by which a plan crawls as many pages x as the weighted schedules."""
     f = np.zeros((instance.B, instance.T))
     np.add.at(f, pool.owner, (pool.share * weight).T)
     f[f < 1e-7] = 0.0
@@ -171,9 +162,8 @@ def bounded_mixture(
 ) -> Mixture:
     """Mix calendars until no calendar improves the mixture.
 
-    Without ``z``, outer rounds find the growth path. With ``z`` (T,), the growth path is fixed and ``bound`` is the
-    lower bound of the objective at this z. ``start`` gives the first prices and schedules. ``plan`` (T, B) gives one
-    more schedule per bucket. If ``plan`` satisfies (1) and (6), the linear program is feasible at the plan's z.
+    Without ``z``, outer rounds find the growth path. With ``z`` (T,), the growth path is fixed. ``start`` gives the
+    first prices and schedules. ``plan`` (T, B) adds one schedule per bucket.
 
     Raises NotConverged if HiGHS finds no solution of the linear program.
     """
@@ -187,7 +177,6 @@ def bounded_mixture(
 
 
 def _outer(instance: Instance, start: Mixture | None, *, rounds: int) -> Mixture:
-    """Compute the growth path, and the mixture with its price of growth, alternately."""
     z = instance.nconst if start is None else start.z
     z_cost = np.zeros(instance.T) if start is None else _growth_cost(instance, start)
     for _ in range(rounds):
@@ -202,10 +191,7 @@ def _outer(instance: Instance, start: Mixture | None, *, rounds: int) -> Mixture
 
 
 def _first_pool(instance: Instance, start: Mixture | None, plan: Array | None) -> Pool:
-    """Return the first schedules of the linear program.
-
-    The first schedules are "never", the schedules of an earlier pool or of a ladder of prices, and the given plan.
-    """
+    """Return the first schedules of the linear program."""
     T, B = instance.T, instance.B
     pool = Pool(np.arange(B), np.zeros((T, B)))
     pool = _ladder(instance, pool) if start is None else pool.plus(start.pool.owner, start.pool.share)
@@ -213,11 +199,7 @@ def _first_pool(instance: Instance, start: Mixture | None, plan: Array | None) -
 
 
 def _ladder(instance: Instance, pool: Pool) -> Pool:
-    """Return a pool with the best calendars at several prices, from low to prohibitive; each price is the same in all
-    periods.
-
-    Without these calendars the first prices swing so strongly that the rounds end before the prices settle.
-    """
+    """Return a pool with the best calendars at several prices, from low to prohibitive."""
     b = growth_path(instance, np.zeros(instance.T))
     waits = waiting_costs(instance, b)
     for price in np.geomspace(1e-3, instance.T, _RUNGS):
@@ -226,7 +208,7 @@ def _ladder(instance: Instance, pool: Pool) -> Pool:
 
 
 def _generate(master: _Master, pool: Pool) -> Mixture:
-    """Generate columns: solve the linear program and add calendars by its prices, until value and bound meet."""
+    """Solve the linear program and add calendars by its prices, until value and bound meet."""
     k, b = master.instance, master.b
     waits = waiting_costs(k, b)
     cost = schedule_costs(k, b, pool)
@@ -251,7 +233,7 @@ def _generate(master: _Master, pool: Pool) -> Mixture:
 
 
 def _followed(following: Index) -> Array:
-    """Return the calendars (T, B) that the choices ``following`` (T+1, B) of the dynamic program describe."""
+    """Return the calendars (T, B) for the choices ``following`` (T+1, B)."""
     T, B = following.shape[0] - 1, following.shape[1]
     calendars, column = np.zeros((T, B)), np.arange(B)
     at = following[0]
@@ -263,8 +245,7 @@ def _followed(following: Index) -> Array:
 
 
 def _solve(master: _Master, pool: Pool, cost: Array) -> _Solution:
-    """Solve the linear program over schedule weights, z and n. The duals are the prices of capacity and of known
-    pages."""
+    """Solve the linear program over schedule weights, z and n."""
     k, m, T = master.instance, pool.owner.size, master.instance.T
     rows_ub, rows_eq = _rows(master, pool)
     low, high = np.zeros(m + 2 * T), np.full(m + 2 * T, np.inf)
@@ -313,10 +294,8 @@ def _rows(master: _Master, pool: Pool) -> tuple[sparse.csr_array, sparse.csr_arr
 
 
 def _growth_cost(instance: Instance, mixture: Mixture) -> Array:
-    """Return the (T,) costs, in later periods, of a page that enters the buckets in period t.
-
-    The cost consists of obsolete pages and crawling time. It is the derivative of the Lagrangian by z at this mixture,
-    without the part that the linear program contains.
+    """Return the (T,) later costs, in obsolete pages and crawling time, of a page that enters the buckets in a
+    period.
     """
     path = simulate_plan(instance, mixture.f * growth_path(instance, mixture.z)[:-1], mixture.z)
     silent = replace(instance, newwt=np.zeros(instance.T), o=np.zeros_like(instance.o), d=np.zeros(instance.T))
@@ -325,7 +304,7 @@ def _growth_cost(instance: Instance, mixture: Mixture) -> Array:
 
 
 def _from_groups(instance: Instance) -> Mixture:
-    """Compute first schedules and prices from a problem of about 40 groups of buckets with similar change rates."""
+    """Compute first schedules and prices for about 40 groups of buckets with similar change rates."""
     order = np.argsort(-instance.a.mean(axis=0), kind="stable")
     group = np.empty(instance.B, dtype=np.int64)
     group[order] = np.arange(instance.B) * _GROUPS // instance.B
@@ -342,7 +321,7 @@ def _from_groups(instance: Instance) -> Mixture:
 
 
 def _grouped(instance: Instance, group: Index) -> Instance:
-    """Return the instance with buckets summed by group. Rates, costs and weights are means over the pages."""
+    """Return the instance with the buckets of each group merged."""
     k, member = instance, np.zeros((instance.B, _GROUPS))
     member[np.arange(instance.B), group] = 1.0
     pages = member * (k.b0 + _NEGLIGIBLE * (1.0 + k.b0.max()))[:, None]

@@ -1,9 +1,7 @@
-"""Estimate the constants of the model from the counts of a crawl.
+"""Estimate the constants of the optimisation model from the counts of a crawl.
 
-Each constant starts from a prior, whose weight is a stated number of observations. The more observations there are, the
-less the prior counts. The constants are: the fraction of a bucket that changes (changes found per observed time), crawl
-seconds and new links per fetch, births per bucket, URLs that arrive from outside, and obsolete pages (from the mean age
-of the copies). Place in the walk (DESIGN 4): store's census -> **here** -> `model` -> `optimizer`.
+The constants are: the fraction of a bucket that changes, crawl seconds and new links per fetch, births per bucket, URLs
+from outside, and obsolete pages. Place in the walk (DESIGN 4): store's census -> **here** -> `model` -> `optimizer`.
 
 Source: Edwards 2001, section 3, the constants a, c, d, oldnwt, newnwt, nconst, p of equations (1)-(4).
 """
@@ -37,19 +35,15 @@ __all__ = [
 ]
 
 PRIOR_CHANGES: Final = 5.0
-"""Weight, in changes, of the prior that the pages of a bucket change at its nominal interval."""
+"""Weight, in changes, of a prior: the pages of a bucket change at its nominal interval."""
 PRIOR_FETCHES: Final = 20.0
-"""Weight, in fetches, of the prior that a bucket has the collection's mean cost and discovery rate."""
+"""Weight, in fetches, of a prior: a bucket has the mean cost and the mean discovery rate of the collection."""
 MOST_FINDS: Final = 0.9
-"""Upper limit of newnwt, the number of new pages to which a never-crawled page leads. While a site is being discovered,
-the true number is above 1.
-"""
+"""Upper limit of newnwt, the number of new pages that the fetch of a never-crawled page finds."""
 EARLY: Final = 1e-3
-"""Smallest weight of a period in the objective. With it, a page that can be crawled early or late at equal cost is
-crawled early.
-"""
+"""Smallest weight of a period in the objective, so that a page is crawled early if late costs the same."""
 PRIOR_LINKS: Final = 0.02
-"""Expected new URLs per fetch of a known page, before anything is counted."""
+"""Prior of the new URLs per fetch of a known page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +83,10 @@ class Census:
 
 
 def change_rates(census: Census, fastest: float) -> Array:
-    """Return the (B,) changes per second of a page: changes per observed time, with the bucket's nominal interval as a
-    prior.
+    """Return the (B,) changes per second of a page, with the bucket's nominal interval as the prior.
 
-    This is the posterior mean of a Poisson rate under a gamma prior of weight PRIOR_CHANGES. If nearly every check
-    finds a change, the counts show only that the visits are too far apart. In that case the nominal interval is kept:
-    `change_rate` has put the pages into this bucket by a likelihood estimate.
+    The result is the posterior mean of a Poisson rate under a gamma prior of weight PRIOR_CHANGES. If nearly every
+    check finds a change, the nominal interval is kept, because the visits are too far apart for an estimate.
     """
     believed = 1.0 / intervals_of(census.buckets, fastest)
     found = np.divide(census.changes, census.fetches, out=np.zeros_like(census.pages), where=census.fetches > 0)
@@ -109,8 +101,8 @@ def change_rates(census: Census, fastest: float) -> Array:
 
 
 def obsolete_of(census: Census, rates: Array) -> Array:
-    """Return the (B,) expected numbers of obsolete pages. The ages of pages are assumed to be evenly spread from 0 to
-    twice the mean, as in steady recrawling.
+    """Return the (B,) expected numbers of obsolete pages. The ages of copies are assumed to be spread evenly from 0 to
+    twice their mean.
     """
     spread = 2.0 * rates * np.maximum(census.mean_age, 0.0)
     fresh = np.where(spread > 1e-9, -np.expm1(-spread) / np.where(spread > 1e-9, spread, 1.0), 1.0)
@@ -122,11 +114,10 @@ def instance_from(
 ) -> Instance:
     """Build the model's instance for a live collection.
 
-    A reachable page without a copy is obsolete whether it is known or not (DESIGN.md section 1), but the model's n
-    counts only known pages. Without a correction, crawling a new page that leads to another new page would gain
-    nothing. So the weight of n is divided by 1 - newnwt: then a first copy is worth one obsolete page. oldnwt is scaled
-    accordingly. Many links are dead, so a never-crawled URL counts only with the measured probability that it leads to
-    a page.
+    By definition, a reachable page without a copy is obsolete, known or not (DESIGN.md section 1). But n in the model
+    counts only known pages. So a new page that leads to another new page would seem worthless. To correct this, the
+    weight of n is divided by 1 - newnwt, and oldnwt is scaled accordingly. A never-crawled URL counts with the measured
+    probability that it has a page.
 
     Parameters
     ----------
@@ -159,8 +150,6 @@ def instance_from(
 
 
 def _per_fetch(counted: Array, fetches: Array, believed: float) -> Array:
-    """Return (B,) counts per fetch. A bucket with few fetches gets about the mean of all buckets. If all buckets have
-    few fetches, this mean is close to the prior `believed`.
-    """
+    """Return (B,) counts per fetch. A bucket with few fetches gets about the mean of all buckets."""
     mean = (counted.sum() + believed * PRIOR_FETCHES) / (fetches.sum() + PRIOR_FETCHES)
     return np.asarray((counted + mean * PRIOR_FETCHES) / (fetches + PRIOR_FETCHES))

@@ -1,9 +1,4 @@
-"""Decide whether a fetched page changed, and whether the change counts.
-
-The input is the text of an answer with status 200 (`formats.document`); the result is added to the page's history
-(`change_rate`). The verdicts ``new`` (no copy before), ``gone`` and ``failed``, and the verdict for status 304, follow
-from the answer alone and are made elsewhere.
-"""
+"""Decide whether a fetched page changed, and whether the change counts."""
 
 from __future__ import annotations
 
@@ -21,7 +16,7 @@ Verdict = Literal["same", "minor", "changed"]
 
 
 class Comparison(NamedTuple):
-    """Verdict on a new copy, with the resemblance of its text to the old text if this was computed."""
+    """Verdict on a new copy, with the resemblance of old and new text if it was computed."""
 
     verdict: Verdict
     resemblance: float | None = None

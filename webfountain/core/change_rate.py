@@ -1,15 +1,13 @@
 """Estimate the mean interval between a page's changes from few checks at irregular intervals.
 
-A check shows only whether a page changed since the last fetch, not how often. We assume that changes are a Poisson
-process of rate r, so a check after t seconds finds one with probability 1 - exp(-r t) (Cho 2000 finds that this
-describes pages well). `append` keeps the last 24 checks of a page in 24 bytes, beside its record. The crawler calls
-`estimate_interval` after each fetch, with this history, the page's totals and the prior of its site.
-`tests.benchmarks.estimators` compares it with other estimators. `buckets` turns the result into the bucket byte.
+A check shows only whether a page changed, not how often. Changes are assumed to be a Poisson process of rate r (Cho
+2000). So a check after t seconds finds a change with probability 1 - exp(-r t). `append` keeps the last 24 checks of a
+page in 24 bytes, beside its record. After each fetch, `estimate_interval` uses this history, the page's totals and the
+prior of its site.
 
-`freshness` estimates from the census which share of a collection is fresh; `status` and the progress line show it. It
-makes two assumptions. The ages of a bucket's pages are evenly spread, because each lane serves the oldest page first.
-Pages change by a Poisson process with the bucket's mean interval. `freshness` does not need numpy, so a command that
-only counts starts at once.
+`freshness` estimates the fresh share of a collection from the census. Copies of a bucket are assumed to have evenly
+spread ages, because each lane serves the oldest page first. This module does not import numpy, so that `status` starts
+at once.
 
 Source: Cho & Garcia-Molina, *Effective page refresh policies for web crawlers*, TODS 2003, section 2 (freshness).
 """
@@ -50,7 +48,7 @@ _expm1, _exp, _log = math.expm1, math.exp, math.log
 
 
 class Check(NamedTuple):
-    """One comparison of a page with our copy of it."""
+    """One comparison of a page with its copy."""
 
     interval: float
     """Time since the previous fetch, s."""
@@ -59,7 +57,7 @@ class Check(NamedTuple):
 
 
 class Totals(NamedTuple):
-    """Sums over all checks of a page, including checks that are no longer in its history."""
+    """Sums over all checks of a page, including checks older than its history."""
 
     checks: int
     changes: int
@@ -68,20 +66,18 @@ class Totals(NamedTuple):
 
 
 class Prior(NamedTuple):
-    """Assumption about a page before its own checks, as if `weight` changes had been seen, `interval` apart."""
+    """Prior of a page: as if `weight` changes had been seen at the mean `interval`."""
 
     interval: float
-    """Mean interval between changes of similar pages (the site, the section), s, above 0."""
+    """Mean time between changes of similar pages (same site or section), s, above 0."""
     weight: float = 0.5
-    """Weight of the prior in changes, above 0. With a weight of half a change, two checks outweigh the prior."""
+    """Weight in changes, above 0. With a weight of half a change, two checks outweigh the prior."""
 
 
 def append(history: bytes, interval: float, changed: bool) -> bytes:
-    """Return a history with one more check, without the oldest if there are more than `HISTORY_CHECKS`.
+    """Return a history with one more check.
 
-    A byte consists of the flag `changed` (high bit) and the class of the interval. There are 128 classes from 50 ms
-    (accelerated tests) to 20 years, 19 % apart, so the error is at most 9 %. This is small compared with the
-    uncertainty of a rate that is estimated from few checks.
+    A byte consists of the flag `changed` (high bit) and one of 128 classes of intervals, from 50 ms to 20 years.
     """
     clipped = min(max(interval, _SHORTEST), _LONGEST)
     step = round(_log(clipped / _SHORTEST) / _LN_STEP)
@@ -98,8 +94,8 @@ def estimate_interval(history: bytes, *, totals: Totals | None = None, prior: Pr
 
     ln posterior = w ln r - w D0 r - r (unchanged time) + sum over changed checks of ln(1 - exp(-r t)). It is concave in
     ln r, so safeguarded Newton steps find the only zero of its slope. The gamma prior keeps the estimate finite if no
-    check, or every check, found a change. Checks older than the history count as one group of equal intervals, made
-    from `totals`; without `totals` they are ignored. The call takes about 10 µs for 24 checks.
+    check, or every check, found a change. Older checks are taken from `totals` and count as a group of equal intervals.
+    A call takes about 10 µs for 24 checks.
 
     Source: likelihood for irregular intervals: Singh, *Estimating the rate of web page updates*, IJCAI 2007, and Cho &
     Garcia-Molina, *Estimating frequency of change*, TOIT 2003, section 6; the gamma prior is ours.
@@ -111,7 +107,6 @@ def estimate_interval(history: bytes, *, totals: Totals | None = None, prior: Pr
 
 
 def _sufficient(history: bytes) -> tuple[float, dict[float, float]]:
-    """Return the total length of the unchanged checks, s, and the number of changed checks for each interval."""
     still, groups = 0.0, dict[float, float]()
     for code in history:
         if code > 127:
@@ -123,9 +118,7 @@ def _sufficient(history: bytes) -> tuple[float, dict[float, float]]:
 
 
 def _add_older(groups: dict[float, float], still: float, history: bytes, totals: Totals) -> float:
-    """Add the checks before the history to `groups`, as equal intervals. Return the new total length of the unchanged
-    checks, s.
-    """
+    """Add the checks before the history to `groups`, as equal intervals."""
     checks = totals.checks - len(history)
     changes = min(max(0, totals.changes - sum(code > 127 for code in history)), checks)
     observed_time = totals.observed_time - sum(_INTERVALS[code & 127] for code in history)
@@ -140,9 +133,7 @@ def _add_older(groups: dict[float, float], still: float, history: bytes, totals:
 def _mode(still: float, groups: list[tuple[float, float]], weight: float) -> float:
     """Return the r that solves weight - r still + sum n x/(exp(x) - 1) = 0, where x = r t.
 
-    `still` must be above 0, and so must `weight` or the number of changes. As ln r grows, the left side falls from
-    `top` (= weight + changes) to -infinity. The inequality x/(exp(x)-1) >= 1 - x/2 gives a start below the root. From
-    there Newton's steps in ln r are kept within a bracket.
+    `still` must be above 0, and so must `weight` or the number of changes.
     """
     top = weight + sum(number for _, number in groups)
     rate = top / (still + sum(number * interval for interval, number in groups) / 2)
@@ -179,7 +170,7 @@ class BucketAges(Protocol):
 
 
 def freshness(census: Mapping[int, BucketAges], *, never_crawled: int, at: float, fastest_s: float) -> float | None:
-    """Return the estimated share of the known live pages that are fresh at time `at`, or None if no page is known.
+    """Return the estimated fresh share of the known live pages at time `at`; None if no page is known.
 
     Parameters
     ----------
@@ -197,9 +188,9 @@ def freshness(census: Mapping[int, BucketAges], *, never_crawled: int, at: float
 
 
 def fresh_share(mean_age: float, bucket: int, *, fastest_s: float) -> float:
-    """Return the expected fresh share of a bucket: (1 - e^-2x)/2x with x = mean_age/D, where D is its mean interval.
+    """Return the expected fresh share of a bucket with mean interval D: (1 - e^-2x)/2x with x = mean_age/D.
 
-    The ages of its copies are assumed to be evenly spread from 0 to twice `mean_age`, s.
+    Copies are assumed to have ages spread evenly from 0 to twice `mean_age`, s.
     """
     # `core.buckets` imports numpy, 0.1 s at start. This line repeats its formula; a test compares them.
     interval = fastest_s * (730 * 96) ** (bucket / 255)

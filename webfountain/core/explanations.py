@@ -1,15 +1,13 @@
-"""Weigh two explanations of a site's changes: sections that change together, or pages that change alone.
+"""Weigh two explanations of a site's changes: sections that change together, or pages that change independently.
 
-Before a site learns from a visit, both explanations predict the result: sections (`activity`) and independent pages
-(`independent_pages`). The explanation that gave the actual results the higher probability gets the larger weight.
-Urgencies and beliefs are weighted averages over both. Evidence loses half of its weight after `HALF` visits. At the
-start independent pages have almost no weight.
+Both explanations predict the result of each visit: sections (`activity`) and independent pages (`independent_pages`).
+The explanation with the better predictions gets the larger weight. Urgencies and beliefs are weighted means of both. At
+first, independent pages have almost no weight.
 
-This is Hedge with the rate 1. The loss of an explanation in a batch of visits is the amount by which its log likelihood
-is below that of the better explanation, at most `MOST_GAIN` = 1. While nothing fades, the loss of the mixture over any
-number of batches is at most (L + ln(1/w)) / (1 - 1/e), where L is the loss of the better explanation and w its first
-weight. This bound holds for predictions. There is no bound for the choice of pages; measurements show that the crawl is
-not worse than visiting all pages in turn (docs/measurements/revisit.md).
+The weights follow Hedge with rate 1. The loss of an explanation is its deficit in log likelihood, at most `MOST_GAIN` =
+1 per batch of visits. Without fading, the mixture loses at most (L + ln(1/w)) / (1 - 1/e), where L is the loss of the
+better explanation and w its first weight. This bound holds only for predictions (for the choice of pages see
+docs/measurements/revisit.md).
 
 Source: Freund & Schapire, *A decision-theoretic generalization of on-line learning*, JCSS 1997, theorem 2; Hoeting et
 al., *Bayesian model averaging: a tutorial*, Statistical Science 1999.
@@ -35,24 +33,23 @@ if TYPE_CHECKING:
 __all__ = ["Explanations", "TrustInSections", "log_odds_of"]
 
 PRIOR_AGAIN: Final = 0.25
-"""Number of fetches per page after which a site's prior is estimated again."""
+"""A site's prior is estimated again after this number of fetches per page."""
 FIRST_ODDS: Final = 5.0
-"""Logarithm of the odds in favour of the sections before any prediction."""
+"""Logarithm of the first odds in favour of the sections."""
 MOST_GAIN: Final = 1.0
-"""Largest change of the log odds by one batch of visits, whatever they found. Visits that are learned together are not
-independent evidence, because a release changes all of their pages at once.
+"""Largest change of the log odds by one batch of visits. A release changes many pages at once, so the visits of a batch
+are not independent evidence.
 """
 HALF: Final = 2000.0
-"""Number of visits after which a prediction counts half. Old predictions fade because a site may change its behaviour.
-"""
+"""After this number of visits, an old prediction counts half."""
 DECIDED: Final = 0.98
-"""Weight above which an explanation is used alone. For most sites, this saves the cost of the other explanation."""
+"""Above this weight, an explanation is used alone."""
 _LEAST_CHANCE: Final = 1e-4
-"""Smallest probability assumed for a result, so that no single fetch can outweigh all earlier ones."""
+"""Smallest probability assumed for a result, so that no single fetch outweighs all others."""
 
 
 class TrustInSections(NamedTuple):
-    """Odds in favour of a site's sections, and the prior of page rates for the case that pages change alone."""
+    """Odds in favour of a site's sections, and the prior of page rates for independent pages."""
 
     log_odds: float
     fetches: float
@@ -70,19 +67,19 @@ class TrustInSections(NamedTuple):
 
     @classmethod
     def decode(cls, data: bytes) -> TrustInSections:
-        """Restore the result of `encode`; if another version wrote it, return the same as `begun`."""
+        """Restore the result of `encode`. If another version wrote it, return `begun()`."""
         known = np.frombuffer(data, dtype="<f4") if len(data) == 4 * (2 + len(RATES)) else None
         return cls.begun() if known is None else cls(float(known[0]), float(known[1]), known[2:])
 
 
 class Explanations:
-    """Weights of the two explanations for several sites, by number."""
+    """Weights of the two explanations, for several sites."""
 
     def __init__(self, trusts: Sequence[TrustInSections], *, usual_rate: float) -> None:
         self.trusts = list(trusts)
         self._usual_rate = usual_rate
         self.prior = np.array([trust.prior for trust in self.trusts], dtype=np.float64)
-        """(sites, rates) prior of the page rates, if each page changes alone."""
+        """(sites, rates) prior of the page rates for independent pages."""
         self.share = self._shares()
         """(sites,) weight of the sections."""
 
@@ -113,6 +110,6 @@ class Explanations:
 
 
 def log_odds_of(by_sections: Array, alone: Array, changed: Flags) -> Array:
-    """Return what each visit adds to the log odds of the sections, from the two predicted probabilities of a change."""
+    """Return what each visit adds to the log odds of the sections, from the two predicted chances of a change."""
     one, other = (np.clip(each, _LEAST_CHANCE, 1.0 - _LEAST_CHANCE) for each in (by_sections, alone))
     return np.where(changed, np.log(one / other), np.log((1.0 - one) / (1.0 - other)))

@@ -1,17 +1,16 @@
-"""The price of a fetch: a page is fetched when a fetch saves at least this much obsolete time. The price is the
-Lagrange multiplier of the budget.
+"""The price of a fetch: a page is fetched if this saves at least so much obsolete time. The price is the Lagrange
+multiplier of the budget of fetches.
 
-A page is due when its urgency reaches the price. So each site decides from its own pages, and no sort over all sites
-is needed. If all sites use one price, they divide the budget as one ranking of all pages would. (The urgency of a page
-is the price at which now would be the right time to fetch it again, see `urgency`.) A control loop finds the price at
-which the budget is spent. The price falls while planned fetches are not made because no page is due. It rises while
-more pages are due than can be fetched soon.
+A page is due when its urgency reaches the price. So each site decides from its own pages, without a sort over all
+sites. With one price for all sites, the crawl fetches the most urgent pages of all sites. A control loop finds the
+price at which the budget is spent. The price falls while planned fetches cannot be made because no page is due. The
+price rises while more pages are due than can be fetched soon.
 
-In the continuous optimum, one more fetch gains the same in every bucket. So a price, or a budget, determines the
-interval between visits of each bucket in the long run. The strategy `fountain` uses this optimum.
+In the continuous optimum, one more fetch gains the same in every bucket. So a price, or a budget, determines how often
+each bucket is visited.
 
 Source: Cho & Garcia-Molina, *Effective page refresh policies for web crawlers*, TODS 2003, section 4; Azar et al.,
-*Tractable near-optimal policies for crawling*, PNAS 2018. The control is ours.
+*Tractable near-optimal policies for crawling*, PNAS 2018.
 """
 
 from __future__ import annotations
@@ -36,28 +35,27 @@ __all__ = [
 
 LEAST_AHEAD: Final = 0.5
 MOST_AHEAD: Final = 3.0
-"""Largest queue of due pages at a correct price, in multiples of the fetches planned from one check to the next."""
+"""Largest number of due pages at a correct price, as a multiple of the fetches planned between two checks."""
 TOLERANCE: Final = 0.03
-"""Share of the planned fetches that may be missed, in addition to one fetch, before the price falls."""
+"""Before the price falls, this share of the planned fetches may be missed, plus one fetch."""
 _FALL: Final = 0.8
 _STEEPEST_FALL: Final = 0.3
 _EASE: Final = 0.97
 _STEEPNESS: Final = 0.5
 _STEEPEST_RISE: Final = 2.0
 _RISE: Final = 0.3
-"""Largest share by which the price rises per check while more fetches are made than planned. If less than one fetch is
-planned per check, the largest rise is proportionally smaller."""
+"""Largest rise of the price per check, as a share, while more fetches are made than planned."""
 _LEAST: Final = 1e-6
 _LARGEST: Final = 1e9
-"""The price does not rise above this value, s, while more fetches are made than planned. No page stays unchanged for
-longer than this. Some fetches do not depend on the price, such as those that `revisit.max_interval` demands."""
+"""Upper limit of the price, s. Some fetches ignore the price (`revisit.max_interval`). Without a limit, they could
+raise the price forever."""
 _GIVEN_UP: Final = 1.0 - 1e-9
 _LARGEST_X: Final = 50.0
 _HALVINGS: Final = 45
 
 
 class Price:
-    """The current price, `value`, s. It is adjusted several times per period to the number of fetches made."""
+    """The current price, `value`, s, adjusted several times per period."""
 
     __slots__ = ("_fall", "value")
 
@@ -76,8 +74,7 @@ class Price:
         level: float = 0.0,
         is_only_limit: bool = False,
     ) -> None:
-        """Adjust the price so that the planned number of fetches is made. While the price falls, each step is larger
-        than the previous one, because urgencies differ by powers of ten.
+        """Adjust the price so that the planned number of fetches is made.
 
         Parameters
         ----------
@@ -114,13 +111,11 @@ class Price:
 
 
 def intervals_at_price(rates: Array, price: float, *, longest: float = inf) -> Array:
-    """Return the (B,) intervals, s, at which one fetch of a page gains `price` of fresh time; `longest` if no fetch
-    does.
+    """Return the (B,) intervals, s, at which one fetch of a page saves `price` of obsolete time.
 
-    It solves (1 - e^-x (1 + x)) / rate = price, where x = rate * interval, by bisection. A page that never changes gets
-    `longest`, and so does a page that changes so fast that no fetch is worth the price. A page counts as changing too
-    fast if the price is above the share `_GIVEN_UP` of the largest possible gain: closer to this gain, a float price
-    cannot distinguish a fetch every 30 changes from a fetch every 50.
+    The interval solves (1 - e^-x (1 + x)) / rate = price, where x = rate * interval, by bisection. Pages that never
+    change get `longest`, and so do pages that change too fast to be worth the price. A page changes too fast if the
+    price is above `_GIVEN_UP` times the largest possible gain.
     """
     low, high = np.zeros_like(rates), np.full_like(rates, _LARGEST_X)
     wanted = np.minimum(price * rates, 1.0)
@@ -133,19 +128,16 @@ def intervals_at_price(rates: Array, price: float, *, longest: float = inf) -> A
 
 
 def _worth(x: Array) -> Array:
-    """Return 1 - e^-x (1 + x). For small x it is computed by its series, because the difference loses its digits."""
+    """Return 1 - e^-x (1 + x)."""
     return np.where(x < 1e-4, x * x * (0.5 - x / 3.0), -np.expm1(-x) - x * np.exp(-x))
 
 
 def price_of_budget(
     pages: Array, rates: Array, fetches_per_s: float, *, longest: float = inf, shortest: float = 0.0
 ) -> float:
-    """Return the price at which all pages together use `fetches_per_s`, or 0 if the budget is more than all pages
-    need.
+    """Return the price at which all pages together use `fetches_per_s`; 0 if the pages need fewer fetches.
 
-    The price is found by bisection on its logarithm. The result is the dual of "fetches <= budget" in the steady
-    state. Every interval is between `shortest` and `longest` (s). If visits every `longest` already need more than the
-    budget, the budget is exceeded.
+    Every interval is between `shortest` and `longest` (s).
     """
     low, high = 1e-12, max(1.0 / max(float(rates.min(initial=inf)), 1e-12), 1.0)
     if _asked(pages, rates, low, longest, shortest) <= fetches_per_s:
@@ -160,18 +152,17 @@ def price_of_budget(
 
 
 def _asked(pages: Array, rates: Array, price: float, longest: float, shortest: float) -> float:
-    """Return the fetches per second that all pages need at a price."""
+    """Return the fetches per second that all pages take at a price."""
     intervals = np.maximum(intervals_at_price(rates, price, longest=longest), max(shortest, 1e-9))
     return float((pages / intervals).sum())
 
 
 def interval_of_rest(pages: Array, rates: Array, price: float, fetches_per_s: float) -> float:
-    """Return the interval, s, for pages that change too fast to be worth the price. They share the fetches that the
-    other pages leave; the interval is inf if no fetches are left.
+    """Return the interval, s, between visits of pages that change too fast to be worth the price. These pages share the
+    fetches that the other pages leave; inf if none are left.
 
-    If even the slowest pages change many times between two fetches, no fetch is worth any price, and the budget would
-    stay unused. But such a visit still finds a change and new links. No page gets a longer interval: pages that would
-    be visited more rarely at the price share these fetches too.
+    Otherwise the budget would stay unused if every page changes many times between two fetches. Pages that would be
+    visited more rarely at the price get this interval too.
     """
     intervals = intervals_at_price(rates, price)
     sharing, rest = np.zeros(len(rates), dtype=np.bool_), inf

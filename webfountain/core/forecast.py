@@ -1,23 +1,19 @@
-"""Forecast the obsolete share of a collection, with an interval and its evidence, from what the fetches found.
+"""Forecast the obsolete share of a collection, with an interval, from the results of its fetches.
 
-A model in which each page changes at its own rate cannot foresee a release: for a site that changes in bursts, its
-forecasts are wrong by a factor of ten. So this module predicts nothing from rates. While a crawl runs, three things
-are known. First, which pages are believed to be obsolete now, and for how long (`BeliefTotal`: the sum over the sites,
-including the evidence of sibling pages). Second, how long pages had been obsolete when a fetch found them changed.
-Third, which pages have no copy. Sooner or later a fetch finds each obsolete page. Then it is known in which cycles the
-page was obsolete:
+Change rates cannot foresee a release: on sites that change in bursts, such forecasts are wrong by a factor of ten. So
+this module uses no change rates. Three things are known during a crawl: which pages are believed obsolete and for how
+long (`BeliefTotal`), for how long a page was obsolete when a fetch found it changed, and which pages have no copy. When
+a fetch finds an obsolete page, it is known in which cycles the page was obsolete:
 
     obsolete page-time of a cycle = found by fetches (in the cycle or later) + still open
 
-The open part is corrected by a factor. At the end of each earlier cycle a part was open. Of what is no longer open,
-fetches confirmed a share; this share is the factor. So beliefs that are too high or too low correct themselves. One
-cycle is one observation, however many pages changed in it, so a burst counts once.
+The open part is corrected by the share of earlier open parts that later fetches confirmed. So beliefs that are too high
+or too low correct themselves. Each cycle counts as one observation, so a burst counts once.
 
-The forecast of the next cycle is made by `next_share`, from the shares of the earlier cycles and from what is known
-when the next cycle begins. The current share is estimated as the believed share, multiplied by the usual ratio of found
-to believed shares in earlier cycles.
+`next_share` makes the forecast of the next cycle. The current share is the believed share, multiplied by the usual
+ratio of found to believed shares.
 
-Times are UTC seconds. The module uses no clock, no store and no numpy, so a command that only counts starts at once.
+Times are UTC seconds.
 
 Source: renewal-reward, as Cho & Garcia-Molina, *Effective page refresh policies for web crawlers*, TODS 2003, section
 2, measures freshness over time.
@@ -56,57 +52,52 @@ if TYPE_CHECKING:
 __all__ = ["Belief", "BeliefTotal", "Cycle", "CycleForecast", "Outlook", "SavedForecast", "published"]
 
 NEGLIGIBLE: Final = 0.005
-"""A collection counts as complete if a smaller share of its pages has no copy."""
+"""Share of pages without a copy below which a collection counts as complete."""
 BELIEF_ERROR: Final = 0.6
-"""Standard deviation, in logarithms, of the error of the believed current share, assumed before any cycle is complete.
-"""
+"""Standard deviation, in logarithms, of the error of the believed current share before the first complete cycle."""
 MARGIN: Final = 1.3
-"""Factor by which the interval of the current share is widened, because the known ratios are only estimates."""
+"""Factor that widens the interval of the current share."""
 LATELY: Final = 0.1
-"""Fading time of fetches, in cycles: after this time a fetch counts 1/e in the share of recent fetches that found a
-change."""
+"""A fetch this long ago, in cycles, counts 1/e in the recent share of fetches that found a change."""
 HITS_WEIGHT: Final = 2.0
-"""Weight, in fetches, of the assumption that a typical share of fetches finds a change."""
+"""Weight, in fetches, of a prior: the usual share of fetches finds a change."""
 
 
 class Cycle(msgspec.Struct, frozen=True, array_like=True):
-    """A complete cycle: its forecast, the mean share believed during it, and the share that fetches found."""
+    """A complete cycle: its forecast, and the mean shares that were believed and found."""
 
     begin: float
     foretold: Outlook
     shown: float
     found: float
-    """Share that fetches found, as known at the end of the latest complete cycle."""
+    """Obsolete share found by fetches until the end of the latest complete cycle."""
     lasted: float = 0.0
     """Page-seconds of all known pages in the cycle."""
     settled: float = 0.0
-    """Obsolete page-seconds in the cycle that fetches have found until now, plus those of pages without a copy."""
+    """Obsolete page-seconds of this cycle found by fetches so far, plus those of pages without a copy."""
     left: float = 0.0
-    """Page-seconds in this cycle that were believed obsolete at its end and that no fetch had found yet."""
+    """Page-seconds of this cycle believed obsolete at its end and not yet found."""
     late: float = 0.0
-    """Obsolete page-seconds in this cycle that fetches found after its end."""
+    """Obsolete page-seconds of this cycle that fetches found after its end."""
     began: Began | None = None
     """What was known when this cycle began; None if an earlier version wrote the record."""
 
 
 class Belief(msgspec.Struct, frozen=True, array_like=True):
-    """Belief about the pages of one site at a time. It also holds for later times, as long as none of these pages is
-    fetched."""
+    """Belief about the pages of one site at a time. It holds until one of these pages is fetched."""
 
     at: float
     pages: float
     obsolete: float
     """Number of pages expected to be obsolete."""
     so_far: float
-    """Page-seconds for which these pages have been obsolete, since the last fetch of each."""
+    """Page-seconds for which these pages have been obsolete."""
     growing: float
     """Number of pages that become obsolete per second."""
 
 
 class BeliefTotal(msgspec.Struct, array_like=True):
-    """The sum of the beliefs about all sites, each extrapolated from its own time. The sum is a parabola in the time
-    since `origin`.
-    """
+    """Sum of the beliefs about all sites. The sum is a parabola in the time since `origin`."""
 
     origin: float
     pages: float = 0.0
@@ -133,7 +124,7 @@ class BeliefTotal(msgspec.Struct, array_like=True):
         return min(max(self.linear + 2 * self.square * (at - self.origin), 0.0), max(self.pages, 0.0))
 
     def so_far(self, at: float) -> float:
-        """Return for how long the pages that are believed obsolete have been obsolete, in page-seconds."""
+        """Return the page-seconds for which the believed obsolete pages have been obsolete."""
         since = at - self.origin
         return max(self.constant + self.linear * since + self.square * since * since, 0.0)
 
@@ -149,15 +140,14 @@ class CycleForecast(msgspec.Struct, array_like=True):
     observed_at: float = -inf
     """Time of the last call of `observe`."""
     believed: float = 0.0
-    """Number of pages believed obsolete at `observed_at`, including pages without a copy; `known` counts all known
-    pages."""
+    """Number of pages believed obsolete at `observed_at`, including pages without a copy."""
     known: float = 0.0
     is_begun: bool = False
     """True after the first call of `observe`."""
     found: float = 0.0
-    """Obsolete page-seconds in this cycle that fetches found, plus those of pages without a copy."""
+    """Obsolete page-seconds of this cycle found by fetches, plus those of pages without a copy."""
     shown: float = 0.0
-    """Page-seconds in this cycle that were believed obsolete."""
+    """Page-seconds of this cycle that were believed obsolete."""
     lasted: float = 0.0
     """Page-seconds of all known pages in this cycle."""
     waited: float = 0.0
@@ -165,26 +155,26 @@ class CycleForecast(msgspec.Struct, array_like=True):
     began: Began | None = None
     """What was known when this cycle began; None if nothing was known."""
     points: list[float] = msgspec.field(default_factory=list)
-    """Equally likely shares of this cycle, as forecast when it began."""
+    """Equally likely shares of this cycle, forecast when it began."""
     laws: list[list[float]] = msgspec.field(default_factory=list)
     """The distributions that were blended when this cycle began."""
     losses: list[float] = msgspec.field(default_factory=lambda: [0.0, 0.0])
-    """Losses of these distributions in the earlier cycles, faded."""
+    """Losses of these distributions in earlier cycles, faded."""
     fetches_at: float = 0.0
-    """Time to which `fetches` and `changes` refer. Both numbers fade with `LATELY`."""
+    """Time of `fetches` and `changes`, which fade with `LATELY`."""
     fetches: float = 0.0
     changes: float = 0.0
 
     @classmethod
     def begun(cls, cycle_s: float, *, at: float) -> CycleForecast:
-        """Return a record without complete cycles; its running cycle begins at `at`."""
+        """Return a forecast without complete cycles, whose running cycle begins at `at`."""
         points = by_past([])
         return cls(cycle_s, at, outlook_of(points, cycles=0), points=points, fetches_at=at)
 
     def visit(self, at: float, lasted: Sequence[float], *, fetches: int) -> None:
-        """Add a number of `fetches` that were compared with a copy by the time `at`.
+        """Add `fetches` that were compared with a copy by the time `at`.
 
-        `lasted` contains, for each page that was found changed, how long it had been obsolete, s.
+        `lasted` contains the time, s, for which each changed page had been obsolete.
         """
         faded = exp(-max(at - self.fetches_at, 0.0) / (LATELY * self.cycle_s))
         self.fetches_at = max(at, self.fetches_at)
@@ -201,7 +191,7 @@ class CycleForecast(msgspec.Struct, array_like=True):
             after = since
 
     def observe(self, at: float, *, obsolete: float, so_far: float, missing: float, known: float) -> None:
-        """Update the running cycle with the current belief. Call it often during a cycle, after the calls of `visit`.
+        """Update the running cycle with the current belief. Call it often, after the calls of `visit`.
 
         Parameters
         ----------
@@ -223,10 +213,10 @@ class CycleForecast(msgspec.Struct, array_like=True):
             self._close(at, obsolete, so_far)
 
     def _is_built(self, missing: float, known: float) -> bool:
-        """Return whether the first cycle must start again: half of the pages without a copy at its beginning have one.
+        """Return whether the first cycle must start again: half of the pages that had no copy at its beginning have one
+        now.
 
-        So the first cycle finally starts when nearly all pages have a copy: the time before is no evidence for later
-        cycles. If the first cycle ends before that, it counts as it is.
+        So the first cycle starts when nearly all pages have a copy.
         """
         return not self.cycles and self.waited > NEGLIGIBLE and missing <= self.waited / 2 * known
 
@@ -243,7 +233,7 @@ class CycleForecast(msgspec.Struct, array_like=True):
         self.foretold = self._next_cycle()
 
     def _next_cycle(self) -> Outlook:
-        """Forecast the mean obsolete share of a cycle that begins now."""
+        """Forecast the mean obsolete share of the cycle that begins now."""
         hits = (self.changes + HITS_WEIGHT * USUAL_HITS) / (self.fetches + HITS_WEIGHT)
         self.began = Began(min(hits, 1.0), min(self.believed / max(self.known, 1.0), 1.0))
         past = [PastCycle(cycle.began, cycle.found) for cycle in self.cycles]
@@ -252,16 +242,13 @@ class CycleForecast(msgspec.Struct, array_like=True):
         return outlook_of(self.points, cycles=len(past))
 
     def _reckon(self, at: float, obsolete: float, so_far: float) -> None:
-        """Compute what is known now about each cycle. Pages still believed obsolete are assumed to have become
-        obsolete evenly until `at`.
-
-        What was open at the end of an earlier cycle is settled as its pages are fetched, which takes several cycles. So
-        the share of it that proved true is the late finds divided by the part that is no longer open.
+        """Compute what is known about each cycle at the time `at`. Pages that are still believed obsolete are assumed
+        to have become obsolete evenly until `at`.
         """
         span = 2.0 * so_far / obsolete if obsolete > 0 else 0.0
 
         def open_until(moment: float) -> float:
-            """Return the page-seconds before `moment` that are believed obsolete and are still open."""
+            """Return the page-seconds before `moment` that are believed obsolete and not yet found."""
             return (max(moment - at + span, 0.0) / span) ** 2 * so_far if span > 0 else 0.0
 
         ends = [cycle.begin for cycle in self.cycles[1:]] + [at]
@@ -292,14 +279,14 @@ class CycleForecast(msgspec.Struct, array_like=True):
 
 
 class SavedForecast(msgspec.Struct, frozen=True, array_like=True):
-    """Forecast as a crawl stores it, to continue from it later and to show it."""
+    """Forecast as a crawl stores it."""
 
     forecast: CycleForecast
     standing: BeliefTotal
 
 
 def published(data: bytes | None) -> SavedForecast | None:
-    """Return the forecast in a store, or None if there is none or another version wrote it."""
+    """Return the forecast of a store; None if there is none or another version wrote it."""
     try:
         return None if data is None else msgspec.msgpack.decode(data, type=SavedForecast)
     except msgspec.DecodeError:
@@ -307,7 +294,7 @@ def published(data: bytes | None) -> SavedForecast | None:
 
 
 def _since(moment: float, at: float, lasted: Sequence[float]) -> float:
-    """Return how many seconds of all periods together lie after `moment`. Every period ended at `at`; `lasted` contains
-    their lengths, s."""
+    """Return the seconds of all periods after `moment`, in sum. Each period ended at `at` and has a length of `lasted`,
+    s."""
     reach = max(at - moment, 0.0)
     return sum(min(each, reach) for each in lasted)

@@ -1,13 +1,12 @@
-"""Compute the number of fetches that a goal of freshness takes, and the share that fewer fetches would give.
+"""Compute the fetches that a goal of freshness takes, and the share that fewer fetches would give.
 
-A goal is an upper bound on the share of pages that are obsolete, or on the share of pages whose copy has been out of
-date for longer than an age. Pages of a bucket are assumed to change by a Poisson process. Buckets are visited at the
-intervals at which one more fetch gains the same in every bucket (`fetch_price`). So each rate of fetches gives a share,
-and the rate for a goal is found by bisection. Pages that change together are obsolete more or less often than
-independent pages. So if fetches have shown the share at the current rate, the model is corrected by it.
+A goal limits the share of obsolete pages, or the share of pages whose copy has been out of date for longer than an age.
+Pages of a bucket are assumed to change by a Poisson process. Buckets are visited so that one more fetch gains the same
+in each of them (`fetch_price`). So each rate of fetches gives a share, and bisection finds the rate for a goal. Real
+pages do not change independently, so the model is corrected by the measured share.
 
 Source: Cho & Garcia-Molina, *Effective page refresh policies for web crawlers*, TODS 2003 (freshness and age); Edwards
-2001, section 5.4, suggests asking which resources a desired state of the repository requires.
+2001, section 5.4 (resources for a desired state of the repository).
 """
 
 from __future__ import annotations
@@ -26,9 +25,9 @@ if TYPE_CHECKING:
 __all__ = ["Cost", "Goal", "PageClasses", "correction_of", "cost_of", "share_at"]
 
 LESS: Final = 0.9
-"""Number of fetches of the cheaper alternative, as a share of the fetches that the goal takes."""
+"""Number of fetches of the cheaper alternative, as a share of the fetches for the goal."""
 LEAST_SHARE: Final = 1e-4
-"""Lower limit for the measured share and for the model's share when their ratio, the correction, is computed."""
+"""Lower limit of the measured and the modelled share when their ratio is computed."""
 _HALVINGS: Final = 36
 _MOST_VISITS: Final = 1e4
 """Largest number of visits per change that a goal may take."""
@@ -36,7 +35,7 @@ _MOST_VISITS: Final = 1e4
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """At most `share` of the pages may be out of date for longer than `age_s`; if `age_s` is 0, any obsolete page
+    """At most `share` of the pages may be out of date for longer than `age_s`. With `age_s` 0, every obsolete page
     counts."""
 
     share: float
@@ -45,7 +44,7 @@ class Goal:
 
 @dataclass(frozen=True, slots=True)
 class PageClasses:
-    """(B,) number of pages of each bucket, and changes per second of each page."""
+    """(B,) for each bucket, the number of pages and the changes per second of a page."""
 
     count: Array
     rate: Array
@@ -53,25 +52,22 @@ class PageClasses:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """The fetches per second that a goal takes, and the share with only `LESS` times as many."""
+    """Fetches per second for a goal, and the share that `LESS` times as many would give."""
 
     fetches_per_s: float
     share: float
-    """Share of out-of-date pages at this rate; it is below the goal if the goal takes no fetches."""
+    """Share of out-of-date pages at this rate of fetches."""
     less_fetches_per_s: float
     less_share: float
 
 
 def correction_of(found: float, pages: PageClasses, fetches_per_s: float) -> float:
-    """Return the obsolete share that was found at a rate of fetches, divided by the model's share at this rate."""
+    """Return the measured obsolete share divided by the model's share, at the same rate of fetches."""
     return max(found, LEAST_SHARE) / max(share_at(0.0, pages, fetches_per_s), LEAST_SHARE)
 
 
 def cost_of(goal: Goal, pages: PageClasses, *, correction: float = 1.0) -> Cost | None:
-    """Return what a goal costs; None if not even `_MOST_VISITS` visits per change would reach it.
-
-    `correction` is the measured share divided by the model's share, both at the current rate (`correction_of`).
-    """
+    """Return the cost of a goal; None if not even `_MOST_VISITS` visits per change reach it."""
 
     def share(fetches_per_s: float) -> float:
         return correction * share_at(goal.age_s, pages, fetches_per_s)
@@ -89,7 +85,7 @@ def cost_of(goal: Goal, pages: PageClasses, *, correction: float = 1.0) -> Cost 
 
 
 def share_at(age_s: float, pages: PageClasses, fetches_per_s: float) -> float:
-    """Return the share of pages that are out of date for longer than `age_s`, if they are visited at this rate."""
+    """Return the share of pages that are out of date for longer than `age_s` at a rate of fetches."""
     interval = _intervals(pages, fetches_per_s)
     is_visited = np.isfinite(interval)
     late = np.where(is_visited, np.maximum(interval - age_s, 0.0), 0.0)

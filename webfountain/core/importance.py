@@ -1,9 +1,8 @@
 """Importance of a page: from a ranking, between two rankings, or from several scores.
 
-Scores are multiples of the mean score of the known pages: a page of score 1 is an average page. So a score keeps its
-meaning when a larger web is ranked. `ranking` publishes the scores of a ranking. Between two rankings,
-`OnlineImportance` credits the targets of each fetched page. The store decides in which of its site's lanes a page waits
-(`store.lanes.class_of`). `location` computes importance from a page's place in the site alone.
+Scores are multiples of the mean score of the known pages: an average page has score 1. `ranking` publishes the scores
+of a ranking. Between two rankings, `OnlineImportance` credits the targets of fetched pages. `location` computes
+importance from the URL alone.
 
 Source: Abiteboul, Preda, Cobena, *Adaptive on-line page importance computation*, 2003 (credit while crawling); Policies
 2006 (several scores, weighed by the page's policy); Cho 1998, section 2 (combined metrics, location).
@@ -41,44 +40,41 @@ __all__ = [
 
 _Page = TypeVar("_Page", bound="Hashable")
 METRICS: Final = ("pagerank", "trust", "backlinks", "topic", "location")
-"""Names of the scores that a policy can weigh, in the order in which a page's record stores them."""
+"""Names of the scores that a policy can weigh, in the order of the page record."""
 PRIOR: Final = 0.1
-"""Score of a page whose in-links are unknown: the part of a score that does not come from links, 1 - d at d = 0.9."""
+"""Score of a page whose in-links are unknown."""
 MOST_OF_TRUST: Final = 4.0
-"""Largest rank of a page as a multiple of its trust from the seeds; both are relative to their means."""
+"""Largest rank of a page as a multiple of its trust, both relative to their means."""
 RISE: Final = 1.5
-"""A waiting page gets a new importance when its importance has grown by this factor: about the width of a lane in the
-store."""
+"""A waiting page is queued again when its importance has grown by this factor, about the width of a lane."""
 
 _FIRST_ROOM: Final = 1000
-"""Number of rows that are allocated at first."""
 _NEXT_RISE: Final = 2.0
-"""Factor from the importance of a page that reached its bound to its next bound."""
+"""Growth from one bound of a page's importance to the next."""
 _EMPTY_ROW: Final = np.array([0.0, 0.0, np.nan, 0.0, np.inf, 0.0])
-"""Row of an unknown page. Columns of a page's row: rank gained, backlinks gained, rank handed on, rank by the last
+"""Row of a page that was never credited. Columns: rank gained, backlinks gained, rank handed on, rank by the last
 ranking, bound, backlinks by the last ranking."""
 _SHARE: Final = 0.5
-"""Importance of a page relative to a page one directory above."""
+"""Importance of a page relative to a page in the directory above."""
 _HOME: Final = 2.0
 """Importance of a home page relative to another page of its directory."""
 _HOMES: Final = frozenset({"", "index", "home", "default", "welcome"})
 
 
 def bounded_by_trust(ranks: Array, trusts: Array) -> Array:
-    """Return the (n,) ranks, each limited to `MOST_OF_TRUST` times the page's trust. If the trust is unknown (below 0),
-    the rank stays.
+    """Return the (n,) ranks, each at most `MOST_OF_TRUST` times the page's trust. Without known trust (below 0), a rank
+    stays.
 
-    Pages of a link farm can give each other any amount of rank. But trust comes from the seeds and is divided at each
-    link. A good page has about as much rank as trust.
+    This limits link farms: their pages can give each other any rank, but trust comes from the seeds.
 
     Source: Gyongyi, Berkhin, Garcia-Molina, Pedersen, *Link spam detection based on mass estimation*, 2006. Deviation:
-    a page with much spam mass is not removed; it keeps the bounded rank.
+    a page with much spam mass is kept, with the limited rank.
     """
     return np.where(trusts < 0, ranks, np.minimum(ranks, MOST_OF_TRUST * trusts))
 
 
 class _Rows(dict[_Page, int]):
-    """Rows of pages. A page that is looked up for the first time gets the next one."""
+    """Row number of each page."""
 
     def __missing__(self, page: _Page) -> int:
         made = self[page] = len(self) + 1
@@ -86,16 +82,11 @@ class _Rows(dict[_Page, int]):
 
 
 class OnlineImportance(Generic[_Page]):
-    """Importance gained since the last ranking: rank and backlinks from the links of pages fetched since then.
+    """Importance that pages gained since the last ranking, from links of pages fetched since then.
 
-    *Rank*: a fetched page credits its dampened score to its targets in equal parts, in addition to their rank by the
-    last ranking. A page that is fetched again credits only what it gained since its last fetch. So frequent fetches
-    inflate no score. *Backlinks*: the number of pages that credited a page since the last ranking; links that the
-    ranking contained do not count.
-
-    Each page is a row in a few arrays. So crediting the links of all pages of a batch takes a few array operations, and
-    one dict look-up per link. If a page of the batch gets credit from another one, it passes this credit on at its next
-    fetch.
+    *Rank*: a fetched page credits its dampened score to its targets in equal parts. When it is fetched again, it
+    credits only its gain since its last fetch. *Backlinks*: the number of pages that credited a page since the last
+    ranking.
 
     Parameters
     ----------
@@ -117,7 +108,7 @@ class OnlineImportance(Generic[_Page]):
         return len(self._row_of)
 
     def rank(self) -> None:
-        """Reset all gains, because a new ranking includes everything that was credited."""
+        """Reset all gains, because a new ranking contains them."""
         self._gained[:] = 0.0
         self._handed_on[:] = np.nan
         self._bounds[:] = np.inf
@@ -133,10 +124,8 @@ class OnlineImportance(Generic[_Page]):
         scores: Array,
         linked: npt.NDArray[np.bool_],
     ) -> dict[int, float]:
-        """Credit the targets of fetched pages, of all pages at once. Return a dict with the targets that reached their
-        bound (`weigh`): the key is a position of the target in `targets`, the value its importance.
-
-        The new bound of such a target is twice its importance.
+        """Credit the targets of all fetched pages of a batch. Return the targets that reached their bound (`weigh`):
+        position in `targets` -> importance.
 
         Parameters
         ----------
@@ -163,8 +152,7 @@ class OnlineImportance(Generic[_Page]):
         return outgrown
 
     def _outgrown(self, rows: npt.NDArray[np.intp]) -> dict[int, float]:
-        """Return the positions of rows that reached their bound, each row once, with their importance. Set new
-        bounds."""
+        """Set new bounds for rows that reached their bound, and return them once: position -> importance."""
         bounds = self._bounds.take(rows)
         waiting = (bounds < np.inf).nonzero()[0]
         importance = self._importance(rows[waiting])
@@ -179,13 +167,13 @@ class OnlineImportance(Generic[_Page]):
         return np.asarray(self._gained[self._known_rows(pages)])
 
     def backlinks(self, pages: Sequence[_Page]) -> Array:
-        """Return the (n,) numbers of new backlinks: pages whose link to each page was found since the last ranking."""
+        """Return the (n,) numbers of backlinks that pages gained since the last ranking."""
         return np.asarray(self._backlinks[self._known_rows(pages)])
 
     def weigh(self, pages: Sequence[_Page], *, ranks: Array, backlinks: Array) -> Array:
         """Return the (n,) importance of waiting pages.
 
-        It also sets the bound of each page to `RISE` times its importance; `credit` returns pages that reach it.
+        Set the bound of each page to `RISE` times its importance, which `credit` compares with.
 
         Parameters
         ----------
@@ -209,7 +197,7 @@ class OnlineImportance(Generic[_Page]):
         return np.array([row_of.get(page, 0) for page in pages], dtype=np.intp)
 
     def _rows(self, pages: Sequence[_Page]) -> npt.NDArray[np.intp]:
-        """Return the rows of the pages; pages without a row get one at the end. Row 0 stands for unknown pages."""
+        """Return the rows of the pages; new pages get rows at the end, row 0 means unknown."""
         # These look-ups are the largest cost of a credit.
         rows = np.fromiter(map(self._row_of.__getitem__, pages), dtype=np.intp, count=len(pages))
         if len(self._row_of) >= len(self._gained):
@@ -217,7 +205,6 @@ class OnlineImportance(Generic[_Page]):
         return rows
 
     def _use(self, columns: Array) -> None:
-        """Keep only these rows, and allocate room for as many more."""
         known = columns.shape[1]
         room = np.repeat(_EMPTY_ROW[:, np.newaxis], max(2 * known, 2 * len(self._row_of) + 2, _FIRST_ROOM), axis=1)
         room[:, :known] = columns
@@ -239,7 +226,7 @@ class OnlineImportance(Generic[_Page]):
 
 
 def importance_by_depth(paths: Sequence[str]) -> Array:
-    """Return the (n,) importances by depth: 1 for a page in the root directory, halved with each directory below."""
+    """Return the (n,) importances by depth: 1 in the root directory, halved by each directory below."""
     depth = [sum(bool(name) for name in path.split("?", 1)[0].split("/")[:-1]) for path in paths]
     return np.asarray(np.power(_SHARE, np.array(depth, dtype=np.float64)))
 
@@ -250,9 +237,8 @@ def is_home(url: str) -> bool:
 
 
 def location(urls: Sequence[str]) -> Array:
-    """Return the (n,) importances by URL alone: halved for each directory, doubled for the index page of a directory.
-
-    `urls` are canonical. The importance of a page with a query is halved.
+    """Return the (n,) importances by canonical URL: halved for each directory and for a query, doubled for an index
+    page.
 
     Source: Cho 1998, section 2 (IL: fewer slashes, "home"). Deviation: all top-level domains count alike.
     """

@@ -1,11 +1,8 @@
-"""Explain a site's changes by independent pages: each page changes alone, at its own rate.
+"""Explain a site's changes by independent pages: each page changes at its own rate.
 
-This is the second explanation; `activity` explains changes by sections and siblings. If pages are unrelated,
-`activity` mistakes chance for bursts, and its estimate cannot follow a page that changes faster than it is visited.
-Here each page has one of a grid of rates. A visit d steps after the previous one finds a change with probability 1 -
-e^(-rate d). The likelihood of a page's past is computed from three numbers per page. For this, the intervals before all
-visits that found a change are replaced by their geometric mean. The prior over the grid is the one that makes the
-observed past of the site's pages most likely.
+The other explanation, `activity`, mistakes chance for bursts if pages are unrelated. Each page has one of a grid of
+rates. A visit d steps after the previous one finds a change with probability 1 - e^(-rate d). The prior over the grid
+makes the past of the site's pages most likely.
 
 Source: Cho & Garcia-Molina, *Estimating frequency of change*, TOIT 2003 (likelihood); Efron, *Empirical Bayes
 deconvolution estimates*, Biometrika 2016 (prior on a grid); Azar et al., *Tractable near-optimal policies for
@@ -31,16 +28,14 @@ __all__ = [
 ]  # fmt: skip
 
 RATES: Final = np.geomspace(0.03, 2000.0, 16)
-"""Grid of rates as multiples of `Signals.prior_rate`: from a change in eleven years to sixteen a day."""
+"""Grid of rates, as multiples of `Signals.prior_rate`."""
 COLUMNS: Final = 3
-"""Number of values that store a page's past. The values are the number of visits that found a change, the sum of the
-logarithms of the intervals before these visits, and the sum of the intervals before the other visits, in steps.
+"""Columns of a page's past: number of visits that found a change, sum of the logarithms of the intervals before these
+visits, sum of the intervals before the other visits (steps).
 """
 SPREAD: Final = 4.0
 PRIOR_PAGES: Final = 3.0
-"""Weight of the first prior, in pages of the site. This prior has rates around `Signals.prior_rate`; the standard
-deviation of their logarithms is `SPREAD`.
-"""
+"""Weight of the first prior, in pages."""
 _TINY: Final = 1e-300
 
 
@@ -57,9 +52,7 @@ class PageRates:
     """Probability of each rate of the grid, for some pages."""
 
     def __init__(self, past: Array, prior: Array, *, usual_rate: float) -> None:
-        """Compute the probabilities. `past` is (`COLUMNS`, pages), `prior` is (pages, rates), and `usual_rate` is
-        `Signals.prior_rate`, in changes per step.
-        """
+        """Compute the probabilities from `past` (`COLUMNS`, pages) and `prior` (pages, rates)."""
         self._rates = RATES * usual_rate
         found, logs, quiet = past
         after = np.exp(logs / np.maximum(found, 1.0))
@@ -90,12 +83,12 @@ class PageRates:
 
 
 def evidence_of(age: Array, changed: Flags) -> Array:
-    """Return the (`COLUMNS`, pages) values that visits `age` steps after the previous visit add to the pages' past."""
+    """Return the (`COLUMNS`, pages) values of visits that came `age` steps after the previous visit."""
     return np.stack([changed, np.where(changed, np.log(np.maximum(age, 1e-9)), 0.0), np.where(changed, 0.0, age)])
 
 
 def likelier_prior(past: Array, prior: Array, *, usual_rate: float) -> npt.NDArray[np.float32]:
-    """Return a better prior of a site: one step of expectation maximisation over its pages with at least two visits."""
+    """Return a better prior of a site, by one step of expectation maximisation."""
     rates = PageRates(past[:, past[0] + past[2] > 0], prior[None], usual_rate=usual_rate)
     found = rates.chances.sum(axis=0) + PRIOR_PAGES * FIRST_PRIOR
     return np.asarray(found / found.sum(), dtype=np.float32)

@@ -1,8 +1,8 @@
-"""A link graph stored as blocks of in-links, which a ranking reads once per step.
+"""A link graph, stored as blocks of in-links.
 
-Pages are numbered from 0. A block contains the in-links of consecutive pages. Blocks are arrays in memory or
-memory-mapped files (`ranking.ranker` makes the files from the link log), so a ranking needs memory only for its
-vectors. A page gives the same amount, its `share`, to each of its targets, so links have no weights.
+Pages are numbered from 0. A block contains the in-links of consecutive pages. A ranking reads all blocks once per step.
+Blocks are arrays in memory or memory-mapped files, so a ranking needs memory only for its vectors. Links have no
+weights: a page gives the same amount, its `share`, to each of its targets.
 
 Source: Cho 1998, section 2 (link structure); Cho 2000, section 2.1 (the graph of sites).
 """
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["BLOCK_EDGES", "Array", "Ints", "LinkBlock", "LinkGraph", "in_links", "shares"]
 
 BLOCK_EDGES: Final = 1 << 20
-"""Number of links per block. With a working copy of 4 bytes per link, a block needs at most 8 MB."""
+"""Number of links per block. A block takes at most 8 MB, working copy included."""
 
 
 class LinkBlock(NamedTuple):
@@ -86,7 +86,7 @@ def in_links(indptr: Ints, indices: Ints, columns: int) -> tuple[Ints, Ints]:
     """Return (indptr, sources): for each target, the pages that link to it, ascending. `columns` is the number of
     targets.
 
-    The result has the dtype of the page numbers. Apart from the two lists, the call needs one byte of memory per link.
+    The call takes one byte of memory per link, apart from the two lists.
     """
     from scipy.sparse import csr_array  # noqa: PLC0415  (saves start-up time if only a graph is built)
 
@@ -100,7 +100,7 @@ def shares(degree: Ints) -> Array:
 
 
 def _cut(starts: Ints, sources: Ints, block_edges: int) -> list[LinkBlock]:
-    """Split the pages into blocks with about `block_edges` in-links each. All in-links of a page are in one block."""
+    """Split the pages into blocks with about `block_edges` in-links each."""
     bounds = np.arange(0, len(sources) + block_edges, block_edges)
     cuts = np.unique(np.concatenate([[0], np.searchsorted(starts, bounds[1:-1]), [len(starts) - 1]]))
     return [

@@ -1,8 +1,8 @@
-"""The optimisation model of one crawler cycle: cost and used capacity of a plan, with exact derivatives.
+"""The optimisation model of one crawl cycle: cost and used capacity of a plan, with exact derivatives.
 
-Place in the walk of a crawl-history record (DESIGN 4): census -> **model** -> optimizer -> quotas. The decision
-variables are fractions of pages. So equations (2)-(4) are a forward recursion, (5) and (6) are the box [0, 1], and
-only the T capacity constraints (1) remain. Every time-and-bucket array has shape (T, B): row t-1 is period t.
+Place in the walk (DESIGN 4): census -> **model** -> optimizer -> quotas. The decision variables are fractions of pages.
+So equations (2)-(4) are a forward recursion, (5) and (6) are the box [0, 1], and only the constraints (1) remain. Every
+time-and-bucket array has shape (T, B): row t-1 is period t.
 
 ========  ======  ===============================================================================
 symbol    unit    meaning
@@ -21,8 +21,6 @@ nconst    pages   new pages that arrive from outside in each period (T,)
 oldwt     1       weight of y (T, B)
 newwt     1       weight of n (T,)
 ========  ======  ===============================================================================
-
-`optimizer` solves the model. `make_instance` builds an `Instance` from arrays and checks it.
 
 Source: Edwards, McCurley, Tomlin 2001, section 3, equations (1)-(6); the fractions are ours.
 """
@@ -51,7 +49,7 @@ Array = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """All constants of the model. Build it with `make_instance`, which broadcasts and checks them.
+    """Constants of the model. `make_instance` builds and checks them.
 
     Shapes: ``a c o oldwt`` (T, B); ``d w C nconst newwt`` (T,); ``b0 y0 p`` (B,); ``n0`` a number.
     """
@@ -83,7 +81,7 @@ class Instance:
 
 @dataclass(frozen=True, slots=True)
 class Trajectory:
-    """State of the collection under a plan: ``b y`` (T+1, B), ``n`` (T+1,), ``x`` (T, B), ``z used`` (T,).
+    """Development of the collection under a plan: ``b y`` (T+1, B), ``n`` (T+1,), ``x`` (T, B), ``z used`` (T,).
 
     Row 0 of b, y and n is the start of the cycle. ``used`` is crawling time in seconds.
     """
@@ -114,13 +112,12 @@ def make_instance(
     n0: float = 0.0,
     periods: int | None = None,
 ) -> Instance:
-    """Build an `Instance` from numbers, rows and tables that broadcast to the shapes above.
+    """Build an `Instance` from numbers, rows and tables that broadcast to its shapes.
 
     Parameters: ``b0`` (B,) pages; ``C`` (T,) s, or one number with ``periods``; ``a c o oldwt`` (T, B), (B,), (T, 1) or
     a number; ``p`` (B,), scaled to sum 1, proportional to b0 if absent.
 
-    Raises ValueError, which names the symbol, if a value is not finite, is negative or above its bound, or has a wrong
-    shape.
+    Raises ValueError with the symbol if a value is not finite, out of range, or of a wrong shape.
     """
     b = _array("b0", b0, np.atleast_1d(np.asarray(b0)).shape)
     T = int(np.size(C)) if periods is None else periods
@@ -148,7 +145,7 @@ def make_instance(
 
 
 def simulate(instance: Instance, f: Array, g: Array) -> Trajectory:
-    """Compute the trajectory of the collection through the cycle for the fractions ``f`` (T, B) and ``g`` (T,).
+    """Compute the trajectory of the collection for the fractions ``f`` (T, B) and ``g`` (T,).
 
     Source: equations (2)-(4), and the objective above (1).
     """
@@ -169,7 +166,7 @@ def simulate(instance: Instance, f: Array, g: Array) -> Trajectory:
 
 
 def fractions(instance: Instance, x: Array, z: Array) -> tuple[Array, Array]:
-    """Return the fractions f (T, B) and g (T,) of a plan in pages. The fraction is 0 where there are no pages."""
+    """Return the fractions f (T, B) and g (T,) of a plan in pages. A fraction is 0 where there are no pages."""
     k = instance
     b = k.b0 + np.concatenate([[0.0], np.cumsum(z)[:-1]])[:, None] * k.p
     gain = np.einsum("ti,ti->t", k.o, x) + (k.w - 1.0) * z + k.nconst
@@ -178,10 +175,9 @@ def fractions(instance: Instance, x: Array, z: Array) -> tuple[Array, Array]:
 
 
 def simulate_plan(instance: Instance, x: Array, z: Array) -> Trajectory:
-    """Compute the trajectory for a plan in pages, ``x`` (T, B) and ``z`` (T,), as ``plan solve --out`` writes it.
+    """Compute the trajectory for a plan in pages, ``x`` (T, B) and ``z`` (T,).
 
-    If the plan crawls more pages than exist, it is limited to the existing pages, as (5) and (6) require; so the result
-    is always feasible.
+    A plan that crawls more pages than exist is cut to the existing pages, as (5) and (6) require.
     """
     f, g = fractions(instance, x, z)
     return simulate(instance, np.clip(f, 0.0, 1.0), np.clip(g, 0.0, 1.0))
@@ -190,9 +186,9 @@ def simulate_plan(instance: Instance, x: Array, z: Array) -> Trajectory:
 def gradient(
     instance: Instance, f: Array, g: Array, path: Trajectory, *, prices: Array | None = None
 ) -> tuple[Array, Array]:
-    """Return dJ/df (T, B) and dJ/dg (T,), where J is the objective plus ``prices`` (T,) times the used capacity.
+    """Return dJ/df (T, B) and dJ/dg (T,). J is the objective plus ``prices`` (T,) times the used capacity.
 
-    They are computed in one backward sweep. ``path`` is ``simulate(instance, f, g)``.
+    ``path`` is ``simulate(instance, f, g)``.
     """
     k, T = instance, instance.T
     price = np.zeros(T) if prices is None else prices
@@ -214,16 +210,13 @@ def gradient(
 
 
 def capacity_jacobian(instance: Instance, f: Array, g: Array, path: Trajectory) -> tuple[Array, Array]:
-    """Return two (T, T) tables, K and M, which give the derivatives of the used capacity by the fractions.
+    """Return two (T, T) tables, K and M, for the derivatives of the used capacity by the fractions.
 
-    ``K[s, t]`` is the change of used[s] if there is one more never-crawled page at the end of period t. ``M[s, t]`` is
-    this change if there is one more page spread over the buckets by p. Both are 0 for s <= t. Then:
+    ``K[s, t]`` is the change of used[s] by one more never-crawled page at the end of period t. ``M[s, t]`` is the
+    change of used[s] by one more page, spread over the buckets by p. Both are 0 for s <= t.
 
         d used[s] / d f[t,i] = b[t-1,i] (c[t,i] [s = t] + o[t,i] K[s,t])
         d used[s] / d g[t]   = n[t-1]   (d[t] [s = t] + (w[t] - 1) K[s,t] + M[s,t])
-
-    This works because every change of b is proportional to p, so two numbers describe how a disturbance continues
-    through the cycle.
     """
     k, T = instance, instance.T
     # einsum is used for tables instead of @, here and in simulate: BLAS threads made the whole solve ten times slower
@@ -241,7 +234,7 @@ def capacity_jacobian(instance: Instance, f: Array, g: Array, path: Trajectory) 
 
 
 def _array(letter: str, value: npt.ArrayLike, shape: tuple[int, ...], *, top: float = np.inf) -> Array:
-    """Return ``value`` as a new float64 array of ``shape`` after checking that all values are in [0, top]."""
+    """Return ``value`` as a new float64 array of ``shape``. Raise ValueError if a value is not in [0, top]."""
     try:
         made = np.array(np.broadcast_to(np.asarray(value, dtype=np.float64), shape))
     except ValueError as error:

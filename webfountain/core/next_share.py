@@ -1,4 +1,4 @@
-"""Forecast the obsolete share of the coming cycle as a distribution: a blend of two laws, weighted by past success.
+"""Forecast the obsolete share of the next cycle as a distribution, blended from two laws by past success.
 
 - `by_past` uses the shares of earlier cycles, and a prior distribution whose centre and width adapt to them. It allows
   for a release, but does not know when one comes.
@@ -7,14 +7,11 @@
   errors are distributed as they were in earlier cycles with a similar beginning: after a release, the share is either
   high for long or soon low, and a bell curve would forecast the middle.
 
-After each cycle, the forecasts of both laws are scored by the continuous ranked probability score (CRPS). The weight of
-a law is exp(-`RATE` * loss) (Hedge). The loss of a law in a cycle is its score divided by the sum of both scores. It is
-between 0 and 1, so the weights do not depend on the size of the shares. With `FADE` = 1, the loss of the blend in T
-cycles would exceed that of the better law by at most ln 2 / `RATE` + `RATE` T / 8. With fading losses, the blend
-follows the law that was better recently.
+After each cycle, both forecasts are scored by the continuous ranked probability score (CRPS). The weight of a law is
+exp(-`RATE` * loss) (Hedge). Its loss in a cycle is its score divided by the sum of both scores. With `FADE` = 1, the
+loss of the blend in T cycles would exceed the loss of the better law by at most ln 2 / `RATE` + `RATE` T / 8.
 
-A distribution is a list of `POINTS` quantiles with equal weights. The module does not need numpy, so a command that
-only counts starts at once.
+A distribution is a list of `POINTS` quantiles with equal weights.
 
 Source: Gneiting & Raftery, *Strictly proper scoring rules, prediction, and estimation*, JASA 2007 (CRPS, interval
 score); Freund & Schapire, *A decision-theoretic generalization of on-line learning*, JCSS 1997 (Hedge). Logarithms of
@@ -44,44 +41,40 @@ HALF: Final = 12.0
 KEPT: Final = 64
 """Largest number of cycles that are stored."""
 PRIOR_CYCLES: Final = 2.0
-"""Weight of the prior distribution compared with the known cycles, in cycles."""
+"""Weight of the prior distribution, in cycles."""
 USUAL_SHARE: Final = 0.003
 USUAL_HITS: Final = 0.03
-"""Centre of the regression: the typical obsolete share of a cycle, and the typical share of fetches that find a change.
-"""
+"""Centre of the regression: the usual obsolete share of a cycle, and of the fetches that find a change."""
 BETWEEN: Final = 1.4
 WITHIN: Final = 1.9
-"""Standard deviations of logarithms. `BETWEEN`: spread of the typical shares of collections around `USUAL_SHARE`.
-`WITHIN`: spread of the shares of single cycles around the typical share of their collection. Both are rounded from
-measurements of the collections kafka, flink, druid and timeweb, once with all changes and once with changes above .05.
+"""Standard deviations of logarithms. `BETWEEN`: spread of the usual shares of collections around `USUAL_SHARE`.
+`WITHIN`: spread of the shares of cycles around the usual share of their collection.
 """
 SPREADS: Final = 3.0
-"""Weight of `WITHIN`, and of `NOISE`, compared with the known cycles, in cycles."""
+"""Weight of `WITHIN` and of `NOISE`, in cycles."""
 ERROR: Final = 0.35
-"""Standard deviation, in logarithms, of the error in the known share of a past cycle. Three quarters of the measured
-errors are smaller.
-"""
+"""Standard deviation, in logarithms, of the error in a past cycle's share."""
 SLOPES: Final = (0.0, 0.3, 0.4)
 SLOPE_SPREADS: Final = (0.2, 0.3, 0.3)
 NOISE: Final = 0.12
 """Prior of the regression between square roots of shares. `SLOPES`: the constant, the slope for the share of fetches
-that found a change, and the slope for the share believed obsolete. `SLOPE_SPREADS`: the standard deviations of these
-three. `NOISE`: the standard deviation of the residual.
+that found a change, and the slope for the believed share. `SLOPE_SPREADS`: the standard deviations of these three.
+`NOISE`: the standard deviation of the residual.
 """
 HALF_OF_PRESENT: Final = 24.0
-"""Number of cycles after which a cycle has half of its weight in `by_present`."""
+"""The same number of cycles for `by_present`."""
 ALIKE: Final = 0.15
-"""Distance between two beginnings, in square roots of shares, at which a cycle counts e^-1/2 for the other."""
+"""Distance of two beginnings, in square roots of shares, at which one cycle has weight e^-1/2 for the other."""
 ROOT_ERROR: Final = 0.05
-"""Standard deviation, in square roots of shares, of the error in the known share of a past cycle."""
+"""Standard deviation, in square roots of shares, of the error in a past cycle's share."""
 RATE: Final = 2.0
 FADE: Final = 0.95
 LEAST: Final = 2e-4
-"""Shares below this are not distinguished. An interval whose lower end is below this extends to 0."""
+"""Smallest share that is distinguished from 0. An interval that begins below it begins at 0."""
 POINTS: Final = 40
 EVENLY: Final = tuple((number + 0.5) / POINTS for number in range(POINTS))
 INTERVAL: Final = (0.1, 0.5, 0.9)
-"""Quantiles that are reported: the lower end of the interval, the median, and the upper end."""
+"""Reported quantiles: lower end of the interval, median, upper end."""
 _TINY: Final = 1e-12
 _UPPER: Final = (
     0.031, 0.094, 0.157, 0.221, 0.286, 0.352, 0.419, 0.489, 0.561, 0.636, 0.714, 0.798, 0.887, 0.984, 1.092, 1.213,
@@ -92,14 +85,14 @@ DEVIATES: Final = (*(-each for each in reversed(_UPPER)), *_UPPER)
 
 
 class Outlook(msgspec.Struct, frozen=True, array_like=True):
-    """An obsolete share: its distribution in a few numbers, and the evidence."""
+    """An obsolete share: its distribution in a few numbers, and its evidence."""
 
     median: float
     low: float
     high: float
-    """An interval that contains the share in four of five cases."""
+    """Upper end of an interval that contains the share in four of five cases."""
     cycles: int
-    """Number of complete cycles used; if it is 0, only the prior distribution is used."""
+    """Number of complete cycles used; with 0, only the prior distribution is used."""
     mean: float | None = None
     """Mean of the distribution; None if an earlier version wrote the record."""
 
@@ -114,19 +107,17 @@ class Began(msgspec.Struct, frozen=True, array_like=True):
 
 
 class PastCycle(NamedTuple):
-    """An earlier cycle."""
-
     began: Began | None
     share: float
 
 
 def recent(count: int, *, half: float = HALF) -> list[float]:
-    """Return the weights of `count` cycles, newest last: older cycles have less weight."""
+    """Return the weights of `count` cycles, newest last and heaviest."""
     return [0.5 ** ((count - 1 - number) / half) for number in range(count)]
 
 
 def by_past(shares: Sequence[float]) -> list[float]:
-    """Return the distribution of the next share, given the earlier ones."""
+    """Return the distribution of the next share, from the earlier shares."""
     weights = recent(len(shares))
     logs = [log(max(share, LEAST)) for share in shares]
     prior = _law(logs, weights)
@@ -137,9 +128,7 @@ def by_past(shares: Sequence[float]) -> list[float]:
 
 
 def by_present(cycles: Sequence[PastCycle], began: Began) -> list[float]:
-    """Return the distribution of a cycle's share, given what was known when it began and the earlier cycles, newest
-    last.
-    """
+    """Return the distribution of a cycle's share, from its beginning and from the earlier cycles, newest last."""
     known = [
         (_row(cycle.began), sqrt(cycle.share), weight, _likeness(cycle.began, began))
         for cycle, weight in zip(cycles, recent(len(cycles), half=HALF_OF_PRESENT), strict=True)
@@ -184,27 +173,27 @@ def _row(began: Began) -> list[float]:
 
 
 def blended(laws: Sequence[Sequence[float]], losses: Sequence[float]) -> list[float]:
-    """Return the blend of the distributions, given the losses of each so far."""
+    """Return the blend of distributions, weighted by the losses of each."""
     least = min(losses)
     weights = [exp(-RATE * (loss - least)) for loss in losses]
     return quantiles([(value, weight) for law, weight in zip(laws, weights, strict=True) for value in law])
 
 
 def outlook_of(points: Sequence[float], *, cycles: int) -> Outlook:
-    """Return a distribution in a few numbers."""
+    """Return a few numbers that describe a distribution."""
     low, middle, high = quantiles([(point, 1.0) for point in points], parts=INTERVAL)
     return Outlook(middle, 0.0 if low < LEAST else low, high, cycles, sum(points) / len(points))
 
 
 def faded_losses(losses: Sequence[float], laws: Sequence[Sequence[float]], share: float) -> list[float]:
-    """Return the losses of the laws, updated after a cycle that had this share."""
+    """Return the losses of the laws after a cycle with this share."""
     scores = [crps(law, share) for law in laws]
     total = max(sum(scores), _TINY)
     return [FADE * loss + score / total for loss, score in zip(losses, scores, strict=True)]
 
 
 def crps(points: Sequence[float], share: float) -> float:
-    """Return the continuous ranked probability score of equally likely, ascending points; 0 is the best score."""
+    """Return the continuous ranked probability score of equally likely, ascending points; 0 is best."""
     count = len(points)
     away = sum(abs(point - share) for point in points) / count
     among = sum((2 * place - count + 1) * point for place, point in enumerate(points)) / count**2
@@ -212,7 +201,7 @@ def crps(points: Sequence[float], share: float) -> float:
 
 
 def quantiles(values: Sequence[tuple[float, float]], *, parts: Sequence[float] = EVENLY) -> list[float]:
-    """Return quantiles of weighted values, each given as (value, weight). They are interpolated between two values."""
+    """Return quantiles of weighted values (value, weight), interpolated."""
     ordered = sorted(values)
     total = sum(weight for _, weight in ordered)
     ends = [end / total for end in accumulate(weight for _, weight in ordered)]
@@ -231,8 +220,8 @@ def quantiles(values: Sequence[tuple[float, float]], *, parts: Sequence[float] =
 
 
 def _law(logs: list[float], weights: list[float]) -> list[float]:
-    """Return equally likely logarithms of the next cycle's share. They follow from a normal distribution fitted to the
-    known cycles and the prior.
+    """Return equally likely logarithms of the next share, by a normal distribution fitted to the known cycles and the
+    prior.
     """
     seen, usual, known = sum(weights), log(USUAL_SHARE), (WITHIN / BETWEEN) ** 2
     mean = sum(w * each for w, each in zip(weights, logs, strict=True)) / max(seen, 1e-9)
@@ -247,7 +236,7 @@ def _law(logs: list[float], weights: list[float]) -> list[float]:
 def _student(deviate: float, free: float) -> float:
     """Return the quantile of Student's t for the standard normal quantile `deviate`, with `free` degrees of freedom.
 
-    The error is at most 1 % if `free` is 3 or more.
+    The error is at most 1 % for `free` >= 3.
 
     Source: Abramowitz & Stegun 26.7.5.
     """
@@ -261,7 +250,7 @@ def _student(deviate: float, free: float) -> float:
 
 
 def _solved(matrix: list[list[float]], right: Sequence[float]) -> list[float]:
-    """Return the solution of three linear equations, by Gaussian elimination. The matrix is positive definite."""
+    """Return the solution of three linear equations, by Gaussian elimination."""
     rows = [[*row, value] for row, value in zip(matrix, right, strict=True)]
     for place in range(3):
         for below in range(place + 1, 3):

@@ -1,26 +1,24 @@
-"""Learn which places of a page are noise, such as clocks, adverts, counters and rotating lists.
+"""Learn which places of a page are noise, such as clocks, adverts, counters and shuffled lists.
 
-Place in the walk: with the verdict of a new body (`frontier.pages`). A place is the position of a line in the page
-(`formats.page_units`). A place is noise if
+A place is the position of a line in the page (`formats.page_units`). A place is noise if
 
 - it differed between two visits seconds apart, on this page or at the same place of another page of the site; or
 - it differed at each of the last `STREAK` comparisons, and was never tried by two visits seconds apart; or
 - its differences are undone as often as they stay, such as those of a banner that is in some answers only.
 
-The third rule needs no extra visits. If a server draws a block for each answer, the order of three answers means
-nothing: after a difference, the next answer brings back the former block as often as it repeats the new one. This holds
-for any number of variants with any shares, and "no block" is a variant. Authors rarely undo what they wrote. So each
-difference is judged at the next comparison: it was undone, or it stayed. A place counts as drawn for each answer if
-`UNDONE` differences were undone (on its site: `UNDONE_ON_SITE`), and no more than twice as many stayed. A block that an
-author undoes about as often as the page is visited looks the same. Only visits seconds apart can tell it from noise, so
-a place that was the same at `TRIES` such visits is not noise by this rule.
+The third rule: if a server draws a block anew for each answer, the order of three answers means nothing. After a
+difference, the next answer is as likely to bring back the former block as to repeat the new one. Authors rarely undo
+what they wrote. So each difference is judged at the next comparison: it was undone or it stayed. A place counts as
+drawn if `UNDONE` differences were undone (on its site: `UNDONE_ON_SITE`) and at most twice as many stayed. An author
+may also undo a block at every visit. So a place is not noise by this rule if it was the same at `TRIES` visits seconds
+apart.
 
-A line that is inserted into an element, or taken out of it, moves the lines below it. These places do not differ. The
-inserted line itself always counts, unless its place or its element is noise for another reason.
+A line that is inserted into an element only moves the lines below it. The inserted line is a change, unless its place
+or its element is noise.
 
-If most lines of an element differ, the element is a place, too: a shuffled list differs as a whole. A place is no
-longer noise after it was the same at `REST` comparisons in a row, or at `REST_OF_DRAWN` if a difference there was
-undone. Only places that differed recently are stored, at most `MAX_PLACES` per page.
+An element whose lines mostly differ is a place, too: a shuffled list differs as a whole. A place stops being noise
+after `REST` equal comparisons in a row, or `REST_OF_DRAWN` if a difference there was undone. Only places that differed
+recently are stored, at most `MAX_PLACES` per page.
 
 Source: the idea comes from template detection by comparing versions (Fetterly et al. 2003, section 4.3: most changes of
 frequently changing pages are in markup and adverts). The rules are our own.
@@ -62,36 +60,33 @@ Line = tuple[int, str, int, str]
 """A line: its place, its text, the place of its element, and its form in a diff."""
 LineT = TypeVar("LineT", bound=Line)
 MAX_PLACES: Final = 32
-"""Largest number of places that are stored per page. If there are more, those with the longest streaks stay."""
+"""Largest number of places that are stored per page: those with the longest streaks."""
 STREAK: Final = 3
 REST: Final = 2
 TRIES: Final = 3
-"""If a place is the same at this number of visits that come seconds after another visit, it is known not to be
-noise."""
+"""Number of visits seconds apart with equal text after which a place is known not to be noise."""
 UNDONE: Final = 2
-"""If at least this number of differences of a page were undone (a block appeared and disappeared again), the server may
-draw the block for each answer."""
+"""Number of undone differences of a page after which it may be drawn by the server for each answer."""
 UNDONE_ON_SITE: Final = 3
-"""The corresponding number for all pages of a site together."""
+"""The same number for all pages of a site together."""
 REST_OF_DRAWN: Final = 10
-"""Number of successive comparisons without a difference after which such a place is no longer noise. A drawn block may
-be the same several times by chance."""
+"""Number of equal comparisons in a row after which a drawn place is no longer noise."""
 _STAYED_PER_UNDONE: Final = 2
-"""Largest number of lasting differences for each one that was undone. One is expected if all differences are draws."""
+"""Largest number of lasting differences per undone one."""
 _LIST: Final = 3
-"""Smallest number of lines of an element that may be noise as a whole."""
+"""An element with fewer lines cannot be noise as a whole."""
 _SAMPLE: Final = 40
-"""Number of characters of a line that are stored, to show the line."""
+"""Number of characters of a line that are stored for display."""
 
 
 class NoisyPlace(msgspec.Struct, frozen=True, array_like=True):
     """A place that differed at one of the last comparisons.
 
     `streak`: number of comparisons in a row at which it differed. `rested`: number of comparisons in a row at which it
-    was the same. `tried`: number of visits that came seconds after another visit. `confirmed`: True if it differed at
-    one of these visits, or if the differences on its site are draws. `sample`: the beginning of its newest line.
-    `former`: digest of what stood there before its last difference. `undone`, `stayed`: number of differences that the
-    next comparison undid, and of those that it did not.
+    was the same. `tried`: number of visits seconds after another visit. `confirmed`: True if it differed at one of
+    these visits, or if differences on its site are draws. `sample`: the beginning of its newest line. `former`: digest
+    of the text before the last difference. `undone`, `stayed`: number of differences that the next comparison undid, or
+    did not.
     """
 
     place: int
@@ -111,7 +106,7 @@ class NoisyPlace(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def is_decided(self) -> bool:
-        """Return whether another visit seconds after the last one would prove nothing new."""
+        """Return whether another visit seconds apart would prove nothing new."""
         return self.confirmed or self.tried >= TRIES
 
     @property
@@ -120,12 +115,13 @@ class NoisyPlace(msgspec.Struct, frozen=True, array_like=True):
         return self.rested < (REST_OF_DRAWN if self.undone else REST)
 
     def is_drawn(self, least: int) -> bool:
-        """Return whether the differences at the place are draws of the server, if at least `least` were undone."""
+        """Return whether the server draws this place anew for each answer, judged by at least `least` undone
+        differences."""
         return self.undone >= least and self.stayed <= _STAYED_PER_UNDONE * self.undone and self.tried < TRIES
 
 
 def decode(data: bytes) -> list[NoisyPlace]:
-    """Return the places that are stored in a page's record; none if the data cannot be read."""
+    """Return the places stored in a page's record; none if the data cannot be read."""
     try:
         return msgspec.msgpack.decode(data, type=list[NoisyPlace]) if data else []
     except msgspec.DecodeError:
@@ -133,7 +129,6 @@ def decode(data: bytes) -> list[NoisyPlace]:
 
 
 def encode(places: Sequence[NoisyPlace]) -> bytes:
-    """Return places as they are stored in a page's record."""
     return msgspec.msgpack.encode(places) if places else b""
 
 
@@ -143,8 +138,8 @@ def noise_of(places: Iterable[NoisyPlace]) -> frozenset[int]:
 
 
 class Difference(NamedTuple):
-    """A difference at a place: its newest line, digests of what stood there before and stands there now (0: nothing),
-    and the place of the element around it (0: the place is an element)."""
+    """A difference at a place: its newest line, digests of the text before and now (0: nothing), and the place of the
+    element around it (0: the place is an element)."""
 
     line: str
     before: int
@@ -153,11 +148,10 @@ class Difference(NamedTuple):
 
 
 class Differences(NamedTuple):
-    """The differences between two copies.
+    """Differences between two copies.
 
-    The differences are the numbers of the differing lines of each copy, and the places that differ. `held` contains all
-    places of the new copy. `unclear` are places that neither differ nor are the same: lines that others
-    moved, and elements of which only some lines differ.
+    `held` contains all places of the new copy. `unclear` places count neither as different nor as equal: moved lines,
+    and elements in which only some lines differ.
     """
 
     old: frozenset[int]
@@ -168,7 +162,7 @@ class Differences(NamedTuple):
 
 
 def differences_of(old: Sequence[Line], new: Sequence[Line]) -> Differences:
-    """Compare the lines of two copies. A line that only moved, because of a new line above it, does not differ."""
+    """Compare the lines of two copies. A line that only moved does not differ."""
     changed_old: set[int] = set()
     changed_new: set[int] = set()
     for edit in edits([each[1] for each in old], [each[1] for each in new]):
@@ -216,12 +210,12 @@ def _contents(lines: Sequence[Line], elements: set[int]) -> dict[int, str]:
 
 
 def _digest(text: str | None) -> int:
-    """Return a digest of what stands at a place; 0 for nothing."""
+    """Return a digest of the text at a place; 0 for nothing."""
     return 0 if text is None else crc32(text.encode("utf-8", "replace")) or 1
 
 
 def without_noise(lines: Sequence[LineT], differing: frozenset[int], noise: frozenset[int]) -> list[LineT]:
-    """Return the lines, except those that differ and are at a place that is noise."""
+    """Return the lines, without the differing lines at noisy places."""
     return [
         each
         for number, each in enumerate(lines)
@@ -273,7 +267,7 @@ def observed(
 
 
 def _rested(place: NoisyPlace, seconds_apart: bool, *, is_judged: bool) -> NoisyPlace:
-    """Return a place that did not differ at this comparison. `is_judged` is True if its line was the same."""
+    """Return a place that did not differ at this comparison; `is_judged` if its line was the same."""
     if seconds_apart and not place.confirmed:
         # Two visits seconds apart prove only that the place is not a clock.
         return msgspec.structs.replace(place, tried=min(place.tried + 1, TRIES))
@@ -282,5 +276,5 @@ def _rested(place: NoisyPlace, seconds_apart: bool, *, is_judged: bool) -> Noisy
 
 
 def _worth(place: NoisyPlace) -> tuple[bool, int, int]:
-    """Return a sort key with which the places to keep, those that are noise, come first."""
+    """Return a sort key that puts noisy places first."""
     return place.is_noise, place.streak, -place.rested

@@ -1,7 +1,7 @@
-"""Compute how many pages are obsolete at the end of each period if each bucket is crawled oldest first.
+"""Compute the obsolete pages at the end of each period if each bucket is crawled oldest first.
 
-Equation (2) assumes that the crawled pages of a bucket are drawn at random. A crawler that fetches the oldest pages
-first leaves fewer obsolete pages, because no page waits long. Reports show both forecasts and the measured value.
+Equation (2) assumes a random choice within a bucket. Oldest first leaves fewer obsolete pages, because no page waits
+long.
 
 Source: Edwards 2001, equation (2) and Figure 2.
 """

@@ -1,16 +1,14 @@
-"""The optimiser: it searches for the best plan of a cycle and gives a bound on what a better plan could gain.
+"""The optimiser: it finds a good plan of a cycle, and a bound on what the best plan could gain.
 
-SLSQP on a working set does the main work. With at most 16 buckets, two routes are computed and the better result is
-kept: SLSQP on all fractions from several starts, and the route over calendars. With more buckets, a mixture of
-calendars (`calendars`) is the start of SLSQP on a working set. ``quality="high"`` starts again near the best plan,
-with each split bucket of this plan assigned to one schedule, or with the weights disturbed. By equation (2), it costs
-more to split a bucket over two calendars, and such restarts find plans with fewer splits. Every plan is repaired to
-satisfy the capacity exactly and is simulated again, so the reported objective is that of the repaired plan.
+With at most 16 buckets, SLSQP also runs on all fractions from several starts, and the better plan is kept. With more
+buckets, only a mixture of calendars (`calendars`) is improved, by SLSQP on a working set. ``quality="high"`` starts
+again near the best plan, because plans with fewer split buckets are often better. Every plan is repaired to satisfy the
+capacity exactly, before its objective is reported.
 
-Place in the walk (DESIGN 4): model -> calendars -> **optimizer** -> quotas. The optimiser reads no clock and no file.
-It returns the same plan for the same instance and seed.
+Place in the walk (DESIGN 4): model -> calendars -> **optimizer** -> quotas. The same instance and seed give the same
+plan.
 
-Source: Edwards 2001, section 4, where MINOS took ten minutes; the route is ours.
+Source: Edwards 2001, section 4 (MINOS took ten minutes); the method is ours.
 """
 
 from __future__ import annotations
@@ -44,11 +42,11 @@ _COLD_STARTS = {"normal": 2, "high": 8}
 class Solution:
     """A plan with its objective, bound and prices.
 
-    ``x`` (T, B) and ``z`` (T,) are pages; ``f`` and ``g`` are the same as fractions. ``excess`` is crawling time above
-    the capacity (0 up to rounding). ``bound`` is a lower bound of the objective of every plan with the same z; ``gap``
-    is (objective - bound) / objective. ``status`` is "solved", or "fallback" if no solver improved on the uniform plan.
-    ``message`` names the route that found the plan. ``prices`` (T,) say by how much the objective falls per additional
-    second of capacity.
+    ``x`` (T, B) and ``z`` (T,) are pages; ``f`` and ``g`` are the corresponding fractions. ``excess`` is crawling time
+    above the capacity (0 up to rounding). ``bound`` is a lower bound on the objective of every plan with this z;
+    ``gap`` is (objective - bound) / objective. ``status`` is "solved", or "fallback" if no solver improved on the
+    uniform plan. ``message`` names the method that found the plan. ``prices`` (T,) are the reductions of the objective
+    per additional second of capacity.
     """
 
     x: Array
@@ -65,10 +63,8 @@ class Solution:
 
 
 def solve(instance: Instance, *, solver: Solver = "auto", quality: Quality = "normal", seed: int = 0) -> Solution:
-    """Return the best plan found. With the ``solver`` "slsqp", the calendars are omitted; with "calendars", SLSQP does
-    not start from uniform and random plans.
-
-    BLAS is limited to one thread during the call: matrices of this size are too small for several threads.
+    """Return the best plan found. The ``solver`` "slsqp" uses no calendars. The ``solver`` "calendars" starts SLSQP
+    only from calendars.
     """
     with threadpool_limits(limits=1, user_api="blas"):
         return _solved(instance, solver, quality, seed)
@@ -90,7 +86,7 @@ def _solved(instance: Instance, solver: Solver, quality: Quality, seed: int) -> 
 
 @dataclass(frozen=True, slots=True)
 class _Incumbent:
-    """The best plan so far, with the mixture at its z (None if HiGHS failed) and the lower bound at this z."""
+    """The best plan so far, the mixture at its z (None if HiGHS failed), and the lower bound at this z."""
 
     plan: RepairedPlan
     mixture: Mixture | None
@@ -107,7 +103,7 @@ def _start(instance: Instance) -> RepairedPlan:
 
 
 def _cold(instance: Instance, best: RepairedPlan, starts: int, rng: np.random.Generator) -> RepairedPlan:
-    """Run SLSQP from the uniform plan and from random plans, on all fractions if there are few of them."""
+    """Run SLSQP from uniform and random plans, if there are few fractions."""
     begin, everything = best, _is_small(instance)
     for turn in range(starts):
         best = better(best, polished(instance, begin, everything=everything, route=f"slsqp {turn}"))
@@ -132,9 +128,7 @@ def _polished_from(instance: Instance, f: Array, g: Array, prices: Array, route:
 
 
 def _bounded(instance: Instance, held: _Incumbent) -> _Incumbent:
-    """Return the plan with the mixture at its own z, and the bound. Without a mixture the bound is 0, which holds for
-    every plan.
-    """
+    """Return the plan with the mixture and the bound at its own z; without a mixture the bound is 0."""
     u = held.plan.u
     z = simulate(instance, u[:, :-1], u[:, -1]).z
     try:
@@ -145,9 +139,7 @@ def _bounded(instance: Instance, held: _Incumbent) -> _Incumbent:
 
 
 def _restarted(instance: Instance, held: _Incumbent, restarts: int, rng: np.random.Generator) -> _Incumbent:
-    """Start again near the best plan: with each split bucket assigned to one schedule, or, every third time, with
-    disturbed weights.
-    """
+    """Start again near the best plan, with split buckets assigned to one schedule or with disturbed weights."""
     for turn in range(restarts):
         if held.mixture is None:
             break
@@ -160,7 +152,7 @@ def _restarted(instance: Instance, held: _Incumbent, restarts: int, rng: np.rand
 
 
 def _drawn_whole(instance: Instance, mixture: Mixture, plan: RepairedPlan, rng: np.random.Generator) -> Array:
-    """Return the mixture's f (T, B) after assigning each of half of its split buckets to one of its schedules."""
+    """Return the mixture's f (T, B) after half of its split buckets are assigned to one schedule each."""
     f, pool = mixture.f.copy(), mixture.pool
     for bucket in np.flatnonzero(((f > 0.0) & (f < 1.0)).any(axis=0)):
         mine = np.flatnonzero(pool.owner == bucket)
@@ -170,7 +162,7 @@ def _drawn_whole(instance: Instance, mixture: Mixture, plan: RepairedPlan, rng: 
 
 
 def _disturbed(instance: Instance, mixture: Mixture, plan: RepairedPlan, rng: np.random.Generator) -> Array:
-    """Return the mixture's f (T, B) after changing its weights by a few per cent."""
+    """Return the mixture's f (T, B) after its weights are changed by a few per cent."""
     off = replace(instance, oldwt=instance.oldwt * np.exp(0.02 * rng.standard_normal(instance.oldwt.shape)))
     f = plan.u[:, :-1]
     try:
@@ -182,8 +174,7 @@ def _disturbed(instance: Instance, mixture: Mixture, plan: RepairedPlan, rng: np
 def _scaled(instance: Instance) -> tuple[Instance, Array]:
     """Scale the instance to 2 pages in a mean bucket, 1 s per mean page and a largest weight of 1.
 
-    Scaling is needed because the tolerances of HiGHS and SLSQP are absolute. Return the instance and the three
-    factors: pages, seconds, weight.
+    Return the instance and the three factors: pages, seconds, weight.
     """
     k = instance
     total = float(k.b0.sum() + k.n0 + k.nconst.sum())
@@ -212,7 +203,7 @@ def _mean_or_one(costs: Array) -> float:
 
 
 def _solution(instance: Instance, scaled: Instance, held: _Incumbent, factors: Array) -> Solution:
-    """Return the plan in the units of the instance, simulated once more from its pages."""
+    """Return the plan in the units of the instance."""
     best, (pages, seconds, weight) = held.plan, factors
     planned = simulate(scaled, best.u[:, :-1], best.u[:, -1])
     path = simulate_plan(instance, planned.x * pages, planned.z * pages)

@@ -1,20 +1,17 @@
-"""A blend of the orders in which waiting pages can be fetched, with weights learned from replays of the known web.
+"""A blend of the orders in which waiting pages can be fetched, with weights learned from replays.
 
-There are three orders. Breadth-first order takes pages as they were found. Backlink order first takes the pages to
-which most pages link. PageRank order first takes the pages with the highest rank, and last the pages found since the
-last ranking. It depends on the web which order finds the important pages early. `order_replay` replays the crawl of the
-known part of the web in each order, from the same start. It measures the mean logarithm of the places at which an order
-fetches the pages that are important now. If an order fetches an important page at place r, this counts as a forecast
-that gave the page the chance 1/r; the weights are the posterior under these forecasts.
+Breadth-first order takes pages as they were found. Backlink order takes pages with the most in-links first. PageRank
+order takes pages with the highest rank first, pages found since the last ranking last. Which order is best depends on
+the web, so `order_replay` replays the crawl of the known web in each order. The loss of an order is the mean logarithm
+of the places at which it fetches the important pages. An important page at place r counts as a forecast with chance
+1/r; the weights are the posterior.
 
-An order gives a waiting page at its place r a chance proportional to 1/r. The importance of a page is the weighted mean
-of its chances in the three orders, relative to a mean page.
+Each order gives a waiting page at place r a chance proportional to 1/r. The importance of a page is the weighted mean
+of its three chances, relative to a mean page.
 
 Bound: let l(t, k) be the loss of order k in replay t, and w(k) the posterior before this replay. The loss of the blend
-is L(t) = -ln(sum of w(k) exp(-RATE l(t, k))) / RATE. Then over all replays the sum of L exceeds the sum of l for order
-k by at most ln(1 / PRIOR(k)) / RATE, however the web is linked: .01 for PageRank order, .12 for the others. The bound
-ignores that orders of little weight are left out (`_LEAST`). If a page is at place r of an order with weight w, the
-blended orders put it at most at place 2 r / w.
+is L(t) = -ln(sum of w(k) exp(-RATE l(t, k))) / RATE. Over all replays, the sum of L exceeds the sum of l for order k by
+at most ln(1 / PRIOR(k)) / RATE.
 
 Source: Cho 1998, section 4 (the orders); Vovk, *A game of prediction with expert advice*, 1998 (the bound).
 """
@@ -37,38 +34,36 @@ __all__ = ["ORDERS", "Array", "OrderBlend", "weights_by_losses"]
 ORDERS: Final = ("breadth-first", "backlinks", "pagerank")
 """The blended orders."""
 _PRIOR: Final = np.array([1.0, 1.0, 10.0]) / 12.0
-"""Weights before the first replay. PageRank order was the best of the three on most webs studied (Cho 1998)."""
+"""Weights before the first replay. On most webs studied, PageRank order was the best (Cho 1998)."""
 _RATE: Final = 20.0
-"""Weight of a replay: it counts as this number of important pages, which is about the smallest number in a replay."""
+"""Weight of a replay, in important pages."""
 _LEAST: Final = 0.1
-"""Orders with less than this share of the largest weight are left out, because each order in the blend puts some pages
-of its own first."""
+"""Orders below this share of the largest weight are left out."""
 
 
 def weights_by_losses(losses: Sequence[float]) -> Array:
-    """Return the (3,) weights of `ORDERS`, given the sum of each order's losses; there are none before a replay."""
+    """Return the (3,) weights of `ORDERS`, from the sum of each order's losses (empty before a replay)."""
     weights = _posterior(losses)
     weights = np.where(weights < _LEAST * weights.max(), 0.0, weights)
     return np.asarray(weights / weights.sum())
 
 
 def _posterior(losses: Sequence[float]) -> Array:
-    """Return the (3,) weights before orders with little weight are left out."""
+    """Return the (3,) weights of all orders, small weights included."""
     weights = _PRIOR * np.exp(-_RATE * (np.array(losses) - min(losses))) if losses else _PRIOR
     return np.asarray(weights / weights.sum())
 
 
 class OrderBlend:
-    """The weights of the orders, and the distribution of the waiting pages' scores at the last ranking."""
+    """Weights of the orders, and the waiting pages' scores at the last ranking."""
 
     def __init__(self) -> None:
         self.weights: Array = np.array([1.0, 0.0, 0.0])
-        """(3,) weights, which sum to 1. Before the first ranking pages are taken in the order in which they were found.
-        """
+        """(3,) weights, which sum to 1."""
         self._tables: list[tuple[Array, Array]] = []
 
     def rank(self, losses: Sequence[float], *, waiting: int, backlinks: Array, ranks: Array) -> None:
-        """Use the results of a new ranking: the losses in replays, and the scores of a sample of the waiting pages.
+        """Use a new ranking: the losses in replays, and the scores of a sample of the waiting pages.
 
         Parameters
         ----------
@@ -82,8 +77,8 @@ class OrderBlend:
     def importance(self, backlinks: Array, ranks: Array) -> Array:
         """Return the (n,) importance of waiting pages, relative to a mean page.
 
-        If a score is above all scores of the last ranking, the chance grows with it. If it is below all of them, the
-        chance is half of the smallest chance, so pages found since the ranking have their own lane.
+        Above all scores of the last ranking, the chance grows with the score. Below all of them, the chance is half of
+        the smallest.
 
         Parameters
         ----------
@@ -100,7 +95,7 @@ class OrderBlend:
 
 
 def _table(sample: Array, waiting: int) -> tuple[Array, Array]:
-    """Return the scores of a sample of the waiting pages, ascending, and the chance of a page with each score."""
+    """Return the ascending scores of a sample of the waiting pages, with the chance of each."""
     if not len(sample):
         return np.zeros(1), np.ones(1)
     scores, counts = np.unique(sample, return_counts=True)

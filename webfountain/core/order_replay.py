@@ -1,8 +1,7 @@
-"""Replays of the known web: they show how early each order would have found the pages that are important now.
+"""Replays of the known web, which show how early each order finds the important pages.
 
-Each order starts at the first page, follows the links of the pages that it fetches, and so fetches all pages that were
-crawled. So all orders are measured on the same web, whichever order the crawl followed. The loss of an order is the
-mean logarithm of the places of the important pages.
+Each order starts at the first page and follows links until it has fetched all crawled pages. The loss of an order is
+the mean logarithm of the places of the important pages.
 """
 
 from __future__ import annotations
@@ -23,16 +22,16 @@ if TYPE_CHECKING:
 __all__ = ["Links", "replay_losses"]
 
 _HOT: Final = 0.02
-"""Share of the pages that count as important, by rank and again by backlinks."""
+"""Share of the pages that count as important, once by rank and once by backlinks."""
 _FEWEST_HOT: Final = 10
 _RANKINGS: Final = 50
 """Number of rankings in a replay of PageRank order."""
 _STEPS: Final = 10
-"""Number of steps of a ranking. Each ranking starts from the previous one."""
+"""Number of steps of a ranking, which starts from the previous one."""
 _DAMPING: Final = 0.9
 
 Links = list[list[int]]
-"""For each page, the crawled pages to which it links. Pages are in the order in which the crawl fetched them."""
+"""For each page, in the order of fetches, the crawled pages to which it links."""
 
 
 def replay_losses(links: Links, *, ranks: Array, backlinks: Array) -> list[float]:
@@ -79,7 +78,7 @@ def _by_backlinks(links: Links) -> Iterator[int]:
 
 
 def _by_rank(links: Links) -> Iterator[int]:
-    """Yield the pages in PageRank order, by the last of `_RANKINGS` rankings; pages found since then come last."""
+    """Yield the pages in PageRank order by the latest ranking, then pages found since."""
     from scipy.sparse import csr_array  # noqa: PLC0415  (0.3 s at start)
 
     pages = len(links)
@@ -116,7 +115,7 @@ def _by_rank(links: Links) -> Iterator[int]:
 
 
 def _crawl(links: Links, add: Callable[[int, Sequence[int]], None], take: Callable[[], int | None]) -> Iterator[int]:
-    """Yield the pages in an order. Pages to which no link leads (other seeds) follow when nothing else waits."""
+    """Yield the pages in an order. Pages without in-links (other seeds) come when nothing else waits."""
     known, crawled = [False] * len(links), [False] * len(links)
     seeds = iter(range(len(links)))
     for _ in links:

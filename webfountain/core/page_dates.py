@@ -1,24 +1,19 @@
-"""Use the dates of last changes in sitemaps and feeds as noisy signals, weighted by how reliable they proved to be.
+"""Use the dates in sitemaps and feeds as signals of change, weighted by how reliable they proved to be.
 
-A page is *listed* if a sitemap or feed gives a time for it, and *dated* if this time is later than that of our copy.
-Fetches show two qualities of a site's dates.
+A page is *listed* if a sitemap or feed gives a date for it, and *dated* if this date is later than our copy.
 
-The precision is the probability that a dated page has changed, for pages that would be believed to be unchanged without
-the date. So the precision is 0 if dates announce only changes that the past of the pages predicts, even if most dated
-pages have changed. A date adds the precision times the time for which the page will then stay unchanged to the expected
-gain of a fetch. The more of the pages that are believed to be unchanged have a date, the less a date counts. It does
-not count at all if half of them have one: a site that dates all its pages at once distinguishes none.
+The *precision* is the probability that a dated page has changed although its past suggests no change. A date raises the
+gain of a fetch by the precision, times the time for which the page then stays unchanged. Dates count less, the more
+pages have one, and not at all if half of the pages have one.
 
-The recall is the share of listed pages' changes that a date announces. For a listed page without a later date, unseen
-changes occur only at (1 - recall) times its rate. So its urgency is smaller by about this factor. The recall is learned
-from these pages alone: by how much fewer of them have changed than their past predicts. The share of dated pages among
-the pages that were found changed would be too high, because dated pages are fetched more often. Then pages without a
-date would be fetched less and less, and the error would never be corrected.
+The *recall* is the share of listed pages' changes that a date announces. A listed page that is not dated changes unseen
+only at (1 - recall) times its rate, so its urgency is lower. The recall is learned from pages that are not dated. The
+share of dated pages among all changes would be too high, because dated pages are fetched more often.
 
-Both qualities begin with an assumption. So if a site's dates mean nothing, they waste only a few fetches.
+Both qualities begin with a prior, so that meaningless dates waste only a few fetches.
 
 Source: Busa-Fekete, Zimmert, György, Qiu, *GREEDY-NCIS* (2025): the value of a crawl under signals with a precision and
-a recall. The estimates are ours, and so is the product for listed pages, which replaces the paper's thinned process.
+a recall. The estimates are ours.
 """
 
 from __future__ import annotations
@@ -41,50 +36,49 @@ __all__ = ["PageDates", "distinguishing"]
 
 PRECISION: Final = 0.8
 PRECISION_WEIGHT: Final = 1.0
-"""Mean of the assumed precision, and the weight of this assumption in fetches of dated pages."""
+"""Mean of the prior precision, and its weight in fetches of dated pages."""
 RECALL_WEIGHT: Final = 5.0
-"""Weight, in expected changes, of the assumption that dates show no change."""
+"""Weight, in expected changes, of the prior recall 0."""
 SMALL: Final = 3.0
-"""If a site lists fewer pages than this, its dates count even if all pages have one."""
+"""If a site lists fewer pages than this, dates count even if all its pages have one."""
 MOST: Final = 200.0
-"""If there are more observations than this, older ones fade, because a site may change its software."""
+"""Number of observations above which older ones fade."""
 _UNLISTED, _LISTED, _DATED = range(3)
 
 
 class PageDates:
-    """The dates of one site's pages by number, and the counts from which precision and recall are computed."""
+    """The dates of one site's pages, and the counts for precision and recall."""
 
     __slots__ = ("_chance", "_confirmed", "_expected", "_followed", "_missed", "_share", "_state")
 
     def __init__(self, state: bytes = b"", counts: Sequence[float] = ()) -> None:
         self._state = np.frombuffer(bytearray(state), dtype=np.uint8)
         self._followed, self._confirmed, self._expected, self._missed, self._share = (*counts, *[0.0] * 5)[:5]
-        """Fetches of dated pages, and those that found a change, both without the expected changes; changes that were
-        expected of fetched listed pages without a later date, and those found; share of the listed pages believed to be
-        unchanged that were dated at the last reading."""
+        """Fetches of dated pages and changes they found (both without expected changes); expected and found changes of
+        fetched pages that are listed but not dated; share of dated pages among listed pages believed unchanged."""
         self._chance = np.zeros(len(self._state), dtype=np.float32)
-        """(pages,) probability that each page has changed, according to fetches alone."""
+        """(pages,) probability that each page has changed, by its fetches alone."""
 
     def __bool__(self) -> bool:
         """Return whether any page ever had a date."""
         return len(self._state) > 0
 
     def saved(self) -> tuple[bytes, tuple[float, ...]]:
-        """Return the arguments for a later object that continues from this state."""
+        """Return the constructor's arguments for this state."""
         return self._state.tobytes(), (self._followed, self._confirmed, self._expected, self._missed, self._share)
 
     def some(self, pages: Flags) -> PageDates:
-        """Return the dates of the chosen pages, numbered anew in the same order."""
+        """Return the dates of the chosen pages, renumbered in the same order."""
         if self:
             self._grow(len(pages))
         return PageDates(self._state[pages[: len(self._state)]].tobytes(), self.saved()[1])
 
     @property
     def precision(self) -> float:
-        """Return the probability that a dated page has changed if it is believed to be unchanged without the date.
+        """Return the probability that a dated page has changed although its past suggests no change.
 
-        It is smaller than the mean by one standard deviation: for a page that hardly ever changes, a found change
-        would be worth so much that even a small remainder of the assumption would cause a fetch for each date.
+        This is the mean minus one standard deviation, so that pages that hardly ever change are not fetched for each
+        date.
         """
         found = max(self._confirmed + PRECISION * PRECISION_WEIGHT, 0.0)  # fewer pages than expected may have changed
         followed = max(self._followed + PRECISION_WEIGHT, found)
@@ -98,12 +92,11 @@ class PageDates:
 
     @property
     def weight(self) -> float:
-        """Return a share of the difference between a page's urgency and the urgency of a page that has surely changed:
-        a date raises the urgency by this share."""
+        """Return how far a date moves a page's urgency towards that of a surely changed page, 0..1."""
         return self.precision * max(1.0 - 2.0 * self._share, 0.0)
 
     def receive(self, pages: Ints, is_later: Flags) -> None:
-        """Receive the pages for which a sitemap or feed gives a time, and whether each time is later than our copy."""
+        """Receive the pages listed in a sitemap or feed, and whether each date is later than our copy."""
         self._grow(int(pages.max(initial=-1)) + 1)
         self._state[pages] = np.where(is_later, _DATED, _LISTED)
         unchanged = 1.0 - self._chance
@@ -111,7 +104,7 @@ class PageDates:
         self._share = float(dated / (listed + SMALL))
 
     def visit(self, page: int, *, changed: bool) -> None:
-        """Learn from a fetch that was compared with our copy. Afterwards, a dated page counts only as listed."""
+        """Learn from a fetch that was compared with our copy."""
         state = int(self._state[page]) if page < len(self._state) else _UNLISTED
         if state == _DATED:
             unexpected = 1.0 - float(self._chance[page])
@@ -124,7 +117,7 @@ class PageDates:
 
     def weigh(self, worth: Array, worth_of_change: Array, chance: Array) -> Array:
         """Adjust the urgencies of pages to their dates, in place. Return the (pages,) factors that reduce the urgencies
-        until the next fetch or date of each page. The factor is 1 for pages that are dated or not listed.
+        until the next fetch or date.
 
         Parameters
         ----------
@@ -148,11 +141,7 @@ class PageDates:
 
 
 def distinguishing(later: Mapping[bytes, bool]) -> list[bytes]:
-    """Return the pages with a later date, or none if at least about half of the dates are later. Then the dates
-    distinguish no page, and a fetch of each would take other sites' share of the budget.
-
-    This is for pages of which nothing else is known.
-    """
+    """Return the pages with a later date, or none if half of the dates are later and so distinguish no page."""
     found = [key for key, is_later in later.items() if is_later]
     return found if len(found) < (len(later) + SMALL) / 2 else []
 

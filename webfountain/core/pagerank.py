@@ -1,11 +1,10 @@
-"""Rankings of a link graph: PageRank, TrustRank, backlinks. All known pages count, whether crawled or not.
+"""Rankings of a link graph: PageRank, TrustRank, backlinks. All known pages count, also pages that were never crawled.
 
 PageRank x = (1-d) v + d (P' x + v * sum of x over pages without links) is, up to a factor, the solution of the linear
-system y = (1-d) v + d P' y. This system needs no special treatment of pages without links; x is y divided by its sum.
-Each step reads each block of the graph once and keeps none in memory. The solution and its residual are in double
-precision; the residual proves the error bound. The corrections are computed in single precision, in half the time.
-They use ORTHOMIN(4) (Vinsome 1976), which needs about two thirds of the steps of the power iteration. If ORTHOMIN
-stalls, the power iteration is used, which always converges.
+system y = (1-d) v + d P' y. This system needs no special case for pages without links; x is y divided by its sum. The
+residual is computed in double precision and proves the error bound. Corrections are computed in single precision, in
+half the time, by ORTHOMIN(4) (Vinsome 1976). ORTHOMIN needs about two thirds of the steps of the power iteration. If
+ORTHOMIN stalls, the power iteration continues.
 
 Source: Cho 1998, section 2 (IR, d = 0.9, a page without links links to every page); Policies 2006 (TrustRank's
 dampening and splitting). Deviation: scores sum to 1; in the paper they sum to the number of pages.
@@ -38,17 +37,13 @@ DAMPING: Final = 0.9
 """Probability that the surfer follows a link (Cho 1998)."""
 
 DAMPENING: Final = 0.85
-"""Share of trust that is left after one hop."""
+"""Share of trust that is left after one link."""
 
 _GAIN: Final = 1e-3
-"""Factor by which a correction reduces the residual before the residual is computed anew. Single precision would allow
-1e-5.
-"""
+"""Factor by which a correction reduces the residual before the residual is computed anew."""
 
 _KEPT: Final = 4
-"""Number of earlier directions to which a step of ORTHOMIN is made orthogonal; each costs two vectors in single
-precision.
-"""
+"""Number of earlier directions to which an ORTHOMIN step is made orthogonal."""
 
 _LONGEST: Final = 100
 """Largest number of ORTHOMIN steps before the residual is computed anew."""
@@ -56,7 +51,7 @@ _LONGEST: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Scores that sum to 1 (n,), the number of steps (each reads every link once), and a bound of their L1 error."""
+    """Scores (n,) with sum 1, the number of steps, and a bound on the L1 error."""
 
     scores: Array
     steps: int
@@ -72,7 +67,7 @@ def pagerank(
     tolerance: float = 1e-10,
     max_steps: int = 10_000,
 ) -> Ranking:
-    """Compute the PageRank of every page with an L1 error of at most `tolerance`, for graphs of any size.
+    """Compute the PageRank of every page, with an L1 error of at most `tolerance`.
 
     Parameters
     ----------
@@ -131,11 +126,11 @@ def trustrank(
     """Spread trust from the pages `trusted` along the links. At each page, the share `dampening` of the trust remains
     and is split equally among the page's links.
 
-    `weights` (k,) gives the trust of each page in `trusted`; None: all alike.
+    `weights` (k,) gives the trust of each page in `trusted`; None: equal.
 
-    Raises ValueError if no page is trusted or one is not in the graph; NotConverged as `pagerank` does.
+    Raises ValueError if no page is trusted or a trusted page is not in the graph; NotConverged as `pagerank` does.
 
-    Source: Policies 2006 (TrustRank); it is PageRank whose surfer always starts from a trusted page.
+    Source: Policies 2006 (TrustRank); PageRank whose surfer always starts from a trusted page.
     """
     if len(trusted) == 0 or trusted.min() < 0 or trusted.max() >= graph.nodes:
         raise ValueError(f"at least one trusted page is needed, and all must be within 0..{graph.nodes - 1}")
@@ -160,7 +155,7 @@ def _weights(teleport: Array | None, nodes: int) -> Array:
 
 def _power(links: _Links[np.float32], flow: _Single, least: float, steps: int) -> tuple[_Single, int]:
     """Pass `flow` along the links, step by step, until its L1 norm is at most `least`. Return the sum over all steps
-    and their number.
+    and the number of steps.
     """
     total = flow.copy()
     taken = 0
@@ -172,9 +167,7 @@ def _power(links: _Links[np.float32], flow: _Single, least: float, steps: int) -
 
 
 def _orthomin(links: _Links[np.float32], flow: _Single, least: float, steps: int) -> tuple[_Single, int]:
-    """Compute the same as `_power` with ORTHOMIN, which minimises the L2 norm of what is left of `flow` over the last
-    few directions.
-    """
+    """Compute the same as `_power` with ORTHOMIN, which minimises the L2 norm of the remaining `flow`."""
     total = np.zeros_like(flow)
     kept: deque[tuple[_Single, _Single, float]] = deque(maxlen=_KEPT)
     taken = 0
@@ -197,9 +190,7 @@ def _orthomin(links: _Links[np.float32], flow: _Single, least: float, steps: int
 
 
 class _Links(Generic[_Real]):
-    """Blocks of a graph as sparse matrices of ones, in one precision. All matrices share one array of ones; the arrays
-    of page numbers are not copied.
-    """
+    """Blocks of a graph as sparse matrices of ones, in one precision."""
 
     def __init__(self, graph: LinkGraph, damping: float, precision: type[_Real]) -> None:
         from scipy.sparse import csr_array  # noqa: PLC0415  (0.3 s at start)
@@ -215,7 +206,7 @@ class _Links(Generic[_Real]):
         ]
 
     def pull(self, scores: npt.NDArray[_Real]) -> npt.NDArray[_Real]:
-        """Return the (n,) score that each page receives from the pages that link to it."""
+        """Return the (n,) score that each page receives along its in-links."""
         given = scores * self._share
         pulled = np.empty_like(scores)
         for first, block in self._blocks:

@@ -1,9 +1,9 @@
-"""Phase clocks, which show how far each bucket's plan has advanced.
+"""Phase clocks: how far the plan of each bucket has advanced.
 
-V_i(t) is the sum of the crawl fractions x_i/b_i until t. A page of bucket i is due when V_i has gained 1 since its
-last crawl (DESIGN.md section 4). The clocks are stored as straight lines between knots. So only the time of the last
-crawl must be stored for a page, and a new plan only adds knots; no queue is rewritten. Before the first knot a bucket's
-clock runs at the bucket's own change rate. After the last knot it runs at the mean speed of the last plan.
+V_i(t) is the sum of the crawled fractions x_i/b_i of bucket i until t. A page of bucket i is due when V_i has gained 1
+since its last crawl (DESIGN.md section 4). A clock is stored as straight lines between knots. So a page needs only the
+time of its last crawl, and a new plan rewrites no queue. Before the first knot a clock runs at the change rate of its
+bucket. After the last knot it runs at the mean speed of the last plan.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["Phases"]
 
 @dataclass(frozen=True, slots=True)
 class Phases:
-    """Immutable phase clocks; `planned` returns new clocks for a new plan.
+    """Immutable phase clocks.
 
     Attributes
     ----------
@@ -37,15 +37,13 @@ class Phases:
 
     @classmethod
     def running(cls, speed: Array, *, start: float) -> Phases:
-        """Return clocks that have always run at `speed` (L,), phase per second, without a plan."""
+        """Return clocks without a plan, at a constant `speed` (L,), phase per second."""
         return cls(np.array([start]), np.zeros((1, speed.size)), speed, speed)
 
     def planned(self, increments: Array, *, start: float, period: float, keep: int = 64) -> Phases:
-        """Return clocks with a plan of (T, L) increments from `start`, one per `period`. Knots of earlier plans after
-        `start` are dropped.
+        """Return clocks with a plan of (T, L) increments from `start`, one per `period`.
 
-        The last `keep` of the knots before `start` stay. Before the knots that stay, the clocks run at their mean speed
-        between these knots.
+        Of the earlier knots, only the last `keep` before `start` stay.
         """
         past = self.times < start
         begin = self.at(start)
@@ -68,15 +66,11 @@ class Phases:
         return np.asarray(self.values[k - 1] + share * (self.values[k] - self.values[k - 1]))
 
     def horizon(self, t: float, *, gain: float = 1.0) -> Array:
-        """Return the (L,) latest times from which each lane's clock has gained `gain` by the time `t`; -inf if there is
-        no such time.
-        """
+        """Return (L,) times: each lane's clock has gained `gain` since this time; -inf if it never gained so much."""
         return self._latest(self.at(t) - gain)
 
     def due(self, lane: int, order: float, *, gain: float = 1.0) -> float:
-        """Return the time when a lane's clock will have gained `gain` since `order`; inf if the clock stands still
-        from now on.
-        """
+        """Return when a lane's clock will have gained `gain` since `order`; inf if never."""
         line, phase = self.values[:, lane], float(self.at(order)[lane]) + gain
         if phase < line[0]:
             return float(self.times[0] - (line[0] - phase) / self.before[lane])
@@ -86,7 +80,7 @@ class Phases:
         return float(self.times[-1] + (phase - line[-1]) / speed) if speed > 0 else np.inf
 
     def _latest(self, phase: Array) -> Array:
-        """Return the (L,) latest times at which each lane's clock showed `phase`; -inf if it never did."""
+        """Return the (L,) latest times at which each lane's clock showed `phase`; -inf if never."""
         found = np.full(phase.size, -np.inf)
         first, last = self.values[0], self.values[-1]
         early = phase < first
@@ -99,8 +93,8 @@ class Phases:
         return found
 
     def _between(self, lane: int, phase: float, *, late: bool) -> float:
-        """Return when a lane's clock shows a phase, between its first and last knot. If the clock stands still at this
-        phase, `late` selects the last such time instead of the first.
+        """Return when a lane's clock shows a phase, between the first and last knot. If the clock stands still then,
+        `late` selects the last such time.
         """
         line = self.values[:, lane]
         k = int(np.searchsorted(line, phase, side="right" if late else "left"))

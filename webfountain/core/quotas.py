@@ -1,11 +1,9 @@
-"""Convert a plan into what the sequencers use: quotas in whole pages, the weight p, and the phase-clock increments.
+"""Convert a plan into quotas in whole pages, the weight p, and the increments of the phase clocks.
 
-A plan contains fractions of pages; a crawl fetches whole pages. Quotas are the plan, rounded by largest remainder; they
-use the capacity until no further page fits. The part that rounding takes from a bucket is carried over to the next
-period. So if the plan of a bucket is a third of a page per period, a page is fetched every third period.
+Fractions are rounded by largest remainder, until no further page fits into the capacity. The fraction lost by rounding
+is carried over: a third of a page per period gives a page every third period.
 
-Place in the walk (DESIGN 4): optimizer -> **quotas** -> weights of the site sequencers and the recrawl share of each
-bucket. This module chooses no page: the sequencers select pages inside a bucket.
+Place in the walk (DESIGN 4): optimizer -> **quotas** -> weights of the site sequencers, recrawl share of each bucket.
 
 Source: Edwards 2001, section 3, "what the crawler uses": x[i,t]/b[i,t] and z[t]; the rounding is ours.
 """
@@ -30,9 +28,9 @@ _DUST = 1e-9
 class Quotas:
     """Numbers of pages to fetch in each period.
 
-    ``recrawl`` (T, B) counts known pages and ``fresh`` (T,) never-crawled pages, in whole pages. ``weight`` (T,) is p,
-    the never-crawled share of the planned fetches; it is 0.5 in a period without planned fetches. ``increment`` (T, B)
-    is the gain of each bucket's phase clock: the crawled fraction of the bucket.
+    ``recrawl`` (T, B) counts known pages, ``fresh`` (T,) never-crawled pages. ``weight`` (T,) is p, the never-crawled
+    share of the planned fetches; 0.5 without planned fetches. ``increment`` (T, B) is the gain of each bucket's phase
+    clock: the crawled fraction of the bucket.
     """
 
     recrawl: Counts
@@ -44,9 +42,8 @@ class Quotas:
 def make_quotas(instance: Instance, x: Array, z: Array) -> Quotas:
     """Return the quotas of the plan ``x`` (T, B), ``z`` (T,) in pages.
 
-    Invariant: quotas are never negative and never above the pages that the plan expects. In each period they cost at
-    most the capacity. In a period whose plan uses the whole capacity, the unused rest is less than the time of one
-    page.
+    Invariant: a quota is never negative and never above the pages that the plan expects. In each period the quotas cost
+    at most the capacity.
     """
     path = simulate_plan(instance, x, z)
     wanted = np.column_stack([path.x, path.z])
@@ -61,20 +58,14 @@ def make_quotas(instance: Instance, x: Array, z: Array) -> Quotas:
 
 
 def _room(instance: Instance, used: Array, t: int) -> float:
-    """Return the time to spend in a period: the whole capacity if the plan leaves less than the time of half a page,
-    otherwise the planned time.
-    """
+    """Return the planned time of a period, or the whole capacity if the plan leaves less than half a page's time."""
     dearest = max(float(instance.c[t].max(initial=0.0)), float(instance.d[t]))
     capacity = float(instance.C[t])
     return capacity if capacity - used[t] < 0.5 * dearest else float(used[t])
 
 
 def _whole(wanted: Array, carried: Array, present: Counts, cost: Array, room: float) -> Counts:
-    """Return the whole pages (B+1,) of one period.
-
-    Numbers are rounded down. Then single pages are added in the order of the largest remainders, and after that pages
-    that still fit.
-    """
+    """Return the whole pages (B+1,) of one period, rounded by largest remainder within `room`."""
     given = np.minimum(np.floor(wanted + _DUST).astype(np.int64), present)
     left = room * (1.0 + 1e-12) + _DUST * cost.max(initial=0.0) - float(given @ cost)
     order = np.argsort(-(wanted + carried - given), kind="stable")

@@ -1,10 +1,10 @@
-"""The sections of a site: the tree of its URL directories, whose pages tend to change together.
+"""The sections of a site: the tree of its directories, whose pages tend to change together.
 
-A page belongs to the directory of its path. Every directory is a subsection of its parent; the site is the root.
-`activity` stores its statistics per section. A section with few pages uses the statistics of its parent.
+A page belongs to the directory of its path. Each directory is a subsection of its parent, and the site is the root. A
+section with few pages uses the statistics of its parent.
 
-`SectionTree` passes sums towards the root and values towards the leaves. For this, it concatenates the trees of several
-sites as arrays, level by level; each tree has its own root at depth 0.
+`SectionTree` passes sums towards the root and values towards the leaves. A tree holds several sites as arrays, level by
+level; each site has its own root at depth 0.
 """
 
 from __future__ import annotations
@@ -25,22 +25,21 @@ if TYPE_CHECKING:
 __all__ = ["SITE", "Level", "SectionTree", "Sections"]
 
 SITE = 0
-"""Number of the root section, which contains all others."""
+"""Number of the root section."""
 _COUNTED: Final = 20
-"""Largest number of directories whose pages are counted, as a multiple of the largest number of sections."""
+"""Largest number of counted directories, as a multiple of the largest number of sections."""
 
 
 class Sections:
-    """Numbers of a site's sections, in the order in which the sections appear. A number never changes; a parent has a
-    smaller number than its children.
+    """Numbers of a site's sections, in the order of appearance. A number never changes, and a parent has a smaller
+    number than its children.
     """
 
     def __init__(self, *, max_depth: int = 8, most: int = 1000) -> None:
-        """Set the limits of the tree. Directories deeper than `max_depth` count as their ancestor at that depth; 0
-        means one section per site.
+        """Set the limits of the tree. A directory deeper than `max_depth` counts as its ancestor at that depth; 0 means
+        one section per site.
 
-        If there are more than `most` directories (some sites have one per page), those with the fewest pages belong to
-        their parent's section. A directory that has become a section stays a section.
+        Above `most` directories, those with the fewest pages belong to their parent's section.
         """
         self._max_depth = max_depth
         self._most = most
@@ -54,7 +53,7 @@ class Sections:
         return len(self._parent)
 
     def sections_of(self, paths: Sequence[str]) -> list[int]:
-        """Return the section of each new page, given its URL path. All pages are counted before any gets its section.
+        """Return the section of each new page by its URL path.
 
         The part after the last slash, a query and a fragment are not directories.
         """
@@ -76,12 +75,12 @@ class Sections:
         return sections
 
     def _forget(self) -> None:
-        """Drop the half of the directories with the fewest pages, because some sites have one directory per page."""
+        """Drop the half of the directories with the fewest pages."""
         least = sorted(self._pages.values(), reverse=True)[_COUNTED * self._most // 2]
         self._pages = {key: pages for key, pages in self._pages.items() if pages > least or key in self._number}
 
     def encode(self) -> bytes:
-        """Serialise all counted directories with their pages, and the sections in the order of their numbers."""
+        """Serialise all counted directories, and the sections in the order of their numbers."""
         return msgspec.msgpack.encode([self._pages, list(self._number)[1:], self._parent, self._depth, self._fewest])
 
     @classmethod
@@ -106,11 +105,11 @@ class Sections:
         return section
 
     def names(self) -> list[str]:
-        """Return the directory of each section, by number; the directory of the site itself is ""."""
+        """Return the directory of each section by number; "" for the site itself."""
         return list(self._number)
 
     def parents(self) -> list[int]:
-        """Return the parent of each section; the parent of the site is the site itself."""
+        """Return the parent of each section. The site is its own parent."""
         return self._parent
 
     def _add(self, key: str, parent: int) -> int:
@@ -121,19 +120,19 @@ class Sections:
 
 
 class Level(NamedTuple):
-    """The sections at one depth; siblings are next to each other."""
+    """The sections at one depth, siblings next to each other."""
 
     sections: Ints
     parents: Ints
     """Parent of each section."""
     families: Ints
-    """The parents, without repeats."""
+    """The parents, each once."""
     begins: Ints
     """Index of the first child of each parent."""
 
 
 class SectionTree:
-    """Sections by number. Each parent has a lower number than its children; a root is its own parent."""
+    """Sections by number. A parent has a lower number than its children; a root is its own parent."""
 
     def __init__(self, parent: Ints, depth: Ints) -> None:
         self.parent = parent
@@ -148,6 +147,6 @@ class SectionTree:
             self.levels.append(Level(level, parents, parents[begins], begins))
 
     def roll_up(self, amounts: Array) -> None:
-        """Add the amounts of each section, (sections, …), to those of all its ancestors, in place."""
+        """Add the amounts (sections, …) of each section to its ancestors, in place."""
         for level in reversed(self.levels):
             amounts[level.families] += np.add.reduceat(amounts[level.sections], level.begins, axis=0)

@@ -1,8 +1,7 @@
-"""The signals that `activity` uses (`Signals`), with the weights of the priors.
+"""The signals that `activity` uses, and the weights of its priors.
 
-Every signal can be switched off alone, so that its effect can be measured (`simulate revisit`, `bench_live`). Weights
-and durations are in periods (the simulation's day, the policy file's ``cycle.period``). `spread` converts them to
-steps.
+Each signal can be switched off, so that its effect can be measured (`simulate revisit`, `bench_live`). Weights and
+durations are in periods: a day of the simulation, or ``cycle.period`` of the policy file.
 """
 
 from __future__ import annotations
@@ -12,8 +11,8 @@ from dataclasses import dataclass, replace
 __all__ = ["VISITS", "Signals"]
 
 VISITS = 12
-"""Smallest number of visits to a page over which evidence fades. Without this limit, pages that are visited four times
-a year would have too few visits in 250 days.
+"""Smallest number of visits in the memory of evidence (`lasting`). Otherwise, a page that is visited four times a year
+would have too few visits in 250 days.
 """
 
 
@@ -28,35 +27,33 @@ class Signals:
     history: bool = True
     """Use the page's own checks. If off, every page has the rate of its section."""
     independent: bool = True
-    """Use the explanation by independent pages too; its weight grows if it predicts the site's fetches well. If off,
-    use sections alone.
+    """Use the explanation by independent pages too, as far as it predicts the site's fetches well. If off, use sections
+    alone.
     """
     forgetting: bool = True
     """Let old evidence fade with `memory`. If off, keep evidence for ever."""
     memory: float = 250.0
     """Number of steps after which evidence counts 1/e."""
     prior_rate: float = 1 / 120
-    """Changes per page and step assumed by the prior. The default, one in four months, is from the sources."""
+    """Prior of the changes per page and step: one in four months."""
     prior_exposure: float = 50.0
     """Weight of `prior_rate`, in page-steps."""
     section_steps: float = 120.0
-    """Weight of the parent's rate in the rate of a section, in steps in which the whole section is observed."""
+    """Weight of the parent's rate in a section's rate, in steps in which the whole section is observed."""
     step_events: float = 0.3
-    """Weight of the parent's activity in the activity of a step, in expected changes. With a smaller value, activity
-    differs more from step to step.
-    """
+    """Weight of the parent's activity in the activity of a step, in expected changes."""
     page_events: float = 0.5
-    """Weight of the section's rate in a page's rate, in changes. The default makes rates as skewed as on the web."""
+    """Weight of the section's rate in a page's rate, in changes."""
     visit: float = 0.01
-    """Mean number of steps between two visits to a page. If this is far below one, all rates can be distinguished."""
+    """Mean number of steps between two visits to a page. Far below one, all rates can be distinguished."""
 
     def lasting(self, interval: float) -> Signals:
-        """Return the signals for one visit per page every `interval` steps, with a memory of at least `VISITS`
+        """Return the signals if each page is visited every `interval` steps, with a memory of at least `VISITS`
         visits."""
         return replace(self, memory=max(self.memory, VISITS * interval), visit=interval)
 
     def spread(self, steps: float) -> Signals:
-        """Return the same priors for a period that is divided into `steps` steps."""
+        """Return the same priors with a period divided into `steps` steps."""
         return replace(
             self,
             memory=self.memory * steps,

@@ -19,51 +19,49 @@ class SectionRate(NamedTuple):
     path: str
     """Directory; "" for the site itself."""
     pages: int
-    """Number of pages that belong to the section itself and to none of its subsections."""
+    """Number of pages in the section itself, without subsections."""
     rate: float
     """Changes per page and step, over the long run."""
 
 
 class SiteBeliefs(NamedTuple):
-    """Beliefs, at one step, about pages since the last fetch of each; one element per site."""
+    """Beliefs about a site's pages at one step; one element per site."""
 
     obsolete: Array
     """Number of pages expected to be obsolete."""
     so_far: Array
-    """Expected page-steps for which pages have been obsolete, since the last fetch of each."""
+    """Expected page-steps for which pages have been obsolete."""
     growing: Array
     """Number of pages expected to become obsolete in the next step."""
 
 
 class Approach(NamedTuple):
-    """Urgency of pages, with bounds of its growth while no change is found; one element per page."""
+    """Urgency of pages, and bounds on its growth while no change is found; one element per page."""
 
     urgency: Array
     """Urgency, steps."""
     slope: Array
-    """Upper bound of the slope of ln(urgency) over ln(`lasted`). The slope only falls with time."""
+    """Upper bound of the slope of ln(urgency) over ln(`lasted`)."""
     lasted: Array
     """Number of steps in which the section's long-run rate would give the hazard since the page's last fetch."""
     elapsed: Array
-    """The larger of `lasted` and the number of steps since the page's last fetch. If these steps do not count, it is
-    `lasted`.
-    """
+    """The larger of `lasted` and the steps since the page's last fetch (if these count)."""
     least: Array
-    """Factor by which the square root of an urgency is multiplied to get the earliest time at which the page can have
-    this urgency, in steps since its last fetch. `elapsed` steps of this time are over.
+    """Factor on the square root of an urgency. It gives the earliest step after the last fetch at which the page can
+    have this urgency.
     """
 
     def times(self, factor: Array) -> Approach:
-        """Return the approach of pages whose urgency is always `factor` times as large."""
+        """Return the same with all urgencies multiplied by `factor`."""
         return self._replace(urgency=factor * self.urgency, least=self.least / factor**0.5)
 
 
 class FetchEvidence(NamedTuple):
-    """Results of fetches compared with the beliefs before them."""
+    """Results of fetches, compared with the beliefs before them."""
 
     expected: Array
-    """(sites,) expected number of fetched pages that were obsolete, by the beliefs before the fetches."""
+    """(sites,) number of fetched pages that were expected to be obsolete."""
     changed: Array
     """(sites,) number of pages that were found changed."""
     lasted: Array
-    """(pages found changed,) steps for which each is believed to have been obsolete."""
+    """(pages found changed,) steps for which each page is believed to have been obsolete."""

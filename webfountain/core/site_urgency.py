@@ -1,9 +1,8 @@
-"""Compute the urgencies of a site's pages, and how many are obsolete, from the results of fetches (`core.activity`).
+"""Compute the urgency of each page of a site, and how many pages are obsolete (`core.activity`).
 
-Place in the walk (DESIGN 4): verdict -> **here** -> urgency -> the next page to fetch. The live crawler
-(`frontier.planning`) and `simulate revisit` use the same objects. Time is counted in steps, whole numbers that grow;
-the caller defines their length. A `SiteUrgency` is the stored state of one site. `Sites` computes several sites
-together, so that a small site costs little. Pages are numbered from 0 in the order in which they are added.
+Place in the walk (DESIGN 4): verdict -> **here** -> urgency -> the next page to fetch. A step is a whole number, whose
+length the caller defines. A `SiteUrgency` is the stored state of one site. `Sites` computes many sites at once, so that
+a small site costs little. Pages are numbered from 0 in the order of `add`.
 """
 
 from __future__ import annotations
@@ -36,15 +35,15 @@ if TYPE_CHECKING:
 __all__ = ["Approach", "Array", "FetchEvidence", "Flags", "Ints", "Past", "SiteBeliefs", "SiteUrgency", "Sites"]
 
 _FARTHEST: Final = 4096.0
-"""A page that needs more steps than this, about a hundred visits, to reach a price counts as never reaching it."""
+"""A page that needs more steps than this to reach a price counts as never reaching it."""
 _TINY: Final = 1e-30
 _NEVER: Final = 2**53
 """Step that is later than all others."""
 _SLICE: Final = 50_000
-"""Number of pages per slice of a computation, which bounds the memory of intermediate arrays."""
+"""Number of pages that are computed at once, to save memory."""
 _EVENTS, _EXPOSURE, _BEFORE, _IMPORTANCE = range(4)
-"""Columns of a page. In order: changes found; exposure; hazard of the section from the page's last fetch to the start
-of the window; factor of the page's urgency. The columns for `independent_pages` follow."""
+"""Columns of a page: changes found; exposure; hazard of the section from the page's last fetch to the start of the
+window; factor of the page's urgency."""
 _PAST: Final = slice(4, 4 + COLUMNS)
 _WIDTH: Final = 4 + COLUMNS
 
@@ -52,7 +51,7 @@ _PARTS: Final = msgspec.msgpack.Decoder(tuple[int, bytes, bytes, bytes, bytes, b
 
 
 class SiteUrgency:
-    """State of the pages of one site. The results of fetches are its only evidence."""
+    """State of the pages of one site, learned only from the results of fetches."""
 
     __slots__ = ("_page", "_section", "_sections", "_since", "memory", "signals", "trust")
 
@@ -105,7 +104,7 @@ class SiteUrgency:
         return len(self._section)
 
     def some(self, pages: Flags) -> SiteUrgency:
-        """Return a site with the chosen pages, numbered anew in the same order, and all evidence about its sections."""
+        """Return a site with the chosen pages, renumbered in the same order, and all evidence about its sections."""
         found = SiteUrgency.__new__(SiteUrgency)
         found.signals, found.memory, found._sections = self.signals, self.memory, self._sections
         found.trust = self.trust
@@ -113,16 +112,13 @@ class SiteUrgency:
         return found
 
     def follow(self, other: SiteUrgency) -> None:
-        """Take over newer evidence about the sections from another object for the same site.
-
-        For this object's pages, steps that have left the window meanwhile keep the activity that was assumed before.
-        """
+        """Take newer evidence about the sections from another object of the same site."""
         if other.memory.step >= self.memory.step:
             Sites([self], step=other.memory.step).keep()
             self.memory, self._sections, self.trust = other.memory, other._sections, other.trust
 
     def believe(self, signals: Signals) -> None:
-        """Use other weights of priors from now on. The length of a step must stay the same."""
+        """Change the weights of the priors. The length of a step must stay the same."""
         self.signals = signals
 
     def add(self, paths: Sequence[str], *, since: Ints, importance: Array) -> Ints:
@@ -146,31 +142,32 @@ class SiteUrgency:
         return np.arange(known, len(self))
 
     def renew(self, pages: Ints, *, step: int) -> None:
-        """Record fetches of pages that had no copy before, which are no evidence of change."""
+        """Record first fetches of pages, which are no evidence of change."""
         together = Sites([self], step=step)
         together.renew(pages, step=step)
         together.keep()
 
     def observe(self, pages: Ints, changed: Flags, *, step: int) -> FetchEvidence:
-        """Learn from pages that were fetched in `step` and compared with our copies. A page may occur only once."""
+        """Learn from pages that were fetched in `step` and compared with our copies. A page may occur only once per
+        call."""
         together = Sites([self], step=step)
         found = together.observe(pages, changed, np.full(len(pages), step))
         together.keep()
         return found
 
     def urgency(self, pages: Ints, *, step: int) -> Array:
-        """Return the freshness, in steps, that a fetch in `step` would gain, weighted by the page's importance."""
+        """Return the urgency of each page for a fetch in `step`, weighted by the page's importance."""
         return Sites([self], step=step).urgency(pages)
 
     def section_rates(self) -> list[SectionRate]:
-        """Return the change rate of each section, beginning with the site itself."""
+        """Return the change rate of each section, the site itself first."""
         sections = self._sections if isinstance(self._sections, Sections) else Sections.decode(self._sections)
         pages = np.bincount(self._section, minlength=len(sections))
         known = zip(sections.names(), pages.tolist(), self.memory.mean_rates().tolist(), strict=False)
         return [SectionRate(*each) for each in known]
 
     def encode(self) -> bytes:
-        """Serialise the state of the site; about 40 bytes per page and 500 per section."""
+        """Serialise the site, in about 40 bytes per page and 500 per section."""
         memory = self.memory
         parts = [
             memory.step,
@@ -187,7 +184,7 @@ class SiteUrgency:
 
     @classmethod
     def decode(cls, data: bytes, *, signals: Signals) -> SiteUrgency:
-        """Restore the result of `encode`, with the same signals. The arrays are views of the bytes and not copies.
+        """Restore the result of `encode`, with the same signals.
 
         Raises
         ------
@@ -220,7 +217,7 @@ class SiteUrgency:
 
 
 class Past:
-    """Evidence of earlier fetches of a site, added in parts. Then `site` creates a site with any of these pages."""
+    """Evidence of a site's earlier fetches, added in parts. Then `site` creates a site with any of these pages."""
 
     def __init__(self, *, signals: Signals) -> None:
         self._signals = signals
@@ -230,7 +227,7 @@ class Past:
         self._begun: tuple[int, Memory, Array] | None = None
 
     def add(self, paths: Sequence[str], *, since: Ints, events: Array, observed_time: Array) -> Ints:
-        """Add pages, as for `SiteUrgency.resumed`, and return the section of each."""
+        """Add pages as in `SiteUrgency.resumed`, and return their sections."""
         section = np.array(self._sections.sections_of(paths), dtype=np.int64)
         self._reported = np.pad(self._reported, ((0, 0), (0, len(self._sections) - self._reported.shape[1])))
         for row, amounts in enumerate((events, observed_time, np.ones(len(section)))):
@@ -249,7 +246,7 @@ class Past:
         step: int,
         alone: Array | float = 0.0,
     ) -> SiteUrgency:
-        """Create a site at `step` with pages of the given sections. No page may be added after that."""
+        """Create a site at `step` with pages of the given sections. Add no pages after that."""
         if self._begun is None:
             self._begun = self._begin(step)
         begin, memory, rate = self._begun
@@ -275,12 +272,11 @@ class Past:
 
 
 class Sites:
-    """Several sites that are computed together at one step, with all their pages numbered in a row."""
+    """Several sites that are computed together at one step, with their pages numbered in a row."""
 
     def __init__(self, sites: Sequence[SiteUrgency], *, step: int | Ints) -> None:
-        """Combine sites with equal signals. The sites themselves do not change until `keep`.
-
-        `step` is the current step, one number or (sites,).
+        """Combine sites with equal signals. `step` is the current step, one number or (sites,). The sites do not change
+        until `keep`.
         """
         self._sites = sites
         self._step = np.broadcast_to(np.asarray(step, dtype=np.int64), len(sites))
@@ -307,11 +303,11 @@ class Sites:
             site._since, site._page = self.unchecked.since[begin:end].copy(), page[:, begin:end].copy()
 
     def renew(self, pages: Ints, *, step: int) -> None:
-        """Record fetches of pages that had no copy before, which are no evidence of change."""
+        """Record first fetches of pages, which are no evidence of change."""
         self.unchecked.since[pages], self.unchecked.before[pages] = step, 0.0
 
     def observe(self, pages: Ints, changed: Flags, steps: Ints) -> FetchEvidence:
-        """Learn from pages that were fetched and compared with our copies. A page may occur only once.
+        """Learn from pages that were fetched and compared with our copies. A page may occur only once per call.
 
         Parameters
         ----------
@@ -337,14 +333,14 @@ class Sites:
         )
 
     def _mixed(self, pages: Ints) -> tuple[Ints, Ints, Array, Array]:
-        """Return place, number, sections' weight and age of each page whose site is not explained by sections alone."""
+        """Return place, number, weight of the sections, and age of each page that sections alone do not explain."""
         places = np.flatnonzero(self.explanations.share[self.site[pages]] < 1.0)
         some = pages[places]
         age = (self._step[self.site[some]] - self.unchecked.since[some]).astype(np.float64)
         return places, some, self.explanations.share[self.site[some]], np.maximum(age, 0.0)
 
     def _learn_alone(self, pages: Ints, changed: Flags, age: Array, by_sections: Array) -> None:
-        """Update the weights of both explanations with the visits, and add the visits to the pages' past."""
+        """Update the weights of both explanations and the past of the pages with the visits."""
         seen = age > 0.0  # a second fetch in the same step shows nothing
         pages, changed, age = pages[seen], changed[seen], age[seen]
         odds = log_odds_of(by_sections[seen], self._rates(pages).changed(age), changed)
@@ -353,11 +349,11 @@ class Sites:
         self.explanations.learn(self.site[pages], odds, pasts)
 
     def urgency(self, pages: Ints) -> Array:
-        """Return the freshness, in steps, that a fetch now would gain, weighted by importance."""
+        """Return the urgency of each page for a fetch now, weighted by the page's importance."""
         return self._approach(pages).urgency
 
     def of_change(self) -> tuple[Array, Array]:
-        """Return the `urgency` of each page if it had surely changed, and the probability that it has changed."""
+        """Return each page's `urgency` if it had surely changed, and its chance of having changed."""
         known = self.page[_EVENTS], self.page[_EXPOSURE]
         fresh = self.activity.fresh_time(self.unchecked.section, *known)
         chance = chance_of_change(self.activity.hazard(self.unchecked), *self.activity.weights(self.unchecked, *known))
@@ -368,7 +364,7 @@ class Sites:
         return np.asarray(self.page[_IMPORTANCE] * fresh), chance
 
     def approach(self) -> Approach:
-        """Return the `urgency` of every page now, with bounds of its growth."""
+        """Return the `urgency` of every page now, with bounds on its growth."""
         if len(self.site) <= _SLICE:
             return self._approach(np.arange(len(self.site)))
         # It is computed in slices, because the intermediate arrays need several times the memory of the result.
@@ -394,11 +390,11 @@ class Sites:
         return Approach(found * known[_IMPORTANCE], slope, lasted, elapsed, least)
 
     def steps_until(self, approach: Approach, wanted: Flags, prices: Array) -> Array:
-        """Return (prices, sites) numbers of steps in which no `wanted` page reaches a price, if no change is found.
+        """Return (prices, sites) lower bounds of the steps until a `wanted` page reaches a price, if no change is
+        found.
 
-        The result is never too large, because on logarithmic scales the urgency grows more and more slowly. It is
-        nearly exact if a page is close to the price. It assumes that sections keep their long-run activity and that
-        evidence does not fade. It is inf if no page ever reaches the price.
+        The bound is nearly exact close to the price, and inf if no page ever reaches it. Sections are assumed to keep
+        their long-run activity, and evidence is assumed not to fade.
         """
         until = np.full((len(prices), len(self._sites)), inf)
         pages = np.flatnonzero(wanted)
@@ -419,7 +415,7 @@ class Sites:
         return until
 
     def reckon(self, wanted: Flags) -> SiteBeliefs:
-        """Return the beliefs about the `wanted` pages of each site: how many are obsolete, and for how long."""
+        """Return the beliefs about the `wanted` pages of each site."""
         pages = np.flatnonzero(wanted)
         parts = [self._reckon(pages[begin : begin + _SLICE]) for begin in range(0, max(len(pages), 1), _SLICE)]
         return SiteBeliefs(*(np.sum(each, axis=0) for each in zip(*parts, strict=True)))

@@ -1,22 +1,20 @@
 """Sketches of texts: 128 bytes from which the resemblance of two texts is estimated.
 
-A sketch is a MinHash of datasketch (128 permutations, `affine32`) over the shingles of a text, its runs of four
-tokens. The lowest byte of each hash value is kept. The share of equal bytes in two sketches is the overlap of the two
-sets of shingles, plus chance matches (one in 256); `sketch_resemblance` corrects for these. A text with many shingles
-is sampled: only shingles whose hash is a multiple of a power of two are used, so that at most about 512 remain. If a
-slightly different number of shingles would lead to another power, the text has two sketches (`sketches`). A *band* is
-eight bytes of a sketch. Two pages with at least one of eight bands in common are candidates. These include 99 % of the
-pairs with resemblance .9, and one in eight of the pairs with resemblance .6.
+A sketch is a MinHash of datasketch (128 permutations, `affine32`) over the shingles of a text, its runs of four tokens.
+The lowest byte of each hash value is kept. `sketch_resemblance` counts the equal bytes of two sketches, and corrects
+for chance matches (one in 256). A long text is sampled, to at most about 512 shingles: only hashes that are multiples
+of a power of two are used. A text near the limit of a power has two sketches (`sketches`). A *band* is eight successive
+bytes of a sketch. Two pages are candidates if at least one of their eight bands is equal. So 99 % of the pairs with
+resemblance .9 become candidates, and one in eight of the pairs with resemblance .6.
 
-Tokens are hashed in one pass of numpy over the bytes of a text. The pass lower-cases only ASCII letters and splits
-only at ASCII white space, so these hashes cannot be compared with hashes of other programs. Hashing each token with
-xxh3 takes four times as long (`tests/benchmarks/bench_near_duplicates.py`).
+Tokens are hashed by numpy over all bytes of a text, four times as fast as xxh3 per token. Only ASCII letters are
+lower-cased, and only ASCII white space separates tokens.
 
 Source: Broder, *On the resemblance and containment of documents*, 1997 (shingles, samples modulo m); Li, König, *b-bit
 minwise hashing*, 2010; Indyk, Motwani, *Approximate nearest neighbors*, 1998 (bands).
 
-datasketch imports scipy.integrate for one function, with which `MinHashLSH` chooses its parameters. This takes 0.3 of
-the 0.4 s for the import of datasketch, and a crawl never calls the function. So it is imported only when it is called.
+The import of datasketch would load scipy.integrate, 0.3 s, for a function that a crawl never calls, so that import is
+delayed.
 """
 
 from __future__ import annotations
@@ -65,32 +63,29 @@ SKETCH_BYTES: Final = 128
 """Number of permutations of a MinHash, one byte each."""
 BANDS: Final = 8
 ROWS: Final = 8
-"""Bytes of a band. datasketch chooses these `BANDS` and `ROWS` for `MinHashLSH(threshold=0.7, num_perm=64)`."""
+"""Bytes of a band, as datasketch chooses for `MinHashLSH(threshold=0.7, num_perm=64)`."""
 LEAST_SHINGLES: Final = 24
-"""A text with fewer shingles has no sketch. Such short texts, like "please enable JavaScript", are often the same on
-many pages.
+"""A text with fewer shingles has no sketch. Short texts, like "please enable JavaScript", are the same on many
+unrelated pages.
 """
 MOST_SHINGLES: Final = 512
 """Number of shingles above which a text is sampled."""
 _NEAR: Final = 1.125
-"""Texts whose numbers of shingles differ by at most this factor are compared in a common sample. Texts that differ
-more cannot have a resemblance of .9.
+"""Largest ratio of the numbers of shingles of two texts that are compared in a common sample. Above this ratio, the
+resemblance is below .9.
 """
 _CHANCE: Final = 1.0 / 256.0
 """Probability that two different hash values have the same lowest byte."""
 _SKETCH_TOKENS: Final = 4
 _SPACE: Final = 32
-"""Largest byte that separates tokens; all smaller bytes separate tokens too."""
+"""Bytes up to this value separate tokens."""
 _BLOCK: Final = 1 << 16
 _LOWER: Final = np.uint64(0x2020202020202020)
-"""The bit in which small ASCII letters differ from capitals, in each of eight bytes. Bytes that differ only in this bit
-count as equal."""
+"""The bit that differs between small and capital ASCII letters, in each of eight bytes."""
 _FIRST_BYTES: Final = np.array([(1 << 8 * many) - 1 for many in range(9)], dtype=np.uint64)
 _SKETCH_SHIFT: Final = np.uint64(32)
 _MOST_AT_ONCE: Final = 640
-"""Number of hashes of a sample above which repeated ones are dropped, so that the permutations take 320 kB. Nearly
-every sample is smaller. Only a text that repeats itself may have more.
-"""
+"""Number of hashes of a sample above which repeated hashes are dropped."""
 _GREATEST: Final = np.uint32((1 << 32) - 1)
 """Hash value of an empty set."""
 _NUMBERS: Final = np.arange(BANDS, dtype=np.uint64) * BAND_MIX[0]
@@ -98,20 +93,18 @@ _INTEGRATION: Final = "scipy.integrate"
 
 
 def sketch(text: str, key: int = 0) -> bytes | None:
-    """Return the `SKETCH_BYTES` bytes of a text, or None if it has fewer than `LEAST_SHINGLES` shingles.
+    """Return the `SKETCH_BYTES` bytes of a text; None if it has fewer than `LEAST_SHINGLES` shingles.
 
-    `key`, 64 bits, is the key of the token hashes. Sketches with different keys agree only by chance. Nobody without
-    the key can write a text that has a given sketch.
+    `key` (64 bits) is the secret key of the token hashes. Sketches with different keys agree only by chance, so nobody
+    without the key can write a text with a given sketch.
     """
     return next(iter(sketches(text, key)), None)
 
 
 def sketches(text: str, key: int = 0) -> list[bytes]:
-    """Return the sketch of a text, and a second sketch if a slightly longer or shorter text would be sampled with
-    another power.
+    """Return the sketch of a text, and a second one if a similar text may be sampled by another power.
 
-    Compare both with the sketches of other texts, but store only the first. The list is empty if `sketch` returns
-    None.
+    Compare other sketches with both, but store only the first. The list is empty if `sketch` returns None.
     """
     found = _shingles(text.encode("utf-8", "surrogatepass"), _keys_of_tokens(key))
     many = len(found)
@@ -122,18 +115,13 @@ def sketches(text: str, key: int = 0) -> list[bytes]:
 
 
 def _modulus(shingles: int) -> int:
-    """Return the power of two for sampling a text, given its number of shingles. The sample consists of the hashes that
-    are multiples of this power.
-    """
+    """Return the power of two by which a text with so many shingles is sampled."""
     return 1 << ((shingles - 1) // MOST_SHINGLES).bit_length()
 
 
 def _signature(hashes: Words) -> bytes:
-    """Return the lowest bytes of the hash values of a MinHash.
-
-    The values are the same as those of `MinHash.update_batch` (a test compares them). That method makes two arrays of
-    170 kB for each text, and this function only one, with a row for each permutation, because numpy is faster on long
-    rows.
+    """Return the lowest bytes of the hash values of a MinHash, equal to those of `MinHash.update_batch` (a test
+    compares them).
     """
     multipliers, offsets = _permutations()
     values = multipliers * _finalized(distinct(hashes) if len(hashes) > _MOST_AT_ONCE else hashes)
@@ -153,16 +141,14 @@ def _finalized(hashes: Words) -> Words:
 
 @cache
 def _permutations() -> tuple[Words, Words]:
-    """Return the factors and summands (n, 1) of the permutations that all sketches use."""
+    """Return the factors and summands (n, 1) of the permutations."""
     multipliers, offsets = minhash_class()(SKETCH_BYTES, scheme="affine32").permutations
     return multipliers.reshape(-1, 1), offsets.reshape(-1, 1)
 
 
 @cache
 def sketch_form(key: int = 0) -> str:
-    """Return a name for the format of sketches and band keys, which depends on the key, this module and the version of
-    datasketch.
-    """
+    """Return a name for the format of sketches and band keys, by key, this module and datasketch's version."""
     drawn = sketch(" ".join(f"{word}{number}" for number in range(400) for word in ("Form", "of", "the", "été")), key)
     assert drawn is not None
     keys = band_keys(np.frombuffer(drawn, dtype=np.uint8).reshape(1, -1))
@@ -170,13 +156,13 @@ def sketch_form(key: int = 0) -> str:
 
 
 def band_keys(found: Sketches) -> Hashes:
-    """Return the (n, 8) 64-bit band keys of (n, 128) sketches; they also depend on the position of the band."""
+    """Return the (n, 8) 64-bit keys of the bands of (n, 128) sketches."""
     rows = np.ascontiguousarray(found[:, : BANDS * ROWS]).view("<u8")
     return mixed(rows ^ _NUMBERS)
 
 
 def sketch_resemblance(a: Sketches, b: Sketches) -> npt.NDArray[np.float64]:
-    """Return the (n,) estimated resemblances of pairs of (n, 128) sketches, 0..1; standard error .03 at .9."""
+    """Return the (n,) estimated resemblances, 0..1, of pairs of (n, 128) sketches. The standard error at .9 is .03."""
     equal = np.count_nonzero(a == b, axis=1) / SKETCH_BYTES
     return np.asarray(np.maximum(0.0, (equal - _CHANCE) / (1.0 - _CHANCE)))
 
@@ -187,18 +173,16 @@ def sketch_rows(drawn: Sequence[bytes]) -> Sketches:
 
 
 def most_resemblance(drawn: Sequence[bytes], others: Sketches) -> npt.NDArray[np.float64]:
-    """Return the (n,) estimated resemblances of one text to (n, 128) sketches of others.
+    """Return the (n,) estimated resemblances of one text to each of (n, 128) sketches.
 
-    `drawn` are the text's `sketches`; of these, the one that resembles the other sketch more is used.
+    Of the text's own sketches `drawn`, the more similar one counts.
     """
     return np.asarray(np.max([sketch_resemblance(row, others) for row in sketch_rows(drawn)], axis=0))
 
 
 @cache
 def _keys_of_tokens(key: int) -> tuple[np.uint64, np.uint64, np.uint64]:
-    """Return three numbers derived from a key, one for each step of the token hash that uses the key. With key 0 these
-    steps have no effect.
-    """
+    """Return three numbers derived from a key, one per keyed step of the token hash."""
     first, second, third = mixed(np.array([key], dtype=np.uint64) * BAND_MIX[:3]).tolist()
     return np.uint64(first), np.uint64(second), np.uint64(third)
 
@@ -220,8 +204,8 @@ def _shingles(data: bytes, key: tuple[np.uint64, np.uint64, np.uint64]) -> Words
 
 
 def _token_hashes(data: bytes, key: tuple[np.uint64, np.uint64, np.uint64]) -> Hashes:
-    """Return the hashes of the tokens, computed in blocks that fit into the processor's cache. A token that crosses
-    the end of a block is cut there.
+    """Return the hashes of the tokens, in blocks that fit into the processor's cache; a token is cut at the end of a
+    block.
     """
     if len(data) <= _BLOCK:
         return _tokens_of(data, key)
@@ -229,10 +213,9 @@ def _token_hashes(data: bytes, key: tuple[np.uint64, np.uint64, np.uint64]) -> H
 
 
 def _tokens_of(block: bytes, key: tuple[np.uint64, np.uint64, np.uint64]) -> Hashes:
-    """Return a hash of each token.
+    """Return a hash of each token, from its first eight bytes, last eight bytes and length.
 
-    It is computed from the token's first eight bytes and, if the token is longer, from its last eight and its length. A
-    token of more than 16 bytes is hashed as a whole by xxh3.
+    A token of more than 16 bytes is hashed as a whole by xxh3.
     """
     buffer = b" " + block + b" " * 8
     divides = np.frombuffer(buffer, dtype=np.uint8) <= _SPACE
@@ -266,7 +249,7 @@ def _tokens_of(block: bytes, key: tuple[np.uint64, np.uint64, np.uint64]) -> Has
 
 @cache
 def minhash_class() -> type[MinHash]:
-    """Return `datasketch.MinHash`. The first call imports datasketch."""
+    """Return `datasketch.MinHash`, imported on the first call."""
     if "datasketch" not in sys.modules and _INTEGRATION not in sys.modules:
         standing_in = ModuleType(_INTEGRATION)
         vars(standing_in)["quad"] = _quad
@@ -282,7 +265,6 @@ def minhash_class() -> type[MinHash]:
 
 
 def _quad(*args: Any, **kwargs: Any) -> Any:
-    """Call `scipy.integrate.quad`."""
     from scipy.integrate import quad  # noqa: PLC0415  (0.3 s)
 
     return quad(*args, **kwargs)

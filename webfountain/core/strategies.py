@@ -1,4 +1,4 @@
-"""The strategies: weights of obsolete pages in each period of a cycle, by name (used in instance files) and by number.
+"""The strategies: weights of the periods of a cycle in the objective, by name (in instance files) and by number.
 
 Place in the walk (DESIGN 4): the objective of an instance that `census` or `make_instance` builds.
 
@@ -23,14 +23,11 @@ _LOW = 0.008  # weight of the periods before the last in strategy 3, calibrated 
 _NUMBERED = {1: "equal", 2: "last", 3: "last-heavy"}
 
 STRATEGIES = tuple(_NUMBERED)
-"""1: equal weights in all periods; 2: only the last period counts; 3: the last period counts most, the others little.
-"""
+"""1: all periods count equally; 2: only the last period counts; 3: the last period counts most."""
 
 
 def _equal(periods: int, low: float) -> Array:
-    """Return the weights of strategy 1: 1 in every period. The paper says "summing to 1", but the objectives in its
-    tables are T times larger.
-    """
+    """Return the weights of strategy 1: 1 in every period."""
     return np.ones(periods)
 
 
@@ -45,7 +42,7 @@ def _last_heavy(periods: int, low: float) -> Array:
 
 
 NAMED: dict[str, Callable[[int, float], Array]] = {"equal": _equal, "last": _last, "last-heavy": _last_heavy}
-"""Functions that return the (T,) weights, given the number of periods and the weight of periods before the last."""
+"""Functions that return the (T,) weights from the number of periods and the weight before the last period."""
 
 
 def weights_of(strategy: int, periods: int) -> Array:

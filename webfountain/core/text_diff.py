@@ -1,10 +1,9 @@
 """Compare two texts in bounded time: the replaced runs of lines or words, and a unified diff.
 
-Place in the walk: with the verdict of a changed page (`change`), if the policy keeps diffs. Someone may build a page
-that is slow to compare, so each step has a limit. First, the equal beginning and end are cut off. Then the texts are
-divided at tokens that occur exactly once in both (Cohen's patience diff). In the remaining gaps, the shortest edit
-script is computed until a limit of steps is reached; the rest is replaced as a whole. The result is always a correct
-edit; for hostile texts it is only less detailed.
+Place in the walk: with the verdict of a changed page (`change`), if the policy keeps diffs. Each step has a limit,
+because a hostile page may be slow to compare. First, the equal beginning and end of both texts are cut off. Then the
+texts are divided at tokens that occur exactly once in both (patience diff). In each gap between these tokens, the
+shortest edit script is computed, or the gap is replaced as a whole. The result is always a correct edit.
 
 Source: Myers 1986, "An O(ND) Difference Algorithm and Its Variations", section 4 (the greedy algorithm).
 """
@@ -24,23 +23,22 @@ __all__ = ["DIFF_BYTES", "DiffBlocks", "TextEdit", "blocks_of_diff", "edits", "u
 DIFF_BYTES: Final = 20_000
 """Largest size of a stored diff, bytes of UTF-8."""
 MAX_LINES: Final = 4000
-"""Largest number of lines that are compared; further lines are ignored."""
+"""Number of lines that are compared."""
 MAX_LINE: Final = 2000
-"""Largest number of characters of a line that are compared; further characters are ignored."""
+"""Number of characters of a line that are compared."""
 WORK: Final = 25_000
-"""Largest number of steps of the shortest edit script for two texts, about 5 ms; ordinary pages need a third of it.
-"""
+"""Largest number of steps to compare two texts, about 5 ms."""
 DEPTH: Final = 4
-"""Largest depth of nested divisions by unique tokens."""
+"""Largest depth of divisions by unique tokens."""
 _CONTEXT: Final = 1
-"""Number of equal lines shown before and after a change. One is enough, because a line is a whole block of a page."""
+"""Number of equal lines shown before and after a change."""
 _WORDS: Final = re.compile(r"\s+|\w+|[^\w\s]")
 DIFF_STEPS: Final = 20_000
-"""Largest number of steps for the words of all lines of a diff, about 4 ms."""
+"""Largest number of steps to compare the words of all lines of a diff, about 4 ms."""
 _LINE_STEPS: Final = 5000
-"""Largest number of steps for the words of one line."""
+"""Largest number of steps to compare the words of one line."""
 _Pair = tuple[int, int]
-"""Positions, in the old and the new text, of a token that both have."""
+"""Positions of a common token in the old and the new text."""
 
 
 class TextEdit(NamedTuple):
@@ -53,7 +51,7 @@ class TextEdit(NamedTuple):
 
 
 class _Gap(NamedTuple):
-    """A run of tokens of the old text and one of the new text that are still to be compared."""
+    """A run of old tokens and a run of new tokens that are still to be compared."""
 
     old_from: int
     old_to: int
@@ -65,7 +63,7 @@ class _Gap(NamedTuple):
 def edits(old: Sequence[str], new: Sequence[str], *, work: int = WORK) -> list[TextEdit]:
     """Return the edits, in order, that turn the old tokens into the new ones. Between two edits the texts are equal.
 
-    The time is O(n) for n tokens plus at most `work` steps of about 200 ns each, whatever the texts contain.
+    The time is O(n) for n tokens, plus at most `work` steps of about 200 ns each.
     """
     numbers: dict[str, int] = {}
     old_ids = [numbers.setdefault(token, len(numbers)) for token in old]
@@ -86,7 +84,7 @@ class _Comparison:
         self._old, self._new, self._left = old, new, work
 
     def pairs(self) -> list[_Pair]:
-        """Return the equal tokens, in order; all others are replaced."""
+        """Return the equal tokens, in order."""
         found: list[_Pair] = []
         gaps = [_Gap(0, len(self._old), 0, len(self._new), 0)]
         while gaps:
@@ -105,7 +103,7 @@ class _Comparison:
         return sorted(found)
 
     def _without_ends(self, gap: _Gap, found: list[_Pair]) -> _Gap:
-        """Return a gap without its equal beginning and end, which are recorded as equal tokens."""
+        """Return a gap without its equal beginning and end, and record these as equal tokens."""
         old, new = self._old, self._new
         i, x, j, y, depth = gap
         while i < x and j < y and old[i] == new[j]:
@@ -117,7 +115,7 @@ class _Comparison:
         return _Gap(i, x, j, y, depth)
 
     def _unique(self, gap: _Gap) -> list[_Pair]:
-        """Return the longest sequence of tokens that occur exactly once in both runs, and in the same order."""
+        """Return the longest common sequence of tokens that occur exactly once in both runs."""
         old, new = self._old[gap.old_from : gap.old_to], self._new[gap.new_from : gap.new_to]
         old_counts, new_counts = Counter(old), Counter(new)
         place = {token: y for y, token in enumerate(new, gap.new_from) if new_counts[token] == 1}
@@ -127,10 +125,7 @@ class _Comparison:
         return _longest_rising(both)
 
     def _shortest(self, gap: _Gap) -> list[_Pair]:
-        """Return the equal tokens of the shortest edit script, or none if it takes too many steps.
-
-        Tokens that occur in only one of the runs are skipped first, so runs with nothing in common cost nothing.
-        """
+        """Return the equal tokens of the shortest edit script; none if it takes too many steps."""
         old_set = set(self._old[gap.old_from : gap.old_to])
         common = old_set.intersection(self._new[gap.new_from : gap.new_to])
         if not common:
@@ -141,7 +136,7 @@ class _Comparison:
         return [(xs[i], ys[j]) for i, j in found]
 
     def _greedy(self, old: Sequence[int], new: Sequence[int]) -> list[_Pair]:
-        """Run Myers' greedy algorithm: for each number of edits d, the furthest point on each diagonal k = x - y."""
+        """Run Myers' greedy algorithm."""
         n, m = len(old), len(new)
         furthest = {1: 0}
         rounds: list[dict[int, int]] = []
@@ -164,9 +159,7 @@ class _Comparison:
 
 
 def _walked_back(rounds: Sequence[dict[int, int]], x: int, y: int) -> list[_Pair]:
-    """Return the equal tokens on the path to (x, y), from last to first. `rounds` are the furthest points before each
-    edit.
-    """
+    """Return the equal tokens on the path to (x, y), last first."""
     found = []
     for d in range(len(rounds) - 1, -1, -1):
         furthest, k = rounds[d], x - y
@@ -182,9 +175,7 @@ def _walked_back(rounds: Sequence[dict[int, int]], x: int, y: int) -> list[_Pair
 
 
 def _longest_rising(pairs: Sequence[_Pair]) -> list[_Pair]:
-    """Return the longest subsequence of pairs, ordered by the first position, in which the second position rises too.
-    It takes O(n log n).
-    """
+    """Return the longest subsequence of pairs that rises in both positions, in O(n log n)."""
     tails: list[int] = []  # for each length, the smallest last position of a rising sequence
     ends: list[int] = []  # for each length, the last pair of this sequence
     before: list[int] = []
@@ -201,10 +192,10 @@ def _longest_rising(pairs: Sequence[_Pair]) -> list[_Pair]:
 
 
 def unified(before: str, text: str) -> str:
-    """Return a unified diff of two visible texts, without file names, cut at a line end to at most `DIFF_BYTES`.
+    """Return a unified diff of two visible texts, without file names, cut at a line end to `DIFF_BYTES`.
 
-    Only the first lines of long texts and the beginnings of long lines are compared. It takes about 10 ms for two pages
-    of 20 kB.
+    Only `MAX_LINES` lines and `MAX_LINE` characters per line are compared. The call takes about 10 ms for two pages of
+    20 kB.
     """
     old, new = ([line[:MAX_LINE] for line in whole.splitlines()[:MAX_LINES]] for whole in (before, text))
     kept: list[str] = []
@@ -234,7 +225,7 @@ def _unified_lines(old: Sequence[str], new: Sequence[str], changes: Sequence[Tex
 
 
 def _hunks(changes: Sequence[TextEdit]) -> Iterator[list[TextEdit]]:
-    """Group edits so close to each other that their context lines would touch."""
+    """Group edits whose context lines would touch."""
     hunk: list[TextEdit] = []
     for edit in changes:
         if hunk and edit.old_from - hunk[-1].old_to > 2 * _CONTEXT:
@@ -246,9 +237,7 @@ def _hunks(changes: Sequence[TextEdit]) -> Iterator[list[TextEdit]]:
 
 
 def _range(begin: int, end: int) -> str:
-    """Return the range of the lines `begin` to `end` (excluded), as written in a hunk's header. If the range is empty,
-    it consists of the number of the line before.
-    """
+    """Return the range of the lines `begin` to `end` (excluded) for a hunk's header."""
     many = end - begin
     if many == 1:
         return str(begin + 1)
@@ -267,9 +256,7 @@ class DiffBlocks(NamedTuple):
 
 
 def blocks_of_diff(diff: str) -> DiffBlocks:
-    """Return the blocks of a unified diff. The time is bounded, whatever the diff contains, because all its lines share
-    DIFF_STEPS.
-    """
+    """Return the blocks of a unified diff. All lines share DIFF_STEPS, so the time is bounded."""
     lines = diff.split("\n")
     pairs = min(sum(line.startswith("-") for line in lines), sum(line.startswith("+") for line in lines))
     steps = min(_LINE_STEPS, DIFF_STEPS // max(pairs, 1))
@@ -295,7 +282,7 @@ def blocks_of_diff(diff: str) -> DiffBlocks:
 
 
 def _marked_words(old: Sequence[str], new: Sequence[str], steps: int) -> list[str]:
-    """Return the replaced lines with their words marked, and lines that were only removed or added as a whole."""
+    """Return replaced lines with changed words marked, and other lines marked as a whole."""
     both = min(len(old), len(new))
     found = [_marked_line(before, after, steps) for before, after in zip(old[:both], new[:both], strict=True)]
     found += [f"[-{line}-]" for line in old[both:]]

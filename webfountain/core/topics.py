@@ -1,15 +1,13 @@
-"""Similarity of a text to a query: the cosine of their tf-idf vectors, with idf estimated from the texts seen so far.
+"""Similarity of a text to a query: the cosine of their tf-idf vectors.
 
-Place in the walk: the examiner computes the similarity of a page if its policy has a `topic`. It also computes the
-similarity of link texts and URLs that lead to pages not yet fetched. Words are counted over all learned texts. If there
-are too many different words, those that occurred once are dropped: they have nearly the weight of unknown words.
+The examiner compares topics with pages, and with link texts and URLs of unfetched pages. If there are too many
+different words, words that occurred once are dropped.
 
 A page is *hot* if it is on topic. A waiting page is hot if its URL or the text of a link to it is on topic, or if it is
-a few links away from a hot page. Hot pages come before all others (Cho 1998, hot_queue).
+a few links from a hot page. Hot pages come before all others (Cho 1998, hot_queue).
 
 Source: Cho 1998, section 2 (IS: an inner product of tf-idf vectors, idf "estimated from the pages seen so far"),
-section 5 (anchor texts and URLs, hot_queue). Deviation: vectors are normalised, so a similarity is between 0 and 1 and
-a long page has no advantage over a short one.
+section 5 (anchor texts and URLs, hot_queue). Deviation: vectors are normalised, so a long page has no advantage.
 """
 
 from __future__ import annotations
@@ -49,38 +47,35 @@ __all__ = [
 ]
 
 MOST_WORDS: Final = 200_000
-"""Largest number of different words that are counted; each takes about 100 bytes."""
+"""Largest number of different words that are counted, at about 100 bytes each."""
 SHARED_WORDS: Final = 20_000
-"""Number of the most frequent words that are published; each takes 10 bytes. Rarer words occur in very few texts."""
+"""Number of the most frequent words that are published, at 10 bytes each."""
 MOST_TEXTS: Final = 1 << 16
-"""Number of texts above which the counts are halved, so that old words fade."""
+"""Number of texts above which all counts are halved, so that old words fade."""
 _LONGEST: Final = 20_000
-"""Number of characters of a text that are read, about 3,000 words."""
+"""Number of characters of a text that are read: about 3,000 words."""
 NEAR: Final = 3
-"""Largest distance, in links, from a hot page at which a waiting page is hot too (Cho 1998, section 5)."""
+"""A waiting page is hot within this distance from a hot page, in links (Cho 1998, section 5)."""
 FAR: Final = NEAR + 1.0
 HOT: Final = 32.0
-"""Smallest importance of hot pages. If a policy has a topic, all its other pages are less important."""
+"""Least importance of a hot page, above all other pages of its policy."""
 _HOTTEST: Final = 512.0
-"""Importance of a hot page that would otherwise have mean importance."""
+"""Importance of a hot page that otherwise has mean importance."""
 _WORD: Final = re.compile(r"[^\W_]{2,40}")
-"""Pattern of a word. Longer words are counted in parts: queries do not contain them, and a server may send words
-without end.
-"""
+"""Pattern of a word. A longer run of letters counts as several words."""
 
 _LINK_TEXT: Final = 256
 
 
 class WordCounts(msgspec.Struct, frozen=True, array_like=True):
-    """Published counts: the number of texts, and how many of them contain each of the most frequent words."""
+    """Published counts: the number of texts, and how many of them contain each frequent word."""
 
     texts: int = 0
     texts_with: dict[str, int] = {}
 
 
 class Topics:
-    """Word counts of the crawled web, and similarities based on them. All methods are thread-safe if `teaching` is a
-    lock.
+    """Word counts of the crawled web, for similarities. All methods are thread-safe if `teaching` is a lock.
 
     Parameters
     ----------
@@ -105,7 +100,7 @@ class Topics:
 
     @property
     def has_learned(self) -> bool:
-        """Return whether any text was learned since the last exchange."""
+        """Return whether a text was learned since the last `exchange`."""
         return self._texts != self._shared.texts
 
     def learn(self, text: str) -> None:
@@ -119,12 +114,10 @@ class Topics:
                     self._texts_with = Counter(dict(self._texts_with.most_common(self._most // 2)))
 
     def exchange(self, published: WordCounts) -> WordCounts:
-        """Merge the counts that other processes and earlier crawls published with this process's own counts. Return the
-        counts to publish instead.
+        """Merge this process's counts since the last exchange into the `published` counts. Return the counts to
+        publish.
 
-        Each process adds its counts since its last exchange to the published counts. If two processes publish at the
-        same time, new counts of one process may be lost for some words. This does little harm, because the words will
-        occur again.
+        Some new counts are lost if two processes publish at once, but these words will occur again.
         """
         with self._teaching:
             before, texts, known = self._shared, self._texts, self._texts_with
@@ -148,10 +141,9 @@ class Topics:
             return self._shared
 
     def promise(self, query: str, url: str, anchor: str) -> float:
-        """Return the estimated similarity of a page not yet fetched.
+        """Return the estimated similarity of an unfetched page.
 
-        One estimate uses the text of a link to it, another the words in the path of its canonical URL. The larger one
-        is returned, because often one of the two texts is only a menu word or a number.
+        Of two estimates the larger is used: by the text of a link, and by the words in the path of the canonical URL.
         """
         path = url[path_start(url) + 1 :]
         if "%" in path:
@@ -160,8 +152,8 @@ class Topics:
         return max(written, self.similarity(query, path)) if path else written
 
     def similarity(self, query: str, text: str) -> float:
-        """Return the similarity of a text to a query: 0 if they share no word, 1 if they have the same words in the
-        same proportion.
+        """Return the similarity of a text to a query: 0 without a common word, 1 with the same words in the same
+        proportion.
         """
         spoken_of = _any_word_of(query)
         # Nearly all link texts contain no word of the query.
@@ -172,9 +164,7 @@ class Topics:
         return min(1.0, product / (_length(wanted) * _length(found)))
 
     def _weights_of_query(self, query: str) -> dict[str, float]:
-        """Return the weights of the words of a query. They are cached until the next text is learned, because the
-        links of a page are judged one after another.
-        """
+        """Return the weights of the words of a query."""
         asked, texts, weights = self._asked
         if asked != query or texts != self._texts:
             texts, weights = self._texts, self._weights(query)
@@ -200,17 +190,14 @@ def links_from_hot(scores: Sequence[float]) -> float:
 
 
 def is_hot(scores: Sequence[float], least: float, *, waits: bool) -> bool:
-    """Return whether a page is hot: its similarity is `least` or more. A page that `waits` is also hot if it is near a
-    hot page.
+    """Return whether a page is hot, that is, its similarity is at least `least`. A page that `waits` is also hot if it
+    is near a hot page.
     """
     return bool(scores) and (scores[0] >= least or (waits and links_from_hot(scores) <= NEAR))
 
 
 def with_hot_first(importance: npt.NDArray[np.float64], hot: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
-    """Return the (n,) importances of waiting pages after raising those of `hot` pages (n,) to HOT or more, above all
-    others.
-
-    The importance classes of hot pages are twice as wide as usual, so there is room for all hot pages.
+    """Return the (n,) importances of waiting pages; those of `hot` pages (n,) are raised above all others.
 
     Source: Cho 1998, section 5 (two queues, each in the order of the metric).
     """
@@ -223,9 +210,7 @@ def _words(text: str) -> list[str]:
 
 
 def _counted(text: str) -> Mapping[str, int]:
-    """Return the word counts of a text. They are cached, because a page's text is used again at once, and the same link
-    texts occur on the next page.
-    """
+    """Return the word counts of a text."""
     return _counted_link(text) if len(text) <= _LINK_TEXT else _counted_page(text[:_LONGEST])
 
 
@@ -237,13 +222,13 @@ _counted_page = lru_cache(2)(lambda text: Counter(_words(text)))
 
 @lru_cache(256)
 def _any_word_of(query: str) -> re.Pattern[str] | None:
-    """Return a pattern that finds any word of the query in a lower-case text, or None if the query has no words."""
+    """Return a pattern for any word of the query in a lower-case text; None if the query has no words."""
     words = sorted(set(_words(query)))
     return re.compile(rf"(?<![^\W_])(?:{'|'.join(map(re.escape, words))})(?![^\W_])") if words else None
 
 
 def _idf(texts: int, texts_with: int) -> float:
-    """Return the smoothed idf, so that a word in every text and a word in no text both have a weight."""
+    """Return the smoothed idf, which is above 0 for every word."""
     return 1.0 + math.log((1 + texts) / (1 + texts_with))
 
 

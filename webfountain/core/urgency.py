@@ -1,8 +1,7 @@
-"""Urgency: the obsolete time that a fetch now is expected to save, for a page whose change rate is uncertain.
+"""Urgency: the obsolete time that a fetch now is expected to save.
 
-All strategies that know or learn rates follow the greedy rule: fetch the pages with the greatest urgency. The most
-urgent page is probably obsolete but changes slowly, so that it stays fresh for long after a fetch. A page that changes
-faster than the crawl can follow gets almost no fetches.
+All strategies with change rates fetch the most urgent pages first. The most urgent page is probably obsolete and stays
+fresh for long after a fetch.
 """
 
 from __future__ import annotations
@@ -20,11 +19,11 @@ __all__ = ["Array", "urgency", "urgency_and_slope", "urgency_of_known_rate"]
 
 
 def urgency_of_known_rate(rate: Array, elapsed: Array) -> Array:
-    """Return (1 - e^-x (1 + x)) / rate with x = rate * elapsed: the index of a page that changes by a Poisson process.
+    """Return the index (1 - e^-x (1 + x)) / rate with x = rate * elapsed, for a page that changes by a Poisson process.
 
-    The index is also the price per fetch at which a page should be refreshed at intervals of `elapsed`. If the page
-    with the greatest index is always fetched first, these prices become equal, which is the optimal allocation. The
-    index of a page that never changes is 0.
+    The index is the price per fetch at which a page should be fetched after every `elapsed`. Fetching the page with the
+    greatest index first makes these prices equal, which is the optimal allocation. A page that never changes has index
+    0.
 
     Parameters
     ----------
@@ -39,16 +38,15 @@ def urgency_of_known_rate(rate: Array, elapsed: Array) -> Array:
 
 
 def urgency(hazard: Array, rate: Array, events: Array, exposure: Array) -> Array:
-    """Return the expected index of a page whose rate, relative to its section's, is r ~ Gamma(`events`, `exposure`).
+    """Return the expected index of a page whose relative rate is r ~ Gamma(`events`, `exposure`).
 
-    The section's changes arrive in bursts. `hazard` is the expected number of changes of an average page of the section
-    since the given page's last fetch. `rate` is the number of changes of an average page per step in the long run. With
-    H = hazard, A = events, b = exposure and q = b/(b + H), the mean over r of (1 - e^-rH (1 + rH)) / (r rate) is
+    `hazard` is the expected number of changes of an average page of the section since the page's last fetch. `rate` is
+    the long-run number of changes of an average page per step. With H = hazard, A = events, b = exposure and q = b/(b +
+    H), the mean over r of (1 - e^-rH (1 + rH)) / (r rate) is
 
         (b (1 - q^(A-1))/(A - 1) - H q^A) / rate
 
-    If little is known about a page, this is larger than the index at the mean rate, so unknown pages are explored
-    without an extra term.
+    With little evidence, this is above the index at the mean rate, so unknown pages are explored.
     """
     return urgency_and_slope(hazard, rate, events, exposure)[0]
 
@@ -56,9 +54,8 @@ def urgency(hazard: Array, rate: Array, events: Array, exposure: Array) -> Array
 def urgency_and_slope(hazard: Array, rate: Array, events: Array, exposure: Array) -> tuple[Array, Array]:
     """Return the `urgency`, and the slope of its logarithm over the logarithm of the hazard.
 
-    The slope is at most 2 and falls as the hazard grows: (1 - e^-y (1 + y)) and the gamma density are log-concave on
-    such a scale, and so is the mean of the first under the second (Prekopa, *On logarithmic concave measures and
-    functions*, 1973). The derivative of this mean is H (A/b) q^(A+1) / rate.
+    The slope is at most 2 and falls as the hazard grows, because of log-concavity (Prekopa, *On logarithmic concave
+    measures and functions*, 1973). The derivative of the urgency is H (A/b) q^(A+1) / rate.
     """
     grown = 1.0 + hazard / exposure  # this is 1/q; nearly all the cost is one logarithm and one power
     log_grown = np.log(grown)

@@ -1,8 +1,8 @@
-"""Caches of recently seen URLs, which answer for most links of a page without the store or the network.
+"""Caches of recently seen URLs. Most links of a page are found there, without the store or the network.
 
-A cache is a bounded set of 8-byte fingerprints. Given a batch of URLs, it returns those that it does not contain, adds
-them, and evicts others. A crawl uses LRU. CLOCK, RANDOM and STATIC exist for comparison. MIN, which must know the
-future, and INFINITE are lower bounds, used only in simulations.
+A cache is a bounded set of 8-byte fingerprints. Given a batch of URLs, a cache returns the missing ones and adds them.
+A crawl uses LRU. CLOCK, RANDOM and STATIC exist for comparison. MIN, which knows the future, and INFINITE are bounds
+for simulations.
 
 Source: Broder, Najork, Wiener, *Efficient URL caching for World Wide Web crawling*, 2003, section 5; MIN after Belady.
 """
@@ -18,9 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["BYTES_PER_URL", "LruCache", "StaticCache", "UrlCache", "entries_within", "hit_rate", "positive"]
 
 BYTES_PER_URL: Final = 224
-"""Largest memory of one entry: a fingerprint (an int of 36 bytes) and its slot in an ordered dict that has just grown.
-An entry of CLOCK needs a fifth less memory.
-"""
+"""Largest memory of one entry: an int, and its slot in an ordered dict that has just grown."""
 
 
 def entries_within(size_bytes: int) -> int:
@@ -29,7 +27,7 @@ def entries_within(size_bytes: int) -> int:
 
 
 def hit_rate(hits: int, misses: int) -> float:
-    """Return the share of links for which the cache spared a look-up in the store; 0 before the first link."""
+    """Return the share of links that the cache answered without the store; 0 before the first link."""
     return hits / (hits + misses) if hits else 0.0
 
 
@@ -37,13 +35,13 @@ class UrlCache(Protocol):
     """A bounded set of fingerprints, queried and filled in batches."""
 
     def missing(self, urls: Sequence[int]) -> list[int]:
-        """Return the URLs of the batch that the cache did not contain, in order, and add them.
+        """Return the URLs of the batch that were missing, in order, and add them.
 
-        If a URL occurs twice in the batch, it is returned once, unless it was evicted in between.
+        A URL that occurs twice in the batch is returned once, unless it was evicted in between.
         """
 
     def drop(self, urls: Iterable[int]) -> None:
-        """Remove URLs. Unknown URLs have no effect."""
+        """Remove URLs."""
 
     def clear(self) -> None:
         """Remove all URLs."""
@@ -88,7 +86,7 @@ class LruCache:
 
 
 class StaticCache:
-    """A fixed set of URLs: the most frequent ones of an earlier crawl. It never adds or evicts a URL."""
+    """A fixed set of URLs: the most frequent URLs of an earlier crawl."""
 
     def __init__(self, urls: Iterable[int]) -> None:
         self._held = frozenset(urls)

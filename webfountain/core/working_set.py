@@ -1,11 +1,11 @@
 """Improve a plan by SLSQP on a working set, within the capacity.
 
-Optima of the model are almost bang-bang: of 3,570 fractions about 12 to 30 lie strictly inside (0, 1); the others are
-at a bound. So SLSQP gets a *working set*: the interior fractions, those fractions at a bound whose reduced gradient
-points inward, and g. The multipliers that SLSQP returns are the capacity prices, which determine the next working set.
-The work of SLSQP grows with the cube of the set's size.
+In an optimum of the model, few fractions lie strictly inside (0, 1): about 12 to 30 of 3,570. SLSQP gets a *working
+set*: these fractions, the fractions at a bound whose reduced gradient points inward, and g. The multipliers of SLSQP
+are the capacity prices, from which the next working set follows. The time of SLSQP grows with the cube of the set's
+size.
 
-Place in the walk (DESIGN 4): model -> calendars, which give the starting plan -> **working set** -> quotas.
+Place in the walk (DESIGN 4): model -> calendars -> **working set** -> quotas.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _EDGE = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class RepairedPlan:
-    """A plan within the capacity of the scaled instance. ``u`` (T, B+1) contains f and, in the last column, g."""
+    """A plan within the capacity of the scaled instance. ``u`` (T, B+1) contains f, with g as the last column."""
 
     u: Array
     objective: float
@@ -41,18 +41,16 @@ class RepairedPlan:
 
 
 def uniform_plan(instance: Instance) -> tuple[Array, Array]:
-    """Return fractions f (T, B) and g (T,) with which all new pages are crawled, and then the same share of every
-    bucket.
-    """
+    """Return fractions f (T, B) and g (T,): all new pages are crawled, then the same share of every bucket."""
     closed = closed_fractions(instance)
     u = np.where(closed, 0.0, 1.0)
     return repaired(instance, u[:, :-1], u[:, -1])
 
 
 def repaired(instance: Instance, f: Array, g: Array) -> tuple[Array, Array]:
-    """Lower the fractions, period after period, until no period uses more than its capacity.
+    """Lower the fractions, period by period, to the capacity.
 
-    Never-crawled pages keep their crawling time unless they alone exceed the capacity. The known pages share the rest.
+    Never-crawled pages come first, and known pages share the rest.
     """
     k, f, g = instance, f.copy(), g.copy()
     b, n = k.b0, k.n0
@@ -96,10 +94,8 @@ def polished(instance: Instance, plan: RepairedPlan, *, route: str, everything: 
 
 
 def _lowered(f: Array, cost: Array, room: float) -> Array:
-    """Return ``f`` (B,) reduced until it fits into ``room``. If this is enough, only the fractions of split buckets are
-    reduced.
-
-    Without this rule the rounding errors of a solver would turn every whole bucket into a split bucket.
+    """Return ``f`` (B,) reduced until it fits into ``room``. The fractions of split buckets are reduced first, so that
+    rounding errors split no whole bucket.
     """
     excess = float(f @ cost) - room
     if excess <= 0.0:
@@ -112,9 +108,7 @@ def _lowered(f: Array, cost: Array, room: float) -> Array:
 
 
 def _working_set(instance: Instance, plan: RepairedPlan) -> Mask:
-    """Return a mask (T, B+1) of the working set: interior fractions, fractions at a bound whose reduced gradient points
-    inward, and g.
-    """
+    """Return the working set as a mask (T, B+1)."""
     u = plan.u
     path = simulate(instance, u[:, :-1], u[:, -1])
     slope = np.column_stack(gradient(instance, u[:, :-1], u[:, -1], path, prices=plan.prices))
@@ -128,9 +122,7 @@ def _working_set(instance: Instance, plan: RepairedPlan) -> Mask:
 
 
 def _largest(score: Array, count: int) -> Mask:
-    """Return a mask of the ``count`` largest scores above zero. Among equal scores, earlier periods come first, then
-    faster buckets.
-    """
+    """Return a mask of the ``count`` largest scores above zero. Equal scores are ordered by period, then by bucket."""
     first = np.argsort(-score, axis=None, kind="stable")[:count]
     chosen = np.zeros(score.shape, dtype=np.bool_)
     chosen.flat[first] = score.flat[first] > _EDGE
@@ -138,18 +130,14 @@ def _largest(score: Array, count: int) -> Mask:
 
 
 def closed_fractions(instance: Instance) -> Mask:
-    """Return a mask of the fractions (T, B+1) that must stay 0, because the period has no crawling time or the bucket
-    never has a page.
-    """
+    """Return a mask of the fractions (T, B+1) that must stay 0, without crawling time or without pages."""
     cost = np.column_stack([instance.c, instance.d])
     empty = np.append((instance.b0 <= 0.0) & (instance.p <= 0.0), False)
     return np.asarray(((instance.C[:, None] <= 0.0) & (cost > 0.0)) | empty, dtype=np.bool_)
 
 
 class _Focus:
-    """The model as a function of the chosen fractions alone, scaled to values of about 1. Each point is evaluated only
-    once.
-    """
+    """The model as a function of the chosen fractions, scaled to values of about 1."""
 
     def __init__(self, instance: Instance, plan: RepairedPlan, chosen: Mask) -> None:
         self.instance = instance
@@ -161,13 +149,13 @@ class _Focus:
         self._values: tuple[float, Array, Array, Array] = (0.0, self.u[0], self.u[0], self.u[0])
 
     def at(self, v: Array) -> Array:
-        """Return all fractions (T, B+1) when the chosen ones are ``v``."""
+        """Return all fractions (T, B+1) for the values ``v`` of the chosen fractions."""
         u = self.u.copy()
         u[self.rows, self.cols] = v
         return u
 
     def values(self, v: Array) -> tuple[float, Array, Array, Array]:
-        """Return the objective, its gradient, the unused capacity of each period, and the Jacobian of this capacity."""
+        """Return the objective, its gradient, the unused capacity of each period, and the Jacobian of the latter."""
         if (point := v.tobytes()) != self._point:
             self._point, self._values = point, self._evaluated(v)
         return self._values
@@ -193,7 +181,7 @@ class _Focus:
 
 
 def _slsqp(instance: Instance, plan: RepairedPlan, chosen: Mask, route: str) -> RepairedPlan:
-    """Run SLSQP once on the chosen fractions. Its multipliers are the next prices of capacity."""
+    """Run SLSQP once on the chosen fractions. The multipliers of SLSQP are the new prices of capacity."""
     focus = _Focus(instance, plan, chosen)
     count = focus.rows.size
     rows: dict[str, Any] = {
