@@ -34,17 +34,17 @@ ImportanceOf = Callable[[Sequence[PageRecord]], Sequence[float]]
 RevisedBy = Callable[[PageRecord], PageRecord | None]
 """Returns the record that replaces another one, or None to leave the page unchanged."""
 SiteOrder = Literal["name", "pages", "due", "failed", "changed"]
-"""Order of a list of sites. In the order of the words: by name, most known URLs first, earliest due time first (after
-the active sites), most failed URLs first, latest change first.
+"""Order of a list of sites: by name; most known URLs first; active sites, then earliest due time first; most failed
+URLs first; latest change first.
 """
 
 
 class Refill(msgspec.Struct, frozen=True):
-    """The number of URLs that a site needs from each of its queues, and the horizons, which define which URLs are due.
+    """The number of URLs that a site needs from each of its queues, and the horizons, before which URLs are due.
 
-    `classes` is the horizon of the never-crawled queue, one time per class: the most overdue URLs go first. If it is
-    None, all URLs are due, and the most important class goes first. `horizon` is the horizon of the recrawl queue, one
-    time per lane; it is required if `recrawl` is not 0.
+    `classes` is the horizon of the never-crawled queue, one time per class. If `classes` is None, all URLs are due, and
+    the most important class goes first. `horizon` is the horizon of the recrawl queue, one time per lane; it is
+    required if `recrawl` is not 0.
     """
 
     lease: SiteLease
@@ -59,10 +59,9 @@ class LeaseBatch(msgspec.Struct, frozen=True):
     """Answer to a `Refill`: leases from each queue and, if recrawl URLs were requested, the next order of each recrawl
     lane.
 
-    `overtaken`: a URL that is leased already has become immediate. After its release, the next refill of immediate URLs
-    returns it. This is reported once, in the answer to a refill that requests immediate URLs. `withheld`: number of
-    leases that the worker ended or released before the site received them. An empty answer means that the store has no
-    more URLs only if `withheld` is 0.
+    `overtaken` is True if a leased URL has become immediate since the last refill of immediate URLs. When the site
+    releases this URL, the next refill returns it. `withheld` is the number of leases that the worker ended or released
+    before the site received them. If it is not 0, the store may have more URLs even if the answer is empty.
     """
 
     site: str
@@ -109,9 +108,7 @@ class ReassignResult(msgspec.Struct, frozen=True, gc=False):
 
 
 class BucketCensus(msgspec.Struct, frozen=True, gc=False):
-    """The crawled pages of one bucket now: their number, and the sum of their `last_crawled`, from which the mean age
-    follows.
-    """
+    """The number of crawled pages in one bucket, and the sum of their `last_crawled`."""
 
     pages: int
     sum_last_crawled: float
@@ -121,7 +118,7 @@ class Statistics(msgspec.Struct, frozen=True, gc=False):
     """A frozen snapshot of the counts.
 
     `immediate` counts the URLs in immediate lanes that are not leased. `settle_lost` counts outcomes whose lease was
-    lost; `fenced` counts other steps whose site lease was lost.
+    lost. `fenced` counts other steps whose site lease was lost.
     """
 
     pages: Mapping[State, int]
@@ -151,8 +148,8 @@ class SetBack(msgspec.Struct, frozen=True):
     """A report that the server of a store lost its latest steps, and that the lost work of this process has been
     repaired.
 
-    `voided`: (site, token) of the site leases that ended because of this loss. Other knowledge of a process about the
-    store, such as its cache of known URLs, may be out of date.
+    `voided`: (site, token) of the site leases that ended because of this loss. A process's cache of known URLs may be
+    out of date too.
     """
 
     voided: frozenset[tuple[str, int]]

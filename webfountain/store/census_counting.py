@@ -1,8 +1,8 @@
-"""Count census rows: the rule that all stores apply when they commit a step.
+"""The counting of census rows, which all stores do when they commit a step.
 
-The rows contain the measured constants of the model (DESIGN.md section 4). A check of a crawled page counts for the
-bucket that it was in. Every other fetch counts for bucket None, and a first copy counts as a birth in its new bucket. A
-refusal makes no request to the site and counts nowhere.
+The rows contain the measured constants of the model (DESIGN.md section 4). The check of a crawled page counts for the
+bucket of the page before the check. Every other fetch counts for bucket None, and a first copy counts as a birth in its
+new bucket. A refusal is not counted, because it makes no request to the site.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def period_of(at: float, period_s: float) -> int:
 
 
 def last_crawled_ms(record: PageRecord) -> int:
-    """Return what the record adds to its bucket's sum of `last_crawled`, in whole milliseconds."""
+    """Return the record's `last_crawled` in whole milliseconds, for the sum of its bucket."""
     return round((record.last_crawled or 0.0) * MILLISECONDS)
 
 

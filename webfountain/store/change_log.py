@@ -1,8 +1,7 @@
-"""The rules of the change log that all stores share: which settled fetches get an entry, and how a cursor is encoded.
+"""The rules of the change log that all stores share: the entries of settled fetches, and the form of a cursor.
 
-A page is *held* while it is crawled and is not a duplicate of another page. While it is held, consumers have its copy.
-An entry reports that a page became held, that its held copy changed, or that it is no longer held. The entry is
-computed when a step is committed, from the records before and after. This module stores nothing.
+A page is *held* while it is crawled and is not a duplicate of another page. Consumers have copies of the held pages. An
+entry reports that a page became held, that its held copy changed, or that it is no longer held.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ __all__ = [
 ]
 
 KEPT: Final[frozenset[ChangeVerdict]] = COPIED | {"returned"}
-"""Verdicts after which the page is held; after all others it is not."""
+"""Verdicts after which the page is held."""
 
 BEGIN_ANEW: Final = "read the whole list first: each line of `webfountain texts --jsonl` has a cursor to continue with"
 _ONE: Final = re.compile(r"[0-9a-f]{8}-[0-9]{1,18}(?:-[0-9a-f]{8})?")
@@ -94,8 +93,8 @@ def without_text(entry: Change) -> Change:
 def cursor_at(log: str, sequence: int, at: float | None) -> str:
     """Return the cursor after an entry. `log` names the log, so that the cursor of another log is refused.
 
-    The cursor contains a hash of the entry's time `at`. So a cursor that points to a lost entry is refused, even if the
-    log has used the entry's number again. `at` is None if the entry is no longer kept.
+    The cursor contains a hash of the entry's time `at`. So the cursor after a lost entry is refused, even if another
+    entry has the same number now. `at` is None if the entry is no longer kept.
     """
     name = f"{log}-{sequence}"
     return name if at is None else f"{name}-{_hash_of(at)}"

@@ -1,7 +1,6 @@
 """The encoding of page and site records as bytes, and of numbers as bytes that sort in the same order.
 
-All stores that keep bytes use it. Page records are msgpack arrays. A new field is added at the end with a default, so
-that old records can still be read. This module does not know keys, queues or files.
+Page records are msgpack arrays. A new field is added at the end with a default, so that old records can still be read.
 """
 
 from __future__ import annotations
@@ -78,9 +77,7 @@ def first_record(link: Link, at: float) -> PageRecord:
 
 
 def taken_over(record: PageRecord, link: Link, *, at: float) -> PageRecord:
-    """Return the record of a known page after a link has put it under its policy at the time `at`. What is known about
-    the page stays.
-    """
+    """Return the record of a known page after a link has put the page under the link's policy at the time `at`."""
     provenance = Provenance.decode(link.provenance).because("conflict", at=at)
     return msgspec.structs.replace(
         record,
@@ -94,7 +91,7 @@ def taken_over(record: PageRecord, link: Link, *, at: float) -> PageRecord:
 
 
 def evicted(record: PageRecord) -> PageRecord:
-    """Return the record of a page that was removed from the collection: it keeps only what its link gave."""
+    """Return the record of a page that was removed from the collection. It keeps only the values that its link gave."""
     return PageRecord(
         url=record.url,
         policy=record.policy,
@@ -113,8 +110,8 @@ def evicted(record: PageRecord) -> PageRecord:
 def to_sortable(number: float) -> bytes:
     """Return eight bytes that sort like the number, from -inf to inf (-0.0 just before 0.0; NaN has no order).
 
-    Big-endian IEEE 754 doubles sort as unsigned integers after two changes: the sign bit of positive ones is set, and
-    negative ones are inverted.
+    Big-endian IEEE 754 doubles sort like unsigned integers if the sign bit of positive numbers is set and all bits of
+    negative numbers are inverted.
     """
     bits: int = _word.unpack(_double.pack(number))[0]
     return _word.pack(bits ^ _ALL if bits & _SIGN else bits | _SIGN)

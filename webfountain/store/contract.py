@@ -1,20 +1,17 @@
 """The store contract: the interface of the place where the frontier keeps its URLs, queues, leases and sites.
 
 A store also keeps the census, the change log and published values. It consists of parts, one Protocol each;
-`FrontierStore` lists them. Most calls take a batch. Times are arguments (UTC seconds), because a store never reads a
-clock. `memory` is the reference, `embedded` (RocksDB) the default.
+`FrontierStore` lists them. A store never reads a clock: times are arguments, in UTC seconds.
 
-**Atomicity.** A call that changes something may concern many sites. It is atomic for each site: after a crash, its
-effect on a site is either complete or absent. When a call has returned, its effect is durable. A shared store sends
-the parts of a call to the shards of the sites, in one round trip. A store of one process executes the call as one
-step. An empty batch costs nothing.
+**Atomicity.** A call may change many sites. The change of each site is atomic: after a crash, it is complete or absent.
+When a call has returned, its changes are durable.
 
 **Permissions.** Only the owner of a site may call `lease`, `settle`, `release`, `park`, `regrade`, `reweigh` and
-`evict`. These calls contain the site lease, either as a whole or in the ids of its URL leases. If the site was parked
-or taken over meanwhile, the call has no effect. The result of the call says so, and `Statistics` counts it. A process
-that was paused and resumes therefore does no harm. A site lease that has expired stays valid until another process
-takes the site over, so a late fetch is not wasted. Every process may call `discover`, `immediate`, `advance`,
-`reassign`, `relocate` and `forget`. They change no leased URL, except `forget`, which ends the leases.
+`evict`. The arguments of these calls contain the site lease, or leases of its URLs. If the site was parked or taken
+over by another process meanwhile, the call has no effect. The result reports this, and `Statistics` counts it. An
+expired site lease stays valid until another process takes the site over, so a late fetch is not wasted. Every process
+may call `discover`, `immediate`, `advance`, `reassign`, `relocate` and `forget`. Of these calls, only `forget` changes
+leased URLs: it ends their leases.
 """
 
 from __future__ import annotations
@@ -89,9 +86,8 @@ class UrlQueues(Protocol):
     def discover(self, links: Sequence[Link], *, at: float) -> DiscoverResult:
         """Make URLs known: each new URL joins the never-crawled queue of its site, in the lane of its importance.
 
-        A link has no effect and counts as known if its URL was known before (even from earlier in the batch) or was
-        forgotten (`forget`). `repeated` contains the positions of these links in the batch. A site that is not active
-        becomes due `at`. A second call finds all URLs known, and adds none.
+        A link to a known or forgotten URL has no effect. `DiscoverResult.repeated` contains the positions of such links
+        in the batch. A site that is not active becomes due `at`.
         """
         ...
 
@@ -99,18 +95,16 @@ class UrlQueues(Protocol):
         """Put URLs on the immediate lanes of their sites, in the given order; return how many were added.
 
         Unknown URLs are discovered first. A site that is not active becomes due `AT_ONCE`. URLs that are already in the
-        lane are skipped, so a second call adds none. A leased URL enters the lane when its lease is released
-        (`LeaseBatch.overtaken`), unless it is settled before.
+        lane are skipped. A leased URL enters the lane when its lease is released (`LeaseBatch.overtaken`), unless the
+        lease is settled first.
         """
         ...
 
     def lease(self, refills: Sequence[Refill]) -> list[LeaseBatch | None]:
         """Lease URLs of active sites; return None for a site whose site lease is lost.
 
-        The leases end with the site lease. In the recrawl queue, the lane ADVANCED is first. The lanes of the buckets
-        come next, ordered by how long their pages are overdue (horizon - order). While other lanes have due URLs, at
-        most one URL in RETRY_SHARE comes from RETRY. A second call leases other URLs. Raises ValueError if a horizon
-        does not have one time for each lane.
+        The leases end when the site lease ends. `lanes.choose` defines which due URLs are leased first. Raises
+        ValueError if a horizon does not have one time for each lane.
         """
         ...
 
@@ -122,13 +116,13 @@ class UrlQueues(Protocol):
         learned: Sequence[tuple[SiteLease, bytes]] = (),
         parts: Sequence[tuple[SiteLease, int, bytes]] = (),
     ) -> SettleResult:
-        """End leases: each outcome's record replaces the page's record and decides its lane (`recrawl_place`). The
-        census counts it.
+        """End leases with the outcomes of their fetches. The record of an outcome replaces the record of the page, and
+        decides the page's lane (`recrawl_place`).
 
-        The same step stores `learned` with the site (`SiteRecord.learned`) and the `parts` beside it. A part has a
-        number from 0 to 2^63 - 1 (`SiteList.part`); an empty part deletes the stored one. `Statistics.fenced` counts
-        the `learned` and `parts` whose site lease is lost. An outcome has no effect and counts as lost if its lease is
-        unknown, settled, released, or ended with the site lease. So a second call counts all its outcomes as lost.
+        The same step stores `learned` as `SiteRecord.learned` of the site, and each part under its number
+        (`SiteList.part`). The number is from 0 to 2^63 - 1; an empty part deletes the stored one. If the site lease is
+        lost, nothing is stored, and `Statistics.fenced` counts this. An outcome has no effect if its lease is no longer
+        open; the result counts it as lost.
 
         Raises
         ------
@@ -138,42 +132,42 @@ class UrlQueues(Protocol):
         ...
 
     def release(self, leases: Sequence[LeaseId]) -> int:
-        """Give leases back unused: each URL returns to its place in its lane. Return how many were still open."""
+        """Give leases back unused: each URL returns to its place in its lane. Return the number of leases that were
+        still open.
+        """
         ...
 
     def advance(self, site: str, keys: Sequence[bytes], *, due: float, at: float) -> int:
         """Make crawled pages due at `due` (lane ADVANCED); return how many moved.
 
-        Pages stay where they are if they are leased, immediate, or already due sooner in that lane. A site that is not
-        active becomes due at that time too. A second call moves none.
+        Pages that are leased, immediate, or already due sooner in that lane are not moved. A site that is not active
+        becomes due at `due` too.
         """
         ...
 
     def reassign(self, site: str, keys: Sequence[bytes], revised: RevisedBy) -> ReassignResult:
         """Put known pages under other policies.
 
-        `revised` returns a record with another policy, trust, depth, importance, source and provenance, or None to
-        leave the page unchanged. A never-crawled page moves to the lane of its importance and keeps its arrival number.
-        Leased pages stay unchanged; the result lists them. A second call finds all pages up to date.
+        `revised` returns the new record of a page, or None to leave the page unchanged. Only policy, trust, depth,
+        importance, source and provenance may differ. A never-crawled page moves to the lane of its importance and keeps
+        its arrival number. Leased pages stay unchanged; the result lists them.
         """
         ...
 
     def regrade(self, lease: SiteLease, importance: ImportanceOf, *, epoch: int, n: int) -> RegradeResult | None:
-        """Apply a ranking to the next `n` never-crawled URLs of a site: move those whose class changed.
+        """Apply a new ranking to the next `n` never-crawled URLs of a site: move the URLs whose class changed.
 
-        Each URL keeps its arrival number. Publishing a ranking does not move any entry. Instead, whenever a site is
-        activated or refilled, its owner calls this method, until the result is `done`. The site then has the ranking's
-        epoch, and further calls cost nothing. The store keeps the progress with the site, across leases. Leased and
-        immediate URLs are not moved. `importance` returns the importances for a list of records, in order. Returns None
-        if the site lease is lost.
+        The owner of a site calls this method whenever the site is activated or refilled, until the result is `done`.
+        The store keeps the progress, across site leases. Each URL keeps its arrival number. Leased and immediate URLs
+        are not moved. Returns None if the site lease is lost.
         """
         ...
 
     def reweigh(self, lease: SiteLease, keys: Sequence[bytes], importance: ImportanceOf) -> int | None:
-        """Move those never-crawled URLs among `keys` whose class changed; return how many moved.
+        """Move the never-crawled URLs among `keys` whose class changed; return how many moved.
 
-        Use it when importances change between two rankings. Each key may occur only once. Leased and immediate URLs are
-        not moved. Returns None if the site lease is lost. See `regrade`.
+        Use this method when importances change between two rankings. Each key may occur only once. Leased and immediate
+        URLs are not moved. Returns None if the site lease is lost. See `regrade`.
         """
         ...
 
@@ -184,30 +178,30 @@ class SiteList(Protocol):
     def activate(self, n: int, *, owner: str, until: float, at: float) -> list[SiteLease]:
         """Lease up to `n` sites that are due at or before `at`, the longest overdue first.
 
-        These are sites without an owner, and sites whose lease has expired. When a site is taken over, all its URL
-        leases return to their places. With `at` = AT_ONCE, only sites with new immediate URLs are leased. `owner`
-        names the process that gets the site, for `SiteRecord.owner` and `urgent`.
+        A site is leased only if it has no owner or its lease has expired. When a process takes over a site, the URL
+        leases of the previous owner end. With `at` = AT_ONCE, only sites with new immediate URLs are leased.
         """
         ...
 
     def enlist(self, sites: Sequence[str], *, owner: str, until: float, at: float) -> list[SiteLease]:
-        """Lease the named sites that have no owner or an expired lease, whether they are due or not; see `activate`.
-
-        Unknown sites have no URLs and are skipped.
+        """Lease the named sites that have no owner or an expired lease, even if they are not due. Unknown sites are
+        skipped.
         """
         ...
 
     def renew(self, leases: Sequence[SiteLease], *, until: float) -> list[SiteLease]:
-        """Extend site leases, even expired ones; return them with the new deadline, without those that were lost."""
+        """Extend site leases, even expired ones. Return the extended leases; lost leases are missing."""
         ...
 
     def park(self, parked: Sequence[ParkRequest], *, at: float) -> int:
         """Take sites off the active list; return how many were on it under the given lease.
 
-        A site is due again at `due`, or earlier in three cases. First, if a new URL was discovered while the site was
-        active, and every never-crawled refill since then was complete, the site is due at the time of the discovery.
-        Second, if immediate URLs arrived while it was active, and every immediate refill since then was complete, it is
-        due `AT_ONCE`. Third, if URL leases are still open, the URLs return to their places and the site is due `at`.
+        Open URL leases of the site end, and their URLs return to their places. The site is due again at `due`, or
+        earlier if it has URLs that its owner did not see:
+
+        - from the discovery of a new URL, if every never-crawled refill since then got as many URLs as it requested
+        - `AT_ONCE`, if immediate URLs arrived and every immediate refill since then got as many as it requested
+        - `at`, if URL leases were still open
         """
         ...
 
@@ -216,8 +210,8 @@ class SiteList(Protocol):
         ...
 
     def urgent(self, owner: str) -> list[SiteLease]:
-        """Return, by name, the owner's active sites with immediate URLs: waiting for a lease, or overtaken in its
-        hand.
+        """Return, in order of name, the owner's active sites with immediate URLs that their hands did not receive
+        yet.
         """
         ...
 
@@ -226,7 +220,7 @@ class SiteList(Protocol):
         ...
 
     def part(self, site: str, number: int) -> bytes | None:
-        """Return the part that `settle` stored under a number, or None. A `SiteRecord` does not contain the parts."""
+        """Return the part that `settle` stored under a number, or None."""
         ...
 
     def after(self, name: str, n: int) -> list[SiteRecord]:
@@ -234,7 +228,7 @@ class SiteList(Protocol):
         ...
 
     def ranked(self, order: SiteOrder, cursor: str, n: int) -> list[tuple[str, SiteRecord]]:
-        """Return up to `n` sites that follow a cursor in an order, each with the cursor after it; see `site_orders`."""
+        """Return the next `n` sites after a cursor in an order, each with the cursor after it; see `site_orders`."""
         ...
 
 
@@ -256,29 +250,29 @@ class PageRecords(Protocol):
         ...
 
     def keyed(self, *, site: str | None = None, state: State | None = None) -> Iterator[tuple[str, bytes, PageRecord]]:
-        """Yield (site, key, record) like `records`. A project's request has a key that does not follow from its URL."""
+        """Yield (site, key, record) like `records`. The key of a project's request does not follow from its URL."""
         ...
 
     def part_of(self, site: str, cursor: bytes, n: int) -> tuple[list[PageRecord], bytes]:
         """Return up to `n` pages of a site after a cursor (b"" for the first), and the next cursor, b"" at the end.
 
-        A call costs time proportional to `n`, at any cursor. A page that changes its queue between two calls may be
-        returned twice or not at all. A store may raise InputError for bytes that are no cursor of its own.
+        A call takes time proportional to `n`. A page that changes its queue between two calls may be returned twice or
+        not at all. A store may raise InputError for a cursor that it did not return.
         """
         ...
 
     def waiting(self, site: str, n: int) -> list[PageRecord]:
         """Return the first `n` never-crawled URLs of a site: immediate ones, then lane by lane.
 
-        URLs that are leased may be missing: a reader beside a crawl does not know the leases of every store.
+        Leased URLs may be missing.
         """
         ...
 
     def forget(self, site: str, key: bytes | None = None, *, at: float) -> int:
-        """Remove a page, or a whole site if no key is given, permanently: links to it are refused from then on.
+        """Remove a page, or a whole site if no key is given, and refuse links to it from then on.
 
-        Returns the number of removed records. Leases on them are lost. For an unknown page or site, the only effect is
-        that links to it are refused.
+        Returns the number of removed records. Leases of removed pages are lost. An unknown page or site may be given
+        too.
         """
         ...
 
@@ -287,7 +281,7 @@ class PageRecords(Protocol):
         crawled.
 
         The pages stay known, in the never-crawled lanes of their importance. Leased and never-crawled pages stay
-        unchanged. Returns the number of evicted pages, or None if the site lease is lost. A second call evicts none.
+        unchanged. Returns the number of evicted pages, or None if the site lease is lost.
         """
         ...
 
@@ -296,8 +290,8 @@ class PageRecords(Protocol):
         ...
 
     def relocate(self, moves: Sequence[Move]) -> int:
-        """Update the records of pages whose copies moved, if they still name the old location. Return how many were
-        updated.
+        """Update the records of pages whose copies moved, if they still name the old location. Return the number of
+        updated records.
         """
         ...
 
@@ -320,8 +314,9 @@ class CensusReader(Protocol):
         ...
 
     def rows(self, *, since: int) -> list[CensusRow]:
-        """Return the census rows of the periods numbered `since` and later. The
-        period of `at` is floor(at / period_s)."""
+        """Return the census rows of the periods numbered `since` and later. The period of a time `at` is floor(at /
+        period_s).
+        """
         ...
 
     def statistics(self) -> Statistics:
@@ -332,14 +327,14 @@ class CensusReader(Protocol):
 class Changes(Protocol):
     """The change log: what happened to each page, in order, for the consumers of the collection.
 
-    A step writes an entry if a page becomes held, its held copy changes, or the page is no longer held (`settle`,
-    `forget`, `evict`). The entry is part of the same atomic step. A poll costs time proportional to the changes, not
-    to the known pages. A cursor is an opaque text that names the position after an entry.
+    `settle`, `forget` and `evict` write an entry if a page becomes held, its held copy changes, or it is no longer
+    held. A poll takes time proportional to the number of changes. A cursor is an opaque text that names the position
+    after an entry.
     """
 
     def after(self, cursor: str | None, n: int) -> list[tuple[str, Change]]:
-        """Return up to `n` entries after a cursor, in order, each with the cursor after it. None means that the list
-        begins with the oldest kept entry.
+        """Return up to `n` entries after a cursor, in order, each with the cursor after it. With the cursor None, the
+        oldest kept entry comes first.
 
         Raises
         ------
@@ -351,17 +346,17 @@ class Changes(Protocol):
         ...
 
     def end(self) -> str:
-        """Return the cursor after the newest entry; all later entries come after it."""
+        """Return the cursor after the newest entry."""
         ...
 
     def since(self, at: float) -> str:
-        """Return the cursor before the first entry whose time is not before `at`. Raises CursorLost if that entry may
-        have been dropped.
+        """Return the cursor before the first entry at or after the time `at`. Raises CursorLost if that entry may have
+        been dropped.
         """
         ...
 
     def trim(self, *, before: float, most: int) -> int:
-        """Drop the entries before a time, then all but the newest `most` of the rest; return how many were dropped."""
+        """Drop the entries before a time, and keep at most the newest `most`. Return the number of dropped entries."""
         ...
 
 
@@ -388,34 +383,22 @@ class FrontierStore(Protocol):
     """
 
     @property
-    def queues(self) -> UrlQueues:
-        """The URL queues."""
-        ...
+    def queues(self) -> UrlQueues: ...
 
     @property
-    def sites(self) -> SiteList:
-        """The sites and their owners."""
-        ...
+    def sites(self) -> SiteList: ...
 
     @property
-    def pages(self) -> PageRecords:
-        """The page records."""
-        ...
+    def pages(self) -> PageRecords: ...
 
     @property
-    def census(self) -> CensusReader:
-        """The counts."""
-        ...
+    def census(self) -> CensusReader: ...
 
     @property
-    def changes(self) -> Changes:
-        """The change log."""
-        ...
+    def changes(self) -> Changes: ...
 
     @property
-    def board(self) -> Board:
-        """The published values."""
-        ...
+    def board(self) -> Board: ...
 
     @property
     def claims(self) -> Claims | None:
@@ -428,21 +411,22 @@ class FrontierStore(Protocol):
         ...
 
     def feed(self, key: str | None = None, form: FeedForm = "list") -> Feed | None:
-        """Return the feed under a key of the server; without a key, the feed of notes to the crawl. None means that
-        there is no server.
+        """Return the feed stored under a key of the server, or the feed of notes to the crawl if no key is given.
+
+        Returns None if the store has no server.
         """
         ...
 
     def rows(self) -> Iterator[Row]:
         """Yield the content of the store at one moment, in the order of `transfer_rows.Row`.
 
-        Rows are read as they are needed, with bounded memory, even during a crawl. State of a process (leases, counts
-        of lost steps) is left out: a leased URL appears in its place, an active site as due.
+        This needs bounded memory, and works even during a crawl. Leases and the counts of lost steps are left out: a
+        leased URL appears in its place, and an active site is due.
         """
         ...
 
     def recount(self) -> None:
-        """Compute the counts again from the records, while no process crawls. After a kill, call it again."""
+        """Compute the counts again from the records. No process may crawl meanwhile."""
         ...
 
     def close(self) -> None:

@@ -10,9 +10,9 @@ A URL is in one lane of one queue, or it is leased. When its lease is released, 
   another page). RETRY contains gone, failed, refused and redirected pages, and crawled pages whose last attempts
   failed.
 
-A store does not record which URLs are due. The caller passes a *horizon*, one time per lane. A URL is due if its order
-(in the never-crawled queue its `first_seen`) is not after the time of its lane. So a new plan changes the horizon, and
-no queue is rewritten.
+The caller defines which URLs are due, by a *horizon* of one time per lane. A URL is due if its order is not after the
+time of its lane. In the never-crawled queue, the order is `first_seen`. A new plan changes the horizon, and no queue is
+rewritten.
 """
 
 from __future__ import annotations
@@ -52,19 +52,16 @@ LANES: Final = 258
 IMMEDIATE: Final = 258
 """Number that `recrawl_place` returns for the immediate lane."""
 RETRY_SHARE: Final = 10
-"""Limit of retries: while other lanes have due URLs, at most max(1, n // RETRY_SHARE) of the n URLs of a recrawl lease
-come from RETRY.
-"""
+"""One in this number of leased recrawl URLs may come from RETRY while other lanes have due URLs (`choose`)."""
 AT_ONCE: Final = 0.0
-"""Due time of a site with new immediate URLs: before all others."""
+"""Due time of a site with new immediate URLs; it sorts before all other due times."""
 
 
 def class_of(importance: float) -> int:
     """Return the never-crawled lane of an importance: 0 from 2^12 up, two lanes further for each halving, 63 below
     2^-19.
 
-    The range suits scores with mean one: one page in a thousand is above 2^12. It also suits trust that was divided
-    three times.
+    The range suits scores with mean 1, and trust that was divided three times.
     """
     if not importance > 0.0:
         return CLASSES - 1
@@ -78,7 +75,7 @@ def class_of(importance: float) -> int:
 def recrawl_place(record: PageRecord) -> tuple[int, float]:
     """Return the place of a page that was fetched at least once: its recrawl lane, or IMMEDIATE, and its order in it.
 
-    The order is `last_crawled` in the lane of a bucket, `due` in the other lanes, and the arrival number among
+    The order is `last_crawled` in the lane of a bucket, `due` in ADVANCED and RETRY, and the arrival number among
     immediate URLs. The lowest order goes first.
     """
     if record.immediate is not None:
@@ -101,12 +98,11 @@ class Candidate(NamedTuple):
 
 def choose(due: Iterable[Candidate], n: int, horizon: Sequence[float]) -> list[Candidate]:
     """Return at most `n` of the due URLs: first ADVANCED, by order; then the other lanes, the longest overdue first;
-    then some of RETRY.
+    then RETRY.
 
-    While other lanes have due URLs, RETRY gets at most max(1, n // RETRY_SHARE) places, and none in a lease of one URL.
-    So dead pages wait for live pages, never the other way round. URLs that have been overdue for the same time are
-    ordered by lane, then by arrival. So with an infinite horizon the never-crawled queue gives its most important class
-    first.
+    While other lanes have due URLs, at most max(1, n // RETRY_SHARE) URLs of RETRY are returned, and none if `n` is 1.
+    URLs that are equally overdue are ordered by lane, then by arrival. With an infinite horizon, the most important
+    class of the never-crawled queue therefore goes first.
     """
     live: list[tuple[bool, float, int, int, float, bytes, Candidate]] = []
     dead: list[Candidate] = []

@@ -1,4 +1,4 @@
-"""The location of a store: what its URL means, the locks of its folder, how the URL is displayed."""
+"""The location of a store: the meaning of its URL, and the locks of its folder."""
 
 from __future__ import annotations
 
@@ -29,8 +29,9 @@ PRIVATE: Final = "valkey://"
 _SHARED: Final = ("redis://", "rediss://", "unix://", "redis+cluster://", "rediss+cluster://", "redis+sentinel://")
 """Beginnings of the URLs of stores on a server."""
 ANOTHER_STORE: Final = "give another store (--store or WEBFOUNTAIN_STORE)"
-"""What an error message advises if a folder cannot be used. Scrapy's own commands have no `--store` option, so they
-take the store from the setting."""
+"""Advice in an error message if a folder cannot be used. Scrapy's own commands know only the setting, because they have
+no `--store` option.
+"""
 
 
 def folder_of(url: str) -> Path | None:
@@ -41,9 +42,7 @@ def folder_of(url: str) -> Path | None:
 
 
 def require_readable(url: str) -> None:
-    """Raise InputError if another process cannot read the store at a URL: the store is in memory, or the URL names no
-    kind.
-    """
+    """Raise InputError if no other process can read the store at a URL: it is in memory, or the form is unknown."""
     if folder_of(url) is None and not is_shared(url):
         raise InputError(
             f"--store {url!r}: nothing to read (use rocksdb:///absolute/folder or rocksdb://relative/folder)"
@@ -53,8 +52,8 @@ def require_readable(url: str) -> None:
 def is_in_use(folder: Path) -> bool:
     """Return whether another process has the store in a folder open for writing, or runs its server.
 
-    This does not open the store. A process that has the store open must not call it: closing the lock file would
-    release that process's own POSIX lock.
+    A process that has the store open must not call this function, because closing the lock file would release the
+    process's own POSIX lock.
     """
     return _is_locked(folder / "db" / "LOCK", fcntl.lockf) or _is_locked(folder / "valkey" / "lock", fcntl.flock)
 

@@ -1,4 +1,4 @@
-"""The opening of the store that a URL names, which imports only the backend in use."""
+"""The opening of the store that a URL names. Only the backend in use is imported."""
 
 from __future__ import annotations
 
@@ -42,22 +42,21 @@ def open_store(
 ) -> FrontierStore:
     """Open a store, or create it if it does not exist.
 
-    `period_s` is the length of a census period. `fastest_s` is the mean change interval of bucket 0, the unit of the
-    bucket byte. A value of None means the store's own value, and period_s / 96 as `fastest_s` of a new store. If an
-    existing store is opened for writing with other values, its census rows and plan are deleted. If the unit differs,
-    its bucket bytes are also computed again. `read_only` gives an up-to-date view in the store's own units, even while
-    another process writes. `fresh` deletes the content of the store. `at` is the current time: later times in the
-    store, written by a run whose clock was ahead, are replaced by it, with a warning in the log. `parameters` are
-    further arguments of the server's client.
+    `period_s` is the length of a census period, and `fastest_s` the mean change interval of bucket 0. None means the
+    store's own value; a new store has the default period_s / 96 for `fastest_s`. If a store is opened for writing with
+    other values, its census rows and plan are deleted, and its bucket bytes are converted. `read_only` gives an
+    up-to-date view, even while another process writes. `fresh` deletes the content of the store. `at` is the current
+    time. It replaces later times in the store, which a run with a wrong clock wrote. `parameters` are further arguments
+    of the server's client.
 
     Raises
     ------
     InputError
-        if `url` has none of the known forms, if None is given for a store that does not exist, or if the folder
-        contains a store of the other kind.
+        if `url` has no known form, if None is given for a store that does not exist, or if the folder contains a store
+        of the other kind.
     StoreHeld, StoreVersion, StoreBound, StoreError
-        if another process uses the folder, or the store has another version, belongs to another collection, or cannot
-        be written.
+        if another process uses the folder, or if the store has another version, belongs to another collection, or
+        cannot be written.
     """
     if url == "memory:":
         if period_s is None:
@@ -89,9 +88,7 @@ def open_store(
 
 
 def _refuse_second(url: str) -> None:
-    """Raise InputError if the folder contains a store of the other kind. With two frontiers, all pages would be crawled
-    twice.
-    """
+    """Raise InputError if the folder contains a store of the other kind. Two stores would crawl all pages twice."""
     folder = folder_of(url)
     if folder is None:
         return
@@ -107,12 +104,12 @@ def _refuse_second(url: str) -> None:
 
 
 def private_server(url: str) -> PrivateServer | None:
-    """Start the server of a ``valkey://folder`` store, and own it; return None for other stores.
+    """Start and return the server of a ``valkey://folder`` store; return None for other stores.
 
     Raises
     ------
     StoreHeld, StoreError
-        if another process owns it, or it cannot be started.
+        if another process owns the server, or the server cannot be started.
     """
     folder = folder_of(url)
     if folder is None or not url.startswith(PRIVATE):
@@ -124,12 +121,12 @@ def private_server(url: str) -> PrivateServer | None:
 
 
 def load_store(url: str, rows: Iterator[Row]) -> None:
-    """Create a store of any kind from the rows of another (`FrontierStore.rows`).
+    """Create a store from the rows of another store (`FrontierStore.rows`).
 
     Raises
     ------
     InputError
-        if there already is a store at the URL, or the URL names a kind of store that cannot be loaded (``memory:``).
+        if there already is a store at the URL, or the URL is ``memory:``.
     StoreHeld, StoreError
         if the folder or the server cannot be used.
     """
@@ -169,7 +166,7 @@ def read_every_entry(folder: Path) -> int:
 
 
 def salvage(folder: Path) -> End:
-    """Create a new store from the readable content of a damaged embedded one; see `embedded.salvage`."""
+    """Create a new store from the readable content of a damaged embedded store; see `embedded.salvage`."""
     from webfountain.store.embedded.salvage import salvage as of_folder  # noqa: PLC0415
     from webfountain.store.embedded.side_files import kept_card  # noqa: PLC0415
 

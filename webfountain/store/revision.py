@@ -1,9 +1,8 @@
-"""A revision: one rule that changes all pages of a store, and its sites, while no process crawls.
+"""A revision: one rule that changes all pages and sites of a store, while no process crawls.
 
-Place in the walk: a revision runs when a store is opened for writing. There are two rules: a change of the unit of the
-bucket bytes (`cycle.fastest`), and a correction of times after a run whose clock was ahead. The pass is the same for
-every kind of store. Each step of the pass is written together with its position. So after a kill the next opening
-continues there and changes nothing twice.
+A revision runs when a store is opened for writing. There are two rules: a change of the unit of the bucket bytes
+(`cycle.fastest`), and a correction of times after a run whose clock was ahead. Each step is written together with the
+position of the pass. If the process is killed, the next opening continues at this position.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ PAGES_AT_ONCE: Final = 500
 _SITES_AT_ONCE: Final = 100
 
 TOLERANCE_S: Final = 60.0
-"""A difference between the clocks of two runs is ignored up to this, s."""
+"""Largest difference between the clocks of two runs that is ignored, s."""
 
 
 class Revision(Protocol):
@@ -50,15 +49,15 @@ class Revision(Protocol):
 
     @property
     def moves_sites(self) -> bool:
-        """Return whether the revision also changes sites; then the parts of the sites are deleted."""
+        """Return whether the revision also changes sites and deletes their parts."""
         ...
 
     def site(self, site: SiteRecord) -> SiteRecord:
-        """Return the new record of a site. The times, the state and what was learned about it may differ."""
+        """Return the new record of a site. Times, state and learned data may differ."""
         ...
 
     def page(self, state: SiteState, record: PageRecord) -> PageRecord:
-        """Return the new record of a page; the page stays in its state. `state` is the state of its site."""
+        """Return the new record of a page, in the same state. `state` is the state of the site."""
         ...
 
 
@@ -67,34 +66,32 @@ class Revisable(Protocol):
 
     @property
     def place(self) -> tuple[str, bytes]:
-        """The site that a killed pass had reached, and the key of the last page that it processed there; ("", b"") at
-        the start.
+        """The site that an interrupted pass had reached, and the key of the last processed page; ("", b"") at the
+        start.
         """
         ...
 
     def get(self, site: str) -> SiteRecord | None:
-        """Return a site, or None when it is unknown."""
+        """Return a site, or None if it is unknown."""
         ...
 
     def after(self, name: str, n: int) -> list[SiteRecord]:
-        """Return up to `n` sites in order of name, from the first after `name`."""
+        """Return the next `n` sites after `name`, in order of name."""
         ...
 
     def keys(self, site: str, after: bytes, n: int) -> list[bytes]:
-        """Return the keys of up to `n` pages of a site in order, from the first after `after`."""
+        """Return the keys of the next `n` pages of a site after the key `after`, in order."""
         ...
 
     def move(self, site: SiteRecord) -> None:
-        """Give a site the times, the state and the learned data of a record; delete its parts."""
+        """Copy times, state and learned data of a record to its site, and delete the site's parts."""
         ...
 
-    def replace(self, site: str, keys: Sequence[bytes], rule: Callable[[PageRecord], PageRecord]) -> None:
-        """Replace the records of some pages."""
-        ...
+    def replace(self, site: str, keys: Sequence[bytes], rule: Callable[[PageRecord], PageRecord]) -> None: ...
 
 
 def revise(store: Revisable, revision: Revision) -> None:
-    """Apply a revision to all sites and pages, in order of name and key, or continue a pass that was killed."""
+    """Apply a revision to all sites and pages, in order of name and key, or continue an interrupted pass."""
     name, key = store.place
     begun = store.get(name) if name else None
     if begun is not None:
@@ -114,10 +111,10 @@ def _revise_pages(store: Revisable, revision: Revision, site: SiteRecord, after:
 
 
 class UnitConversion:
-    """The `Revision` that gives each page its bucket byte in another unit.
+    """The `Revision` that converts the bucket bytes of all pages to another unit.
 
-    The new byte follows from the page's history and the mean change interval of the site, as after a fetch. A page
-    without a history keeps the interval of its old byte.
+    The new byte is computed from the page's history, as after a fetch. A page without history keeps the interval of its
+    old byte.
 
     Parameters
     ----------
@@ -147,19 +144,19 @@ class UnitConversion:
         self.page = converted
 
     def site(self, site: SiteRecord) -> SiteRecord:
-        """Return the site unchanged: it has no bucket."""
+        """Return the site unchanged."""
         return site
 
 
 def seconds_ahead(latest: float | None, at: float) -> float:
-    """Return by how many seconds the latest step of a store is later than `at`, or 0.0 within the tolerance."""
+    """Return the seconds from `at` to the latest step of a store, or 0.0 within the tolerance."""
     ahead = 0.0 if latest is None else latest - at
     return ahead if ahead > TOLERANCE_S else 0.0
 
 
 class ClockCorrection(msgspec.Struct, frozen=True):
-    """The `Revision` after a run whose clock was ahead: it replaces past times later than `at` by `at`, and moves due
-    times later than `at` by `ahead` s to an earlier time.
+    """The `Revision` after a run whose clock was ahead: past times after `at` become `at`, and due times after `at`
+    become `ahead` seconds earlier.
     """
 
     at: float
@@ -168,10 +165,9 @@ class ClockCorrection(msgspec.Struct, frozen=True):
     moves_sites = True
 
     def site(self, site: SiteRecord) -> SiteRecord:
-        """Return the record of a site with its delays shortened.
+        """Return the record of a site with corrected times.
 
-        What was learned about the site is deleted: it contains times that the store cannot decode, and a reader of
-        these data would wait for those times.
+        What was learned about the site is deleted, because it contains times that the store cannot decode.
         """
         state = site.state
         return msgspec.structs.replace(
@@ -189,7 +185,7 @@ class ClockCorrection(msgspec.Struct, frozen=True):
         )
 
     def page(self, state: SiteState, record: PageRecord) -> PageRecord:
-        """Return a record whose past times are at most `at`. The time of a delayed next attempt moves earlier."""
+        """Return the record of a page with corrected times."""
         return msgspec.structs.replace(
             record,
             first_seen=min(record.first_seen, self.at),

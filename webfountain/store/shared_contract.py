@@ -1,7 +1,4 @@
-"""The part of the store contract for a store on a server, which many processes share: claims, feeds, set-backs.
-
-A store of one process has no claims and no feed, and `NoLives` as its detector of set-backs.
-"""
+"""The part of the store contract for a store on a server, which many processes share: claims, feeds, set-backs."""
 
 from __future__ import annotations
 
@@ -15,8 +12,8 @@ if TYPE_CHECKING:
 __all__ = ["Claims", "Feed", "FeedEntry", "FeedForm", "Lives", "NoLives", "has_ants"]
 
 FeedForm = Literal["list", "set", "zset"]
-"""Data type of a feed, as in scrapy-redis. Entries are taken from the left of a list, from a set in any order, and from
-a sorted set by the highest score first.
+"""Data type of a feed, as in scrapy-redis. Entries are taken from the left of a list, in any order from a set, and
+highest score first from a sorted set.
 """
 
 
@@ -34,27 +31,28 @@ class Claims(Protocol):
     - ``repository/…``
     - ``unit/…``: a process that has just opened the store with its time period and unit
 
-    A claim lasts until its time; its owner extends it by claiming again. Each name is claimed in one atomic step.
+    A claim lasts until its deadline; its owner extends the claim by claiming again. Each name is claimed in one atomic
+    step.
     """
 
     def claim(
         self, names: Sequence[str], *, owner: str, until: float, at: float, notes: Mapping[str, bytes] | None = None
     ) -> list[Claim]:
-        """Claim each name that is free, that has an expired claim at the time `at`, or that the owner already has.
-        Return the claim that each name now has, in order.
+        """Claim the names that are free at the time `at` or that the owner already has. Return the claim that each name
+        now has, in order.
 
-        `notes` are stored with the names that are taken. One round trip. A second call extends the claims.
+        `notes` are stored with the claimed names. This takes one round trip.
         """
         ...
 
     def drop(self, names: Mapping[str, float], *, owner: str, at: float) -> None:
-        """Give up names. Any process may claim each name from the time given for it. Names of other owners stay. One
-        round trip.
+        """Give up names, in one round trip. Any process may claim a name from the time given for it. Names of other
+        owners stay.
         """
         ...
 
     def holders(self, names: Sequence[str], *, at: float) -> list[Claim | None]:
-        """Return the claim on each name at the time `at`, in order; None for a name without an owner. One round
+        """Return the claim on each name at the time `at`, in order, or None for a free name. This takes one round
         trip.
         """
         ...
@@ -66,26 +64,24 @@ class Claims(Protocol):
         ...
 
     def post(self, owner: str, letters: Sequence[bytes]) -> None:
-        """Leave letters for a process; they are kept for an hour."""
+        """Leave letters for a process. They are kept for an hour."""
         ...
 
     def collect(self, owner: str) -> list[bytes]:
-        """Return the letters that were left for a process, in order, and delete them."""
+        """Return the letters for a process, in order, and delete them."""
         ...
 
     def time(self) -> float | None:
-        """Return the time of the server's clock, UTC seconds, or None without a server. One round trip."""
+        """Return the time of the server's clock, UTC seconds, or None without a server."""
         ...
 
     def end_within(self, seconds: float) -> None:
-        """Announce that this process is ending: from now on, no step waits longer than `seconds` for a server that does
-        not answer.
-        """
+        """Announce that this process is ending: no step may wait longer than `seconds` for the server from now on."""
         ...
 
 
 class FeedEntry(NamedTuple):
-    """An entry of a feed, and the name under which `done` is called for it."""
+    """An entry of a feed. `done` needs its name."""
 
     name: bytes
     data: bytes
@@ -99,13 +95,13 @@ class Feed(Protocol):
         ...
 
     def take(self, n: int, *, until: float, at: float) -> list[FeedEntry]:
-        """Return up to `n` entries. If `done` is not called for an entry before `until`, a later caller gets that
-        entry.
+        """Return up to `n` entries. An entry for which `done` is not called before `until` is returned to a later
+        caller.
         """
         ...
 
     def done(self, taken: Sequence[FeedEntry]) -> None:
-        """Report that the effect of these entries is stored. A second call has no effect."""
+        """Report that the effect of these entries is stored."""
         ...
 
     def waiting(self) -> int:
@@ -114,15 +110,18 @@ class Feed(Protocol):
 
 
 class Lives(Protocol):
-    """The detector of set-backs: the server of a store may lose its latest steps while a process uses it."""
+    """The detector of set-backs. In a set-back, the server of a store loses its latest steps while a process uses
+    it.
+    """
 
     def take_set_back(self) -> SetBack | None:
-        """Return the set-back that was detected since the last call, or None. Any step may detect one."""
+        """Return the set-back that any step has detected since the last call, or None."""
         ...
 
     def before_loss(self, call: Callable[[], object]) -> None:
-        """Register a function that is called before sites are given up after a loss, in the thread that detects the
-        loss."""
+        """Register a function to call before sites are given up after a loss. It is called in the thread that detects
+        the loss.
+        """
         ...
 
 
@@ -130,16 +129,16 @@ class NoLives:
     """The `Lives` of a store without a server, where no set-back can happen."""
 
     def take_set_back(self) -> None:
-        """Return None: there is no set-back."""
+        """Return None."""
 
     def before_loss(self, call: Callable[[], object]) -> None:
-        """Do nothing, because no loss can happen."""
+        """Do nothing."""
 
 
 def has_ants(claims: Claims | None, *, at: float) -> bool:
     """Return whether an ant of a shared store is alive at a time, or has just opened the store.
 
-    A killed ant counts until its claim expires, after at most two heartbeats.
+    A killed ant counts as alive until its claim expires, at most two heartbeats later.
     """
     if claims is None:
         return False

@@ -1,4 +1,4 @@
-"""The owner of an active site, with the arrivals that decide when the site is due again after parking."""
+"""The owner of an active site, and the arrivals that decide when the site is due again."""
 
 from __future__ import annotations
 
@@ -16,15 +16,17 @@ __all__ = ["SiteHolder"]
 
 @dataclass(slots=True)
 class SiteHolder:
-    """The owner of a site, with token and deadline, and the arrivals that the owner's refills have not covered."""
+    """The owner of a site, with token and deadline. It also records new URLs that no refill of the owner has
+    covered.
+    """
 
     owner: str
     token: int
     until: float
     fresh: float = math.inf
-    """Time of the first new URL since the last never-crawled refill that was not complete (inf: none)."""
+    """Time of the first new URL since a never-crawled refill got fewer URLs than requested (inf: none)."""
     hurried: bool = False
-    """True if an immediate URL arrived since the last immediate refill that was not complete."""
+    """True if an immediate URL arrived since an immediate refill got fewer URLs than requested."""
     overtaken: bool = False
     """True if a leased URL became immediate and the owner does not know it yet."""
 
@@ -33,9 +35,7 @@ class SiteHolder:
         self.fresh = min(self.fresh, at)
 
     def note_refill(self, refill: Refill, *, immediate: int, never_crawled: int) -> bool:
-        """Record how many URLs a refill got. Return whether a leased URL has become immediate; this is reported
-        once.
-        """
+        """Record how many URLs a refill got. Return `LeaseBatch.overtaken`."""
         self.hurried = self.hurried and immediate >= refill.immediate
         overtaken = self.overtaken and refill.immediate > 0
         self.overtaken = self.overtaken and not overtaken
@@ -43,7 +43,7 @@ class SiteHolder:
         return overtaken
 
     def due_again(self, due: float, *, returned: float) -> float:
-        """Return when the site is due again if it is parked until `due`. `returned` is the time at which leased URLs
-        returned to the queues (inf: there were none).
+        """Return when the site is due again if its ant parks it until `due`. `returned` is the time at which leased
+        URLs returned to the queues, or inf.
         """
         return AT_ONCE if self.hurried else min(due, self.fresh, returned)

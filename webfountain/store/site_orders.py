@@ -1,10 +1,8 @@
-"""The orders in which a store lists its sites, with their ranks and cursors. They are the same in every store.
+"""The orders in which a store lists its sites, with ranks and cursors.
 
-A rank has eight bytes, which sort in the same order as the sites; sites with equal rank are in order of name. A cursor
-is the rank and the name of a site ("" before the first). A list is read in parts. It continues at the right place even
-if sites change their rank; a site that does may be in two parts or in none. A part costs time proportional to its
-sites. A text that is not a cursor raises InputError. An order that is missing in a store of an older version also
-raises InputError.
+A rank has eight bytes, which sort in the same order as the sites. Sites with equal rank are in order of name. A cursor
+is the rank and the name of a site, or "" before the first site. A list is read in parts, each in time proportional to
+its sites. A site whose rank changes between two parts may be in both parts or in none.
 """
 
 from __future__ import annotations
@@ -26,18 +24,18 @@ _time = struct.Struct(">d")
 
 
 def most_first(number: float) -> bytes:
-    """Return the rank of a number from 0 to 2^53; the largest number comes first."""
+    """Return the rank of a number from 0 to 2^53, with the largest number first."""
     return (_MOST - int(min(number, _MOST))).to_bytes(8, "big")
 
 
 def rank_of_due(due: float) -> bytes:
-    """Return the rank of a due time; the earliest comes first."""
+    """Return the rank of a due time, with the earliest time first."""
     return _time.pack(max(due, 0.0) + 0.0)
 
 
 def ranks_of(*, pages: int, failed: int, due: float, changed: float, is_active: bool) -> dict[SiteOrder, bytes]:
-    """Return the ranks of a site in all orders. `changed` is the time of the site's last change, UTC seconds; 0.0 if
-    none is known.
+    """Return the ranks of a site in all orders. `changed` is the time of the site's last change, UTC seconds, or 0.0 if
+    unknown.
     """
     return {
         "name": _FIRST,
@@ -54,7 +52,9 @@ def cursor_of(rank: bytes, name: str) -> str:
 
 
 def place_of(cursor: str) -> tuple[bytes, str]:
-    """Return rank and name of a cursor; for "", the position before all sites. Raise InputError for any other text."""
+    """Return the rank and the name in a cursor, or (b"", "") for the cursor "". Raise InputError for a text that is no
+    cursor.
+    """
     if not cursor:
         return b"", ""
     try:

@@ -1,8 +1,8 @@
 """The file of an exported store: JSON lines, or Parquet if its name ends in ``.parquet``.
 
-The first row names store and collection. The last row confirms that the file is complete. In JSON lines, fields have
-the names of `PageRecord`, and fields with default values are omitted. In Parquet, the fields of pages are columns of
-these names, and every other row is JSON in one column.
+The first row describes the store. The last row confirms that the file is complete. In JSON lines, fields have the names
+of `PageRecord`, and fields with default values are omitted. In Parquet, the fields of pages are columns with these
+names, and every other row is JSON in one column.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["read_rows", "write_rows"]
 
 _GROUP: Final = 20_000
-"""Number of rows per write; so many are in memory at a time."""
+"""Number of rows per write."""
 _FIELDS: Final = msgspec.structs.fields(PageRecord)
 _Line: Any = msgspec.defstruct(
     "_Line",
@@ -211,7 +211,8 @@ def _page(site: str, key: bytes, arrival: int | None, cells: tuple[Any, ...]) ->
 
 
 def write_rows(file: Path, rows: Iterable[Row]) -> End:
-    """Write a store's rows to a file: Parquet if the name ends in ``.parquet``, else JSON lines. Return their counts.
+    """Write a store's rows to a file: Parquet if its name ends in ``.parquet``, else JSON lines. Return the counts of
+    rows.
 
     The file appears completely or not at all. An existing file is replaced.
 
@@ -228,12 +229,12 @@ def write_rows(file: Path, rows: Iterable[Row]) -> End:
 
 
 def read_rows(file: Path) -> Iterator[Row]:
-    """Yield the rows of a file that `write_rows` made.
+    """Yield the rows of a file that `write_rows` wrote.
 
     Raises
     ------
     InputError
-        if there is no such file, or it has another format or was cut short; the message names the place.
+        if the file does not exist, has another format or was cut short; the message names the place.
     """
     if not file.is_file():
         raise InputError(f"{file} is not a file" if file.exists() else f"{file}: there is no such file")
@@ -255,7 +256,7 @@ def read_rows(file: Path) -> Iterator[Row]:
 
 
 def _without_traceback(rows: Iterator[Row | End], file: Path) -> Iterator[Row | End]:
-    """Report any error in the content of a file in one line, whatever kind of exception a library raises for it."""
+    """Yield rows, and report any exception of a library for bad content as an InputError of one line."""
     number = 0
     try:
         for row in rows:

@@ -1,7 +1,6 @@
 """The rows of a whole frontier: the form in which a store moves to another store of any kind or format.
 
-`FrontierStore.rows` yields the content of a store, and `load_store` creates a new store from it. The rows are defined
-in the terms of the contract, not by the bytes of a particular store. So they also carry a store to a new format. They
+`FrontierStore.rows` yields the content of a store as rows, and `load_store` creates a new store from them. The rows
 contain:
 
 - URLs with histories, importances, trust and order of arrival
@@ -10,11 +9,11 @@ contain:
 - published values, such as the plan
 - forgotten pages and sites
 
-State of a process (leases, counts of lost steps) is left out: a leased URL is in its place, an active site is due.
+Leases and the counts of lost steps are left out: a leased URL is in its place, and an active site is due.
 
-Rows of a file may come from anywhere, so ``webfountain import`` checks them (`checked`). It checks the whole file
-before the first write, and again during the writes. The check covers what the stores rely on: the order is right, each
-page occurs once, URLs can be crawled, numbers are in range. It does not cover what the rows mean.
+A file may come from anywhere, so ``webfountain import`` checks all rows before the first write, and again during the
+writes (`checked`). It checks what the stores rely on: the rows are in order, each page occurs once, URLs can be
+crawled, numbers are in range.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ __all__ = [
 FORMAT: Final = 1
 _R = TypeVar("_R")
 _LARGEST: Final = 2**53
-"""Largest whole number that is accepted. A server's scripts use doubles, which are exact up to this number."""
+"""Largest whole number in a row. A server's scripts use doubles, which are exact up to this number."""
 _LONGEST_KEY: Final = 64
 _LARGEST_PART: Final = 2**63
 _LOG_NAME: Final = re.compile(r"[0-9a-f]{1,32}")
@@ -66,9 +65,8 @@ _LAST_BUCKET: Final = 255
 class Head(msgspec.Struct, frozen=True, tag="store", tag_field="row"):
     """The description of a store.
 
-    `log` is the name of its change log; `dropped` is the number of entries that the log no longer keeps. `latest` is
-    the time of its latest step in whole seconds, 0 if there was none. When a store is opened, this time is compared
-    with the clock.
+    `log` is the name of the change log, and `dropped` the number of entries that the log no longer keeps. `latest` is
+    the time of the latest step in whole seconds, or 0 before the first step.
     """
 
     collection: str
@@ -88,7 +86,7 @@ class Value(msgspec.Struct, frozen=True, tag="value", tag_field="row"):
 
 
 class CensusEntry(msgspec.Struct, frozen=True, tag="census", tag_field="row"):
-    """A census row in stored form: fetches, changes, seconds, links, births, milliseconds watched."""
+    """A census row. `counts` contains fetches, changes, seconds, links, births, milliseconds watched."""
 
     period: int
     bucket: int | None
@@ -96,16 +94,17 @@ class CensusEntry(msgspec.Struct, frozen=True, tag="census", tag_field="row"):
 
 
 class ForgottenKey(msgspec.Struct, frozen=True, tag="barred", tag_field="row"):
-    """A page that was forgotten or, without a key, a whole site."""
+    """A forgotten page, or a forgotten site if `key` is None."""
 
     site: str
     key: bytes | None = None
 
 
 class Site(msgspec.Struct, frozen=True, tag="site", tag_field="row"):
-    """A site; the rows of its pages follow. `regrading`: the epoch of a partly applied ranking, with the class and
-    arrival of the last updated URL. `changed`: the time of the site's last change. If the file of an older version has
-    no such time, it is taken from the entries of the change log.
+    """A site; the rows of its pages follow.
+
+    `regrading` contains the epoch of a partly applied ranking, and the class and arrival number of the last updated
+    URL. `changed` is the time of the site's last change, or 0.0 in a file of an older version.
     """
 
     site: str
@@ -127,7 +126,7 @@ class Part(msgspec.Struct, frozen=True, tag="part", tag_field="row"):
 
 
 class Page(msgspec.Struct, frozen=True, gc=False):
-    """A page of the site whose row came last. `arrival`: its arrival number, if it is in the never-crawled queue."""
+    """A page of the previous site. `arrival` is the page's arrival number in the never-crawled queue, or None."""
 
     site: str
     key: bytes
@@ -142,7 +141,7 @@ class ChangeEntry(msgspec.Struct, frozen=True, tag="change", tag_field="row"):
 
 
 class End(msgspec.Struct, frozen=True, tag="end", tag_field="row"):
-    """The confirmation that the file is complete, with the numbers of sites, pages and entries of the change log."""
+    """The last row of a file: the numbers of sites, pages and entries of the change log."""
 
     sites: int
     pages: int
@@ -150,13 +149,13 @@ class End(msgspec.Struct, frozen=True, tag="end", tag_field="row"):
 
 
 class Tally:
-    """Counts the rows that pass through it, by kind."""
+    """Counts rows by kind."""
 
     def __init__(self) -> None:
         self._found: dict[type, int] = {Site: 0, Page: 0, ChangeEntry: 0}
 
     def over(self, rows: Iterable[_R]) -> Iterator[_R]:
-        """Yield the rows, and count them."""
+        """Yield and count the rows."""
         found = self._found
         for row in rows:
             kind = type(row)
@@ -170,8 +169,8 @@ class Tally:
 
 
 Row = Head | Value | CensusEntry | ForgottenKey | Site | Part | Page | ChangeEntry
-"""A row. The order is: head, values, census, barred pages and sites, each site with its parts and pages, the change
-log.
+"""A row. Rows are in this order: head, values, census, forgotten pages and sites, each site with its parts and pages,
+change log.
 """
 
 
@@ -197,7 +196,7 @@ _ORDER: Final[dict[type, int]] = {
 
 
 def checked(rows: Iterable[Row], file: Path) -> Iterator[Row]:
-    """Yield the rows as long as they are valid.
+    """Yield rows while they are valid.
 
     Raises
     ------
@@ -218,7 +217,7 @@ class _Wrong(Exception):
 
 
 class _Check:
-    """The state of a check: the names of all sites so far, and the keys and URLs of the pages of the last site."""
+    """The state of a check of rows."""
 
     def __init__(self) -> None:
         self._stage = -1

@@ -33,7 +33,7 @@ class EmbeddedCensus:
         self._steps.counts.count(counted)
 
     def count_outcomes(self, settled: Iterable[tuple[PageRecord, Outcome]], at: float) -> None:
-        """Count settled fetches. Each comes with the page's record before the fetch."""
+        """Count settled fetches, each given with the page's record before the fetch."""
         counted: CensusCounts = {}
         period = period_of(at, self.period_s)
         for before, outcome in settled:
@@ -41,15 +41,14 @@ class EmbeddedCensus:
         self._steps.counts.count(counted)
 
     def buckets(self) -> dict[int, BucketCensus]:
-        """Return the crawled pages by bucket."""
         return self._steps.counts.present().census()
 
     def rows(self, *, since: int) -> list[CensusRow]:
-        """Return the census rows of the periods from `since`. One short scan."""
+        """Return the census rows of the periods from `since`, by one short scan."""
         return self._steps.counts.present().census_rows(since)
 
     def statistics(self) -> Statistics:
-        """Return the counts. Only the writing process can count leases; a reader reports 0."""
+        """Return the counts. A store opened for reading reports 0 leases."""
         steps, counts = self._steps, self._steps.counts.present()
         active = len(steps.sites.active_on_disk()) if steps.disk.read_only else len(steps.leases.active)
         return Statistics(

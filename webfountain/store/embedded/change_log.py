@@ -1,8 +1,7 @@
-"""The change log of the embedded store: numbered entries. Each entry is written in the same step as the change that it
-reports.
+"""The change log of the embedded store. Each entry is written in the same step as the change that it reports.
 
-Numbers are consecutive from the first kept entry to the last. The first and the last number are stored with the counts.
-A reader gets them from the disk, because it is usually another process.
+Entries have consecutive numbers. The numbers of the first and the last kept entry are stored with the counts. A reader
+gets them from disk, because it is usually another process.
 """
 
 from __future__ import annotations
@@ -52,16 +51,14 @@ class LocalChangeLog:
             self._put(batch, parting(place.record, verdict, site=place.site, key=place.key, at=at, sequence=sequence))
 
     def erase(self, batch: WriteBatch, site: str, key: bytes | None = None) -> None:
-        """Remove the content of a page, or of all pages of a site, from its entries. It scans the log; forgetting is
-        rare.
-        """
+        """Remove the content of a page, or of all pages of a site, from the entries, by a scan of the log."""
         for name, value in self._steps.disk.scan(CHANGE, after(CHANGE)):
             entry = _entry.decode(value)
             if entry.site == site and key in (None, entry.key):
                 batch.put(name, _encode(without_text(entry)))
 
     def after(self, cursor: str | None, n: int) -> list[tuple[str, Change]]:
-        """Return up to `n` entries after a cursor. One get and a scan of `n` entries."""
+        """Return up to `n` entries after a cursor, by one get and a scan of `n` entries."""
         self._steps.disk.refresh()
         dropped, last = log_bounds(self._steps.disk)
         behind = dropped
@@ -72,14 +69,12 @@ class LocalChangeLog:
         return [(cursor_at(self._log, entry.sequence, entry.at), entry) for entry in entries]
 
     def end(self) -> str:
-        """Return the cursor after the newest entry. Two gets."""
+        """Return the cursor after the newest entry, by two gets."""
         self._steps.disk.refresh()
         return self._cursor(log_bounds(self._steps.disk)[1])
 
     def since(self, at: float) -> str:
-        """Return the cursor before the first entry at or after a time. A binary search: one get for each halving of
-        the log.
-        """
+        """Return the cursor before the first entry at or after a time, by a binary search in the log."""
         self._steps.disk.refresh()
         dropped, last = log_bounds(self._steps.disk)
         earlier = self._last_before(at, dropped, last)
@@ -88,7 +83,7 @@ class LocalChangeLog:
         return self._cursor(earlier)
 
     def trim(self, *, before: float, most: int) -> int:
-        """Drop old entries. A binary search, and one range delete if entries are dropped."""
+        """Drop old entries, by a binary search and one range delete."""
         dropped, newest = self._steps.counts.dropped, self._steps.counts.changes
         last = max(self._last_before(before, dropped, newest), newest - most)
         if last <= dropped:
@@ -107,7 +102,9 @@ class LocalChangeLog:
         return None if value is None else _entry.decode(value).at
 
     def _last_before(self, at: float, low: int, high: int) -> int:
-        """Return the newest entry after `low` and up to `high` that is older than a time; `low` if there is none."""
+        """Return the number of the newest entry before a time, among the entries `low` + 1 to `high`; `low` if there is
+        none.
+        """
         while low < high:
             middle = (low + high + 1) // 2
             value = self._steps.disk.get(CHANGE + number(middle))

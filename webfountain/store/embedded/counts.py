@@ -1,7 +1,7 @@
 """The counts of the embedded store: pages by state, buckets, census rows, copies.
 
-The changes of a step are part of its batch, so counts and pages always agree on disk. After a failed step the counts
-are read again. The memory is bounded: two numbers per bucket, one per WARC file, and some census rows.
+A step writes changed counts in the same batch as the pages, so counts and pages always agree on disk. After a failed
+step, the counts are read again.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _COUNTED_KEPT: Final = 1024
 _PERIODS_BEFORE_1970: Final = 1 << 62
 
 _TOTAL_BYTES: Final = 16
-"""Size of a bucket's sum of crawl times in ms. Eight bytes would overflow at five million times the current time."""
+"""Size of a bucket's sum of crawl times in ms. Eight bytes would overflow at five million pages."""
 _counted_key = struct.Struct(">QH")
 _file = struct.Struct(">QQ")
 _INDEX: Final = {state: index for index, state in enumerate(STATES)}
@@ -46,9 +46,7 @@ _numbers = msgspec.msgpack.Decoder(list[float])
 
 
 class Counts:
-    """The counts in memory, and the changes of the current step. `load` reads them from disk, `stage` writes the
-    changes.
-    """
+    """The counts in memory. `load` reads them from disk, `stage` adds their changes to a batch."""
 
     def __init__(self, disk: Disk) -> None:
         self._disk = disk
@@ -65,7 +63,7 @@ class Counts:
         self._clean()
 
     def present(self) -> Counts:
-        """Return these counts. In a store opened for reading, first read what the writing process last wrote."""
+        """Return the current counts. A store opened for reading first reads what the writing process wrote last."""
         if not self._disk.read_only:
             return self
         self._disk.refresh()
@@ -104,7 +102,7 @@ class Counts:
         return self.arrivals
 
     def skip_arrivals(self, many: int) -> int:
-        """Reserve `many` arrival numbers at once; return the first."""
+        """Reserve `many` arrival numbers; return the first of them."""
         self.arrivals += many
         return self.arrivals - many + 1
 
@@ -117,7 +115,6 @@ class Counts:
             self._touched_counted.add(name)
 
     def census(self) -> dict[int, BucketCensus]:
-        """Return the crawled pages by non-empty bucket."""
         return {
             bucket: BucketCensus(pages, total / MILLISECONDS)
             for bucket, (pages, total) in sorted(self._buckets.items())
@@ -190,7 +187,9 @@ class Counts:
 
 
 def _bucket_of(value: bytes) -> list[int]:
-    """Decode a bucket's pages and its sum of times in ms. A sum that an older version wrote has eight bytes."""
+    """Decode a bucket's number of pages and sum of crawl times in ms. An older version may have written the sum as
+    eight bytes.
+    """
     return [place_of(value[:8]), int.from_bytes(value[8:], "big", signed=True)]
 
 
@@ -212,15 +211,13 @@ def site_row(value: bytes) -> SiteRow:
 def counted_rows(
     disk: Disk, *, since: int = -_PERIODS_BEFORE_1970
 ) -> Iterator[tuple[tuple[int, int | None], list[float]]]:
-    """Yield (period, bucket) and its counts for the periods from `since`, in order."""
+    """Yield ((period, bucket), counts) for the periods from `since`, in order."""
     for key, value in disk.scan(_row_key((since, None)), after(ROW)):
         yield _row_name(key), _numbers.decode(value)
 
 
 def log_bounds(disk: Disk) -> tuple[int, int]:
-    """Return the bounds of the change log on disk: the number of dropped entries, and the number of the newest
-    entry.
-    """
+    """Return the number of dropped entries of the change log on disk, and the number of the newest entry."""
     value = disk.get(COUNTS)
     if value is None:
         return 0, 0

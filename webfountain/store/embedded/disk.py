@@ -1,8 +1,7 @@
 """The RocksDB database under the embedded store: options, opening with a lock, reads, one atomic write.
 
-Every failure of the disk becomes a `StoreError` of one line. A write reaches the operating system before it returns,
-so a killed process loses nothing. A power failure may lose the last seconds. Only the user can read the files. Their
-size stays within a few times the size of the live data.
+Every failure of the disk becomes a `StoreError` of one line. A completed write is in the operating system, so a killed
+process loses nothing. A power failure may lose the last seconds. Only the user can read the files.
 """
 
 from __future__ import annotations
@@ -57,19 +56,20 @@ MEBIBYTE: Final = 1 << 20
 MEMTABLE_BYTES: Final = 64 * MEBIBYTE
 BLOCK_BYTES: Final = 4096
 CACHE_BYTES: Final = 32 * MEBIBYTE
-"""Size of the block cache. It is small, because it takes hours to fill, and because the system's page cache keeps the
-blocks that it drops; blocks are not compressed. Index and filter blocks are not in this cache: there they would evict
-each other, and reads would cost three times as much.
+"""Size of the block cache. A larger cache would take hours to fill, and the operating system caches the files too.
+Index and filter blocks are not in this cache, because they would evict each other.
 """
 BLOOM_BITS: Final = 10
 MEMTABLE_BLOOM: Final = 0.02
 """Share of a memtable for its Bloom filter: two bytes per entry of 100 bytes."""
 LOG_BYTES: Final = 4 * MEBIBYTE
-"""Limit of the overwritten bytes in the log. The limit is half of the live bytes in the tables, if that is more."""
+"""Number of overwritten bytes in the log at which the log is flushed, or half of the live bytes in the tables if that
+is more.
+"""
 MOST_TABLES: Final = 8
-"""A merge starts at this number of overlapping tables."""
+"""Number of overlapping tables at which a merge starts."""
 FEWEST_TABLES: Final = 3
-"""If the tables contain more overwritten bytes than this many full logs, a merge starts at this number of tables."""
+"""Number of overlapping tables at which a merge starts if much of the tables' content was overwritten."""
 
 
 class Disk:
@@ -97,12 +97,12 @@ class Disk:
         return self._secondary is not None
 
     def refresh(self) -> None:
-        """Read what the writing process has written since the last call. If there is nothing new, this costs a listing
-        of the folder. It has no effect on a database opened for writing.
+        """Read what the writing process has written since the last call. If nothing is new, this costs a listing of the
+        folder. A database opened for writing is left as it is.
         """
         if self._secondary is None:
             return
-        written = self._written()
+        written = self._written()  # before the read, so that the next call notices later writes
         if written and written == self._taken_in:
             return
         try:
@@ -114,8 +114,7 @@ class Disk:
     def _written(self) -> set[tuple[str, int]]:
         """Return the names and sizes of the writer's logs and manifests, which change with every step.
 
-        Call it before `refresh` reads, so that the next call notices later writes. Returns an empty set if the folder
-        cannot be listed.
+        Returns an empty set if the folder cannot be listed.
         """
         try:
             with os.scandir(self.folder / "db") as files:
@@ -128,7 +127,7 @@ class Disk:
             return set()
 
     def get(self, key: bytes) -> bytes | None:
-        """Return the value of a key. Like all reads, it raises StoreError if the disk is gone or damaged."""
+        """Return the value of a key. All reads raise StoreError if the disk is gone or damaged."""
         try:
             return cast("bytes | None", self._db.get(key))
         except Exception as error:
@@ -144,8 +143,7 @@ class Disk:
     def scan(self, start: bytes, end: bytes) -> Iterator[tuple[bytes, bytes]]:
         """Yield keys and values from `start` to `end` (excluded), as of the beginning of the scan.
 
-        Because the scan has an end, it reads no deleted entries after it. An iterator stops at a damaged block as if it
-        had reached the end, so its status is checked.
+        The bound `end` keeps RocksDB from reading deleted entries after it.
         """
         with self._entries(start, end) as found:
             while found.valid():
@@ -164,15 +162,16 @@ class Disk:
 
     @contextmanager
     def _entries(self, start: bytes, end: bytes) -> Iterator[RdictIter]:
-        """Open an iterator at `start` that ends before `end`. Raises StoreError if it stopped for a reason other than
-        the end."""
+        """Open an iterator at `start` that ends before `end`. Raises StoreError if the iterator stops early, as at a
+        damaged block.
+        """
         options = ReadOptions()
         options.set_iterate_upper_bound(end)
         try:
             found = self._db.iter(options)
             found.seek(start)
             yield found
-            found.status()
+            found.status()  # an iterator also stops at a damaged block
         except Exception as error:
             raise self._unreadable(error) from None
         del options  # RocksDB only has a pointer to the bound, so the options must exist until here
@@ -183,8 +182,7 @@ class Disk:
         Raises
         ------
         StoreError
-            if the store was opened for reading, or the disk is full or gone. Then repair the disk and open the store
-            again.
+            if the store was opened for reading, or the disk is full or gone.
         """
         if self.read_only:
             raise StoreError(f"{self.folder}: the store was opened for reading only")
@@ -203,16 +201,14 @@ class Disk:
                 self._bound_size()
 
     def expect_new(self, size_bytes: int) -> None:
-        """Announce that `size_bytes` bytes of the next batch overwrite nothing, because they belong to new URLs."""
+        """Announce that `size_bytes` bytes of the next batch overwrite nothing."""
         self._new = size_bytes
 
     def _bound_size(self) -> None:
         """Flush the log and merge the tables if too much of their content was overwritten.
 
-        Without this, a small store whose pages are recrawled would grow to 64 MB of log and eight tables of the same
-        pages before a merge: 100 MB for 6 MB of live data. With three tables and a log of at most half of the live
-        data, the store takes at most four times its live data. A store to which only new URLs are added has no garbage
-        and is merged no more often than its growth requires.
+        The store then takes at most four times the size of its live data. Otherwise a small store that recrawls its
+        pages would keep 100 MB for 6 MB of live data. Adding only new URLs causes no additional merges.
         """
         overlapping = self._number("num-files-at-level0")
         if overlapping < self._overlapping:
@@ -238,7 +234,7 @@ class Disk:
         return StoreError(f"{self.folder}: cannot read the store ({_first_line(error)})")
 
     def close(self) -> None:
-        """Release files and lock after a sync, so that a power failure loses nothing; a second call has no effect."""
+        """Release files and lock after a sync, so that a power failure loses nothing. A second call has no effect."""
         if not self._open:
             return
         self._open = False
@@ -256,12 +252,12 @@ class Disk:
 
 
 def open_writing(folder: Path) -> Disk:
-    """Open for writing; create the folder if needed.
+    """Open the database of a store for writing; create its folder if needed.
 
     Raises
     ------
     StoreHeld
-        if another process writes to it; the message names that process and says what to do.
+        if another process writes to it; the message names the process.
     StoreError
         if the folder cannot be created, written or read.
     """
@@ -284,9 +280,8 @@ def open_writing(folder: Path) -> Disk:
 
 
 def open_reading(folder: Path) -> Disk:
-    """Open a private view that is kept up to date, even while another process writes.
-
-    On a read-only file system the view stays as it was when it was opened.
+    """Open a view of a database that another process may write. `Disk.refresh` brings the view up to date, except on a
+    read-only file system.
 
     Raises
     ------
@@ -317,7 +312,7 @@ def open_reading(folder: Path) -> Disk:
 
 
 def _writable(database: Path, private: Scratch) -> Path:
-    """Return the database's folder, or a folder of links to its files if it cannot be written.
+    """Return the database's folder. If it cannot be written, return a new folder with links to its files.
 
     This is needed because rocksdict writes its own options into the folder, even when it only reads.
     """
@@ -335,9 +330,7 @@ def _writable(database: Path, private: Scratch) -> Path:
 
 @contextmanager
 def _private_files() -> Iterator[None]:
-    """Make files that are created in the block private to the user. The mask applies to the whole process, so it
-    affects other threads too.
-    """
+    """Make files that are created in the block private to the user. The umask applies to all threads of the process."""
     before = os.umask(0o077)
     try:
         yield
@@ -357,9 +350,8 @@ def _make_private(folder: Path) -> None:
 def _database(database: Path, options: Options, access: AccessType) -> Rdict:
     """Open the database in a folder.
 
-    The only column family must be named, because rocksdict applies `options` to families that it creates, not to those
-    that it finds. Otherwise a database that is opened again would get the default block cache of 8 MB and write no
-    Bloom filters.
+    The only column family must be named: rocksdict applies `options` only to named or new families. Otherwise an
+    existing database would get the default block cache, and write no Bloom filters.
     """
     return Rdict(str(database), options, column_families={"default": options}, access_type=access)
 
@@ -398,8 +390,7 @@ def options() -> Options:
 def _is_held(folder: Path, error: Exception) -> bool:
     """Return whether a database could not be opened because it is already open, in this process or another.
 
-    RocksDB's message may contain any path, so it proves nothing: the lock itself is tested, unless this process holds
-    it.
+    The lock file is tested too, because RocksDB's message may contain any path.
     """
     line = _first_line(error)
     if line.startswith("IO error: lock hold by current process"):
@@ -408,11 +399,7 @@ def _is_held(folder: Path, error: Exception) -> bool:
 
 
 def _held(folder: Path) -> str:
-    """Return the error message. The error names the process that has the store open, as recorded in the file
-    ``holder``.
-
-    The time in the message is the modification time of that file.
-    """
+    """Return the error message for a store that another process has open. The file ``holder`` names that process."""
     note = folder / "holder"
     try:
         holder = json.loads(note.read_text())

@@ -1,9 +1,9 @@
 """The layout of keys and values of the embedded store: every byte of the format is defined here.
 
-A key starts with one letter for its family. Keys of pages continue with eight bytes of the site. So a site's pages are
-adjacent, and a batch of one page's links reads few blocks. The record of a never-crawled page is part of its queue
-entry, and its page key only points to the entry. So the records are stored in the order in which they are leased. The
-page keys, in which every link is looked up, stay small. Any change here needs a new `FORMAT`.
+A key starts with one letter for its family. Keys of pages continue with eight bytes of the site, so a site's pages are
+adjacent. The queue entry of a never-crawled page contains its record, and its page key only points to the entry. So
+records are stored in the order in which they are leased, and page keys stay small. Any change here needs a new
+`FORMAT`.
 """
 
 from __future__ import annotations
@@ -98,9 +98,9 @@ RANKED: Final = b"J"  # name -> pages, failed pages and last change of the site,
 VALUE: Final = b"V"  # name -> a published value
 
 IMMEDIATE_NEVER: Final = CLASSES
-"""Lane of the never-crawled URLs that are immediate: they go before all other URLs of their site."""
+"""Lane of the immediate URLs that are never-crawled."""
 BAR: Final = b"\x00"
-"""First byte of the value for a forgotten URL's page key; the name of its site follows."""
+"""First byte of the value of a forgotten URL's page key. The name of the site follows."""
 _POINTER: Final = b"\x01"
 _word = struct.Struct(">Q")
 _time = struct.Struct(">d")
@@ -114,11 +114,11 @@ _encode = msgspec.msgpack.Encoder().encode
 class Meta(msgspec.Struct, frozen=True, array_like=True):
     """The description of a store, stored in the store itself.
 
-    `generation` counts how often the store was opened, so that no lease token is ever given twice. `log` names its
-    change log. During a conversion of bucket bytes, `unit` is the old unit. During a correction of times, `correction`
-    contains the `at` and `ahead` of the correction. `come_to` is the position of either pass: a site, a zero byte, a
-    page key. `is_ranked` is True if the index of sites exists. If a version that does not maintain the index opens the
-    store, it drops this field.
+    `generation` counts the openings of the store, so that no lease token is given twice. `log` names the change log.
+    `unit` is the old unit during a conversion of bucket bytes. `correction` contains the `at` and `ahead` of a
+    correction of times while it runs. `come_to` is the position of the conversion or correction: a site, a zero byte, a
+    page key. `is_ranked` is True if the index of sites exists. An older version, which does not maintain the index,
+    drops this field.
     """
 
     format: int
@@ -136,7 +136,8 @@ class Meta(msgspec.Struct, frozen=True, array_like=True):
 class NeverEntry(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """The queue entry of a never-crawled page, which contains its record.
 
-    If the URL starts with the site's name, `shared` is the length of that name, and `rest` is the URL without it.
+    If the URL starts with the name of its site, `shared` is the length of this name, otherwise 0. `rest` is the
+    remaining part of the URL.
     """
 
     key: bytes
@@ -158,7 +159,7 @@ _waiting = msgspec.msgpack.Decoder(NeverEntry)
 
 
 def site_id(site: str) -> bytes:
-    """Return eight bytes for a site. Among 10^6 sites, the probability that two have the same bytes is 3e-8."""
+    """Return eight bytes for a site. The probability of a collision is 3e-8 among 10^6 sites."""
     return xxhash.xxh3_64_digest(site.encode())
 
 
@@ -174,12 +175,12 @@ def unpack_time(value: bytes) -> float:
 
 
 def number(value: int) -> bytes:
-    """Return eight bytes that sort like the number, which must not be negative."""
+    """Return eight bytes that sort like a number. The number must not be negative."""
     return _word.pack(value)
 
 
 def place_of(text: bytes) -> int:
-    """Return the number that `number` encoded, from the last eight bytes of a key."""
+    """Return the number that `number` encoded as the last eight bytes of a key."""
     value: int = _word.unpack(text[-8:])[0]
     return value
 
@@ -190,12 +191,12 @@ def arrival_of(entry: bytes) -> int:
 
 
 def never_suffix(lane: int, arrival: int) -> bytes:
-    """Return a position in a site's never-crawled queue as bytes: lane, then arrival number."""
+    """Return the bytes of a position in a site's never-crawled queue: lane, then arrival number."""
     return _turn.pack(lane, arrival)
 
 
 def pointer(suffix: bytes) -> bytes:
-    """Return the value for the page key of a never-crawled page. It points to the page's queue entry."""
+    """Return the value of a never-crawled page's key, which points to the queue entry."""
     return _POINTER + suffix
 
 
@@ -205,7 +206,7 @@ def pointer_suffix(value: bytes | None) -> bytes | None:
 
 
 def is_record(value: bytes | None) -> bool:
-    """Return whether a page key's value is the record itself: a msgpack array starts with 0x90 or more."""
+    """Return whether a page key's value is a record. The first byte of a record, a msgpack array, is at least 0x90."""
     return value is not None and value[0] >= 0x90
 
 
@@ -215,9 +216,9 @@ def pack_links(
     """Return the key-value pairs of new pages: page keys with pointers, and queue entries, both in the order of the
     links.
 
-    The keys of `links` are page keys. `arrival` is the number of the first link. There is only one loop, because most
-    of the cost of a link is here.
+    The keys of `links` are page keys. `arrival` is the number of the first link.
     """
+    # One loop, because most of the cost of a link is here.
     pointers: list[tuple[bytes, bytes]] = []
     entries: list[tuple[bytes, bytes]] = []
     for nth, (page_key, link) in enumerate(links.items(), arrival):
@@ -277,8 +278,8 @@ def waiting_record(site: str, entry: bytes, value: bytes) -> tuple[bytes, PageRe
 
 
 def recrawl_key(sid: bytes, lane: int, order: float, key: bytes) -> bytes:
-    """Return the key of a page's entry in a recrawl lane. Adding 0.0 makes both zeros the same."""
-    return RECRAWL + sid + _lane.pack(lane) + to_sortable(order + 0.0) + key
+    """Return the key of a page's entry in a recrawl lane."""
+    return RECRAWL + sid + _lane.pack(lane) + to_sortable(order + 0.0) + key  # + 0.0 turns -0.0 into 0.0
 
 
 def due_key(due: float, site: str) -> bytes:

@@ -1,8 +1,7 @@
 """The leases of the embedded store, all in memory: site leases and the URL leases under them.
 
-A lease only hides the queue entry of its page. If the process dies, all leases are therefore given back. The upper
-bits of tokens and lease numbers count how often the store was opened, so a lease from before a crash is never valid
-again.
+A lease only hides the queue entry of its page, so leases end if the process dies. The upper bits of tokens and lease
+numbers count the openings of the store. So a lease from before a crash is never valid again.
 """
 
 from __future__ import annotations
@@ -32,8 +31,8 @@ _GENERATION_BITS: Final = 40
 class HeldLease:
     """An open URL lease.
 
-    `place.record` is the current record; `handed` is the record that came with the lease. They differ if the page's
-    copy has moved meanwhile.
+    `place.record` is the current record, and `handed` the record that the lease contained. They differ if the page's
+    copy has moved since.
     """
 
     id: LeaseId
@@ -71,7 +70,7 @@ class Leases:
         return len(self._held)
 
     def under(self, lease: SiteLease) -> LeasedSite | None:
-        """Return the active site of a site lease. If the lease is lost, count that and return None."""
+        """Return the active site of a site lease. If the lease is lost, count this and return None."""
         active = self.active.get(lease.site)
         if active is None or active.token != lease.token:
             self.fenced += 1
@@ -79,21 +78,19 @@ class Leases:
         return active
 
     def enter(self, site: str, owner: str, until: float, queues: SiteQueues) -> None:
-        """Give a site to an owner, under a new token. A previous owner loses the site, and its URLs return to their
-        places.
-        """
+        """Lease a site to an owner, under a new token. The leases of a previous owner end."""
         self.leave(site)
         self._given += 1
         self.active[site] = LeasedSite(owner, self._given, until, queues=queues)
 
     def leave(self, site: str) -> None:
-        """End a site lease and its URL leases; their pages return to their places."""
+        """End the site lease of a site and the URL leases under it."""
         active = self.active.pop(site, None)
         for number in () if active is None else active.out:
             self._drop(self._held.pop(number))
 
     def count_lost(self, outcomes: int) -> int:
-        """Count outcomes whose lease was lost; return how many."""
+        """Count outcomes whose lease was lost; return their number."""
         self.settle_lost += outcomes
         return outcomes
 
@@ -102,7 +99,7 @@ class Leases:
         return [(active.until, site) for site, active in self.active.items() if active.until <= at]
 
     def get(self, lease: LeaseId) -> HeldLease | None:
-        """Return the URL lease with an id, or None if it has ended."""
+        """Return an open URL lease, or None if it has ended."""
         held = self._held.get(lease.number)
         return held if held is not None and held.id == lease else None
 
@@ -121,7 +118,7 @@ class Leases:
         return Lease(name, place.key, record)
 
     def end(self, lease: LeaseId) -> bool:
-        """End a URL lease, so that its queue entry is no longer hidden; return whether it was open."""
+        """End a URL lease, and show its queue entry again. Return whether the lease was open."""
         held = self.get(lease)
         if held is None:
             return False
@@ -133,15 +130,15 @@ class Leases:
         return True
 
     def follow(self, entry: bytes, record: PageRecord) -> None:
-        """Update the record stored with a leased queue entry."""
+        """Update the record in the lease of a queue entry, if the entry is leased."""
         if entry in self.hidden:
             for held in self._held.values():
                 if held.place.entry == entry:
                     held.place.record = record
 
     def overtake(self, place: PagePlace) -> None:
-        """Move a leased page that became immediate. Its new entry is that of `place`; it becomes visible when the lease
-        is released.
+        """Move a leased page that became immediate to its new queue entry, `place.entry`. The entry is hidden until the
+        lease is released.
         """
         active = self.active[place.site]
         for lease in self.of_page(place.site, place.key):

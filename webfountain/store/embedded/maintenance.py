@@ -1,7 +1,7 @@
 """Passes over a whole embedded store: conversion to other units, correction of times, counting again.
 
-No other process may write the store meanwhile. After a kill, the next opening continues a conversion or correction, but
-counting starts again from the beginning.
+No other process may write the store meanwhile. If the process is killed, the next opening continues a conversion or
+correction. Counting starts again from the beginning.
 """
 
 from __future__ import annotations
@@ -60,13 +60,13 @@ def latest(disk: Disk) -> float | None:
 
 
 def put_meta(disk: Disk, meta: Meta, batch: WriteBatch) -> None:
-    """Write a batch, with the description of the store."""
+    """Write a batch together with the description of the store."""
     batch.put(META, msgspec.msgpack.encode(meta))
     disk.write(batch)
 
 
 def recover(disk: Disk) -> None:
-    """Make the sites that a killed process left active due again."""
+    """Make the sites due again that a killed process left active."""
     sites, batch = SiteRows(disk), WriteBatch(raw_mode=True)
     for site in sites.active_on_disk():
         row = sites.row(site)
@@ -77,10 +77,10 @@ def recover(disk: Disk) -> None:
 
 
 def in_units_and_time(disk: Disk, meta: Meta, *, period_s: float, fastest_s: float, at: float | None) -> Meta:
-    """Convert the store to these units and correct times after `at`, if needed. Return its description after that.
+    """Convert the store to other units, and correct times after `at`, if needed. Return the new description.
 
-    Census rows and the plan depend on the units and become meaningless, so they are deleted. A pass that was killed is
-    completed first.
+    Census rows and the plan depend on the units, so a conversion deletes them. A pass that was interrupted is completed
+    first.
     """
     meta = _carried_out(disk, meta)
     changed = msgspec.structs.replace(meta, period_s=period_s, fastest_s=fastest_s)
@@ -100,7 +100,7 @@ def in_units_and_time(disk: Disk, meta: Meta, *, period_s: float, fastest_s: flo
 
 
 def _carried_out(disk: Disk, meta: Meta) -> Meta:
-    """Complete the pass that the description of a store names, if any. Return the description after that."""
+    """Complete the interrupted pass that the description of a store names, if any. Return the new description."""
     batch = WriteBatch(raw_mode=True)
     if meta.unit is not None:
         logger.info("The buckets are converted: bucket 0 is now %g s instead of %g s", meta.fastest_s, meta.unit)
@@ -131,7 +131,7 @@ def _revise(disk: Disk, meta: Meta, revision: Revision) -> None:
 
 
 class RevisedDisk:
-    """`Revisable` on a disk. Steps are collected, then written together with the position of the pass."""
+    """The `Revisable` of a store on disk. Changes are written in batches, together with the position of the pass."""
 
     def __init__(self, disk: Disk, meta: Meta) -> None:
         self._disk = disk
@@ -141,7 +141,7 @@ class RevisedDisk:
 
     @property
     def place(self) -> tuple[str, bytes]:
-        """The position of a killed pass. At the start it is ("", b""), before all pages."""
+        """The position at which an earlier pass was interrupted, or ("", b"") at the start."""
         if self._meta.come_to.startswith(PAGE):
             return "", b""
         site, _, key = self._meta.come_to.partition(b"\0")
@@ -153,24 +153,22 @@ class RevisedDisk:
         return self._sites.record(site, row) if row else None
 
     def after(self, name: str, n: int) -> list[SiteRecord]:
-        """Return sites in order of name."""
         return self._sites.after(name, n)
 
     def keys(self, site: str, after: bytes, n: int) -> list[bytes]:
-        """Return page keys in order. One scan."""
+        """Return page keys in order, by one scan."""
         prefix = PAGE + site_id(site)
         begin = prefix + after + b"\0" if after else prefix
         return [key[len(prefix) :] for key, _ in islice(self._disk.scan(begin, keys_after(prefix)), n)]
 
     def move(self, site: SiteRecord) -> None:
-        """Give a site other times."""
         row = self._sites.row(site.site)
         assert row, f"{site.site} has no row"
         self._sites.revise(self._batch, row, site)
         self._note(site.site, b"", 1)
 
     def replace(self, site: str, keys: Sequence[bytes], rule: Callable[[PageRecord], PageRecord]) -> None:
-        """Replace pages. One multi-get, another for never-crawled pages."""
+        """Replace pages, with one multi-get, and another for never-crawled pages."""
         ignored = [0.0] * (len(STATES) + 4)  # The number of a site's pages does not change.
         for place in self._pages.places(site, keys):
             if place is None or (now := rule(place.record)) == place.record:
@@ -196,10 +194,10 @@ class RevisedDisk:
 
 
 def recount(steps: Steps) -> None:
-    """Compute the number of pages by state, site, bucket and WARC file again.
+    """Count the pages by state, site, bucket and WARC file again.
 
-    The counts, except those of single sites, are written at the end, in one batch, so after an interruption the old
-    counts are still there. Without them, the next crawl would delete files with copies that are needed.
+    The counts of the whole store are written in one batch at the end. If the process is killed, the old counts are
+    still there. Without counts, the next crawl would delete files with needed copies.
     """
     disk, sites, counts = steps.disk, steps.sites, steps.counts
     counts.clear()

@@ -1,8 +1,7 @@
-"""The opening of an embedded store. It checks the owner, format and unit, and makes the active sites of a killed crawl
-due.
+"""The opening of an embedded store: check owner, format and units, and make the active sites of a killed crawl due.
 
-A store that is opened for writing is first converted to the units and the time of the caller (`maintenance`). If an
-older version wrote it, the index of its sites is created.
+A store that is opened for writing is first converted to the caller's units and time (`maintenance`). If an older
+version wrote the store, the index of its sites is created.
 """
 
 from __future__ import annotations
@@ -45,10 +44,10 @@ __all__ = ["open_embedded"]
 logger = logging.getLogger(__name__)
 
 _FASTEST: Final = 96
-"""Default of `fastest_s`: the mean change interval of bucket 0 is period / 96."""
+"""By default, the mean change interval of bucket 0 is the period divided by this number."""
 
 _WITHOUT_EXPORT: Final = 1
-"""Format of version 1.0, which cannot be exported."""
+"""Format of version 1.0, which has no export."""
 
 _AT_ONCE: Final = 2000
 _entry = msgspec.msgpack.Decoder(Change)
@@ -87,7 +86,7 @@ def open_embedded(
 
 
 def _begun(disk: Disk, meta: Meta) -> Meta:
-    """Count this opening. If entries are missing at the end of the change log, give the log another name."""
+    """Count this opening. If entries may be missing at the end of the change log, give the log another name."""
     _, last = log_bounds(disk)
     with closing(LogEnd(disk.folder)) as end:
         # The folder may have contained an older store, whose number is still in the file.
@@ -120,8 +119,8 @@ def _empty(disk: Disk) -> None:
 
 
 def _agreed(disk: Disk, collection: str | None, period_s: float | None, fastest_s: float | None) -> Meta:
-    """Return the description of the store, after comparing it with what the caller expects. A new store gets a new
-    description.
+    """Return the description of the store, or a new description for a new store. Raise an error if it is not what the
+    caller expects.
     """
     value = disk.get(META)
     if value is None:
@@ -170,9 +169,8 @@ def _way_on(written: object) -> str:
 
 
 def _with_ranks(disk: Disk, meta: Meta) -> Meta:
-    """Create the index of sites if the store has none. Return the description after that.
-
-    One scan of the sites and of the change log.
+    """Create the index of sites if the store has none, by a scan of the sites and of the change log. Return the new
+    description.
     """
     if meta.is_ranked:
         return meta

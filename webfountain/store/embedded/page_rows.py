@@ -1,5 +1,4 @@
-"""Page records of the embedded store: find them by key, list them by site, write and delete them with their queue
-entries."""
+"""Page records on disk: find them by key, list them by site, write and delete them with their queue entries."""
 
 from __future__ import annotations
 
@@ -49,9 +48,7 @@ class PagePlace:
 
 
 class PageRows:
-    """Access to the pages on disk. It reads pages, and adds writes of pages to a batch. Leases and counts are not its
-    business.
-    """
+    """The pages on disk. Methods that change a page add the writes to a batch."""
 
     def __init__(self, disk: Disk) -> None:
         self._disk = disk
@@ -66,7 +63,9 @@ class PageRows:
         return self.places(site, [key])[0]
 
     def places(self, site: str, keys: Sequence[bytes]) -> list[PagePlace | None]:
-        """Return pages of one site, with None for unknown ones. One multi-get, and another for never-crawled pages."""
+        """Return pages of one site, with None for unknown pages. This takes one multi-get, and another for
+        never-crawled pages.
+        """
         if not keys:
             return []
         sid = site_id(site)
@@ -75,9 +74,7 @@ class PageRows:
         return self._resolved(site, sid, list(zip(keys, values, strict=True)))
 
     def listed(self, site: str | None, state: State | None) -> Iterator[PagePlace]:
-        """Yield all pages, or only those of one site or in one state. The pages of a site are consecutive; a few
-        hundred are read at once.
-        """
+        """Yield all pages, or the pages of one site or in one state. The pages of a site are consecutive."""
         prefix = PAGE if site is None else PAGE + site_id(site)
         group: list[tuple[bytes, bytes | None]] = []
         sid = b""
@@ -89,7 +86,7 @@ class PageRows:
         yield from self._group(sid, group, state)
 
     def part_of(self, site: str, cursor: bytes, n: int) -> tuple[list[PagePlace], bytes]:
-        """Return up to `n` pages of a site after a key, and the key of the last entry read (b"" at the end)."""
+        """Return up to `n` pages of a site after a key, and the last key that was read (b"" at the end of the site)."""
         sid = site_id(site)
         prefix = PAGE + sid
         begin = prefix + cursor + b"\0" if cursor else prefix
@@ -108,11 +105,10 @@ class PageRows:
     def put_new(self, batch: WriteBatch, fresh: Mapping[bytes, Link], *, arrival: int, at: float) -> list[bytes]:
         """Write new pages, given by page key, with their queue entries; return the entries. `arrival` is the arrival
         number of the first page.
-
-        The keys are written in order, because a memtable starts to search at the position of the last write.
         """
         pointers, entries = pack_links(fresh, arrival=arrival, first_seen=at)
         put, before = batch.put, batch.size_in_bytes()
+        # Sorted, because a memtable starts to search at the position of the last write.
         for key, value in (*sorted(pointers), *sorted(entries)):
             put(key, value)
         self._disk.expect_new(batch.size_in_bytes() - before)
@@ -144,9 +140,7 @@ class PageRows:
         batch.delete(PAGE + site_id(place.site) + place.key)
 
     def bar(self, batch: WriteBatch, site: str, key: bytes) -> None:
-        """Refuse links to a page from now on. The name of the site is stored too, because the site itself may be
-        unknown.
-        """
+        """Refuse links to a page from now on. The site itself may be unknown."""
         batch.put(PAGE + site_id(site) + key, BAR + site.encode())
 
     def _group(self, sid: bytes, group: list[tuple[bytes, bytes | None]], state: State | None) -> Iterator[PagePlace]:
@@ -159,9 +153,7 @@ class PageRows:
                 yield place
 
     def _resolved(self, site: str, sid: bytes, found: list[tuple[bytes, bytes | None]]) -> list[PagePlace | None]:
-        """Return the pages for the values of page keys. Each value is the record itself or a pointer to the queue
-        entry.
-        """
+        """Return the pages of (key, value) pairs. A value is a record, a pointer to a queue entry, or None."""
         suffixes = [pointer_suffix(value) for _, value in found]
         entries = [NEVER + sid + suffix for suffix in suffixes if suffix is not None]
         waiting = iter(zip(entries, self._disk.get_many(entries) if entries else [], strict=True))
@@ -178,7 +170,7 @@ class PageRows:
 
 
 def _waiting_place(site: str, entry: bytes, value: bytes | None) -> PagePlace | None:
-    """Return a never-crawled page from its queue entry; None if it was settled between the two reads of a listing."""
+    """Return a never-crawled page from its queue entry, or None if the entry was deleted meanwhile."""
     if value is None:
         return None
     key, record = waiting_record(site, entry, value)

@@ -29,37 +29,36 @@ class EmbeddedPages:
         self._changes = changes
 
     def get(self, site: str, key: bytes) -> PageRecord | None:
-        """Return the record of one URL. One get, two for a never-crawled page."""
+        """Return the record of one URL, by one get, or two for a never-crawled page."""
         return self.get_many(site, [key])[0]
 
     def get_many(self, site: str, keys: Sequence[bytes]) -> list[PageRecord | None]:
-        """Return the records of URLs of one site. One or two multi-gets."""
+        """Return the records of URLs of one site, by one or two multi-gets."""
         self._steps.sites.refresh()
         return [None if place is None else place.record for place in self._steps.pages.places(site, keys)]
 
     def records(self, *, site: str | None = None, state: State | None = None) -> Iterator[tuple[str, PageRecord]]:
-        """List the records. One scan."""
+        """List the records, by one scan."""
         return ((name, record) for name, _, record in self.keyed(site=site, state=state))
 
     def keyed(self, *, site: str | None = None, state: State | None = None) -> Iterator[tuple[str, bytes, PageRecord]]:
-        """List the records with their keys. One scan."""
+        """List the records with their keys, by one scan."""
         self._steps.sites.refresh()
         return ((place.site, place.key, place.record) for place in self._steps.pages.listed(site, state))
 
     def part_of(self, site: str, cursor: bytes, n: int) -> tuple[list[PageRecord], bytes]:
-        """Return a part of a site's pages, in order of key. A scan of `n` entries."""
+        """Return up to `n` pages of a site in order of key, by a scan of `n` entries."""
         self._steps.sites.refresh()
         found, behind = self._steps.pages.part_of(site, cursor, n)
         return [place.record for place in found], behind
 
     def waiting(self, site: str, n: int) -> list[PageRecord]:
-        """Return the first never-crawled URLs of a site. Two scans of up to `n` entries."""
+        """Return the first never-crawled URLs of a site, by two scans of up to `n` entries."""
         self._steps.sites.refresh()
         return self._steps.pages.waiting(site, n)
 
     def forget(self, site: str, key: bytes | None = None, *, at: float) -> int:
-        """Remove a page or a site permanently. The pages of a site are read once, and deleted with three range
-        deletes."""
+        """Remove a page or a site permanently. For a site, this takes one scan of its pages and three range deletes."""
         with self._steps.begin() as batch:
             removed = self._forget_site(batch, site, at) if key is None else self._forget_page(batch, site, key, at)
         if key is None:
@@ -70,7 +69,7 @@ class EmbeddedPages:
         return removed
 
     def evict(self, lease: SiteLease, keys: Sequence[bytes], *, at: float) -> int | None:
-        """Remove pages from the collection. One multi-get, four writes per page."""
+        """Remove pages from the collection, by one multi-get and four writes per page."""
         if self._steps.leases.under(lease) is None:
             return None
         if not keys:
@@ -83,11 +82,10 @@ class EmbeddedPages:
         return len(tried)
 
     def copies(self, *, repository: int = 0) -> dict[int, int]:
-        """Count the records that name each WARC file, from memory."""
         return self._steps.counts.present().copies(repository)
 
     def relocate(self, moves: Sequence[Move]) -> int:
-        """Update the records of pages whose copies moved. One get and one put per move."""
+        """Update the records of pages whose copies moved, by one get and one put per page."""
         if not moves:
             return 0
         followed: dict[tuple[str, bytes], PagePlace] = {}

@@ -35,7 +35,7 @@ __all__ = ["Arrivals", "EmbeddedQueues"]
 
 
 class Arrivals:
-    """Takes in new URLs, and adds them to a write batch."""
+    """Adds new URLs to a write batch."""
 
     def __init__(self, steps: Steps, census: EmbeddedCensus) -> None:
         self._steps = steps
@@ -44,7 +44,7 @@ class Arrivals:
     def discover(
         self, batch: WriteBatch, links: Sequence[Link], at: float
     ) -> tuple[dict[bytes, tuple[Link, bytes]], list[int]]:
-        """Add the links that are new to the batch. One multi-get, two puts per new URL.
+        """Add the links with unknown URLs to the batch, by one multi-get and two puts per new URL.
 
         Return the new links, as page key -> (link, queue entry), and the positions of the other links.
         """
@@ -64,9 +64,9 @@ class Arrivals:
         return staged, repeated
 
     def immediate(self, batch: WriteBatch, links: Sequence[Link], at: float) -> tuple[int, list[PagePlace]]:
-        """Add URLs to the immediate lanes of their sites. One get per URL.
+        """Add URLs to the immediate lanes of their sites, by one get per URL.
 
-        Return the number of URLs that were not in these lanes before, and the places of those that are leased.
+        Return the number of added URLs, and the places of the leased URLs among them.
         """
         staged, _ = self.discover(batch, links, at)
         new = {
@@ -112,7 +112,7 @@ class Arrivals:
             active.note_new(at)
 
     def _call_site(self, batch: WriteBatch, site: str) -> None:
-        """Make the site of an immediate URL due at once. If the site is active, mark it for its ant instead."""
+        """Make the site of an immediate URL due at once, or mark the site for its ant if it is active."""
         active = self._steps.leases.active.get(site)
         if active is None:
             self._steps.sites.due_sooner(batch, site, self._steps.site_row(site), AT_ONCE)
@@ -130,7 +130,7 @@ class EmbeddedQueues:
         self._changes = changes
 
     def discover(self, links: Sequence[Link], *, at: float) -> DiscoverResult:
-        """Make URLs known. One multi-get, two puts per new URL."""
+        """Make URLs known, by one multi-get and two puts per new URL."""
         if not links:
             return DiscoverResult(0, 0)
         with self._steps.begin() as batch:
@@ -138,7 +138,7 @@ class EmbeddedQueues:
         return DiscoverResult(len(staged), len(repeated), tuple(repeated))
 
     def immediate(self, links: Sequence[Link], *, at: float) -> int:
-        """Put URLs on the immediate lanes of their sites. One get and at most four writes per URL."""
+        """Put URLs on the immediate lanes of their sites, by one get and at most four writes per URL."""
         if not links:
             return 0
         with self._steps.begin() as batch:
@@ -148,7 +148,7 @@ class EmbeddedQueues:
         return put
 
     def lease(self, refills: Sequence[Refill]) -> list[LeaseBatch | None]:
-        """Lease URLs of active sites. It reads a short range of each lane, and writes nothing."""
+        """Lease URLs of active sites. This reads a short range of each lane, and writes nothing."""
         return [self._deal(refill) for refill in refills]
 
     def settle(
@@ -159,7 +159,7 @@ class EmbeddedQueues:
         learned: Sequence[tuple[SiteLease, bytes]] = (),
         parts: Sequence[tuple[SiteLease, int, bytes]] = (),
     ) -> SettleResult:
-        """End leases with the outcomes of their fetches. No reads; one delete and two puts per page."""
+        """End leases with the outcomes of their fetches, by one delete and two puts per page, without reads."""
         check_settled(outcomes)
         kept = [(lease.site, state) for lease, state in learned if self._steps.leases.under(lease) is not None]
         pieces = [(lease.site, of, part) for lease, of, part in parts if self._steps.leases.under(lease) is not None]
@@ -177,11 +177,11 @@ class EmbeddedQueues:
         return SettleResult(len(ended), self._steps.leases.count_lost(len(outcomes) - len(ended)))
 
     def release(self, leases: Sequence[LeaseId]) -> int:
-        """Give leases back unused. It does not use the disk."""
+        """Give leases back unused, without disk access."""
         return sum(self._steps.leases.end(one) for one in leases)
 
     def advance(self, site: str, keys: Sequence[bytes], *, due: float, at: float) -> int:
-        """Make crawled pages due. One multi-get; one delete and two puts per page that moves."""
+        """Make crawled pages due, by one multi-get, and one delete and two puts per page that moves."""
         if not keys:
             return 0
         moved = 0
@@ -195,7 +195,7 @@ class EmbeddedQueues:
         return moved
 
     def reassign(self, site: str, keys: Sequence[bytes], revised: RevisedBy) -> ReassignResult:
-        """Put known pages under other policies. One or two multi-gets, up to three writes per changed page."""
+        """Put known pages under other policies, by one or two multi-gets and up to three writes per changed page."""
         if not keys:
             return ReassignResult()
         put, leased = 0, []
@@ -212,7 +212,7 @@ class EmbeddedQueues:
         return ReassignResult(put, tuple(leased))
 
     def regrade(self, lease: SiteLease, importance: ImportanceOf, *, epoch: int, n: int) -> RegradeResult | None:
-        """Apply a ranking to the next never-crawled URLs of a site. One scan, three writes per URL that moves."""
+        """Apply a ranking to the next never-crawled URLs of a site, by one scan and three writes per URL that moves."""
         active, site = self._steps.leases.under(lease), lease.site
         if active is None:
             return None
@@ -231,7 +231,9 @@ class EmbeddedQueues:
         return RegradeResult(len(entries), moved, done)
 
     def reweigh(self, lease: SiteLease, keys: Sequence[bytes], importance: ImportanceOf) -> int | None:
-        """Move never-crawled URLs to the lanes of their classes. Two multi-gets, three writes per URL that moves."""
+        """Move never-crawled URLs to the lanes of their classes, by two multi-gets and three writes per URL that
+        moves.
+        """
         if self._steps.leases.under(lease) is None:
             return None
         with self._steps.begin() as batch:
@@ -262,7 +264,7 @@ class EmbeddedQueues:
         return LeaseBatch(site, urgent, never, recrawl, lanes, overtaken)
 
     def _hold(self, site: str, active: LeasedSite, waiting: Sequence[Entry]) -> list[Lease]:
-        """Lease queue entries. The records of pages that were fetched before are read in one call."""
+        """Lease queue entries. The records of recrawl pages are read in one call."""
         tried = [one.key for one in waiting if one.record is None]
         records = {place.key: place.record for place in self._steps.pages.places(site, tried) if place is not None}
         return [
@@ -271,7 +273,7 @@ class EmbeddedQueues:
         ]
 
     def _settle_all(self, batch: WriteBatch, outcomes: Sequence[Outcome], at: float) -> list[LeaseId]:
-        """For each open lease, add its first outcome and the log entry to the batch. Return these leases."""
+        """Add the outcomes of open leases and their log entries to the batch; return these leases."""
         ended: dict[int, LeaseId] = {}
         settled: list[tuple[PageRecord, Outcome]] = []
         for outcome in outcomes:

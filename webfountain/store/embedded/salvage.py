@@ -1,10 +1,9 @@
 """Rescue a damaged store: read its readable content as rows, and make a new store from them.
 
-Place in the walk: ``check --repair`` calls this module for an embedded store with damaged files. RocksDB ends a scan at
-the first block that it cannot read, and its own repair drops the whole table. Here a scan continues after the block, so
-one flipped bit costs some hundred entries. Page records, queue entries and sites are read separately, then joined.
-Entries that only point to lost data are left out. The damaged files are kept beside the store. Nothing is fetched here.
-Lost pages are found again from the seeds, from the copies, and by new fetches of known pages (`report.wholeness`).
+``check --repair`` calls this module for an embedded store with damaged files. RocksDB ends a scan at the first block
+that it cannot read, and its own repair drops the whole table. Here a scan continues after the block, so one flipped bit
+costs some hundred entries. The damaged files are kept beside the store. Lost pages are found again from the seeds, from
+the copies, and by new fetches of known pages (`report.wholeness`).
 """
 
 from __future__ import annotations
@@ -40,8 +39,8 @@ if TYPE_CHECKING:
 __all__ = ["salvage", "trouble_of"]
 
 _KEY_BYTES: Final = 17
-"""Length of a page key: family, site, page. After a damaged block, keys are treated as numbers of this length, to
-search for the next readable one.
+"""Length of a page key: family, site, page. The search for a readable key after a damaged block treats keys as numbers
+of this length.
 """
 _TIME_BYTES: Final = 8
 _change = msgspec.msgpack.Decoder(Change)
@@ -50,16 +49,15 @@ _change = msgspec.msgpack.Decoder(Change)
 def salvage(folder: Path, card: Meta | None) -> transfer_rows.End:
     """Make a new store from the readable content of a folder; return the numbers of sites, pages and log entries.
 
-    `card` is the copy of the store's description. It is used if the store's own description cannot be read. After a
-    kill there are two cases. Either the damaged store is unchanged; or it has been moved aside and the new store is
-    complete, and the next call puts the new store in its place.
+    `card` is a copy of the store's description, for a store whose own description cannot be read. If the process is
+    killed, a second call completes the work.
 
     Raises
     ------
     StoreHeld
-        if another process writes to it.
+        if another process writes to the store.
     StoreError
-        if nothing in it can be read.
+        if nothing in the store can be read.
     """
     if is_in_use(folder):
         raise StoreHeld(f"{folder}: a crawl has the store open; stop it first, then repair")
@@ -84,9 +82,10 @@ def salvage(folder: Path, card: Meta | None) -> transfer_rows.End:
 
 
 def trouble_of(folder: Path) -> str | None:
-    """Return why the store in a folder cannot be opened for writing, or None if it can. The store is not changed.
+    """Return why the store in a folder cannot be opened for writing, or None if it can be opened. The store is not
+    changed.
 
-    Opening a view for reading would not show damage: if a table is missing, the view silently shows an older state.
+    Opening the store for reading would not show damage: if a table is missing, RocksDB silently shows an older state.
     """
     options = layout.options()
     options.create_if_missing(False)
@@ -107,7 +106,7 @@ def _free_name(folder: Path) -> Path:
 
 
 def _copy(database: Path, to: Path) -> None:
-    """Copy a database for the repair. Tables never change, so hard links are used if the file system allows them."""
+    """Copy a database for the repair, if possible by hard links, because tables never change."""
     to.mkdir(mode=0o700, parents=True)
     for file in database.iterdir():
         if file.is_file() and file.name != "LOCK":
@@ -120,7 +119,7 @@ def _copy(database: Path, to: Path) -> None:
 
 @contextmanager
 def _opened(database: Path) -> Iterator[Rdict]:
-    """Open the copy; if necessary, let RocksDB first rebuild the file that lists its tables."""
+    """Open the copy. If this fails, let RocksDB rebuild the file that lists the tables, and try again."""
     try:
         db = _open(database)
     except Exception:
@@ -145,7 +144,7 @@ def _open(database: Path) -> Rdict:
 
 
 def _readable(db: Rdict, start: bytes, end: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """Yield the keys and values between two keys, without those in unreadable blocks."""
+    """Yield the readable keys and values between two keys."""
     options = ReadOptions()
     options.set_iterate_upper_bound(end)
     at = start
@@ -169,8 +168,8 @@ def _readable(db: Rdict, start: bytes, end: bytes) -> Iterator[tuple[bytes, byte
 
 
 def _behind(db: Rdict, at: bytes, end: bytes) -> bytes | None:
-    """Return a readable key shortly after an unreadable block, or None. It is found by doubling the distance, then by
-    bisection.
+    """Return a readable key shortly after an unreadable block, or None. The distance is doubled until a key is
+    readable, then bisected.
     """
     begin = int.from_bytes(at[:_KEY_BYTES].ljust(_KEY_BYTES, b"\x00"), "big")
     last = int.from_bytes(end[:_KEY_BYTES].ljust(_KEY_BYTES, b"\x00"), "big")
@@ -263,9 +262,7 @@ def _last_run(db: Rdict) -> range:
 
 
 def _sites(db: Rdict, names: dict[bytes, str]) -> Iterator[Row]:
-    """Yield each site with its pages: fetched pages from their records,
-    never-crawled pages from their queue entries.
-    """
+    """Yield each site with its pages. Never-crawled pages are read from their queue entries."""
     rows = {key[1:]: value for key, value in _family(db, keys.SITE)}
     for sid in sorted({*names, *(sid for sid, _ in _grouped(db, keys.PAGE))}):
         tried = list(_tried(db, sid))
@@ -299,10 +296,8 @@ def _tried(db: Rdict, sid: bytes) -> Iterator[tuple[bytes, PageRecord]]:
 
 
 def _asked_again(record: PageRecord) -> PageRecord:
-    """Return a record that makes the page due, and makes the crawl search the next answer for links in any case,
-    because the page's links may be lost.
-
-    Otherwise an answer with the same bytes would not be searched for links.
+    """Return a record that makes the page due. Its links may be lost, so even an unchanged page must be read for links
+    again.
     """
     due = record.last_crawled if record.state == "crawled" else record.due
     return msgspec.structs.replace(record, due=due, digest=None, etag=None, last_modified=None)

@@ -1,4 +1,5 @@
-"""The files beside the database of an embedded store. At the next opening they show whether a part of it was lost.
+"""The files beside the database of an embedded store. At the next opening they show whether a part of the store was
+lost.
 
 - ``log-end`` contains the number of the change log's newest entry. RocksDB writes each step to its own log. The end of
   that log may be lost: by a failure of the machine or disk, or because an old copy of the folder was restored. Then
@@ -35,13 +36,13 @@ CARD = "store-card"
 
 
 class NoLogEnd:
-    """The replacement of `LogEnd` for a store that is not written."""
+    """The replacement of `LogEnd` for a store opened for reading."""
 
     def note(self, last: int) -> None:
-        """Store the number of the newest entry, after the entry was written."""
+        """Store the number of the newest entry."""
 
     def close(self) -> None:
-        """Close the file. A second call has no effect."""
+        """Close the file."""
 
 
 class LogEnd(NoLogEnd):
@@ -52,7 +53,7 @@ class LogEnd(NoLogEnd):
         kept = os.pread(self._file, _BYTES + 1, 0)
         self._noted = int.from_bytes(kept[:_BYTES], "big")
         self.is_damaged = len(kept) not in (0, _BYTES) or self._noted >= _MOST
-        """True if the file does not contain a number that a log could reach."""
+        """True if the content of the file cannot be the number of an entry."""
         if self.is_damaged:
             self._noted = -1
 
@@ -62,7 +63,7 @@ class LogEnd(NoLogEnd):
         return self._noted
 
     def note(self, last: int) -> None:
-        """Store the number of the newest entry. One system call if it has changed."""
+        """Store the number of the newest entry, by one system call if the number has changed."""
         if last != self._noted:
             self._noted = last
             with suppress(OSError):  # the step before has reported a full or missing disk
@@ -96,15 +97,13 @@ def kept_card(folder: Path) -> Meta | None:
 
 
 def remove_card(folder: Path) -> None:
-    """Delete the card, because a new store is created."""
+    """Delete the card before a new store is created."""
     with suppress(OSError):
         (folder / CARD).unlink(missing_ok=True)
 
 
 def is_damaged(folder: Path) -> bool:
-    """Return whether a folder without a store description contains or once contained a store, to judge by tables, a log
-    or a card.
-    """
+    """Return whether a folder without a store description contains tables, a log or a card of a store."""
     database = folder / "db"
     if not database.is_dir():
         return (folder / "salvage" / "whole").exists()

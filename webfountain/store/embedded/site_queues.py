@@ -1,8 +1,8 @@
-"""The queues of one site on disk. A lease reads them from the front to find due URLs.
+"""The queues of one site on disk, from which a lease takes due URLs.
 
-Leased entries stay on disk and are only hidden, so they are available again after a crash. Settled entries leave
-deleted keys at the beginning of their lane. A *front* is a key before which a lane has no entries. So deleted keys are
-scanned once, not for every lease. Fronts are kept for active sites. A front may be too early, but never too late.
+Leased entries stay on disk and are only hidden. Settled entries leave deleted keys at the beginning of their lane. A
+*front* is a key before which a lane has no entries, so deleted keys are scanned once, not for every lease. A front may
+be too early, but never too late.
 """
 
 from __future__ import annotations
@@ -34,9 +34,7 @@ Item = tuple[bytes, bytes]
 
 
 class Entry(NamedTuple):
-    """A queue entry that may be leased: its key, the page's key, and the page's record if the entry contains it (for
-    never-crawled pages).
-    """
+    """A queue entry: its key, the key of the page, and the record of a never-crawled page, otherwise None."""
 
     entry: bytes
     key: bytes
@@ -44,7 +42,7 @@ class Entry(NamedTuple):
 
 
 class SiteQueues:
-    """The fronts of one site's lanes. `hidden` contains the entries that are leased."""
+    """The fronts of one site's lanes. `hidden` contains the leased entries."""
 
     __slots__ = ("_never", "_recrawl", "_site")
 
@@ -54,7 +52,7 @@ class SiteQueues:
         self._recrawl = _Lanes(disk, RECRAWL + sid, _RECRAWL_WIDTH, hidden)
 
     def note(self, entry: bytes) -> None:
-        """Move a front back if a new entry is before it."""
+        """Move the front of a lane back if a new entry is before the front."""
         (self._never if entry[:1] == NEVER else self._recrawl).note(entry)
 
     def immediate(self, n: int) -> list[Entry]:
@@ -80,8 +78,8 @@ class SiteQueues:
         return [offered[one.key] for one in choose(due, n, horizon)]
 
     def recrawl(self, n: int, horizon: Sequence[float]) -> tuple[list[Entry], list[tuple[int, float]]]:
-        """Return up to `n` due entries of the recrawl lanes, chosen by `choose`. Also return the next order of each
-        lane, after these entries.
+        """Return up to `n` due entries of the recrawl lanes, chosen by `choose`, and the order of the next entry in
+        each lane.
         """
         check_horizon(horizon, LANES)
         entries: dict[Candidate, bytes] = {}
@@ -98,8 +96,8 @@ class SiteQueues:
         return [Entry(entries[one], one.key, None) for one in chosen], list(left.items())
 
     def after(self, suffix: bytes, n: int) -> list[Entry]:
-        """Return up to `n` never-crawled entries of all classes after the one with this suffix (b"": from the first),
-        in order.
+        """Return the next `n` never-crawled entries of all classes after the entry with a suffix. With b"", begin with
+        the first.
         """
         return [self._waiting(item) for item in self._never.behind(suffix, CLASSES, n)]
 
@@ -109,9 +107,10 @@ class SiteQueues:
 
 
 class _Lanes:
-    """The lanes of one queue of a site. A key is `prefix`, the lane in `width` bytes, the order within the lane.
+    """The lanes of one queue of a site. A key consists of `prefix`, the lane in `width` bytes, and the order within the
+    lane.
 
-    A lane counts as *read* once a scan has reached it; from then on its front is stored. Lanes are read in order.
+    The front of a lane is stored when a scan has reached the lane. Scans reach the lanes in order.
     """
 
     __slots__ = ("_disk", "_fronts", "_hidden", "_prefix", "_unread", "_width")
@@ -125,15 +124,12 @@ class _Lanes:
         self._unread = 0
 
     def note(self, entry: bytes) -> None:
-        """Move a front back if a new entry is before it."""
         lane = self._lane_of(entry)
         if lane < self._unread or lane in self._fronts:
             self._fronts[lane] = min(self._fronts.get(lane, entry), entry)
 
     def lanes(self, below: int) -> list[int]:
-        """Return the lanes before `below` that may have entries, in order. The first call finds them with one seek per
-        lane.
-        """
+        """Return the lanes before `below` that may have entries, in order. The first call makes one seek per lane."""
         if self._unread < below:
             for entry in self._disk.first_of_each(
                 self._start(self._unread), self._start(below), width=_LANE_AT + self._width
@@ -143,10 +139,8 @@ class _Lanes:
         return sorted(lane for lane in self._fronts if lane < below)
 
     def first(self, lane: int, n: int, *, until: bytes | None = None) -> list[Item]:
-        """Return up to `n` entries of a lane that are not hidden. Of the entries after the order `until`, return only
-        the first.
-
-        A lane that is empty is removed from the list. One short scan.
+        """Return up to `n` entries of a lane that are not hidden, by one short scan. Among entries after the order
+        `until`, only the first is returned.
         """
         if n <= 0 or (lane < self._unread and lane not in self._fronts):
             return []
@@ -171,7 +165,7 @@ class _Lanes:
     def in_order(self, below: int, n: int) -> list[Item]:
         """Return up to `n` entries of the lanes before `below` that are not hidden, lane after lane.
 
-        One short scan for each lane that was read before, and one for all others.
+        This makes one short scan for each lane whose front is stored, and one scan for all other lanes.
         """
         found: list[Item] = []
         for lane in sorted(lane for lane in self._fronts if lane < min(below, self._unread)):
@@ -189,7 +183,9 @@ class _Lanes:
         return found
 
     def behind(self, suffix: bytes, below: int, n: int) -> list[Item]:
-        """Return up to `n` visible entries from the lanes before `below`, after the entry with this suffix."""
+        """Return up to `n` entries of the lanes before `below` that are not hidden and come after the entry with a
+        suffix.
+        """
         start = self._prefix + suffix + b"\x00" if suffix else self._prefix
         found: list[Item] = []
         for item in self._disk.scan(start, self._start(below)):

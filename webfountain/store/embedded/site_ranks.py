@@ -1,7 +1,7 @@
 """The index of the embedded store's sites by pages, failed pages and last change.
 
-Each site has one entry per order, and one more entry that says what these entries are. The entries change in the same
-step as the site, so on disk they always agree with it. Memory is bounded: the values of `KEPT` sites.
+Each site has one entry per order, and one entry with its values in all orders. The entries change in the same step as
+the site. The values of up to `KEPT` sites are in memory.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _RANK_BYTES: Final = 8
 
 
 class RankedValues(NamedTuple):
-    """The values of a site by which lists are ordered."""
+    """The values by which lists of sites are ordered."""
 
     pages: int
     failed: int
@@ -47,31 +47,32 @@ class RankedValues(NamedTuple):
 
 
 class SiteRanks:
-    """The index of the sites in each order. `note` collects changes, `stage` writes them with the step, `load` drops
-    them."""
+    """The index of the sites in each order. `note` records changes, `stage` writes them with the step, `load` drops
+    them.
+    """
 
     def __init__(self, disk: Disk) -> None:
         self._disk = disk
         self.load()
 
     def load(self) -> None:
-        """Forget all values in memory; they are read again when needed."""
+        """Drop all values in memory and changes that were not written."""
         self._known: OrderedDict[str, RankedValues | None] = OrderedDict()
         self._changed: dict[str, float] = {}
         self._latest: dict[str, float] = {}
 
     def note(self, site: str, at: float) -> None:
-        """Record a change of a site that an entry of the change log reports."""
+        """Record the time of a site's newest entry in the change log."""
         self._changed[site] = max(self._changed.get(site, at), at)
 
     def set_back(self, site: str, at: float) -> None:
-        """After a run whose clock was ahead, limit the time of a site's last change to `at`."""
+        """Limit the time of a site's last change to `at`, after a run whose clock was ahead."""
         values = self._values(site)
         if values is not None and values.changed > at:
             self._latest[site] = at
 
     def changed(self, value: bytes | None) -> float:
-        """Return the last change of a site from its value on disk."""
+        """Return the time of a site's last change from its value on disk."""
         return 0.0 if value is None else _values.unpack(value)[2]
 
     def stage(self, batch: WriteBatch, touched: Mapping[str, list[float]]) -> None:
@@ -125,8 +126,8 @@ class SiteRanks:
     # ------------------------------------------------------------------ reading
 
     def places(self, order: SiteOrder, rank: bytes, name: str, n: int) -> list[tuple[bytes, str]]:
-        """Return rank and name of the next `n` sites after a position. One scan of `n` entries; two for the order by
-        due time.
+        """Return (rank, name) of the next `n` sites after a position in an order, by one or two scans of `n`
+        entries.
         """
         found = self._by_due(rank, name) if order == "due" else self._by_rank(RANK + _LETTERS[order], rank, name)
         return list(islice(found, n))

@@ -1,9 +1,7 @@
-"""The sites of the embedded store: the row and the notes of each site, the inactive sites by due time, and the active
-list.
+"""The sites on disk: the row and the notes of each site, the inactive sites by due time, and the active list.
 
-A site is either under DUE or under ACTIVE. After a crash, the next opening finds the sites that are still under
-ACTIVE, and makes them due again, in one scan. The memory is bounded: `_ROWS_KEPT` rows, and objects only for active
-sites.
+A site has a key under DUE or under ACTIVE. After a crash, the next opening makes the sites under ACTIVE due again. Up
+to `_ROWS_KEPT` rows are in memory.
 """
 
 from __future__ import annotations
@@ -60,7 +58,7 @@ site_row_codec = struct.Struct(f">{len(STATES)}IddII")
 class DueSites:
     """The keys of inactive sites, which sort by due time.
 
-    Deleted keys at the front are scanned only once: there are no keys before `_front`.
+    There are no keys before `_front`, so deleted keys at the front are scanned only once.
     """
 
     def __init__(self, disk: Disk) -> None:
@@ -97,15 +95,13 @@ class DueSites:
 
 
 class SiteNotes:
-    """Access to the notes about sites on disk. It reads notes, and adds writes of notes to a batch. Nothing is
-    cached.
-    """
+    """The notes about sites on disk. Methods that change a note add the writes to a batch."""
 
     def __init__(self, disk: Disk) -> None:
         self._disk = disk
 
     def put_state(self, batch: WriteBatch, site: str, state: SiteState) -> None:
-        """Store the state of a site, for its next ant."""
+        """Store the state of a site for its next ant."""
         batch.put(STATE + site_id(site), encode_state(state))
 
     def put_learned(self, batch: WriteBatch, site: str, learned: bytes) -> None:
@@ -113,7 +109,7 @@ class SiteNotes:
         batch.put(LEARNED + site_id(site), learned)
 
     def put_part(self, batch: WriteBatch, site: str, of: int, part: bytes) -> None:
-        """Store a part of what was learned about a site, or delete it if it is empty."""
+        """Store a part of what was learned about a site; an empty part deletes the stored one."""
         key = PART + site_id(site) + number(of)
         if part:
             batch.put(key, part)
@@ -130,7 +126,9 @@ class SiteNotes:
         return ((place_of(key), part) for key, part in self._disk.scan(prefix, after(prefix)))
 
     def regraded(self, site: str, epoch: int) -> bytes:
-        """Return the suffix of the last queue entry to which a ranking was applied, or b"" if there is none."""
+        """Return the suffix of the last queue entry to which a ranking was applied, or b"" if the ranking was not
+        applied yet.
+        """
         kept = self._disk.get(REGRADE + site_id(site))
         return kept[8:] if kept is not None and place_of(kept[:8]) == epoch else b""
 
@@ -164,7 +162,7 @@ class SiteRows:
         self.load()
 
     def load(self) -> None:
-        """Forget all rows in memory; they are read again when needed."""
+        """Drop all rows in memory and changes that were not written."""
         self._rows: OrderedDict[str, SiteRow | None] = OrderedDict()
         self._touched: dict[str, SiteRow] = {}
         self.due.load()
@@ -177,8 +175,8 @@ class SiteRows:
             self.load()
 
     def row(self, site: str) -> SiteRow | None:
-        """Return a site's row, BARRED_SITE for a forgotten site, None for an unknown one. The row is shared with other
-        callers; see `touch`.
+        """Return a site's row, BARRED_SITE for a forgotten site, or None for an unknown site. Callers share the row;
+        see `touch`.
         """
         rows = self._rows
         if site in rows:
@@ -188,7 +186,7 @@ class SiteRows:
         return row
 
     def read_row(self, site: str) -> SiteRow | None:
-        """Do the same as `row`, from disk. Any thread may call it, because it changes nothing in memory."""
+        """Return a site's row like `row`, but always from disk. Any thread may call this method."""
         name = site.encode()
         value, barred = self._disk.get_many([SITE + name, BARRED + name])
         if barred is not None:
@@ -196,7 +194,7 @@ class SiteRows:
         return None if value is None else list(site_row_codec.unpack(value))
 
     def end_regrade(self, batch: WriteBatch, site: str, row: SiteRow, epoch: int) -> None:
-        """Record that a ranking was applied completely."""
+        """Record that a ranking was applied to all queue entries of a site."""
         row[EPOCH_AT] = epoch
         self._touched[site] = row
         self.notes.drop_regraded(batch, site)
@@ -214,13 +212,13 @@ class SiteRows:
         return row
 
     def due_sooner(self, batch: WriteBatch, site: str, row: SiteRow, due: float) -> None:
-        """Move the due time of a site that is not active to an earlier time, never to a later one."""
+        """Make a site that is not active due at `due`, unless it is due earlier."""
         if due < row[_DUE]:
             batch.delete(due_key(row[_DUE], site))
             self._set_due(batch, site, row, due)
 
     def revise(self, batch: WriteBatch, row: SiteRow, record: SiteRecord) -> None:
-        """Copy the times, the state and the learned data of a record to an inactive site; delete the site's parts."""
+        """Copy times, state and learned data of a record to an inactive site, and delete the site's parts."""
         site, sid = record.site, site_id(record.site)
         self.notes.put_state(batch, site, record.state)
         batch.delete(LEARNED + sid)
@@ -233,7 +231,7 @@ class SiteRows:
         self.due_sooner(batch, site, row, record.due)
 
     def wake(self, batch: WriteBatch, site: str, row: SiteRow, at: float, owner: str) -> None:
-        """Put a site on the active list, even if it is there under another owner."""
+        """Put a site on the active list under an owner, who replaces a previous owner."""
         batch.delete(due_key(row[_DUE], site))
         batch.put(ACTIVE + site.encode(), owner.encode())
         row[_DUE] = min(row[_DUE], at)
@@ -264,7 +262,7 @@ class SiteRows:
         return row[_DUE]
 
     def active_on_disk(self) -> list[str]:
-        """Return the sites under ACTIVE, left by a running or a killed crawl."""
+        """Return the sites under ACTIVE, which belong to a running or a killed crawl."""
         return [key[1:].decode() for key, _ in self._disk.scan(ACTIVE, after(ACTIVE))]
 
     def record(self, site: str, row: SiteRow) -> SiteRecord:
@@ -286,7 +284,7 @@ class SiteRows:
         )
 
     def after(self, name: str, n: int) -> list[SiteRecord]:
-        """Return up to `n` sites in order of name, from the first after `name`."""
+        """Return the next `n` sites after `name`, in order of name."""
         found: list[SiteRecord] = []
         for key, value in self._scan_rows(name):
             if len(found) == n:

@@ -1,4 +1,4 @@
-"""The list of sites of the embedded store: owners are in memory, due times of the other sites on disk."""
+"""The list of sites of the embedded store. Owners are in memory, and the due times of inactive sites on disk."""
 
 from __future__ import annotations
 
@@ -35,25 +35,25 @@ class EmbeddedSites:
         self._steps = steps
 
     def activate(self, n: int, *, owner: str, until: float, at: float) -> list[SiteLease]:
-        """Give an owner the sites that are due. One short scan; two writes and three gets per site."""
+        """Lease due sites, by one short scan, and two writes and three gets per site."""
         available = heapq.merge(self._steps.sites.due.first(n, at), sorted(self._steps.leases.ran_out(at)))
         return self._take([site for _, site in available][:n], owner, until, at)
 
     def enlist(self, sites: Sequence[str], *, owner: str, until: float, at: float) -> list[SiteLease]:
-        """Give an owner those of the named sites that have no owner. Two writes and three gets per site."""
+        """Lease those of the named sites that have no owner, by two writes and three gets per site."""
         active = self._steps.leases.active
         known = [site for site in dict.fromkeys(sites) if self._steps.sites.row(site)]
         return self._take([s for s in known if s not in active or active[s].until <= at], owner, until, at)
 
     def renew(self, leases: Sequence[SiteLease], *, until: float) -> list[SiteLease]:
-        """Extend site leases. It does not use the disk."""
+        """Extend site leases, without disk access."""
         held = [(lease, active) for lease in leases if (active := self._steps.leases.under(lease)) is not None]
         for _, active in held:
             active.until = until
         return [msgspec.structs.replace(lease, until=until) for lease, _ in held]
 
     def park(self, parked: Sequence[ParkRequest], *, at: float) -> int:
-        """Take sites off the active list. Four writes per site."""
+        """Take sites off the active list, by four writes per site."""
         leaving: dict[str, tuple[ParkRequest, LeasedSite]] = {}
         for one in parked:
             if one.lease.site in leaving:
@@ -74,14 +74,16 @@ class EmbeddedSites:
         return len(leaving)
 
     def next_due(self) -> float | None:
-        """Return the earliest time at which `activate` may return a site. One seek, and a check of each active site."""
+        """Return the earliest time at which `activate` may return a site, by one seek and a check of each active
+        site.
+        """
         self._steps.sites.refresh()
         until = min((active.until for active in self._steps.leases.active.values()), default=math.inf)
         due = min(self._steps.sites.due.next(), until)
         return None if due == math.inf else due
 
     def urgent(self, owner: str) -> list[SiteLease]:
-        """Return the owner's sites with immediate URLs. One check of each active site."""
+        """Return the owner's sites with immediate URLs, by a check of each active site."""
         waits = self._steps.counts.immediate > self._steps.leases.immediate_out
         return [
             self._lease_of(site)
@@ -91,23 +93,23 @@ class EmbeddedSites:
         ]
 
     def get(self, site: str) -> SiteRecord | None:
-        """Return one site. Two multi-gets."""
+        """Return one site, by two multi-gets."""
         self._steps.sites.refresh()
         row = self._steps.sites.read_row(site)
         return self._steps.sites.record(site, row) if row else None
 
     def part(self, site: str, number: int) -> bytes | None:
-        """Return a part of what was learned about a site. One get."""
+        """Return a part of what was learned about a site, by one get."""
         self._steps.sites.refresh()
         return self._steps.sites.notes.part(site, number)
 
     def after(self, name: str, n: int) -> list[SiteRecord]:
-        """Return sites in order of name. One scan, and a multi-get per site."""
+        """Return sites in order of name, by one scan and a multi-get per site."""
         self._steps.sites.refresh()
         return self._steps.sites.after(name, n)
 
     def ranked(self, order: SiteOrder, cursor: str, n: int) -> list[tuple[str, SiteRecord]]:
-        """Return sites in an order. One scan of `n` entries, and two multi-gets per site."""
+        """Return sites in an order, by one scan of `n` entries and two multi-gets per site."""
         self._steps.sites.refresh()
         rank, name = place_of(cursor)
         if order == "name":

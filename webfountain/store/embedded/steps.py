@@ -1,8 +1,4 @@
-"""Atomic steps on an embedded store: the writes of a step and the changed counts reach the disk together, or not at
-all.
-
-The parts of the store (`queues`, `sites`, `pages`, `board`) take their steps here.
-"""
+"""Atomic steps on an embedded store: all writes of a step reach the disk together, or not at all."""
 
 from __future__ import annotations
 
@@ -29,9 +25,9 @@ __all__ = ["Steps"]
 class Steps:
     """The tables of an open store, with one write batch per step. After a failed write, rows and counts are read again.
 
-    A change of a page also changes its record, its queue entry, and the counts of its site and of the store. All of
-    these go into the batch. The fronts of active sites move before the batch is written. If the write fails, the fronts
-    are too early, which does no harm. `generation` is the number of this opening.
+    The batch of a changed page contains its record, its queue entry, and the counts of its site and of the store. The
+    fronts of active sites move before the batch is written. If the write fails, they are too early, which does no harm.
+    `generation` is the number of this opening.
     """
 
     def __init__(self, disk: Disk, *, generation: int, log_end: NoLogEnd) -> None:
@@ -44,7 +40,7 @@ class Steps:
 
     @contextmanager
     def begin(self) -> Iterator[WriteBatch]:
-        """Begin a step: the block fills a batch, which is written with the changed site rows and counts."""
+        """Begin a step. The block fills a batch, which is then written with the changed site rows and counts."""
         batch = WriteBatch(raw_mode=True)
         try:
             yield batch
@@ -68,13 +64,13 @@ class Steps:
         return place.entry in self.leases.hidden
 
     def free(self, site: str, keys: Sequence[bytes]) -> list[PagePlace]:
-        """Return the pages with these keys that are known and not leased. One or two multi-gets."""
+        """Return the pages with these keys that are known and not leased, by one or two multi-gets."""
         places = self.pages.places(site, list(dict.fromkeys(keys)))
         return [place for place in places if place is not None and not self.is_leased(place)]
 
     def replace(self, batch: WriteBatch, place: PagePlace, record: PageRecord, *, arrival: int = 0) -> PagePlace:
-        """Give a page another record, and update the counts; return its new place. `arrival` is the page's arrival
-        number, if it is never-crawled.
+        """Replace the record of a page, and update the counts; return the new place. `arrival` is the arrival number of
+        a never-crawled page.
         """
         row = self.site_row(place.site)
         self.counts.remove(row, place.record)
@@ -83,7 +79,7 @@ class Steps:
         return self.move(batch, place, record, arrival=arrival)
 
     def move(self, batch: WriteBatch, place: PagePlace, record: PageRecord, *, arrival: int = 0) -> PagePlace:
-        """Give a page another record that changes no counts; return its new place."""
+        """Replace the record of a page by a record that changes no counts; return the new place."""
         entry = self.pages.put(batch, place.site, place.key, record, arrival=arrival, before=place.entry)
         if (active := self.leases.active.get(place.site)) is not None:
             active.queues.note(entry)

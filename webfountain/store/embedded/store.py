@@ -1,9 +1,8 @@
 """The default store: RocksDB in one folder, one writer, no server.
 
-Leases exist only in memory: a URL lease hides its queue entry, and `settle` deletes the entry. So after a crash no
-lease has to be undone. There are no round trips; the docstrings of the parts give the reads and writes of each method.
-One thread executes steps; another thread may read statistics, sites, pages and the census at the same time. A store
-that is opened for reading answers every query from an up-to-date view, and refuses every step. It knows no leases.
+One thread executes steps. Other threads may read statistics, sites, pages and the census at the same time. A store
+opened for reading answers every query from an up-to-date view, and refuses every step. Leases exist only in the memory
+of the writing process.
 """
 
 from __future__ import annotations
@@ -42,19 +41,17 @@ class EmbeddedBoard:
         self._steps = steps
 
     def value(self, name: str) -> bytes | None:
-        """Return the current value of a name. One get."""
+        """Return the current value of a name, by one get."""
         self._steps.disk.refresh()
         return self._steps.disk.get(VALUE + name.encode())
 
     def put_value(self, name: str, value: bytes) -> None:
-        """Publish a value. One put."""
+        """Publish a value, by one put."""
         with self._steps.begin() as batch:
             batch.put(VALUE + name.encode(), value)
 
     def settle_value(self, name: str, value: bytes) -> bytes:
-        """Publish a value if there is none. One get, and a put the first time. This is atomic because there is only one
-        writer.
-        """
+        """Publish a value if there is none. This is atomic, because there is only one writer."""
         before = self.value(name)
         if before is None:
             self.put_value(name, value)
@@ -80,17 +77,16 @@ class EmbeddedStore:
         """Return None, because there is no server."""
 
     def rows(self) -> Iterator[Row]:
-        """Yield the content of the store. One scan. A store opened for reading yields its content as of the beginning
+        """Yield the content of the store, by one scan. A store opened for reading yields the content at the beginning
         of the scan.
         """
         self.steps.sites.refresh()
         return disk_rows(self.steps.disk)
 
     def recount(self) -> None:
-        """Compute the counts again. It reads every page."""
+        """Compute the counts again from every page."""
         recount(self.steps)
 
     def close(self) -> None:
-        """Close the disk. After that, a power failure loses nothing."""
         self.steps.disk.close()
         self._log_end.close()

@@ -123,15 +123,14 @@ def _regrading(disk: Disk, site: str) -> tuple[int, int, int] | None:
 
 
 def load_folder(folder: Path, rows: Iterator[Row]) -> None:
-    """Create an embedded store from rows, in a folder that has none. After a kill there is no store, and the call can
-    be repeated.
+    """Create an embedded store from rows, in a folder without a store. If the process is killed, repeat the call.
 
     Raises
     ------
     InputError
         if there is a store in the folder.
     StoreHeld, StoreError
-        if another process uses the folder, or it cannot be written.
+        if another process uses the folder, or the folder cannot be written.
     """
     head = transfer_rows.head_of(rows)
     with contextlib.closing(open_writing(folder)) as disk:
@@ -154,9 +153,7 @@ def load_folder(folder: Path, rows: Iterator[Row]) -> None:
 
 
 class _StoreLoader:
-    """A loader that fills a store with rows, in batches. If the pages of a site are in several batches, each batch
-    counts its own pages.
-    """
+    """A loader that fills a store with rows, in batches."""
 
     def __init__(self, disk: Disk, dropped: int) -> None:
         self._disk = disk

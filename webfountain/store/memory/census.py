@@ -1,4 +1,4 @@
-"""The counts of the reference store: census rows are stored, all other counts are computed on request."""
+"""The counts of the reference store. Only census rows are stored; other counts are computed on request."""
 
 from __future__ import annotations
 
@@ -28,13 +28,12 @@ _STATE: Final = attrgetter("state")
 
 
 class MemoryCensus:
-    """The `CensusReader` over a table of sites, and the counting itself."""
+    """The `CensusReader` of the reference store, which also counts."""
 
     def __init__(self, sites: MemorySites, *, period_s: float, fastest_s: float) -> None:
         self.period_s = period_s
         self.fastest_s = fastest_s
         self.counted: CensusCounts = {}
-        """(period, bucket) -> the counts."""
         self._sites = sites
         self._lost = 0
 
@@ -51,7 +50,6 @@ class MemoryCensus:
         self._lost += outcomes
 
     def buckets(self) -> dict[int, BucketCensus]:
-        """Return the crawled pages by bucket."""
         sums: dict[int, tuple[int, int]] = {}
         for home in self._sites:
             for record in home.pages.values():
@@ -61,11 +59,10 @@ class MemoryCensus:
         return {bucket: BucketCensus(n, total / MILLISECONDS) for bucket, (n, total) in sorted(sums.items())}
 
     def rows(self, *, since: int) -> list[CensusRow]:
-        """Return the census rows of the periods from `since`."""
         return rows_of(item for item in self.counted.items() if item[0][0] >= since)
 
     def statistics(self) -> Statistics:
-        """Return the counts, here in linear time."""
+        """Return the counts, in linear time."""
         homes, pages = list(self._sites), Counter(dict.fromkeys(STATES, 0))
         for home in homes:
             pages.update(map(_STATE, home.pages.values()))

@@ -1,4 +1,4 @@
-"""The change log of the reference store: a list of entries, and the number of entries dropped before them."""
+"""The change log of the reference store."""
 
 from __future__ import annotations
 
@@ -30,11 +30,10 @@ class MemoryChangeLog:
         self._entries: list[Change] = []
 
     def add(self, entry: Change) -> None:
-        """Append an entry."""
         self._entries.append(entry)
 
     def date(self, entry: Change) -> None:
-        """Record an entry as the last change of its site, if the site is known."""
+        """Record the time of an entry as the last change of its site, if the site is known."""
         home = self._sites.get(entry.site)
         if home is not None:
             home.changed = max(home.changed, entry.at)
@@ -63,7 +62,6 @@ class MemoryChangeLog:
         ]
 
     def after(self, cursor: str | None, n: int) -> list[tuple[str, Change]]:
-        """Return up to `n` entries after a cursor."""
         first, last = self.dropped + 1, self._last()
         after = self.dropped
         if cursor is not None:
@@ -72,18 +70,15 @@ class MemoryChangeLog:
         return [(cursor_at(self.name, entry.sequence, entry.at), entry) for entry in found]
 
     def end(self) -> str:
-        """Return the cursor after the newest entry."""
         return self._cursor(self._last())
 
     def since(self, at: float) -> str:
-        """Return the cursor before the first entry at or after a time."""
         earlier = bisect_left(self._entries, at, key=lambda entry: entry.at)
         if not earlier and self.dropped:
             raise CursorLost(f"the change log does not reach back that far; {BEGIN_ANEW}")
         return self._cursor(self.dropped + earlier)
 
     def trim(self, *, before: float, most: int) -> int:
-        """Drop entries before a time, and all but the newest `most`; return how many were dropped."""
         went = max(bisect_left(self._entries, before, key=lambda entry: entry.at), len(self._entries) - most, 0)
         del self._entries[:went]
         self.dropped += went

@@ -20,46 +20,39 @@ __all__ = ["MemoryPages"]
 
 
 class MemoryPages:
-    """The `PageRecords` over a table of sites."""
+    """The `PageRecords` of the reference store."""
 
     def __init__(self, sites: MemorySites, changes: MemoryChangeLog) -> None:
         self._sites = sites
         self._changes = changes
 
     def get(self, site: str, key: bytes) -> PageRecord | None:
-        """Return the record of one URL."""
         home = self._sites.get(site)
         return None if home is None else home.pages.get(key)
 
     def get_many(self, site: str, keys: Sequence[bytes]) -> list[PageRecord | None]:
-        """Return the records of URLs of one site."""
         return [self.get(site, key) for key in keys]
 
     def records(self, *, site: str | None = None, state: State | None = None) -> Iterator[tuple[str, PageRecord]]:
-        """List the records."""
         return ((name, record) for name, _, record in self.keyed(site=site, state=state))
 
     def keyed(self, *, site: str | None = None, state: State | None = None) -> Iterator[tuple[str, bytes, PageRecord]]:
-        """List the records with their keys."""
         for home in self._sites.named(site):
             for key, record in list(home.pages.items()):
                 if state is None or record.state == state:
                     yield home.name, key, record
 
     def part_of(self, site: str, cursor: bytes, n: int) -> tuple[list[PageRecord], bytes]:
-        """Return a part of a site's pages, in order of key."""
         home = self._sites.get(site)
         keys = [] if home is None else sorted(key for key in home.pages if key > cursor)[: n + 1]
         found = [] if home is None else [home.pages[key] for key in keys[:n]]
         return found, keys[n - 1] if len(keys) > n else b""
 
     def waiting(self, site: str, n: int) -> list[PageRecord]:
-        """Return the first never-crawled URLs of a site."""
         home = self._sites.get(site)
         return [] if home is None else [home.pages[key] for key in home.never_crawled()[:n]]
 
     def forget(self, site: str, key: bytes | None = None, *, at: float) -> int:
-        """Remove a page or a site permanently."""
         home = self._sites.get(site)
         known = home.pages if home is not None else {}
         keys = sorted(known) if key is None else [key for key in [key] if key in known]
@@ -75,12 +68,10 @@ class MemoryPages:
         return len(keys)
 
     def evict(self, lease: SiteLease, keys: Sequence[bytes], *, at: float) -> int | None:
-        """Remove pages from the collection."""
         home = self._sites.held(lease)
         return None if home is None else sum(self._evict_one(home, key, at) for key in keys)
 
     def copies(self, *, repository: int = 0) -> dict[int, int]:
-        """Count the records that name each WARC file."""
         homes: dict[int, int] = {}
         for _, record in self.records():
             if record.copy is not None and record.copy.repository == repository:
@@ -88,7 +79,6 @@ class MemoryPages:
         return homes
 
     def relocate(self, moves: Sequence[Move]) -> int:
-        """Update the records of pages whose copies moved."""
         followed = 0
         for move in moves:
             record = self.get(move.site, move.key)

@@ -26,7 +26,7 @@ __all__ = ["MemoryQueues"]
 
 
 class MemoryQueues:
-    """The `UrlQueues` over a table of sites."""
+    """The `UrlQueues` of the reference store."""
 
     def __init__(self, sites: MemorySites, census: MemoryCensus, changes: MemoryChangeLog) -> None:
         self._sites = sites
@@ -34,7 +34,6 @@ class MemoryQueues:
         self._changes = changes
 
     def discover(self, links: Sequence[Link], *, at: float) -> DiscoverResult:
-        """Make URLs known."""
         fresh: list[Link] = []
         repeated: list[int] = []
         for nth, link in enumerate(links):
@@ -46,12 +45,10 @@ class MemoryQueues:
         return DiscoverResult(len(fresh), len(repeated), tuple(repeated))
 
     def immediate(self, links: Sequence[Link], *, at: float) -> int:
-        """Put URLs on the immediate lanes of their sites."""
         self.discover(links, at=at)
         return sum(self._put_immediate(link) for link in links)
 
     def lease(self, refills: Sequence[Refill]) -> list[LeaseBatch | None]:
-        """Lease URLs of active sites."""
         return [self._deal(refill) for refill in refills]
 
     def settle(
@@ -62,7 +59,6 @@ class MemoryQueues:
         learned: Sequence[tuple[SiteLease, bytes]] = (),
         parts: Sequence[tuple[SiteLease, int, bytes]] = (),
     ) -> SettleResult:
-        """End leases with the outcomes of their fetches."""
         check_settled(outcomes)
         self._sites.latest = max(self._sites.latest, at)
         applied = sum(self._settle_one(outcome, at) for outcome in outcomes)
@@ -78,7 +74,6 @@ class MemoryQueues:
         return SettleResult(applied, len(outcomes) - applied)
 
     def release(self, leases: Sequence[LeaseId]) -> int:
-        """Give leases back unused."""
         held = 0
         for one in leases:
             if (lease := self._leased(one)) is not None:
@@ -87,12 +82,10 @@ class MemoryQueues:
         return held
 
     def advance(self, site: str, keys: Sequence[bytes], *, due: float, at: float) -> int:
-        """Make crawled pages due."""
         home = self._sites.get(site)
         return 0 if home is None else sum(_advance(home, key, due) for key in dict.fromkeys(keys))
 
     def reassign(self, site: str, keys: Sequence[bytes], revised: RevisedBy) -> ReassignResult:
-        """Put known pages under other policies."""
         put, leased = 0, []
         home = self._sites.get(site)
         if home is None:
@@ -108,7 +101,6 @@ class MemoryQueues:
         return ReassignResult(put, tuple(leased))
 
     def regrade(self, lease: SiteLease, importance: ImportanceOf, *, epoch: int, n: int) -> RegradeResult | None:
-        """Apply a ranking to the next never-crawled URLs of a site."""
         home = self._sites.held(lease)
         if home is None:
             return None
@@ -123,7 +115,6 @@ class MemoryQueues:
         return RegradeResult(len(entries), moved, done)
 
     def reweigh(self, lease: SiteLease, keys: Sequence[bytes], importance: ImportanceOf) -> int | None:
-        """Move never-crawled URLs to the lanes of their classes."""
         home = self._sites.held(lease)
         if home is None:
             return None

@@ -1,7 +1,6 @@
 """One site of the reference store: its pages, its queues as sorted lists, its leases.
 
-A lane is named by its queue and its number. Its entries are sorted in the order of service. A leased page is in no
-lane.
+The entries of a lane are sorted in the order in which they are leased. A leased page is in no lane.
 """
 
 from __future__ import annotations
@@ -27,12 +26,12 @@ __all__ = ["MemorySite", "Queue"]
 Queue = Literal["immediate", "never-crawled", "recrawl"]
 Lane = tuple[Queue, int]
 _Entry = tuple[float, bytes]
-"""Order of service within the lane, page key."""
+"""Order within the lane, page key."""
 _IMMEDIATE: Final[Lane] = ("immediate", 0)
 
 
 class MemorySite:
-    """A site with its pages and the content of its lanes, in the order of service."""
+    """A site with its pages, lanes and leases."""
 
     def __init__(self, name: str, *, first_seen: float, due: float) -> None:
         self.name = name
@@ -44,7 +43,7 @@ class MemorySite:
         self.parts: dict[int, bytes] = {}
         self.epoch = 0
         self.regrading: tuple[int, tuple[int, int]] | None = None
-        """Epoch of the partly applied ranking, with class and arrival of the last URL processed."""
+        """Epoch of a partly applied ranking, with the class and arrival number of the last processed URL."""
         self.holder: SiteHolder | None = None
         self.pages: dict[bytes, PageRecord] = {}
         self.arrival: dict[bytes, int] = {}
@@ -55,12 +54,12 @@ class MemorySite:
     # ------------------------------------------------------------------ pages
 
     def add(self, key: bytes, record: PageRecord, arrival: int) -> None:
-        """Add a page, with its arrival number."""
+        """Add a page under an arrival number."""
         self.pages[key], self.arrival[key] = record, arrival
         self._enqueue(key)
 
     def replace(self, key: bytes, record: PageRecord) -> None:
-        """Give a page another record, and unless it is leased, move it to its new place."""
+        """Replace the record of a page, and move the page to its new place unless it is leased."""
         if key in self._leased:
             self.pages[key] = record
             return
@@ -69,7 +68,7 @@ class MemorySite:
         self._enqueue(key)
 
     def remove(self, key: bytes) -> None:
-        """Remove a page; a lease on it is lost."""
+        """Remove a page, and end its lease."""
         if key in self._leased:
             self._leased.discard(key)
             self.leases = {number: lease for number, lease in self.leases.items() if lease.key != key}
@@ -82,7 +81,7 @@ class MemorySite:
         return key in self._leased
 
     def reweigh(self, keys: Sequence[bytes], importance: ImportanceOf) -> int:
-        """Move the queued URLs among `keys` whose class changed; return how many."""
+        """Move the queued URLs among `keys` whose class changed; return how many moved."""
         moved = 0
         for key, value in zip(keys, importance([self.pages[key] for key in keys]), strict=True):
             record = self.pages[key]
@@ -110,13 +109,13 @@ class MemorySite:
         return [one.key for one in choose(due, n, horizon)]
 
     def recrawl_heads(self) -> list[tuple[int, float]]:
-        """Return the first order of each recrawl lane."""
+        """Return (lane, order of the first entry) of each recrawl lane."""
         return sorted(
             (lane, entries[0][0]) for (queue, lane), entries in self.lanes.items() if queue == "recrawl" and entries
         )
 
     def waiting_after(self, place: tuple[int, int]) -> list[tuple[int, int, bytes]]:
-        """Return the never-crawled entries after a class and arrival, in order: (class, arrival, key)."""
+        """Return the never-crawled entries after a class and arrival number, in order, as (class, arrival, key)."""
         entries = [
             (lane, int(arrival), key)
             for (of, lane), entries in self.lanes.items()
@@ -126,7 +125,7 @@ class MemorySite:
         return sorted(entry for entry in entries if entry[:2] > place)
 
     def never_crawled(self) -> list[bytes]:
-        """Return the keys of the never-crawled pages in the order of their queue, the immediate ones first."""
+        """Return the keys of the never-crawled pages, first immediate pages, then lane by lane."""
         keys = [key for key, record in self.pages.items() if record.state == "never-crawled"]
         return sorted(keys, key=lambda key: (self.pages[key].immediate is None, *self._place(key)))
 
@@ -142,14 +141,12 @@ class MemorySite:
         return lease
 
     def leased(self, lease: LeaseId) -> Lease | None:
-        """Return the lease with an id, or None if it has ended."""
+        """Return an open lease, or None if it has ended."""
         held = self.leases.get(lease.number)
         return held if held is not None and held.id == lease else None
 
     def end(self, lease: Lease, record: PageRecord | None = None) -> None:
-        """End a lease. The page returns to the place in the queues that its record defines; `record` replaces it, if
-        given.
-        """
+        """End a lease, and replace the page's record by `record` if given. The page returns to the queues."""
         del self.leases[lease.id.number]
         self._leased.discard(lease.key)
         if record is not None:
@@ -157,7 +154,7 @@ class MemorySite:
         self._enqueue(lease.key)
 
     def return_leases(self) -> int:
-        """End all leases; return how many."""
+        """End all leases; return how many were open."""
         held = list(self.leases.values())
         for lease in held:
             self.end(lease)
@@ -166,12 +163,12 @@ class MemorySite:
     # --------------------------------------------------------------- the site
 
     def due_sooner(self, due: float) -> None:
-        """Move the due time of an inactive site to an earlier time, never to a later one."""
+        """Make an inactive site due at `due`, unless it is due earlier."""
         if self.holder is None:
             self.due = min(self.due, due)
 
     def available(self) -> float:
-        """Return the time from which the site may be activated."""
+        """Return the earliest time at which the site may be activated."""
         return self.due if self.holder is None else self.holder.until
 
     def record(self) -> SiteRecord:

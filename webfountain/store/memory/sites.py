@@ -22,13 +22,13 @@ __all__ = ["MemorySiteList", "MemorySites"]
 
 
 class MemorySites:
-    """All sites, by name. The parts of the store share this table, the only one of its kind."""
+    """All sites, by name. The parts of the store share this table."""
 
     def __init__(self) -> None:
         self.fenced = 0
         """Number of steps whose site lease was lost."""
         self.latest = 0.0
-        """Time of the latest step that had a time; 0.0 before the first."""
+        """Time of the latest step, or 0.0 before the first step."""
         self.barred_sites: set[str] = set()
         self.barred_pages: set[tuple[str, bytes]] = set()
         self._sites: dict[str, MemorySite] = {}
@@ -73,7 +73,7 @@ class MemorySites:
         return site in self.barred_sites or (site, key) in self.barred_pages
 
     def held(self, lease: SiteLease) -> MemorySite | None:
-        """Return the site of a site lease. If the lease is lost, count that and return None."""
+        """Return the site of a site lease. If the lease is lost, count this and return None."""
         site = self._sites.get(lease.site)
         if site is None or site.holder is None or site.holder.token != lease.token:
             self.fenced += 1
@@ -81,7 +81,7 @@ class MemorySites:
         return site
 
     def hold(self, site: MemorySite, owner: str, until: float) -> None:
-        """Give a site to an owner, under a new token."""
+        """Lease a site to an owner, under a new token."""
         self._tokens += 1
         site.holder = SiteHolder(owner, self._tokens, until)
 
@@ -97,24 +97,21 @@ class MemorySites:
 
 
 class MemorySiteList:
-    """The `SiteList` over a table of sites."""
+    """The `SiteList` of the reference store."""
 
     def __init__(self, sites: MemorySites) -> None:
         self._sites = sites
 
     def activate(self, n: int, *, owner: str, until: float, at: float) -> list[SiteLease]:
-        """Give an owner the sites that are due."""
         due = sorted((home.available(), home.name) for home in self._sites)
         return [self._take(self._sites[name], owner, until, at) for when, name in due[:n] if when <= at]
 
     def enlist(self, sites: Sequence[str], *, owner: str, until: float, at: float) -> list[SiteLease]:
-        """Give an owner those of the named sites that are free."""
         known = [home for name in sites if (home := self._sites.get(name)) is not None]
         free = [home for home in known if home.holder is None or home.available() <= at]
         return [self._take(home, owner, until, at) for home in free]
 
     def renew(self, leases: Sequence[SiteLease], *, until: float) -> list[SiteLease]:
-        """Extend site leases."""
         held = []
         for lease in leases:
             home = self._sites.held(lease)
@@ -124,17 +121,14 @@ class MemorySiteList:
         return held
 
     def park(self, parked: Sequence[ParkRequest], *, at: float) -> int:
-        """Take sites off the active list."""
         self._sites.latest = max(self._sites.latest, at)
         return sum(self._park_one(one, at) for one in parked)
 
     def next_due(self) -> float | None:
-        """Return the earliest time at which `activate` may return a site."""
         first = min((home.available() for home in self._sites), default=math.inf)
         return None if first == math.inf else first
 
     def urgent(self, owner: str) -> list[SiteLease]:
-        """Return the owner's sites with immediate URLs."""
         return [
             home.site_lease()
             for home in self._sites.in_order()
@@ -144,22 +138,18 @@ class MemorySiteList:
         ]
 
     def get(self, site: str) -> SiteRecord | None:
-        """Return one site."""
         home = self._sites.get(site)
         return None if home is None else home.record()
 
     def part(self, site: str, number: int) -> bytes | None:
-        """Return a part of what was learned about a site."""
         home = self._sites.get(site)
         return None if home is None else home.parts.get(number)
 
     def after(self, name: str, n: int) -> list[SiteRecord]:
-        """Return sites in order of name."""
         names = sorted(home.name for home in self._sites if home.name > name)[:n]
         return [self._sites[each].record() for each in names]
 
     def ranked(self, order: SiteOrder, cursor: str, n: int) -> list[tuple[str, SiteRecord]]:
-        """Return sites in an order."""
         place = place_of(cursor)
         found = sorted((_rank(record, order), record.site) for record in (home.record() for home in self._sites))
         return [(cursor_of(*each), self._sites[each[1]].record()) for each in found if each > place][:n]

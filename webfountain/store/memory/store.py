@@ -1,7 +1,7 @@
-"""The reference store, simple enough to be correct: plain dicts and sorted lists. It ends with the process.
+"""The reference store, made of plain dicts and sorted lists, which ends with the process.
 
-It is the executable specification, with which the other stores are compared, and the store for tests and simulations. A
-lease is fast for up to some hundred thousand URLs per site. Nothing is kept on disk.
+Tests compare the other stores with it. Tests and simulations also use it as their store. A lease is fast for up to some
+hundred thousand URLs per site.
 """
 
 from __future__ import annotations
@@ -35,15 +35,12 @@ class MemoryBoard:
         self._values: dict[str, bytes] = {}
 
     def value(self, name: str) -> bytes | None:
-        """Return the current value of a name."""
         return self._values.get(name)
 
     def put_value(self, name: str, value: bytes) -> None:
-        """Publish a value."""
         self._values[name] = value
 
     def settle_value(self, name: str, value: bytes) -> bytes:
-        """Publish a value if there is none."""
         return self._values.setdefault(name, value)
 
     def items(self) -> list[tuple[str, bytes]]:
@@ -54,8 +51,8 @@ class MemoryBoard:
 class MemoryStore:
     """The `FrontierStore` in the memory of one process.
 
-    `period_s` is the length of a census period, `fastest_s` the mean change interval of bucket 0 [period_s / 96]. Pass
-    `claims` if several crawlers of the process share the store.
+    `period_s` is the length of a census period, `fastest_s` the mean change interval of bucket 0 [period_s / 96].
+    `claims` is given if several crawlers of the process share the store.
     """
 
     def __init__(
@@ -81,7 +78,6 @@ class MemoryStore:
         """Return None, because there is no server."""
 
     def rows(self) -> Iterator[Row]:
-        """Yield the content of the store."""
         census, changes, table = self.census, self.changes, self.table
         yield transfer_rows.Head(
             self._collection, census.period_s, census.fastest_s, changes.name, changes.dropped, latest=int(table.latest)
@@ -101,7 +97,7 @@ class MemoryStore:
         """Do nothing, because counts are computed on request."""
 
     def close(self) -> None:
-        """Do nothing: there is nothing to release."""
+        """Do nothing."""
 
 
 def _site_rows(home: MemorySite) -> Iterator[Row]:

@@ -17,7 +17,7 @@ __all__ = ["SharedCensus", "counted_rows"]
 
 
 class SharedCensus:
-    """A `CensusReader` on a server. `period_s` and `fastest_s` are the store's units, as of its creation or opening."""
+    """The `CensusReader` of the shared store."""
 
     def __init__(self, shards: Shards, *, period_s: float, fastest_s: float) -> None:
         self.period_s = period_s
@@ -25,7 +25,7 @@ class SharedCensus:
         self._shards = shards
 
     def buckets(self) -> dict[int, BucketCensus]:
-        """Return the crawled pages by bucket. One round trip."""
+        """Return the crawled pages by bucket, in one round trip."""
         sums: dict[int, list[int]] = {}
         for fields in self._shards.ask("HGETALL", "buckets"):
             for name, value in pairs(fields):
@@ -33,11 +33,11 @@ class SharedCensus:
         return {bucket: BucketCensus(n, total / MILLISECONDS) for bucket, (n, total) in sorted(sums.items()) if n}
 
     def rows(self, *, since: int) -> list[CensusRow]:
-        """Return the counts of the periods from `since`. One round trip."""
+        """Return the counts of the periods from `since`, in one round trip."""
         return rows_of(item for item in counted_rows(self._shards).items() if item[0][0] >= since)
 
     def statistics(self) -> Statistics:
-        """Return the counts. One round trip."""
+        """Return the counts, in one round trip."""
         sums: dict[str, int] = {}
         for fields in self._shards.ask("HGETALL", "counts"):
             for name, value in pairs(fields):
@@ -54,7 +54,7 @@ class SharedCensus:
 
 
 def counted_rows(shards: Shards) -> CensusCounts:
-    """Return the sums of all census rows. One round trip."""
+    """Return the sums of all census rows, in one round trip."""
     counted: CensusCounts = {}
     for fields in shards.ask("HGETALL", "rows"):
         for name, value in pairs(fields):

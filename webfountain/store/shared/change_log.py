@@ -1,13 +1,11 @@
 """The change log of the shared store: one log per shard, read as a single log in order of time.
 
-The steps of a shard write its log. Each shard numbers its own entries. A cursor contains one number per shard, so a
-poll returns the new entries of every shard, each once. All entries of one page are in one shard, in the order of their
-steps. If the clocks of two processes differ, entries in different shards may be out of order by that difference. An
-entry may come after a cursor although its time is earlier than that of the cursor.
+Each shard numbers its own entries. A cursor contains one number per shard, so a poll returns each new entry once. All
+entries of one page are in one shard, in the order of their steps. If the clocks of two processes differ, entries of
+different shards may be out of order by this difference.
 
-A cursor also contains a hash of the times of the entries that its numbers name. A shard that lost entries gives their
-numbers to new entries with other times. Then the hash differs, so each cursor after a lost entry is refused, however
-many entries were added since.
+A cursor also contains a hash of the times of the numbered entries. A shard that lost entries gives their numbers to new
+entries, with other times. Then the hash differs, and each cursor after a lost entry is refused.
 """
 
 from __future__ import annotations
@@ -38,18 +36,18 @@ _HASH_BYTES: Final = 4
 _AT_ONCE: Final = 1000
 """Number of entries that one script reads or drops."""
 _FEW: Final = 100
-"""Number of entries that are read from each shard at once. It is small, because the entries of all shards are in memory
-together.
+"""Number of entries that `every` reads from each shard at once. It is small, because the entries of all shards are in
+memory together.
 """
 _SPARE: Final = 16
-"""Number of entries requested from each shard in addition to its share, because shares are uneven."""
+"""Number of entries that each shard returns beyond its share, because entries are spread unevenly."""
 _TIME: Final = struct.Struct(">d")
 _encode = msgspec.msgpack.Encoder().encode
 _entry = msgspec.msgpack.Decoder(Change)
 
 
 class LogPosition:
-    """The number and the time of one entry per shard. The time is 0.0 if it is no longer known."""
+    """The number and time of one entry per shard. An unknown time is 0.0."""
 
     def __init__(self, numbers: Sequence[int], times: Sequence[float]) -> None:
         self.numbers = list(numbers)
@@ -59,14 +57,14 @@ class LogPosition:
             self._hash ^= self._term(shard)
 
     def advance(self, shard: int, number: int, at: float) -> None:
-        """Move on to an entry of a shard."""
+        """Move to the next entry of a shard."""
         self._hash ^= self._term(shard)
         self.numbers[shard], self._times[shard] = number, at
         self._hash ^= self._term(shard)
 
     def cursor(self, log: str) -> str:
-        """Return the cursor. The cursor consists of the smallest number, the differences of all numbers from it (as
-        varints), and the hash.
+        """Return the cursor: the smallest number, the difference of each number from the smallest (as varints), and the
+        hash.
         """
         if len(self.numbers) == 1:
             return cursor_at(log, self.numbers[0], self._times[0] or None)
@@ -95,7 +93,7 @@ class LogPosition:
 
 
 def _numbers_of(cursor: str, shards: int) -> list[int]:
-    """Return the numbers in a cursor of a log with this many shards. Raise InputError for an invalid text."""
+    """Return the numbers in a cursor, one per shard. Raise InputError for an invalid text."""
     if not is_cursor(cursor):
         raise no_cursor(cursor)
     if shards == 1:
@@ -106,7 +104,7 @@ def _numbers_of(cursor: str, shards: int) -> list[int]:
 
 
 def _parsed(cursor: str, shards: int) -> tuple[list[int], bytes]:
-    """Return the numbers and the hash. Cursors of older versions have no hash."""
+    """Return the numbers and the hash in a cursor. Cursors of older versions have no hash."""
     text = cursor.partition(".")[2]
     if not text or len(text) % 4 == 1:
         raise no_cursor(cursor)
@@ -143,10 +141,9 @@ def _numbers(packed: Iterable[int], most: int) -> tuple[list[int], int]:
 
 
 def encode_entry(entry: Change | None) -> bytes | bool:
-    """Encode an entry in the form that `note` in `lua/parts/log.lua` expects, or return False for None. The script
-    assigns the number.
+    """Encode an entry for `note` in `lua/parts/log.lua`, which assigns the number; return False for None.
 
-    An imported entry keeps the number that it had in its old store; imported entries are ordered by these numbers.
+    An imported entry contains its number in the old store, and is ordered by this number.
     """
     if entry is None:
         return False
@@ -154,7 +151,7 @@ def encode_entry(entry: Change | None) -> bytes | bool:
 
 
 class ShardedChangeLog:
-    """The change log of all shards as one. Its name in cursors is the name of the store's current life."""
+    """The `Changes` of the shared store. The current life of the store names the log in its cursors."""
 
     def __init__(self, shards: Shards, lives: ServerLives) -> None:
         self._shards = shards
@@ -162,14 +159,14 @@ class ShardedChangeLog:
 
     @property
     def name(self) -> str:
-        """Return the log's name, as its cursors contain it."""
+        """The log's name in its cursors."""
         return self._lives.life
 
     def after(self, cursor: str | None, n: int) -> list[tuple[str, Change]]:
-        """Return up to `n` entries after a cursor, each with the cursor that follows it. Four round trips.
+        """Return up to `n` entries after a cursor, each with the cursor after it, in four round trips.
 
-        The result is empty only if there is no entry. The `sequence` of an entry is the number of all entries before
-        its cursor, in all shards, including dropped entries.
+        Fewer entries than `n` do not mean the end of the log; only an empty result does. The `sequence` of an entry
+        counts all entries before its cursor, including dropped entries.
         """
         log = self._lives.current()
         dropped, last = self._bounds()
@@ -186,20 +183,18 @@ class ShardedChangeLog:
         return found
 
     def every(self) -> Iterator[Change]:
-        """Return all entries in order, as `after` gives them, without their cursors. One round trip per hundred
-        entries.
-        """
+        """Return all entries in the order of `after`, in one round trip per hundred entries."""
         dropped, last = self._bounds()
         shards = [self._of_shard(shard, at) for shard, at in enumerate(dropped) if at < last[shard]]
         for sequence, entry in enumerate(heapq.merge(*shards, key=_turn), sum(dropped) + 1):
             yield msgspec.structs.replace(entry, sequence=sequence)
 
     def end(self) -> str:
-        """Return the cursor after the newest entries. Three round trips."""
+        """Return the cursor after the newest entries, in three round trips."""
         return self._at(self._bounds()[1]).cursor(self._lives.current())
 
     def since(self, at: float) -> str:
-        """Return the cursor before the first entries whose time is not before `at`. Four round trips."""
+        """Return the cursor before the first entries at or after the time `at`, in four round trips."""
         dropped, last = self._bounds()
         asked = {shard: ["before", at] for shard, newest in enumerate(last) if newest > dropped[shard]}
         position = list(dropped)
@@ -210,9 +205,7 @@ class ShardedChangeLog:
         return self._at(position).cursor(self._lives.current())
 
     def trim(self, *, before: float, most: int) -> int:
-        """Drop entries older than a time, then the oldest of all shards until `most`
-        are left. Two or more round trips.
-        """
+        """Drop the entries before a time, then the oldest entries of all shards until `most` are left."""
         dropped, last = self._bounds()
         went = 0
         up_to = {shard: 0 for shard, newest in enumerate(last) if newest > dropped[shard]}
@@ -230,10 +223,9 @@ class ShardedChangeLog:
         return went
 
     def erase(self, site: str, key: bytes | None = None) -> None:
-        """Remove the contents of the entries of a page or of a whole site. It scans the shard's log; forgetting is
-        rare.
+        """Remove the contents of the entries of a page or a whole site, by a scan of the shard's log.
 
-        Call it after the page is barred, so that no entry follows. The entry that reports the removal stays.
+        Call this after the page is barred, so that no entry follows. The entry that reports the removal stays.
         """
         shard = self._shards.of(site)
         needle = _encode(site) + (b"" if key is None else _encode(key))
@@ -264,10 +256,10 @@ class ShardedChangeLog:
             at = answer[0] + len(found)
 
     def _read(self, begin: Mapping[int, int], n: int) -> dict[int, tuple[int, list[Change]]]:
-        """Return, for each given shard, up to `n` entries after a number, and the number of the entry before them.
+        """Return (number of the entry before, up to `n` entries after a number) for each given shard, in one or two
+        round trips.
 
-        Entries of forgotten pages come without their contents, even before `erase` has removed these. One round trip,
-        and one more if something was forgotten.
+        Entries of forgotten pages are returned without contents, even before `erase` has removed the contents.
         """
         answers = self._shards.run("log_read", {shard: ["after", at, n] for shard, at in begin.items()})
         found = {shard: (answer[0], [_decode(raw) for raw in answer[2:]]) for shard, answer in answers.items()}
@@ -284,10 +276,10 @@ class ShardedChangeLog:
         return found
 
     def _oldest(self, begin: Mapping[int, int], n: int) -> Iterator[tuple[int, int, Change]]:
-        """Return (shard, number, entry) of up to `n` entries after one number per shard, in order of time. The order
-        within each shard is kept.
+        """Yield (shard, number, entry) of up to `n` entries after one number per shard, in order of time and, within a
+        shard, of number.
 
-        The list ends where a shard has more entries than were requested, because the next entry might be one of them.
+        It ends when the entries read from a shard are used up, because that shard may have the next entry.
         """
         if not begin or n <= 0:
             return
@@ -309,7 +301,7 @@ class ShardedChangeLog:
                 heapq.heappop(heads)
 
     def _at(self, numbers: Sequence[int]) -> LogPosition:
-        """Return the position after the entries with these numbers, with their times. One round trip."""
+        """Return the position after the entries with these numbers, in one round trip."""
         asked = {shard: ["time", number] for shard, number in enumerate(numbers) if number}
         answers = self._shards.run("log_read", asked)
         return LogPosition(numbers, [float(answers.get(shard) or 0) for shard in range(len(numbers))])
@@ -320,5 +312,5 @@ def _decode(raw: bytes) -> Change:
 
 
 def _turn(entry: Change) -> tuple[bool, float]:
-    """Return the sort key of an entry: imported entries first in their old order, then this store's entries by time."""
+    """Return the sort key of an entry: imported entries come first, in their old order, then other entries by time."""
     return (False, entry.sequence) if entry.sequence else (True, entry.at)

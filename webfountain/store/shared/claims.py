@@ -1,8 +1,8 @@
 """Claims and letters of the processes of one store.
 
-Claims on addresses are spread over the shards. All other claims are few and are in one key. Times are sent as text,
-because a script would truncate numbers. The letters for each process are in a separate list. The server deletes the
-list an hour after the last letter.
+Claims on addresses are spread over the shards. All other claims of a kind are in one key. Times are sent as text,
+because a script would truncate numbers. Each process has a list of letters, which the server deletes an hour after the
+last letter.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ __all__ = ["SharedClaims"]
 
 _SPREAD: Final = ("address/", "guest/")
 _TIMED: Final = ("ant", "role", "loan", "seeds", "live", "unit")
-"""The kinds of claims, other than addresses, that have an end. Claims on repositories do not end."""
+"""The kinds of claims with a deadline, without addresses. Claims on repositories have no deadline."""
 _LETTERS_S: Final = 3600
 
 
 class SharedClaims:
-    """`Claims` on an open connection. Each key begins with `prefix`; `count` is the number of the store's shards."""
+    """The `Claims` of the shared store. Each key begins with `prefix`; `count` is the number of the store's shards."""
 
     def __init__(self, connection: ServerConnection, *, prefix: str, count: int) -> None:
         self._connection = connection
@@ -44,7 +44,6 @@ class SharedClaims:
     def claim(
         self, names: Sequence[str], *, owner: str, until: float, at: float, notes: Mapping[str, bytes] | None = None
     ) -> list[Claim]:
-        """Claim names that are free."""
         found: list[Claim | None] = [None] * len(names)
         head = [owner, repr(float(until)), repr(float(at))]
         given = [(name, (notes or {}).get(name, b"")) for name in names]
@@ -57,13 +56,12 @@ class SharedClaims:
         return held
 
     def repeat(self) -> None:
-        """Claim again the names that this process has claimed without a deadline, because the server may have lost the
-        claims.
+        """Claim again the names that this process has claimed without a deadline. The server may have lost them.
 
         Raises
         ------
         StoreError
-            if another process has such a name now.
+            if another process has claimed such a name meanwhile.
         """
         for name, owner in self._kept.items():
             [claim] = self.claim([name], owner=owner, until=math.inf, at=0.0)
@@ -73,12 +71,10 @@ class SharedClaims:
                 )
 
     def drop(self, names: Mapping[str, float], *, owner: str, at: float) -> None:
-        """Release names."""
         given = [(name, repr(float(until))) for name, until in names.items()]
         self._run(self._drop, list(names), [owner, repr(float(at))], given)
 
     def holders(self, names: Sequence[str], *, at: float) -> list[Claim | None]:
-        """Return the owners of names."""
         keys = [self._key(name) for name in names]
         answers = self._connection.send([(key, ("HGET", key, name)) for key, name in zip(keys, names, strict=True)])
         raw = map(self._connection.checked, answers)
@@ -86,7 +82,6 @@ class SharedClaims:
         return [held if held is not None and held.until > at else None for held in found]
 
     def claims(self, kind: str) -> list[Claim]:
-        """Return the claims of a kind."""
         key = self._key(f"{kind}/")
         found = self._connection.ask(key, "HGETALL", key)
         return sorted(
@@ -95,9 +90,9 @@ class SharedClaims:
         )
 
     def end_sooner(self, *, at: float, ahead: float, latest: float) -> None:
-        """Shorten the claims that last beyond `latest`. A clock that was `ahead` seconds ahead of `at` wrote them.
+        """Shorten claims that end after `latest`, because a clock that was `ahead` seconds ahead of `at` wrote them.
 
-        Claims without an owner hold the open times of addresses; they end `ahead` seconds earlier. One round trip.
+        Claims without an owner, which contain the open times of addresses, end `ahead` seconds earlier.
         """
         kept = [self._key(f"{kind}/") for kind in _TIMED]
         kept += [f"{{{self._prefix}:{shard}}}claims".encode() for shard in range(self._count)]
@@ -105,13 +100,13 @@ class SharedClaims:
         self._sooner.run(self._connection, [(key, [key], given) for key in kept])
 
     def post(self, owner: str, letters: Sequence[bytes]) -> None:
-        """Leave letters for a process. One round trip."""
+        """Leave letters for a process, in one round trip."""
         if letters:
             key = self._letters(owner)
             self._connection.ask_all([(key, ("RPUSH", key, *letters)), (key, ("EXPIRE", key, _LETTERS_S))])
 
     def collect(self, owner: str) -> list[bytes]:
-        """Return and delete the letters of a process. One round trip if there are none, else one for each thousand."""
+        """Return and delete the letters of a process, in one round trip, and one more per thousand letters."""
         key = self._letters(owner)
         found: list[bytes] = []
         while some := self._connection.ask(key, "LPOP", key, 1000):
@@ -119,19 +114,17 @@ class SharedClaims:
         return found
 
     def time(self) -> float:
-        """Return the server's clock."""
         seconds, microseconds = self._connection.ask(self._key("role/"), "TIME")
         return int(seconds) + int(microseconds) / 1e6
 
     def end_within(self, seconds: float) -> None:
-        """Limit how long calls wait for a server."""
         self._connection.end_within(seconds)
 
     def _run(
         self, script: Script, names: Sequence[str], head: Sequence[Any], given: Sequence[Any]
     ) -> list[tuple[list[int], Any]]:
-        """Run a script once per key, with the `given` values of the names of that key. Return, for each key, the
-        positions of its names and the script's answer.
+        """Run a script once per key, with the `given` values of the names under this key. Return (positions of the
+        names, answer of the script) for each key.
         """
         by_key: dict[bytes, list[int]] = {}
         for i, name in enumerate(names):
@@ -154,7 +147,7 @@ class SharedClaims:
 
 
 def _kept(raw: bytes) -> list[Any]:
-    """Return a claim from the answer of `lua/claim.lua`."""
+    """Return the stored values of a claim, in the form of the answer of `lua/claim.lua`."""
     return [*msgpack.unpackb(raw, raw=True), None]
 
 

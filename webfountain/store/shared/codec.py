@@ -1,8 +1,8 @@
 """A page as the bytes of one hash field: first the fields that scripts read, then the rest as msgpack.
 
-`lua/parts/pages.lua` is the only other place that knows the layout. A shared store is limited by memory. So the URL is
-stored without its site, a digest takes 20 bytes, and trailing fields with default values are not written. Fields that a
-later version adds to `PageRecord` come last; in old values they have their defaults.
+The scripts use the same layout (`lua/parts/pages.lua`). Memory limits a shared store, so the URL is stored without its
+site, a digest takes 20 bytes, and trailing fields with default values are not written. New fields of `PageRecord` are
+added at the end.
 """
 
 from __future__ import annotations
@@ -30,12 +30,9 @@ __all__ = [
 ]
 
 _IN_FRONT: Final = frozenset({"state", "due", "copy", "immediate", "provenance"})
-"""Fields that have no separate position in the msgpack part. `provenance` shares the position of `source`, which is
-written only for a waiting page.
-"""
+"""Fields without their own position in the msgpack part. `provenance` shares the position of `source`."""
 _ORDER: Final = ("url", "depth", "importance", "policy", "request", "scores", "first_seen", "trust", "source")
-"""Order of the fields of the msgpack part. The fields of a never-crawled page come first, so that all later ones can
-be left out."""
+"""First fields of the msgpack part, in order. A never-crawled page needs only these."""
 _FIELDS: Final = (*_ORDER, *(f for f in PageRecord.__struct_fields__ if f not in _IN_FRONT and f not in _ORDER))
 _RECORD: Final = PageRecord.__struct_fields__
 _DEFAULTS: Final = PageRecord(url="")
@@ -56,7 +53,7 @@ _NEVER_WITHOUT: Final = list(_WITHOUT[_NEVER_LAST + 1 :])
 _FLOATS: Final = {each.name for each in msgspec.structs.fields(PageRecord) if "float" in str(each.type)} - {"scores"}
 _NUMBERS: Final = [at for at, name in enumerate(_FIELDS) if name in _FLOATS]
 _AT: Final = [_RECORD.index(name) for name in _FIELDS]
-"""Position of a record's field for each field of the msgpack part."""
+"""For each field of the msgpack part, its position in a `PageRecord`."""
 _RECORD_WITHOUT: Final = list(msgspec.structs.astuple(_DEFAULTS))
 _STATE_AT, _DUE_AT, _COPY_AT, _IMMEDIATE_AT, _SEEN_AT, _BUCKET_AT, _DIGEST_AT, _SOURCE_AT, _PROVENANCE_AT = map(
     _RECORD.index, ("state", "due", "copy", "immediate", "first_seen", "bucket", "digest", "source", "provenance")
@@ -72,7 +69,7 @@ def never_lane(importance: float) -> int:
 
 
 def encode_copy(copy: Copy | None) -> bytes | None:
-    """Encode the location of a copy in the form in which scripts compare locations."""
+    """Encode the location of a copy as bytes that scripts can compare."""
     return None if copy is None else _COPY.pack(copy.file, copy.offset, copy.length, copy.repository)
 
 
@@ -107,7 +104,7 @@ def encode_body(site: str, record: PageRecord) -> bytes:
 
 
 def encode_page(site: str, record: PageRecord) -> list[Any]:
-    """Encode a fetched page in the form that `lua/settle.lua` expects, without its position among immediate URLs."""
+    """Encode a fetched page for `lua/settle.lua`."""
     lane, order = recrawl_place(record)
     return [
         STATES.index(record.state),
@@ -145,9 +142,7 @@ def encode_value(site: str, record: PageRecord, arrival: int | None) -> bytes:
 
 
 def arrival_of(value: bytes) -> int | None:
-    """Return the arrival number of a page in the never-crawled queue. A leased page gets this number back when its
-    lease is released.
-    """
+    """Return the arrival number of a page in the never-crawled queue, or None for another page."""
     first, lane, order = _HEAD.unpack_from(value)
     return int(order) if first % HAS_DUE == 0 and lane else None
 

@@ -1,11 +1,10 @@
-"""The connection to the server: one pool per process, which tries again after faults.
+"""The connection to a server or a cluster, which tries again after faults.
 
-It is the same for one server and for a cluster. URLs are ``redis://``, ``rediss://`` (with user and password in the
-URL), ``unix://``, ``redis+cluster://`` and ``redis+sentinel://host:port,host:port/name``. The process waits if a server
-restarts, fails over, loads its data, is read-only or full for a while, moves slots or does not answer. It logs the
-fault once, retries with jitter, and logs when the server answers again. A step that was sent but not answered may have
-been executed. So any step may be executed twice. The only effects are skipped numbers, and URL leases that last until
-their site lease ends.
+URLs are ``redis://``, ``rediss://``, ``unix://``, ``redis+cluster://`` and
+``redis+sentinel://host:port,host:port/name``. If a server does not answer, restarts, fails over, or is read-only or
+full for a while, the process waits. It logs the fault once, retries with jitter, and logs when the server answers
+again. A step that was sent but not answered may have been executed, so any step may be executed twice. The only effects
+are skipped numbers, and URL leases that last until their site lease ends.
 """
 
 from __future__ import annotations
@@ -57,16 +56,16 @@ __all__ = [
 ]
 
 PATIENCE_S: Final = 3600.0
-"""Time after which a server that does not come back ends the crawl, s. Acknowledged steps are not lost."""
+"""Time after which the crawl ends if its server does not answer again, s."""
 ENDED_S: Final = 30.0
-"""Time after which a private server counts as ended for good if its socket is gone, s. If the server only died, its
-owner restarts it within a second.
+"""Time after which a private server without a socket counts as ended, s. The owner of a server that died restarts it
+within a second.
 """
 SHORTEST_S: Final = 0.05
 _LONGEST_S: Final = 2.0
 TIMEOUT_S: Final = 20.0
 _CONNECT_S: Final = 5.0
-"""Time limit for opening a connection, s; connecting to a reachable machine takes less."""
+"""Time limit for opening a connection, s."""
 
 _NO_INFO: Final = "this user may not call INFO, which shows whether the server was replaced"
 _PASSING: Final = (
@@ -98,8 +97,8 @@ Command = tuple[Any, ...]
 
 
 class ConnectionCount:
-    """Counts the connections made to the server. Each new connection may lead to another server, or to an earlier state
-    of the same one.
+    """Counts the connections made to the server. A new connection may lead to another server, or to an earlier state of
+    the server.
     """
 
     def __init__(self) -> None:
@@ -118,7 +117,7 @@ class ConnectionCount:
 class ServerConnection:
     """The connection to one server or cluster.
 
-    `private_socket` is the socket of a server that ends with another process.
+    `private_socket` is the socket of a server that another crawl started.
     """
 
     def __init__(
@@ -140,15 +139,14 @@ class ServerConnection:
         self._outage = Outage(shown)
 
     def send(self, commands: Sequence[tuple[bytes, Command]]) -> list[Any]:
-        """Send (key, command) pairs in one round trip per server. Return an answer or an error for each.
+        """Send (key, command) pairs in one round trip per server. Return an answer or an error for each pair.
 
-        While a fault is temporary, this tries again: at most for `PATIENCE_S`, and not beyond the limit set by
-        `end_within`.
+        After a temporary fault this tries again, for at most `PATIENCE_S` and until the limit of `end_within`.
 
         Raises
         ------
         StoreAway
-            if the server does not come back.
+            if the server does not answer again.
         StoreError
             if the server refuses the user or password.
         """
@@ -191,14 +189,14 @@ class ServerConnection:
         self._probe_again()
 
     def end_within(self, seconds: float) -> None:
-        """Limit all waiting to this time from now: for answers and for the end of faults, in every thread. Later calls
-        can only shorten the limit.
+        """Limit all waiting for the server to this time from now, in every thread. Later calls can only shorten the
+        limit.
         """
         self._end.set(seconds)
 
     @property
     def ends_at(self) -> float:
-        """Return the end set by `end_within`, monotonic seconds, or inf if none is set."""
+        """The limit set by `end_within`, monotonic seconds, or inf."""
         return self._end.at
 
     def checked(self, answer: Any) -> Any:
@@ -229,7 +227,7 @@ class ServerConnection:
         return found
 
     def setting(self, name: str) -> str | None:
-        """Return a setting of the server, or None if this user may not read it."""
+        """Return a setting of the server, or None if the user may not read it."""
         try:
             if isinstance(self.client, redis.cluster.RedisCluster):
                 found = self.client.config_get(name, target_nodes=self.client.get_primaries()[0])
@@ -241,11 +239,11 @@ class ServerConnection:
         return value.decode() if isinstance(value, bytes) else value
 
     def pause_writes(self, seconds: float) -> bool:
-        """Pause writing on every server for a time. Return False if this user may not do that."""
+        """Pause writes on every server for a time. Return False if the user has no permission."""
         return self._of_primaries("CLIENT PAUSE", int(1000 * seconds), "WRITE")
 
     def resume_writes(self) -> None:
-        """End a pause."""
+        """End a pause of writes."""
         self._of_primaries("CLIENT UNPAUSE")
 
     def disconnect(self) -> None:
@@ -256,8 +254,7 @@ class ServerConnection:
             self.client.connection_pool.disconnect()
 
     def close(self) -> None:
-        """Close the connections. The client of a cluster leaves the connections to its nodes open, so they are closed
-        here."""
+        """Close all connections, including the connections to the nodes of a cluster."""
         self.disconnect()
         self.client.close()
 
@@ -317,9 +314,9 @@ def connect(
     Raises
     ------
     InputError
-        if the URL has none of the forms above.
+        if the URL has no known form.
     StoreError
-        if the server cannot be reached at all, or refuses the user or password.
+        if the server cannot be reached, or refuses the user or password.
     """
     shown = without_password(url)
     more: dict[str, Any] = {
@@ -365,9 +362,9 @@ def _client(url: str, more: dict[str, Any]) -> redis.Redis | redis.cluster.Redis
 
 
 def _pipelined(client: redis.Redis, commands: Sequence[Command]) -> list[Any]:
-    """Return the answers to commands sent together, errors included.
+    """Return the answers to commands sent together, including errors.
 
-    It does the same as the client's own pipeline, without checks of each command that are not needed here.
+    This is faster than the client's own pipeline.
     """
     pool = client.connection_pool
     connection = pool.get_connection()
@@ -386,7 +383,7 @@ def _answer(connection: AbstractConnection) -> Any:
 
 
 def _passes(answer: object) -> bool:
-    """Return whether an answer is a fault that will pass."""
+    """Return whether an answer is a temporary fault."""
     if isinstance(answer, NoScriptError):
         return False
     return isinstance(answer, _PASSING) or (

@@ -1,12 +1,9 @@
-"""The times at which the first site of each shard may be activated, as each process remembers them.
+"""A cache of the earliest due time of each shard, in each process.
 
-Because of them, checking a store without work costs one command instead of 256. A process remembers the answers of the
-shards. It asks only the shards that may have changed: shards in which it took a step itself, and shards for which
-another process signalled an earlier due time after a step (`ring`). A change that makes a site due later needs no
-signal: a process that asks too early learns it from the answer. Signals may be missing, because a process died between
-its step and the signal or a server lost its last second. Therefore all shards are asked again periodically.
-
-In the same way, a process remembers in which shards its own sites may have immediate URLs (`take_hurried`).
+With the cache, checking a store without work costs one command instead of 256. A process queries only shards that may
+have changed: shards in which it took a step itself, and shards for which another process signalled an earlier due time
+(`ring`). A signal may be lost, so all shards are queried periodically. In the same way, a process remembers in which
+shards its own sites may have immediate URLs (`take_hurried`).
 """
 
 from __future__ import annotations
@@ -30,12 +27,11 @@ if TYPE_CHECKING:
 __all__ = ["ALL_AGAIN_S", "DueTimes", "scores_of"]
 
 ALL_AGAIN_S: Final = 60.0
-"""Longest time between two rounds in which all shards are asked, s."""
+"""Longest time between two queries of all shards, s."""
 
 
 class DueTimes:
-    """The due times of the shards' first sites, as one process remembers them. Any thread may call its methods. `now`
-    is a steady clock, s."""
+    """The cached due times of one process. Any thread may call the methods. `now` is a steady clock, s."""
 
     def __init__(
         self,
@@ -60,24 +56,20 @@ class DueTimes:
         self._all_at = self._next_time()
 
     def ring(self, shards: Collection[int]) -> None:
-        """Signal that sites in these shards are due sooner or have new immediate URLs. One round trip, none if there
-        are no shards.
-        """
+        """Signal that sites in these shards are due sooner or have new immediate URLs."""
         if shards:
             packed: bytes = msgpack.packb(list(shards))
             self._ring.run(self._connection, [(self._key, [self._key], packed)])
 
     def begin_anew(self) -> None:
-        """Forget all answers, in every process, because the server was set back."""
+        """Clear the caches of all processes, because the server was set back."""
         with self._lock:
             self._unsure = set(range(self._shards.count))
             self._hurried = set(range(self._shards.count))
         self.ring(range(self._shards.count))
 
     def first(self) -> list[float]:
-        """Return the earliest due time of each shard, inf if the shard has no site. One round trip, two if something
-        may have changed.
-        """
+        """Return the earliest due time of each shard, or inf for a shard without sites, in one or two round trips."""
         with self._lock:
             self._listen()
             self._unsure |= self._shards.take_touched()
@@ -95,9 +87,9 @@ class DueTimes:
             self._hurried.update(shards)
 
     def take_hurried(self) -> list[int]:
-        """Remove and return the shards recorded by `hurry` or signalled by other processes. One round trip.
+        """Remove and return the shards recorded by `hurry` or signalled by other processes.
 
-        If URLs are left in a shard, the caller passes it to `hurry` again.
+        If immediate URLs are left in a shard, the caller passes the shard to `hurry` again.
         """
         with self._lock:
             self._listen()
@@ -114,7 +106,7 @@ class DueTimes:
         self._hurried |= rung
 
     def _rung(self) -> set[int]:
-        """Return the shards that others signalled since the last call."""
+        """Return the shards that other processes signalled since the last call."""
         answer = self._connection.ask(self._key, "ZREVRANGEBYSCORE", self._key, "+inf", self._last_seen, "WITHSCORES")
         reported = {int(shard): int(number) for shard, number in scores_of(answer)}
         if not reported:
@@ -130,8 +122,8 @@ class DueTimes:
 
 
 def scores_of(answer: Any) -> Iterator[tuple[bytes, float]]:
-    """Return the (name, score) pairs of a sorted set. The server sends them as pairs or as a flat list, depending on
-    the protocol version.
+    """Return the (name, score) pairs of a sorted set, from an answer of either protocol version: pairs or a flat
+    list.
     """
     if answer and not isinstance(answer[0], list | tuple):
         answer = zip(answer[::2], answer[1::2], strict=True)

@@ -1,8 +1,8 @@
-"""Lists that anyone may fill and many processes empty: notes to a crawl, or start URLs as in scrapy-redis.
+"""Feeds on a server: lists of notes to a crawl, or of start URLs as in scrapy-redis.
 
-Each entry goes to one process, which calls `done` when its effect is stored. If `done` is not called in time, because
-the process died, the entry goes to the next process that calls `take`. Taken entries are in a sorted set beside the
-list, in the same slot of a cluster.
+Any client may add entries, and each entry is taken by one process. The process calls `done` when the effect of the
+entry is stored. If the process dies before that, another process takes the entry. Taken entries are in a sorted set
+beside the list, in the same slot of a cluster.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _SIZE: Final[dict[str, str]] = {"list": "LLEN", "set": "SCARD", "zset": "ZCARD"}
 
 
 class ServerFeed:
-    """A `contract.Feed` under a key of a server."""
+    """The `Feed` under a key of a server."""
 
     def __init__(self, connection: ServerConnection, key: bytes, form: FeedForm = "list") -> None:
         self._connection = connection
@@ -36,22 +36,18 @@ class ServerFeed:
         self._take = Script("take", is_step=False)
 
     def put(self, entries: Sequence[bytes]) -> None:
-        """Add entries at the end of a list. One round trip."""
         if entries:
             self._connection.ask(self._key, "RPUSH", self._key, *entries)
 
     def take(self, n: int, *, until: float, at: float) -> list[FeedEntry]:
-        """Take entries. After `until`, other processes can take those that are not done. One round trip."""
         given = (self._form, n, repr(until), repr(at))
         [answer] = self._take.answers(self._connection, [(self._key, (self._key, self._taken), given)])
         return [FeedEntry(name, data) for name, data in self._connection.checked(answer)]
 
     def done(self, taken: Sequence[FeedEntry]) -> None:
-        """Drop entries whose effect is stored. One round trip."""
         if taken:
             self._connection.ask(self._key, "ZREM", self._taken, *[each.name for each in taken])
 
     def waiting(self) -> int:
-        """Return the number of entries that are not done. One round trip."""
         size = (self._key, (_SIZE[self._form], self._key)), (self._key, ("ZCARD", self._taken))
         return sum(int(answer) for answer in self._connection.ask_all(size))

@@ -1,7 +1,7 @@
 """The layout of a shared store on its server: its keys, its description, and the numbers that its scripts use.
 
-The keys and numbers are defined only here; `scripts` writes them in front of each Lua script. The description is one
-key: owner, format, units and the name of the change log. It is read when the store is opened.
+`scripts` writes the numbers in front of each Lua script. The description is the value of one key: collection, format,
+units and the name of the change log.
 """
 
 from __future__ import annotations
@@ -50,14 +50,15 @@ KEYS: Final = (
 )
 """The keys of a shard, in the order in which each script receives them."""
 SUMS: Final = ("counts", "buckets", "copies")
-"""The keys of a shard that ``check --repair`` computes again. While they are computed, the new values are in keys whose
-names end with "/new"."""
+"""The keys of a shard that ``check --repair`` computes again. Until all are computed, the new values are in keys whose
+names end with "/new".
+"""
 FIRST_LANE: Final = CLASSES + 1
-"""Number of the first lane of the recrawl queue. Lane 0 is the immediate lane, then come the classes of the
+"""Number of the first recrawl lane. Lane 0 is the immediate lane; the lanes between them are the classes of the
 never-crawled queue.
 """
 LEASED: Final = 65535
-"""Number of the lane in which scripts show leased URLs."""
+"""Number of the lane that scripts report for leased URLs."""
 NODE_SIZE: Final = 96
 """Number of items in a full node of a site's tree of places."""
 HAS_DUE: Final = 8
@@ -88,13 +89,11 @@ class StoreKeys(NamedTuple):
 
     prefix: str
     meta: bytes
-    """The store's description."""
     values: bytes
-    """Its published values."""
     inbox: bytes
     """Notes to the crawl."""
     bell: bytes
-    """Sorted set of the signals between processes: which shards have something new."""
+    """Sorted set of the signals between processes (`due_times`)."""
 
 
 def store_keys(prefix: str) -> StoreKeys:
@@ -117,13 +116,13 @@ class SharedMeta(msgspec.Struct, frozen=True):
     change: str = ""
     """Name of the current revision; "" for none."""
     unit: float = 0.0
-    """During a conversion: the unit of the bucket bytes that are not yet converted, s."""
+    """During a conversion, the unit of the bucket bytes that are not yet converted, s."""
     correction: tuple[float, float] | None = None
-    """During a correction of times: its `at` and `ahead` (`ClockCorrection`)."""
+    """During a correction of times, the `at` and `ahead` of its `ClockCorrection`."""
 
 
 class MetaEntry:
-    """Access to the description of a store under its key on the server. Each step is one round trip."""
+    """Reads and writes the description of a store. Each method takes one round trip."""
 
     def __init__(self, connection: ServerConnection, key: bytes) -> None:
         self._connection = connection
@@ -135,7 +134,7 @@ class MetaEntry:
         Raises
         ------
         StoreError
-            if the key contains something else.
+            if the value is not a description.
         """
         found = self._connection.ask(self.key, "GET", self.key)
         try:
@@ -147,9 +146,8 @@ class MetaEntry:
             ) from None
 
     def add(self, meta: SharedMeta) -> bool:
-        """Write the first value. Return False if there already is one."""
+        """Write the description of a new store. Return False if there already is a description."""
         return self._connection.ask(self.key, "SET", self.key, msgspec.json.encode(meta), "NX") is not None
 
     def replace(self, meta: SharedMeta) -> None:
-        """Write another value."""
         self._connection.ask(self.key, "SET", self.key, msgspec.json.encode(meta))

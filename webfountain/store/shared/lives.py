@@ -1,30 +1,26 @@
-"""The lives of a shared store: detect that a server went back in time, and repair what this process lost.
+"""The lives of a shared store: detect that a server lost its latest steps, and repair what this process lost.
 
-A server goes back when it restarts from a snapshot or from a file whose end was lost, or when a replica that is behind
-takes its place. Then acknowledged steps are silently undone. *Marks* make this visible. Each step that changes
-something stores a mark in its shard: the number of the step, under the name of the process (`lua/guard.lua`). It also
-sends the number of this process's last step that the shard has answered. If the mark in the shard is older, the shard
-refuses the step before changing anything. So no process relies on lost data, whatever other processes have done
-meanwhile, and a restart without loss costs nothing. After a reconnection all marks are read.
+A server loses acknowledged steps when it restarts from a snapshot or from a file whose end was lost, or when a replica
+that is behind replaces it. *Marks* make such a loss visible. Each step that changes something stores a mark in its
+shard: the number of the step, under the name of the process (`lua/guard.lua`). The step also sends the number of this
+process's last step that the shard has answered. If the mark in the shard is older, the shard refuses the step. After a
+reconnection all marks are read.
 
-A loss ends a *life* of the store, the time between two set-backs. The first process that detects the loss gives the
-next life a name, which is also the new name of the change log. It writes the name into all shards, and their guards
-pass it on to the other processes. Each process repairs what it knows:
+A loss ends a *life* of the store. The first process that detects the loss gives the next life a name, which is also the
+new name of the change log. It writes the name into all shards, whose guards report the name to the other processes.
+Each process makes these repairs:
 
 - its site leases in the shards that went back are ended (`lua/disown.lua`), and the caller receives the list of these
   sites;
 - what it discovered, forgot, moved or published since then is repeated, from a log of bounded size in memory;
 - pages that it settled since then are in their earlier state, so whoever leases them fetches them again.
 
-In the lost time, a process may have taken sites that the current state shows as free. Such a process sends requests to
-these sites until it detects the loss, at the latest until its term ends. So sites that are taken soon after a loss, or
-after the server was replaced, are marked (`records.LOST_LIFE`), and an ant that takes a marked site waits until then.
-Each shard notices by itself that it has another server (`lua/parts/era.lua`), so the mark does not need a process that
-was there before. Sites that were given up in the current era are not marked, because a process stops all requests
-before it gives up sites (`before_loss`). Such a site stays marked if that process itself had to wait for another
-process.
-
-A process that knows nothing of the lost time has nothing to repair: it reads an earlier, consistent state.
+A process may have leased a site in the lost time, although the server now shows the site as free. This process sends
+requests to the site until it detects the loss, at the latest until its term ends. So a site that is leased soon after a
+loss, or after the server was replaced, is marked (`records.LOST_LIFE`), and its new ant waits until then. Each shard
+detects by itself that its server was replaced (`lua/parts/era.lua`). Sites that a process has given up since are not
+marked, because it stops all requests before it gives up sites (`before_loss`). A site stays marked if that process had
+to wait for another process itself.
 
 If the store no longer exists, because its server was emptied or replaced, the process ends with a StoreError.
 """
@@ -62,15 +58,17 @@ SET_BACK: Final = "SETBACK"
 NEW_LIFE: Final = "NEWLIFE"
 """Beginning of the errors of `lua/guard.lua`."""
 REPEATED: Final = frozenset({"discover"})
-"""Steps that can be repeated unchanged: they take no lease, and a second run changes nothing."""
+"""Steps that can be repeated unchanged, because they take no lease and a second run changes nothing."""
 COUNTS_MS: Final = 3_600_000
-"""Time for which a mark is valid. Shards drop the marks of silent processes after twice that (`lua/guard.lua`)."""
+"""Time for which a mark is valid, ms. Shards drop the marks of silent processes after twice this time
+(`lua/guard.lua`).
+"""
 _MILLISECONDS: Final = 1000
 
 
 class _HeldSite(NamedTuple):
-    """A site that this process holds. As long as the process's leases end before `doubted`, another process may still
-    use the site.
+    """A site that this process has leased. As long as the leases of this process end before `doubted`, another process
+    may still use the site.
     """
 
     token: int
@@ -85,7 +83,6 @@ class ServerLives:
     ----------
     meta : the store's description
     key : the key that contains it
-    now : a clock whose milliseconds number the steps; it must not go back by hours between two processes
     """
 
     def __init__(self, connection: ServerConnection, meta: SharedMeta, *, key: bytes) -> None:
@@ -93,7 +90,7 @@ class ServerLives:
         self.process = secrets.token_hex(4)
         """Name of this process in the marks."""
         self._connection = connection
-        self._now = time.time
+        self._now = time.time  # its milliseconds number the steps; it must not go back by hours
         self._meta = key
         self._described: dict[str, Any] = msgspec.to_builtins(meta)
         self._raw = b""  # `_described` as the server stores it
@@ -124,16 +121,16 @@ class ServerLives:
             return found
 
     def current(self) -> str:
-        """Return the name of the store's current life, also in a process that takes no steps. One round trip."""
+        """Return the name of the store's current life, in one round trip."""
         with self._lock:
             self._describe()
             return str(self._described["log"])
 
     def check(self, shards: GuardedShards) -> None:
-        """Check that the store exists and knows this process's steps, and repair losses. Two round trips.
+        """Check that the store exists and knows this process's steps, and repair losses, in two round trips.
 
-        When this is called with every heartbeat, a loss is detected within one heartbeat, even in a shard that few
-        steps use. Raises StoreError if the store is gone.
+        It is called with every heartbeat, so a loss is detected within one heartbeat, even in a shard that few steps
+        use. Raises StoreError if the store is gone.
         """
         with self._lock:
             mended = self._mended
@@ -143,54 +140,55 @@ class ServerLives:
 
     @property
     def repairs(self) -> int:
-        """Return how many losses were repaired. If the number changes during a call of several steps, some of these may
-        be undone.
+        """Number of repaired losses. If it changes during a call of several steps, some of these steps may be
+        undone.
         """
         return self._mended
 
     def is_void(self, site: str, token: int) -> bool:
-        """Return whether a site lease ended with a life. The next call of `take_set_back` reports the leases that ended
-        in this way."""
+        """Return whether a site lease ended with a life."""
         return (site, token) in self._voided
 
     def hold(self, leases: Sequence[SiteLease], *, lease_s: float) -> None:
-        """Note sites that this process holds from now on. Leases last `lease_s`."""
+        """Record sites that this process has leased. Leases last `lease_s`."""
         for lease in leases:
             doubted = lease.until + lease_s if lease.lost_by == LOST_LIFE else -math.inf
             self._held[lease.site] = _HeldSite(lease.token, lease.record.owner or "", doubted)
 
     def prolong(self, until: float) -> None:
-        """Note that the leases of this process last until `until`."""
+        """Record that the leases of this process last until `until`."""
         self._until = max(self._until, until)
 
     def drop(self, leases: Sequence[SiteLease]) -> None:
-        """Record sites that this process no longer holds."""
+        """Record that this process has given up sites."""
         for lease in leases:
             held = self._held.get(lease.site)
             if held is not None and held.token == lease.token:
                 del self._held[lease.site]
 
     def repeat(self, call: Callable[[], object], *, size: int = 0, name: str | None = None) -> None:
-        """Register a call that is repeated if the store loses its effect. The call takes `size` bytes of memory. Only
-        the last call of each name is kept.
+        """Register a call that is repeated if the store loses the effect of the call. The call takes `size` bytes of
+        memory. Only the last call of each name is kept.
         """
         number = self._next_number()
         with self._lock:
             self._repeat_log.add_call(number, call, size=size, name=name)
 
     def before_loss(self, call: Callable[[], object]) -> None:
-        """Register a function that is called before sites are given up after a loss, in the thread that detected it."""
+        """Register a function to call before sites are given up after a loss. It is called in the thread that detects
+        the loss.
+        """
         self._before.append(call)
 
     def after_loss(self, call: Callable[[], object]) -> None:
-        """Register a call to make after each repaired loss."""
+        """Register a function to call after each repaired loss."""
         self._after.append(call)
 
     # ------------------------------------------------------------------ steps
 
     def run(self, shards: GuardedShards, step: str, arguments: Mapping[int, bytes]) -> dict[int, Any]:
-        """Take a guarded step in some shards; if a shard was set back, repair the loss first. Raises StoreError as
-        `Shards.run` does.
+        """Run a guarded step in some shards. If a shard was set back, repair the loss first. Raises StoreError like
+        `Shards.run`.
         """
         answers: dict[int, Any] = {}
         left = list(arguments)
@@ -221,7 +219,7 @@ class ServerLives:
         return {shard: answers[shard] for shard in arguments}
 
     def _mark(self, shard: int, number: int) -> int:
-        """Return the number of the last step that a shard must still know when it gets step `number`; 0 for none."""
+        """Return the number of the last step that a shard must know when it gets step `number`, or 0."""
         mark = self._marks.get(shard, 0)
         return mark if number - mark < COUNTS_MS else 0
 
@@ -231,7 +229,7 @@ class ServerLives:
             return self._number
 
     def _check_connections(self, shards: GuardedShards) -> None:
-        """Check all marks after a reconnection, because later reads and remembered answers rely on them."""
+        """Check all marks after a reconnection, because reads send no marks."""
         if self._connections == self._connection.connections.made:
             return
         with self._lock:
@@ -242,7 +240,7 @@ class ServerLives:
     # ------------------------------------------------------------------- mend
 
     def _mend(self, shards: GuardedShards, refused: Mapping[int, str], mended: int) -> None:
-        """Begin or join a new life. `mended` is the number of repairs made before the refused step was sent."""
+        """Begin or join a new life. `mended` is the number of repairs before the refused step was sent."""
         with self._lock:
             if mended != self._mended:
                 return  # another thread has repaired it
@@ -279,8 +277,9 @@ class ServerLives:
         self._described, self._raw = found, raw
 
     def _begin(self) -> str:
-        """Return the name of the new life. The name was chosen by this process, or by another process that detected the
-        loss earlier."""
+        """Return the name of the new life, chosen by this process or by another process that detected the loss
+        earlier.
+        """
         if self._described["log"] == self.life or self._is_past():
             new = msgspec.json.encode({**self._described, "log": secrets.token_hex(4)})
             self._life_script.run(self._connection, [(self._meta, [self._meta], packed([self._raw, new]))])
@@ -288,14 +287,14 @@ class ServerLives:
         return str(self._described["log"])
 
     def _is_past(self) -> bool:
-        """Return whether the description names a life that has ended, because the store went back to before the current
-        name.
+        """Return whether the description names a life that has ended. This happens if the store lost the name of the
+        current life.
         """
         return self._described["log"] in self._past
 
     def _lost(self, shards: GuardedShards) -> dict[int, int]:
-        """Return the shards that have lost this process's last step, each with the last step that it knows. One round
-        trip.
+        """Return the shards that have lost this process's last step, each with the last step that the shard knows, in
+        one round trip.
         """
         now = self._next_number()
         asked = {shard: mark for shard in list(self._marks) if (mark := self._mark(shard, now))}
@@ -303,7 +302,7 @@ class ServerLives:
         return {shard: mark for shard, mark in known.items() if mark < asked[shard]}
 
     def _make_good(self, shards: GuardedShards, lost: Mapping[int, int]) -> None:
-        """Give up the leases in the shards that went back, and repeat the steps that these shards have lost."""
+        """Give up the leases in the shards with a loss, and repeat the steps that these shards have lost."""
         since = max((self._marks[shard] - mark for shard, mark in lost.items() if mark), default=None)
         for shard in lost:
             self._marks.pop(shard)
@@ -333,8 +332,7 @@ class ServerLives:
 
 
 class GuardedShards(Shards):
-    """The shards of a store during a crawl, protected against a server that goes back in time. A shard that was set
-    back refuses steps that change something."""
+    """The shards of a store during a crawl. A shard that was set back refuses steps that change something."""
 
     def __init__(self, connection: ServerConnection, *, prefix: str, count: int, lives: ServerLives) -> None:
         super().__init__(connection, prefix=prefix, count=count)
@@ -342,13 +340,13 @@ class GuardedShards(Shards):
         self._guarded: dict[str, Script] = {}
 
     def run(self, step: str, arguments: Mapping[int, Sequence[Any]]) -> dict[int, Any]:
-        """Take one step in some shards, guarded if it changes something."""
+        """Run a step in some shards, guarded if the step changes something."""
         if step in READING:
             return super().run(step, arguments)
         return self.run_packed(step, {shard: packed(given) for shard, given in arguments.items()})
 
     def run_packed(self, step: str, arguments: Mapping[int, bytes]) -> dict[int, Any]:
-        """Do the same as `run` for a step that changes something, with arguments that are already packed."""
+        """Run a guarded step in some shards, with packed arguments."""
         try:
             return self._lives.run(self, step, arguments)
         finally:
@@ -359,15 +357,15 @@ class GuardedShards(Shards):
         self._lives.check(self)
 
     def send(self, step: str, calls: Sequence[tuple[int, Sequence[Any]]]) -> list[Any]:
-        """Take a guarded step with all of its arguments. Answers may be errors."""
+        """Send a guarded step with all of its arguments. Answers may be errors."""
         script = self._guarded.get(step) or self._guarded.setdefault(step, Script(step, guard=True))
         return script.answers(self._connection, [(self._keys[s][0], self._keys[s], given) for s, given in calls])
 
     def marks(self, shards: Sequence[int], process: str) -> dict[int, int]:
-        """Return, for each shard, the last step of a process that the shard knows, 0 for none. One round trip."""
+        """Return the last step of a process that each shard knows, or 0, in one round trip."""
         found = self.ask("HGET", "life", process, shards=shards)
         return {shard: int(mark or 0) for shard, mark in zip(shards, found, strict=True)}
 
     def set_life(self, shards: Collection[int], life: str) -> None:
-        """Write the name of a life into shards. One round trip, none if there are no shards."""
+        """Write the name of a life into shards."""
         super().run("name_life", {shard: [life] for shard in shards})

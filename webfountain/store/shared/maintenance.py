@@ -1,15 +1,14 @@
-"""Passes over a whole shared store. One process converts it to other units, corrects its times, or counts it again.
+"""Passes over a whole shared store: convert it to other units, correct its times, or count it again.
 
-If a crawl opens a shared store with another `cycle.period` or `cycle.fastest` in its policy file than the store has,
-the crawl begins a *change*. The census rows and the plan are deleted, because they are in the old units. The bucket
-bytes are computed again from the histories. If the latest step is later than the server's clock, the change moves times
-instead. Other processes that open the store wait meanwhile. A change is refused while other processes crawl: each
-process claims the store in its units (`UnitUse`). A page is replaced only if its value is still the one that was read.
-The position of the pass is written to the shard together with the pages, so after a crash the next opening continues
-the change.
+A crawl begins a *change* if its policy file has another `cycle.period` or `cycle.fastest` than the store. The census
+rows and the plan are deleted, because they are in the old units. The bucket bytes are computed again from the
+histories. If the latest step is later than the server's clock, the change corrects times instead. Other processes that
+open the store wait meanwhile. A change is refused while other processes crawl: each process claims the store in its
+units (`UnitUse`). The position of the pass is written to the shard together with the pages, so after a crash the next
+opening continues the change.
 
-Counts are computed again for ``check --repair``, while no process crawls. One script counts a site. The new counts
-replace the old ones at the end, so an interrupted pass must start from the beginning.
+Counts are computed again for ``check --repair``, while no process crawls. New counts replace old counts at the end, so
+an interrupted pass must start from the beginning.
 """
 
 from __future__ import annotations
@@ -48,18 +47,16 @@ if TYPE_CHECKING:
 __all__ = ["OPENING_S", "RevisedShard", "SharedMaintenance", "UnitUse", "latest", "recount_shards"]
 
 OPENING_S: Final = 30.0
-"""Duration of a claim on ``unit/NAME``, s. By then an ant has claimed its own name."""
+"""Duration of a claim on ``unit/NAME``, s. An ant claims its own name within this time."""
 logger = logging.getLogger(__name__)
 LOCK_S: Final = 30.0
-"""Duration of the lock on a change, s. The process that makes the change extends the lock with each batch. After a
-crash another process continues when it expires.
-"""
+"""Duration of the lock on a change, s. The process that makes the change extends the lock with each batch."""
 PATIENCE_S: Final = 600.0
 """Time for which an opening waits for another process that makes a change, s."""
 SILENCE_S: Final = 30.0
-"""If a process whose clock is far ahead does not extend its claim for this time, it counts as ended, s."""
+"""Time without an extended claim after which a process whose clock is far ahead counts as ended, s."""
 LONGEST_CLAIM_S: Final = 7200.0
-"""Longest time for which an ant claims its name, s: twice the longest heartbeat interval."""
+"""Longest duration of an ant's claim on its name, s: twice the longest heartbeat interval."""
 _REST_S: Final = 0.2
 _LOCK: Final = "role/units"
 _PROGRESS: Final = "\0units"
@@ -78,12 +75,12 @@ class UnitUse:
         self._until = -math.inf
 
     def begin(self, units: bytes, *, at: float) -> None:
-        """Claim for some seconds from `at`. A later call prolongs the claim."""
+        """Claim the store in its units for `OPENING_S` from `at`. A later call extends the claim."""
         self._until = time.monotonic() + OPENING_S
         self._claims.claim([self.name], owner=self.name, until=at + OPENING_S, at=at, notes={self.name: units})
 
     def end(self) -> None:
-        """Release the claim. Without this call it expires on the server."""
+        """Release the claim."""
         if time.monotonic() < self._until:
             with contextlib.suppress(StoreError):
                 self._claims.drop({self.name: 0.0}, owner=self.name, at=0.0)
@@ -91,12 +88,12 @@ class UnitUse:
 
 
 def latest(shards: Shards) -> float | None:
-    """Return the time of the latest step, in whole seconds, or None before the first. One round trip."""
+    """Return the time of the latest step, in whole seconds, or None before the first step."""
     return max((float(each) for each in shards.ask("HGET", "counts", "latest") if each is not None), default=None)
 
 
 class SharedMaintenance:
-    """The passes over one shared store, such as conversions of its units; times are from the server's clock."""
+    """The conversions and corrections of one shared store. Times are from the server's clock."""
 
     def __init__(
         self,
@@ -116,16 +113,15 @@ class SharedMaintenance:
         self._use = use
 
     def agree(self, *, period_s: float, fastest_s: float | None, corrects: bool) -> SharedMeta:
-        """Convert the store to these units, if needed; then return its description. If `fastest_s` is None, the store
-        keeps its own value.
+        """Convert the store to these units if needed, and return its description. If `fastest_s` is None, the store
+        keeps its value.
 
-        With `corrects`, times after now are also corrected. While other processes crawl, these times cannot be
-        corrected; a line in the log says so.
+        With `corrects`, times in the future are also corrected, unless other processes crawl.
 
         Raises
         ------
         StoreHeld
-            when others crawl with other units.
+            when other processes crawl with other units.
         """
         give_up = self._time() + PATIENCE_S
         while True:
@@ -147,7 +143,7 @@ class SharedMaintenance:
                 time.sleep(_REST_S)
 
     def _convert(self, period_s: float, fastest_s: float) -> None:
-        """Convert the store to other units, after completing an interrupted change. The caller holds the lock."""
+        """Complete an interrupted change, then convert the store to other units. The caller holds the lock."""
         meta = self._meta()
         if meta.change:
             self._refuse_beside(meta, meta)
@@ -157,8 +153,7 @@ class SharedMaintenance:
             self._begin(meta, msgspec.structs.replace(meta, change=secrets.token_hex(4), **units))
 
     def _correct(self) -> bool:
-        """Correct the times in the store that are in the future. Return whether that was possible. The caller holds the
-        lock."""
+        """Correct times in the future; return False if other processes crawl. The caller holds the lock."""
         at, meta = self._time(), self._meta()
         if not (ahead := seconds_ahead(latest(self._shards), at)):
             return True
@@ -180,7 +175,7 @@ class SharedMaintenance:
         self._carry_out(new)
 
     def _carry_out(self, meta: SharedMeta) -> SharedMeta:
-        """Make the change that the description names. Return the description after it."""
+        """Make the change that a description names; return the new description."""
         servers = self._shards.servers()
         if meta.correction is None:
             self._shards.ask("UNLINK", "rows")
@@ -206,8 +201,8 @@ class SharedMaintenance:
             revise(pages, revision)
 
     def _end_correction(self, correction: ClockCorrection, *, since: int) -> None:
-        """Delete published values and census rows that have become meaningless, shorten claims, and set the time of the
-        latest step, in this order.
+        """Delete published values and census rows from the future, shorten claims, and set the time of the latest step,
+        in this order.
         """
         at = correction.at
         self._connection.ask(self._values, "HDEL", self._values, *correction.values)
@@ -227,12 +222,12 @@ class SharedMaintenance:
         )
 
     def _ahead(self) -> float:
-        """Return how far the store is ahead of its server's clock, seconds; 0.0 within the tolerance."""
+        """Return the seconds from the server's clock to the latest step, or 0.0 within the tolerance."""
         return seconds_ahead(latest(self._shards), self._time())
 
     def _refuse_beside(self, meta: SharedMeta, new: SharedMeta) -> None:
-        """Raise StoreHeld while other processes crawl in other units, and leave the store as it was. First wait until
-        the claims of killed ants expire.
+        """Raise StoreHeld if other processes crawl in other units. First wait until the claims of killed ants
+        expire.
         """
         units = _units(new.period_s, new.fastest_s)
         ahead, began, first = self._ahead(), self._time(), self._others(units)
@@ -258,7 +253,7 @@ class SharedMaintenance:
             time.sleep(_REST_S)
 
     def _others(self, units: bytes) -> dict[str, float]:
-        """Return the claims of other processes that use the store in other units, each with its end."""
+        """Return the name and deadline of each claim of other processes that use the store in other units."""
         at = self._time()
         openings = [each for each in self._claims.claims("unit") if each.note != units]
         alive = [each for each in (*self._claims.claims("ant"), *openings) if _lasts(each, at)]
@@ -302,8 +297,8 @@ def _lasts(claim: Claim, at: float) -> bool:
 
 
 def _patience_s(left: float, ahead: float) -> float:
-    """Return how many seconds to wait for the end of a claim that lasts `left` seconds more. The store is `ahead`
-    seconds ahead of its server's clock.
+    """Return how many seconds to wait for the end of a claim that lasts `left` seconds more. The clock of its owner may
+    be `ahead` seconds ahead.
     """
     if left > LONGEST_CLAIM_S:
         return SILENCE_S
@@ -311,7 +306,7 @@ def _patience_s(left: float, ahead: float) -> float:
 
 
 class RevisedShard:
-    """`Revisable` on a server. `change` names the pass; `prolong` keeps its lock, or raises StoreHeld."""
+    """The `Revisable` of one shard. `change` names the pass; `prolong` extends the lock, or raises StoreHeld."""
 
     def __init__(
         self, connection: ServerConnection, shards: Shards, shard: int, *, change: str, prolong: Callable[[], None]
@@ -327,23 +322,21 @@ class RevisedShard:
 
     @property
     def place(self) -> tuple[str, bytes]:
-        """The position that a killed pass of this change has reached in the shard."""
+        """The position that an interrupted pass of this change has reached in the shard."""
         change, _, place = self._come_to.partition(b"\0")
         site, _, key = place.partition(b"\0") if change == self._change else (b"", b"", b"")
         return site.decode(), key
 
     def get(self, site: str) -> SiteRecord | None:
-        """Return a site. One round trip."""
         [answer] = self._ask("read", ["sites", site])
         return None if answer is None else site_record(answer)
 
     def after(self, name: str, n: int) -> list[SiteRecord]:
-        """Return sites in order of name. One round trip."""
         return [site_record(each) for each in self._ask("read", ["after", name, n])]
 
     def keys(self, site: str, after: bytes, n: int) -> list[bytes]:
-        """Return page keys in order. The tree of a site is in another order, so the first call for a site reads all its
-        keys.
+        """Return page keys in order. The first call for a site reads all its keys, because its tree is in another
+        order.
         """
         if self._sorted[0] != site:
             self._sorted = site, sorted(self._keys(site))
@@ -351,12 +344,11 @@ class RevisedShard:
         return self._sorted[1][start : start + n]
 
     def move(self, site: SiteRecord) -> None:
-        """Replace the times in a site's record. One round trip."""
         times = [float(site.first_seen), float(site.due), encode_state(site.state), site.learned, site.changed]
         self._step(site.site, b"", times, [])
 
     def replace(self, site: str, keys: Sequence[bytes], rule: Callable[[PageRecord], PageRecord]) -> None:
-        """Replace pages. Two round trips, more if another process changed a page between them."""
+        """Replace pages, in two round trips, or more if another process changes a page meanwhile."""
         left = keys
         while left:
             entries = []
@@ -389,15 +381,15 @@ class RevisedShard:
 
 
 def recount_shards(connection: ServerConnection, *, prefix: str, count: int) -> None:
-    """Compute the counts of all shards again. One round trip per site.
+    """Compute the counts of all shards again, in one round trip per site.
 
-    The new counts have keys of their own until all are complete, so after an interruption the old ones are still there.
-    If a shard had no counts meanwhile, the next crawl would delete files with copies that are needed.
+    The new counts are under separate keys until all are complete. If a shard had no counts after an interruption, the
+    next crawl would delete files with needed copies.
 
     Raises
     ------
     StoreError
-        if the server was replaced meanwhile, and so may have lost some of the new counts.
+        if the server was replaced meanwhile.
     """
     shards = Shards(connection, prefix=prefix, count=count)
     new = Shards(connection, prefix=prefix, count=count, apart=SUMS)

@@ -52,14 +52,14 @@ logger = logging.getLogger(__name__)
 
 FORMAT: Final = 5
 IMPORTING: Final = 0
-"""The format of a store whose import is not complete."""
+"""Format of a store whose import is not complete."""
 DEFAULT_PREFIX: Final = "webfountain"
 DEFAULT_SHARDS: Final = 256
 _MOST_SHARDS: Final = 16_384
 _PRIVATE_SHARDS: Final = 16
-"""Number of shards on a server for one machine. With fewer shards, asking all of them costs less."""
+"""Number of shards on a server for one machine. Commands to all shards cost less with few shards."""
 _FASTEST: Final = 96
-"""Default: the mean change interval of bucket 0 is the period divided by this."""
+"""By default, the mean change interval of bucket 0 is the period divided by this number."""
 
 
 def open_shared(
@@ -74,10 +74,10 @@ def open_shared(
     server: PrivateServer | None = None,
     private_socket: Path | None = None,
 ) -> SharedStore:
-    """Open or create the store at a URL. Raises the same errors as `open_store`. A given `server` ends with the store.
-    `private_socket` is the socket of a server that another crawl started.
+    """Open or create the store at a URL. Raises the same errors as `open_store`.
 
-    If `at` is given, times written by a clock that was ahead are corrected, using the server's clock as the ants do.
+    `server` is closed with the store. `private_socket` is the socket of a server that another crawl started. If `at` is
+    given, times after the server's clock are corrected.
     """
     shown = without_password(url)
     prefix, wanted = _own_parameters(url, shown)
@@ -114,13 +114,13 @@ def open_private(
     fresh: bool = False,
     at: float | None = None,
 ) -> SharedStore:
-    """Open or create the store on the server of a crawl's folder. If this starts the server, it runs until the store
+    """Open or create the store on the server of a crawl's folder. If the server does not run, start it until the store
     is closed.
 
     Raises
     ------
     InputError
-        if there is no store and no parameters say how to create one.
+        if there is no store and `collection` is None.
     """
     if collection is None and not (folder / "valkey").is_dir():
         raise InputError(f"--store valkey://{folder}: there is no store there (`webfountain crawl --ants` makes one)")
@@ -144,7 +144,9 @@ def open_private(
 
 
 def load_private(folder: Path, rows: Iterator[Row]) -> None:
-    """Do the same as `load_shared` on the server of a folder. Start that server if it does not run."""
+    """Create a store from rows on the server of a folder, as `load_shared` does. Start the server if it does not
+    run.
+    """
     with _started(folder) or contextlib.nullcontext():
         load_shared(_private_url(folder), rows)
 
@@ -167,7 +169,7 @@ def _started(folder: Path) -> PrivateServer | None:
 
 
 def load_shared(url: str, rows: Iterator[Row]) -> None:
-    """Create a store from rows at a URL that has none. An interrupted import leaves no store and can be started again.
+    """Create a store from rows at a URL without a store. If the process is killed, repeat the call.
 
     Raises
     ------
@@ -219,8 +221,8 @@ def _made(
     fastest_s: float | None,
     shards: int,
 ) -> tuple[SharedMeta, bool]:
-    """Create the store if needed. Return its description, and whether this call created it. If several processes create
-    the store at once, all get the same description.
+    """Create the store if needed. Return its description, and whether this call created the store. Several processes
+    may call this at once.
     """
     shown, is_new = connection.shown, False
     meta = entry.read()
@@ -257,7 +259,7 @@ def _delete(connection: ServerConnection, keys: StoreKeys, entry: MetaEntry) -> 
 
 
 def _check(connection: ServerConnection) -> None:
-    """Warn of settings that endanger a frontier: keys that may be evicted, or writes that a crash may lose."""
+    """Warn of settings by which the server may evict keys or lose writes in a crash."""
     policy = connection.setting("maxmemory-policy")
     if policy not in (None, "noeviction"):
         logger.warning(

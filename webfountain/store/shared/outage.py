@@ -1,12 +1,10 @@
-"""An outage of the store's server: what a process logs while it waits, and how long it waits if it is ending itself.
+"""An outage of the store's server: the log lines, and the limit of waiting in a process that ends.
 
-An outage is logged in two lines: one at the beginning, one at the end. Several threads of a process use the server
-(batches, heartbeats, the display) and see the outage at the same time. Moving a cluster slot is not an outage, and is
-logged only if it takes long.
+An outage is logged in two lines, at its beginning and at its end, for all threads of the process together. A move of a
+cluster slot is logged only if it takes long.
 
-A crawl ends within ten seconds after a signal. So its calls must not wait for their ordinary time limits, least of all
-one after the other. `EndLimit` shortens the time limits of all connections, and aborts the calls that are still waiting
-at the end. `connection.ServerConnection` decides what happens to a call that fails.
+A crawl must end within ten seconds after a signal. `EndLimit` therefore shortens the time limits of all connections,
+and aborts the calls that still wait at the end.
 """
 
 from __future__ import annotations
@@ -39,7 +37,7 @@ LAST_S: Final = 0.3
 
 
 class Outage:
-    """The current outage of one server, if there is one. Any thread may call its methods.
+    """The current outage of one server, if there is one. Any thread may call the methods.
 
     `shown` is the server's address without a password.
     """
@@ -65,7 +63,7 @@ class Outage:
         logger.warning("The store at %s does not answer; waiting for it: %s", self._shown, line)
 
     def end(self) -> None:
-        """Record that this thread received an answer. The outage is over when no thread waits any longer."""
+        """Record that this thread received an answer. The outage ends when no thread waits."""
         with self._lock:
             self._waiting.discard(threading.get_ident())
             if self._waiting or not self._is_said:
@@ -81,8 +79,8 @@ class Outage:
 
 
 class EndLimit:
-    """The time after which calls no longer wait. There is no limit until `set` is called. Any thread may call its
-    methods.
+    """The time until which calls to the server may wait. There is no limit until `set` is called. Any thread may call
+    the methods.
 
     Parameters
     ----------
@@ -94,10 +92,10 @@ class EndLimit:
         self._now = time.monotonic
         self._lock = threading.Lock()
         self.at = math.inf
-        """The time, in monotonic seconds."""
+        """The limit, in monotonic seconds."""
 
     def set(self, seconds: float) -> None:
-        """Let no call wait longer than this many seconds from now. A limit later than the current one has no effect."""
+        """Limit the waiting of all calls to this many seconds from now, unless the current limit is earlier."""
         with self._lock:
             if self._now() + seconds >= self.at:
                 return
@@ -110,7 +108,7 @@ class EndLimit:
 
     @property
     def is_over(self) -> bool:
-        """Return whether the time has come."""
+        """True if the limit is reached."""
         return self._now() >= self.at
 
     def _end_calls(self) -> None:
@@ -125,7 +123,7 @@ class EndLimit:
 
 
 def _bound(pool: ConnectionPool, seconds: float) -> None:
-    """Set the time limit of a call on all connections of a pool, open ones and future ones."""
+    """Set the time limit of a call on all open and future connections of a pool."""
     limits: dict[str, Any] = {"socket_timeout": seconds, "socket_connect_timeout": seconds}
     pool.connection_kwargs.update(limits)
     for connection in [*pool._available_connections, *pool._in_use_connections]:

@@ -27,18 +27,18 @@ if TYPE_CHECKING:
 __all__ = ["SharedPages"]
 
 _MOVE_BYTES: Final = 400
-"""Memory that the repeat log needs per moved copy, bytes."""
+"""Memory per moved copy in the repeat log, bytes."""
 _AT_ONCE: Final = 1000
-"""Number of pages that one script reads, evicts or forgets. A running script blocks all others."""
+"""Number of pages that one script reads, evicts or forgets. A running script blocks other scripts."""
 
 
 _Place = tuple[int, float, bytes]
-"""Lane, order and key of a page: its place in its site's queues."""
+"""Lane, order and key of a page."""
 _FIRST: Final[_Place] = (0, -math.inf, b"")
 
 
 class SharedPages:
-    """`PageRecords` on a server."""
+    """The `PageRecords` of the shared store."""
 
     def __init__(
         self, shards: GuardedShards, lives: ServerLives, *, sites: SharedSites, changes: ShardedChangeLog
@@ -49,11 +49,11 @@ class SharedPages:
         self._changes = changes
 
     def get(self, site: str, key: bytes) -> PageRecord | None:
-        """Return the record of one URL. One round trip."""
+        """Return the record of one URL, in one round trip."""
         return self.get_many(site, [key])[0]
 
     def get_many(self, site: str, keys: Sequence[bytes]) -> list[PageRecord | None]:
-        """Return the records of URLs of one site. One round trip per thousand pages."""
+        """Return the records of URLs of one site, in one round trip per thousand pages."""
         found: list[PageRecord | None] = []
         for start in range(0, len(keys), _AT_ONCE):
             values = self._shards.step(site, "read", ["page", site, *keys[start : start + _AT_ONCE]])
@@ -61,11 +61,11 @@ class SharedPages:
         return found
 
     def records(self, *, site: str | None = None, state: State | None = None) -> Iterator[tuple[str, PageRecord]]:
-        """List the records. One round trip per thousand pages."""
+        """List the records, in one round trip per thousand pages."""
         return ((name, record) for name, _, record in self.keyed(site=site, state=state))
 
     def keyed(self, *, site: str | None = None, state: State | None = None) -> Iterator[tuple[str, bytes, PageRecord]]:
-        """List the records with their keys. One round trip per thousand pages."""
+        """List the records with their keys, in one round trip per thousand pages."""
         for name in self._sites.names() if site is None else [site]:
             for _, key, value in self.places(name):
                 record = decode_value(name, value)
@@ -73,7 +73,7 @@ class SharedPages:
                     yield name, key, record
 
     def part_of(self, site: str, cursor: bytes, n: int) -> tuple[list[PageRecord], bytes]:
-        """List a part of a site, queue by queue. One round trip."""
+        """List a part of a site, queue by queue, in one round trip."""
         place = _FIRST if not cursor else _place_of(cursor)
         entries = self._shards.step(site, "read", ["places", site, *place, n])
         found = [decode_value(site, value) for _, _, _, value in entries if value is not None]
@@ -81,7 +81,7 @@ class SharedPages:
         return found, behind
 
     def waiting(self, site: str, n: int) -> list[PageRecord]:
-        """Return the first never-crawled URLs of a site. One round trip, more if known pages are immediate."""
+        """Return the first never-crawled URLs of a site, in one round trip, or more if crawled pages are immediate."""
         found: list[PageRecord] = []
         place: _Place | None = _FIRST
         while place is not None and len(found) < n:
@@ -95,10 +95,9 @@ class SharedPages:
     def forget(self, site: str, key: bytes | None = None, *, at: float) -> int:
         """Remove a page or a site permanently.
 
-        A page costs two round trips and a scan of the log, a site two round trips per thousand pages. The first round
-        trip bars the site. From then on, readers of the log receive nothing about these pages. The log entries are
-        erased after the pages. If a process dies between the two, the next call that forgets the same pages completes
-        the work.
+        A page costs two round trips and a scan of the log, a site two round trips per thousand pages. Readers of the
+        change log receive no contents of the pages after the first round trip. If the process dies before the log
+        entries are erased, the next call for the same pages completes the work.
         """
         removed, repairs = 0, -1
         while repairs != self._lives.repairs:  # a loss between the two steps may undo the first one
@@ -109,7 +108,7 @@ class SharedPages:
         return removed
 
     def evict(self, lease: SiteLease, keys: Sequence[bytes], *, at: float) -> int | None:
-        """Remove pages from the collection. Two round trips, more if pages change between them."""
+        """Remove pages from the collection, in two round trips, or more if pages change meanwhile."""
         gone = 0
         while True:
             entries = []
@@ -129,7 +128,7 @@ class SharedPages:
                 return gone
 
     def copies(self, *, repository: int = 0) -> dict[int, int]:
-        """Count the records that name each WARC file. One round trip."""
+        """Count the records that name each WARC file, in one round trip."""
         homes: dict[int, int] = {}
         for fields in self._shards.ask("HGETALL", "copies"):
             for name, value in pairs(fields):
@@ -139,7 +138,7 @@ class SharedPages:
         return homes
 
     def relocate(self, moves: Sequence[Move]) -> int:
-        """Update page records after their copies moved. One round trip."""
+        """Update the records of pages whose copies moved, in one round trip."""
         sent: dict[int, list[list[Any]]] = {}
         for move in moves:
             entry = [move.site, move.key, encode_copy(move.old), encode_copy(move.new)]
@@ -177,16 +176,14 @@ class SharedPages:
 
 
 def _farewell(site: str, key: bytes, value: bytes | None, at: float) -> list[Any]:
-    """Return a page in the form that `lua/forget.lua` expects."""
+    """Return the arguments of `lua/forget.lua` for a page."""
     if value is None:
         return [key, False, False]
     return [key, value, _parting(decode_value(site, value), "forgotten", site, key, at)]
 
 
 def _parting(record: PageRecord, verdict: ChangeVerdict, site: str, key: bytes, at: float) -> bytes | bool:
-    """Return the log entry of a removed page in the form that the scripts expect, or False for a page that was not
-    held.
-    """
+    """Return the encoded log entry of a removed page, or False for a page that was not held."""
     if not is_held(record):
         return False
     return encode_entry(parting(record, verdict, site=site, key=key, at=at, sequence=0))

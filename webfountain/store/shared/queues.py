@@ -1,6 +1,6 @@
 """The URL queues of the shared store: each step is one script on each shard, all in one round trip.
 
-The files in `lua/` contain the atomic steps, one per file. This module packs arguments and unpacks answers.
+Each file in `lua/` contains one script. This module packs arguments and unpacks answers.
 """
 
 from __future__ import annotations
@@ -31,9 +31,7 @@ __all__ = ["SharedQueues"]
 
 
 class SharedQueues:
-    """`UrlQueues` on a server. It remembers the URL leases of this process. `period_s` is the length of a census
-    period.
-    """
+    """The `UrlQueues` of the shared store. It remembers the URL leases of this process."""
 
     def __init__(self, shards: GuardedShards, lives: ServerLives, due_times: DueTimes, *, period_s: float) -> None:
         self._shards = shards
@@ -44,16 +42,16 @@ class SharedQueues:
         lives.after_loss(self._drop_voided)
 
     def discover(self, links: Sequence[Link], *, at: float) -> DiscoverResult:
-        """Make URLs known. One round trip, two if an inactive site becomes due sooner."""
+        """Make URLs known, in one round trip, or two if an inactive site becomes due sooner."""
         new, _, repeated = self._arrive(links, at, put_first=False)
         return DiscoverResult(new, len(repeated), tuple(repeated))
 
     def immediate(self, links: Sequence[Link], *, at: float) -> int:
-        """Put URLs on the immediate lanes of their sites. It costs as much as `discover`."""
+        """Put URLs on the immediate lanes of their sites, in one or two round trips."""
         return self._arrive(links, at, put_first=True)[1]
 
     def lease(self, refills: Sequence[Refill]) -> list[LeaseBatch | None]:
-        """Lease URLs of active sites. One round trip."""
+        """Lease URLs of active sites, in one round trip."""
         for refill in refills:
             if refill.classes is not None:
                 check_horizon(refill.classes, CLASSES)
@@ -79,7 +77,7 @@ class SharedQueues:
         learned: Sequence[tuple[SiteLease, bytes]] = (),
         parts: Sequence[tuple[SiteLease, int, bytes]] = (),
     ) -> SettleResult:
-        """End leases with the outcomes of their pages. One round trip."""
+        """End leases with the outcomes of their fetches, in one round trip."""
         period = period_of(at, self._period_s)
         sent: dict[int, list[Any]] = {}
         check_settled(outcomes)
@@ -98,7 +96,7 @@ class SharedQueues:
         return SettleResult(sum(applied for applied, _ in answers), sum(lost for _, lost in answers))
 
     def release(self, leases: Sequence[LeaseId]) -> int:
-        """Release unused leases. One round trip."""
+        """Give leases back unused, in one round trip."""
         sent: dict[int, list[list[Any]]] = {}
         for one in leases:
             held = self._leased.pop(one, None)
@@ -108,7 +106,7 @@ class SharedQueues:
         return sum(self._shards.run("release", sent).values())
 
     def advance(self, site: str, keys: Sequence[bytes], *, due: float, at: float) -> int:
-        """Make crawled pages due. It costs as much as `discover`."""
+        """Make crawled pages due, in one round trip, or two if the site becomes due sooner."""
         distinct = dict.fromkeys(keys)
         if not distinct:
             return 0
@@ -117,7 +115,7 @@ class SharedQueues:
         return int(moved)
 
     def reassign(self, site: str, keys: Sequence[bytes], revised: RevisedBy) -> ReassignResult:
-        """Put known pages under other policies. Two round trips, one if no page changes."""
+        """Put known pages under other policies, in two round trips, or one if no page changes."""
         names = list(dict.fromkeys(keys))
         values = self._shards.step(site, "read", ["page", site, *names]) if names else []
         entries = []
@@ -133,7 +131,7 @@ class SharedQueues:
         return ReassignResult(int(put), tuple(leased))
 
     def regrade(self, lease: SiteLease, importance: ImportanceOf, *, epoch: int, n: int) -> RegradeResult | None:
-        """Update the next never-crawled URLs of a site from a ranking. Two round trips."""
+        """Apply a ranking to the next never-crawled URLs of a site, in two round trips."""
         site = lease.site
         entries = self._shards.step(site, "regrade_read", [site, lease.token, epoch, n])
         if entries is None or entries == 1:
@@ -145,7 +143,7 @@ class SharedQueues:
         return None if moved is None else RegradeResult(len(entries), moved, done)
 
     def reweigh(self, lease: SiteLease, keys: Sequence[bytes], importance: ImportanceOf) -> int | None:
-        """Move some never-crawled URLs to the lanes of their classes. Two round trips."""
+        """Move never-crawled URLs to the lanes of their classes, in two round trips."""
         site = lease.site
         values = self._shards.step(site, "read", ["page", site, *keys]) if keys else []
         found = [(key, value) for key, value in zip(keys, values, strict=True) if value is not None]
@@ -160,7 +158,7 @@ class SharedQueues:
             self._leased.pop(each, None)
 
     def _arrive(self, links: Sequence[Link], at: float, *, put_first: bool) -> tuple[int, int, list[int]]:
-        """Return (new URLs, URLs put on an immediate lane, places of the known URLs)."""
+        """Return (number of new URLs, number of URLs put on an immediate lane, positions of the known links)."""
         period = period_of(at, self._period_s)
         sent: dict[int, list[Any]] = {}
         places: dict[int, list[int]] = {}
@@ -193,8 +191,8 @@ class SharedQueues:
         return held
 
     def _outcome(self, outcome: Outcome, period: int, at: float) -> list[Any]:
-        """Encode an outcome for `lua/settle.lua`. The script counts the lease as lost if this process does not hold
-        it.
+        """Encode an outcome for `lua/settle.lua`. If this process does not have the lease, the script counts the
+        outcome as lost.
         """
         lease = outcome.lease
         held = self._leased.get(lease)
@@ -213,7 +211,7 @@ def _moves(
     found: Sequence[tuple[bytes, bytes]],
     importance: ImportanceOf,
 ) -> list[list[Any]]:
-    """Return the waiting pages whose class changed: key, old value, new lane, new body."""
+    """Return (key, old value, new lane, new body) of the never-crawled pages whose class changed."""
     records = [(key, value, decode_value(site, value)) for key, value in found]
     waits = [each for each in records if each[2].state == "never-crawled" and each[2].immediate is None]
     graded = zip(waits, importance([record for _, _, record in waits]), strict=True)
@@ -225,14 +223,14 @@ def _moves(
 
 
 class _Horizons:
-    """The distinct horizons of one call, packed. Most sites have the same horizons."""
+    """The distinct horizons of one call. Most sites have the same horizons, so each horizon is sent once."""
 
     def __init__(self) -> None:
         self.packed: list[bytes] = []
         self._numbers: dict[bytes, int] = {}
 
     def number(self, times: Sequence[float]) -> int:
-        """Return the number under which a horizon is sent, from 1; a new horizon is added."""
+        """Return the number of a horizon, from 1, after adding a new horizon."""
         packed = struct.pack(f">{len(times)}d", *times)
         if packed not in self._numbers:
             self.packed.append(packed)
@@ -253,7 +251,7 @@ def _refill(refill: Refill, classes: _Horizons, horizons: _Horizons) -> list[Any
 
 
 def _counted(period: int, before: PageRecord, outcome: Outcome) -> list[Any]:
-    """Return what an outcome adds to the census rows, as a flat list: field, increment, field, increment, and so on."""
+    """Return what an outcome adds to the census rows, as a flat list: field, increment, field, increment, …"""
     if outcome.kind not in FETCHED:
         return []
     counted: CensusCounts = {}

@@ -1,7 +1,6 @@
-"""The recent work of one process on a shared store, kept in memory to repeat it if the store loses it.
+"""The recent work of one process on a shared store, which is repeated if the store loses it.
 
-Steps are kept in the form in which they were sent to their shard, other work as function calls. Both are limited by
-bytes; the oldest are dropped first.
+Steps are kept as they were sent, other work as function calls. Both are limited by bytes; the oldest are dropped first.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["RepeatLog", "SentStep"]
 
 MOST_BYTES: Final = 16_000_000
-"""Limit of the steps, and also of the calls, bytes; enough for some minutes of a fast ant."""
+"""Limit of the steps, and also of the calls, bytes. It is enough for some minutes of a fast ant."""
 _OVERHEAD: Final = 200
 """Memory per entry in addition to its contents, bytes."""
 
@@ -31,7 +30,7 @@ class SentStep(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Return the memory that it takes, bytes."""
+        """Return the memory of this step, bytes."""
         return len(self.arguments) + _OVERHEAD
 
 
@@ -42,7 +41,7 @@ class _Call(NamedTuple):
 
 
 class RepeatLog:
-    """The recent steps of one process on a shared store. The caller ensures that only one thread uses it at a time."""
+    """The recent steps and calls of one process on a shared store. Only one thread may use it at a time."""
 
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:
         self._most = most_bytes
@@ -59,7 +58,7 @@ class RepeatLog:
             self._step_bytes -= self._steps.popleft().size
 
     def add_call(self, number: int, call: Callable[[], object], *, size: int, name: str | None = None) -> None:
-        """Keep a call that takes `size` bytes. It replaces the last call of the same name."""
+        """Keep a call that takes `size` bytes, in place of an earlier call with the same name."""
         key = number if name is None else name
         self._drop_call(key)
         self._calls[key] = _Call(number, size + _OVERHEAD, call)
@@ -68,10 +67,10 @@ class RepeatLog:
             self._drop_call(next(iter(self._calls)))
 
     def take(self, lost: Mapping[int, int]) -> tuple[list[list[SentStep]], list[Callable[[], object]]]:
-        """Remove and return the work after the last step that each shard still knows (`lost`).
+        """Remove and return the steps and calls after the last step that each shard still knows (`lost`).
 
-        The steps are returned in rows. A row contains each shard at most once, so each shard gets its steps in order.
-        The calls are those made since the earliest of the steps in `lost`.
+        The steps are returned in rows. Each row contains a shard at most once, so each shard gets its steps in order.
+        All calls since the earliest step in `lost` are returned.
         """
         first = min(lost.values())
         rows: dict[int, list[SentStep]] = {}

@@ -1,7 +1,7 @@
 """The data that scrapy-redis left on a server: the queue of a spider and the contents of its duplicate filter.
 
-Place in the walk: this module is used before the crawl, when a project migrates (`webfountain take-over`). This module
-reads the keys of scrapy-redis and removes entries that were taken over. It does not decode the entries.
+`webfountain take-over` uses this module before the crawl, when a project migrates. The module reads and removes
+entries, but does not decode them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _TIMEOUT_S: Final = 20.0
 
 
 class ScrapyRedisKeys:
-    """The data that scrapy-redis stored for one spider on a server. A context manager that closes the connection."""
+    """A context manager with a connection to the data that scrapy-redis stored for one spider."""
 
     def __init__(self, url: str, *, requests: str, dupefilter: str) -> None:
         self._requests = requests
@@ -41,7 +41,7 @@ class ScrapyRedisKeys:
         self._server.close()
 
     def requests(self) -> Iterator[list[bytes]]:
-        """Yield the entries of the queue in the order of the queue, some hundreds at a time."""
+        """Yield the entries of the queue in order, some hundreds at a time."""
         try:
             if self._form == "zset":
                 entries = self._server.zrange(self._requests, 0, -1)
@@ -67,7 +67,7 @@ class ScrapyRedisKeys:
             raise StoreError(f"{self._requests} cannot be changed: {error}") from None
 
     def fingerprints(self) -> Iterator[bytes]:
-        """Yield the entries of the duplicate filter, as scrapy-redis wrote them (hex digits)."""
+        """Yield the entries of the duplicate filter, as hex digits."""
         try:
             yield from self._server.sscan_iter(self._dupefilter, count=_AT_ONCE)
         except redis.RedisError as error:

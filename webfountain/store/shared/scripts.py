@@ -1,10 +1,9 @@
 """The steps as scripts that are sent to their shards: one round trip for any number of shards.
 
 The text of a step consists of key names, constants, the parts of `lua/parts/` that it uses, and its own file. A line
-`-- Uses` in a step names the parts that it needs, in order. Defining all parts in each step took a fifth of the time of
-a small step. A script is named by its hash. If a server does not know the hash, because it is new or was restarted, it
-receives the text. All keys of a shard are in one hash slot and each step declares all fourteen, so Redis Cluster and
-proxies before it can route the step.
+`-- Uses` in a step names these parts, in order. A script is called by its hash. If a server does not know the hash, the
+text is sent. All keys of a shard are in one hash slot, and each step declares them, so Redis Cluster can route the
+step.
 """
 
 from __future__ import annotations
@@ -31,9 +30,7 @@ _FOLDER: Final = files("webfountain.store.shared") / "lua"
 _USES: Final = re.compile(rb"^-- Uses +(.+)$", re.MULTILINE)
 
 READING: Final = frozenset({"read", "rows", "log_read", "server"})
-"""Steps that change nothing. They are sent as read-only. So a replica can answer them, and they work even while writing
-is paused.
-"""
+"""Steps that change nothing. They are sent as read-only, so they work on a replica, and while writes are paused."""
 
 
 def _alone(name: str) -> bytes:
@@ -42,9 +39,7 @@ def _alone(name: str) -> bytes:
 
 
 def step_text(name: str, *, guard: bool) -> bytes:
-    """Return the text of a step on a shard. With `guard`, the text begins with a check by which a server that was set
-    back refuses the step.
-    """
+    """Return the text of a step on a shard. With `guard`, a shard that was set back refuses the step."""
     step = _alone(name)
     used = _USES.search(step)
     parts = ["base", *(used[1].decode().split() if used else ())]
@@ -59,14 +54,14 @@ def _head() -> bytes:
 
 
 def packed(arguments: Sequence[Any]) -> bytes:
-    """Pack arguments for the servers' cmsgpack, which implements an old version of msgpack without a type for bytes."""
+    """Pack arguments for the server's cmsgpack, an old version of msgpack without a type for bytes."""
     found: bytes = msgpack.packb(arguments, use_bin_type=False)
     return found
 
 
 def pairs(fields: Any) -> Iterable[tuple[bytes, bytes]]:
-    """Return the names and values of a hash. The server sends them as a flat list or as a dictionary, depending on the
-    protocol version.
+    """Return the (name, value) pairs of a hash, from an answer of either protocol version: a flat list or a
+    dictionary.
     """
     return fields.items() if isinstance(fields, dict) else zip(fields[::2], fields[1::2], strict=True)
 
@@ -74,8 +69,8 @@ def pairs(fields: Any) -> Iterable[tuple[bytes, bytes]]:
 class Script:
     """A script: its text, and the hash by which servers identify it.
 
-    A step uses the keys of a shard. With `guard` (`lua/guard.lua`), a server that was set back refuses it. Scripts that
-    are not steps use other keys.
+    A step uses the keys of a shard. With `guard` (`lua/guard.lua`), a shard that was set back refuses the step. Other
+    scripts use other keys.
     """
 
     def __init__(self, name: str, *, is_step: bool = True, reading: bool = False, guard: bool = False) -> None:
@@ -84,12 +79,12 @@ class Script:
         self.sha = hashlib.sha1(self.text, usedforsecurity=False).hexdigest()
 
     def run(self, connection: ServerConnection, calls: Sequence[tuple[bytes, Sequence[bytes], bytes]]) -> list[Any]:
-        """Run calls, each (key that routes, keys, packed arguments), in one round trip. Return the answers in order.
+        """Run calls of (routing key, keys, packed arguments) in one round trip. Return the answers in order.
 
         Raises
         ------
         StoreError
-            if a server refuses a call. Calls that other servers answered have taken effect.
+            if a server refuses a call. The other calls may have taken effect.
         """
         answers = self.answers(connection, [(key, keys, (given,)) for key, keys, given in calls])
         return [connection.checked(answer) for answer in answers]
@@ -97,7 +92,7 @@ class Script:
     def answers(
         self, connection: ServerConnection, calls: Sequence[tuple[bytes, Sequence[bytes], Sequence[bytes | str | int]]]
     ) -> list[Any]:
-        """Do the same as `run`, with the full arguments of each call; the answers may include errors."""
+        """Run calls of (routing key, keys, arguments) in one round trip. Return the answers, which may be errors."""
         commands = [(key, (self._by_name, self.sha, len(keys), *keys, *given)) for key, keys, given in calls]
         answers = connection.send(commands)
         unknown = [i for i, answer in enumerate(answers) if isinstance(answer, NoScriptError)]
@@ -109,9 +104,9 @@ class Script:
 
 
 class Shards:
-    """The shards of one store. `prefix` begins each key. `count` was chosen when the store was created.
+    """The shards of one store. `prefix` begins each key.
 
-    `apart` contains keys in whose place these shards use other keys, because their contents are being computed again.
+    The keys named in `apart` get the suffix "/new" here, because their contents are being computed again.
     """
 
     def __init__(self, connection: ServerConnection, *, prefix: str, count: int, apart: Collection[str] = ()) -> None:
@@ -131,21 +126,19 @@ class Shards:
         return self._keys[shard][KEYS.index(name)]
 
     def by_shard(self, entries: Sequence[tuple[str, Any]]) -> dict[int, list[int]]:
-        """Return, by shard, the positions of the entries whose sites belong to the shard, in order. An entry starts
-        with its site.
-        """
+        """Return the positions of the entries of each shard, in order. An entry starts with its site."""
         found: dict[int, list[int]] = {}
         for position, entry in enumerate(entries):
             found.setdefault(self.of(entry[0]), []).append(position)
         return found
 
     def run(self, step: str, arguments: Mapping[int, Sequence[Any]]) -> dict[int, Any]:
-        """Take one step in some shards, with the arguments of each. Return the answers by shard.
+        """Run a step in some shards, with the arguments of each shard. Return the answers by shard.
 
         Raises
         ------
         StoreError
-            if a server refuses the step. The steps that other shards answered have taken effect.
+            if a server refuses the step. The step may have taken effect in other shards.
         """
         script = self._scripts.get(step) or self._scripts.setdefault(step, Script(step, reading=step in READING))
         calls = [(self._keys[shard][0], self._keys[shard], packed(given)) for shard, given in arguments.items()]
@@ -156,31 +149,32 @@ class Shards:
                 self._touched.update(arguments)
 
     def step(self, site: str, step: str, arguments: Sequence[Any]) -> Any:
-        """Take one step in a site's shard. Return its answer."""
+        """Run a step in a site's shard. Return the answer."""
         shard = self.of(site)
         return self.run(step, {shard: arguments})[shard]
 
     def servers(self) -> list[bytes]:
-        """Return the run id of each shard's server. If it has changed, the server may have lost steps. One round
-        trip."""
+        """Return the run id of each shard's server, in one round trip. A server with a new run id may have lost
+        steps.
+        """
         return list(self.run("server", {shard: [] for shard in range(self.count)}).values())
 
     def keep_era(self) -> None:
-        """Let the current server continue the era of the last one (`lua/parts/era.lua`). One round trip.
+        """Let the current server continue the era of the previous server (`lua/parts/era.lua`).
 
-        Call it only if no process can still use what an earlier server lost.
+        Call this only if no process can still use what the previous server lost.
         """
         self.run("name_server", {shard: [] for shard in range(self.count)})
 
     def take_touched(self) -> set[int]:
-        """Remove and return the shards in which this process tried a step since the last call."""
+        """Remove and return the shards in which this process ran steps since the last call."""
         taken = set()
         while self._touched:
             taken.add(self._touched.pop())
         return taken
 
     def barred(self, pages: Mapping[int, Sequence[tuple[bytes, bytes]]]) -> dict[int, list[bool]]:
-        """Return, by shard, whether each page (site, key) or its site was forgotten. One round trip."""
+        """Return, by shard, whether each (site, key) page or its site was forgotten, in one round trip."""
         sent = []
         for shard, some in pages.items():
             key = self.key(shard, "barred")
@@ -193,11 +187,10 @@ class Shards:
         }
 
     def answers(self, sent: Sequence[tuple[bytes, tuple[Any, ...]]]) -> list[Any]:
-        """Return the answers to some commands; each command comes with the key that determines its server. One round
-        trip."""
+        """Return the answers to (routing key, command) pairs, in one round trip."""
         return self._connection.ask_all(sent)
 
     def ask(self, command: str, name: str, *arguments: Any, shards: Sequence[int] | None = None) -> list[Any]:
-        """Run one command on the same key of some shards [all]. Return the answers in their order. One round trip."""
+        """Run one command on the same key of some shards [all], in one round trip. Return the answers in order."""
         keys = [self.key(shard, name) for shard in (range(self.count) if shards is None else shards)]
         return self._connection.ask_all([(key, (command, key, *arguments)) for key in keys])

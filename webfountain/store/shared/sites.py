@@ -1,8 +1,8 @@
-"""The list of sites of the shared store. Each shard keeps its sites in several orders; a list of all sites merges those
-of the shards.
+"""The list of sites of the shared store. Each shard keeps its sites in several orders, and a list of all sites merges
+them.
 
-Each process asks the shards in a different order in `activate`, so that many processes do not all ask the same shard.
-A crawl that opens a store of an older version adds all its sites to the orders once (`rank_sites`).
+Each process activates sites from the shards in its own random order, so that processes do not compete for the same
+shard. Opening a store of an older version adds its sites to the orders (`rank_sites`).
 """
 
 from __future__ import annotations
@@ -33,21 +33,18 @@ __all__ = ["SharedSites", "rank_sites", "site_record"]
 _RANK_BYTES: Final = 8
 _NO_RANK: Final = bytes(_RANK_BYTES)
 _SPARE: Final = 4
-"""Number of sites requested from each shard in addition to its share, because shares are uneven."""
+"""Number of sites that each shard returns beyond its share, because sites are spread unevenly."""
 _RANKED_AT_ONCE: Final = 100
 _RANKED: Final = b"\0ranked"
-"""Member of the sorted set that marks a shard whose sites are all in the orders. It sorts before the members of
-sites.
-"""
+"""Member of the sorted set that marks a shard whose sites are all in the orders."""
 _Command = tuple[bytes, tuple[Any, ...]]
 
 _AT_ONCE: Final = 1000
-"""Number of sites that one script lists. A running script blocks all others."""
+"""Number of sites that one script lists. A running script blocks other scripts."""
 
 
 def _ranked(shards: Shards, letter: str, rank: bytes, name: str, n: int) -> list[tuple[bytes, str]]:
-    """Return rank and name of the next `n` sites after a position. One round trip, two if these sites are in few
-    shards.
+    """Return (rank, name) of the next `n` sites after a position, in one or two round trips.
 
     `letter` names the order; "" is the order of name.
     """
@@ -79,8 +76,8 @@ def _members(shards: Shards, letter: str, rank: bytes, name: str, limits: dict[i
 def rank_sites(shards: Shards, newest: Callable[[], Mapping[str, float]]) -> None:
     """Add every site to all orders, if an older version left a shard without orders.
 
-    `newest` returns the time of each site's newest entry in the change log. One round trip if there is nothing to do,
-    else two more per hundred sites of each shard.
+    `newest` returns the time of each site's newest entry in the change log. This takes one round trip, and two more per
+    hundred unordered sites of a shard.
     """
     begin = dict.fromkeys(_unranked(shards), b"-")
     times = newest() if begin else {}
@@ -97,7 +94,7 @@ def rank_sites(shards: Shards, newest: Callable[[], Mapping[str, float]]) -> Non
 
 
 def _unranked(shards: Shards) -> list[int]:
-    """Return the shards whose sites are in no order, because an older version wrote them."""
+    """Return the shards without orders, which an older version wrote."""
     return [shard for shard, score in enumerate(shards.ask("ZSCORE", "ranks", _RANKED)) if score is None]
 
 
@@ -106,7 +103,7 @@ def _with_times(names: Sequence[bytes], newest: Mapping[str, float]) -> list[lis
 
 
 class SharedSites:
-    """`SiteList` on a server."""
+    """The `SiteList` of the shared store."""
 
     def __init__(self, shards: GuardedShards, lives: ServerLives, due_times: DueTimes, *, rng: random.Random) -> None:
         self._shards = shards
@@ -116,8 +113,8 @@ class SharedSites:
         rng.shuffle(self._order)
 
     def activate(self, n: int, *, owner: str, until: float, at: float) -> list[SiteLease]:
-        """Lease due sites to an owner; within a shard, the longest overdue come first. One round trip, more if fewer
-        sites are found than requested.
+        """Lease due sites, in one round trip, or more if too few sites are found. Within a shard, the longest overdue
+        sites are first.
         """
         found: list[SiteLease] = []
         if n <= 0:
@@ -138,7 +135,7 @@ class SharedSites:
         return found
 
     def enlist(self, sites: Sequence[str], *, owner: str, until: float, at: float) -> list[SiteLease]:
-        """Lease the free sites among these names to an owner. Two round trips, one if no site is free."""
+        """Lease the named sites that are free, in two round trips, or one if no site is free."""
         sent: dict[int, list[Any]] = {}
         for name in sites:
             sent.setdefault(self._shards.of(name), [0, owner, until, at]).append(name)
@@ -151,7 +148,7 @@ class SharedSites:
         return [lease for each in found.values() for lease in each]
 
     def renew(self, leases: Sequence[SiteLease], *, until: float) -> list[SiteLease]:
-        """Extend site leases. Three round trips: two of them check whether the store was set back or is gone."""
+        """Extend site leases, in three round trips. Two of them check whether the store was set back or is gone."""
         self._shards.check()
         self._lives.prolong(until)
         parts = self._shards.by_shard([(lease.site, lease) for lease in leases])
@@ -163,7 +160,7 @@ class SharedSites:
         return [msgspec.structs.replace(one, until=until) for one, is_held in zip(leases, held, strict=True) if is_held]
 
     def park(self, parked: Sequence[ParkRequest], *, at: float) -> int:
-        """Take sites off the active list. Two round trips, one if nothing was parked."""
+        """Take sites off the active list, in two round trips, or one if no site was parked."""
         sent: dict[int, list[Any]] = {}
         for one in parked:
             lease = one.lease
@@ -175,12 +172,12 @@ class SharedSites:
         return sum(answers.values())
 
     def next_due(self) -> float | None:
-        """Return the earliest time at which `activate` may lease a site. One round trip, two if something changed."""
+        """Return the earliest time at which `activate` may return a site, in one or two round trips."""
         first = min(self._due_times.first())
         return None if first == math.inf else first
 
     def urgent(self, owner: str) -> list[SiteLease]:
-        """Return the owner's sites with immediate URLs. One round trip, three if some may be new."""
+        """Return the owner's sites with immediate URLs, in one round trip, or three if some sites may be new."""
         asked = self._due_times.take_hurried()
         found = self._shards.ask("EXISTS", "hurry", shards=asked)
         hurried = [shard for shard, exists in zip(asked, found, strict=True) if exists]
@@ -190,23 +187,23 @@ class SharedSites:
         return sorted(leases, key=lambda lease: lease.site)
 
     def get(self, site: str) -> SiteRecord | None:
-        """Return one site. One round trip."""
+        """Return one site, in one round trip."""
         [answer] = self._shards.step(site, "read", ["sites", site])
         return None if answer is None else site_record(answer)
 
     def part(self, site: str, number: int) -> bytes | None:
-        """Return a part of what was learned about a site. One round trip."""
+        """Return a part of what was learned about a site, in one round trip."""
         found: bytes | None = self._shards.step(site, "read", ["part", site, str(number)])
         return found
 
     def after(self, name: str, n: int) -> list[SiteRecord]:
-        """Return sites in order of name. One round trip."""
+        """Return sites in order of name, in one round trip."""
         asked = {shard: ["after", name, n] for shard in range(self._shards.count)}
         found = [site_record(each) for answer in self._shards.run("read", asked).values() for each in answer]
         return sorted(found, key=lambda record: record.site)[:n]
 
     def ranked(self, order: SiteOrder, cursor: str, n: int) -> list[tuple[str, SiteRecord]]:
-        """Return sites in an order. Three round trips, four if the sites are in few shards."""
+        """Return sites in an order, in three or four round trips."""
         rank, name = place_of(cursor)
         found = _ranked(self._shards, "" if order == "name" else order[0], rank, name, n)
         if not cursor and order != "name" and _unranked(self._shards):
@@ -221,7 +218,7 @@ class SharedSites:
         return [(cursor_of(rank, site), records[site]) for rank, site in found if site in records]
 
     def names(self) -> Iterator[str]:
-        """Return the names of all sites, in order. One round trip per thousand."""
+        """Yield the names of all sites, in order, in one round trip per thousand sites."""
         after = ""
         while found := self.after(after, _AT_ONCE):
             yield from (record.site for record in found)
@@ -250,6 +247,6 @@ def _site_lease(answer: Sequence[Any]) -> SiteLease:
 
 
 def _taken(answer: Sequence[Any]) -> SiteLease:
-    """Decode an answer of `activate`: a site lease, preceded by the previous owner if there is one."""
+    """Decode an answer of `activate`: the previous owner or None, then a site lease."""
     lost_by = None if answer[0] is None else answer[0].decode()
     return msgspec.structs.replace(_site_lease(answer[1:]), lost_by=lost_by)

@@ -1,7 +1,6 @@
-"""The shared store: many processes, one Redis (or Valkey, or a cluster of them). Each step is one script on a shard.
+"""The shared store: many processes on one Redis, Valkey or cluster.
 
-All keys of a site are in one of a fixed number of shards. A call that names many sites sends each shard its part, all
-in one round trip. One thread takes steps. Another thread may read meanwhile.
+One thread takes steps. Another thread may read meanwhile.
 """
 
 from __future__ import annotations
@@ -36,13 +35,13 @@ if TYPE_CHECKING:
 __all__ = ["SharedBoard", "SharedStore"]
 
 CLOSE_S: Final = 2.0
-"""Maximum time that closing a store waits for its server, s."""
+"""Longest time for which closing a store waits for its server, s."""
 SERVER_END_S: Final = 1.5
-"""Time that the store's own server gets to end, after calls have stopped waiting for it, s."""
+"""Time for a private server to end after calls have stopped waiting for it, s."""
 
 
 class SharedBoard:
-    """A `Board` in one hash of a server, under `key`."""
+    """The `Board` of the shared store, in one hash under `key`."""
 
     def __init__(self, connection: ServerConnection, lives: ServerLives, *, key: bytes) -> None:
         self._connection = connection
@@ -50,17 +49,17 @@ class SharedBoard:
         self._key = key
 
     def value(self, name: str) -> bytes | None:
-        """Return the current value of a name. One round trip."""
+        """Return the current value of a name, in one round trip."""
         found: bytes | None = self._connection.ask(self._key, "HGET", self._key, name)
         return found
 
     def put_value(self, name: str, value: bytes) -> None:
-        """Publish a value. One round trip."""
+        """Publish a value, in one round trip."""
         self._connection.ask(self._key, "HSET", self._key, name, value)
         self._lives.repeat(partial(self.put_value, name, value), size=len(value), name=name)
 
     def settle_value(self, name: str, value: bytes) -> bytes:
-        """Publish a value unless the name already has one. Two round trips."""
+        """Publish a value if there is none, in two round trips."""
         self._connection.ask(self._key, "HSETNX", self._key, name, value)
         settled = self.value(name) or value
         self._lives.repeat(partial(self.settle_value, name, settled), size=len(settled), name=name)
@@ -68,10 +67,10 @@ class SharedBoard:
 
 
 class SharedStore:
-    """`FrontierStore` on an open connection.
+    """The `FrontierStore` on a server.
 
-    `keys` are the store's keys on its server and `meta` is its description. `use` is this process's claim on its units.
-    `server` is a server that ends with the store.
+    `meta` is the store's description, and `use` this process's claim on its units. `server` is a private server that
+    ends with the store.
     """
 
     def __init__(
@@ -104,16 +103,14 @@ class SharedStore:
         self.board = SharedBoard(connection, lives, key=keys.values)
 
     def feed(self, key: str | None = None, form: FeedForm = "list") -> ServerFeed:
-        """Return the feed under a key of the server; without a key, the feed of notes to the crawl."""
         return ServerFeed(self._connection, self._keys.inbox if key is None else key.encode(), form)
 
     def rows(self) -> Iterator[Row]:
-        """Return the whole content of the store. Writing is paused meanwhile. One round trip per two thousand pages."""
+        """Return the content of the store, in one round trip per two thousand pages. Writes are paused meanwhile."""
         head = Head(self._meta.collection, self._meta.period_s, self._meta.fastest_s, self.changes.name)
         return server_rows(self._connection, self._shards, head, values=self._keys.values, changes=self.changes.every())
 
     def recount(self) -> None:
-        """Compute the counts again; no process may be crawling."""
         recount_shards(self._connection, prefix=self._keys.prefix, count=self._shards.count)
 
     def close(self) -> None:

@@ -1,7 +1,7 @@
 """Convert a shared store to rows and back: for export, import and a change of format.
 
-Reading pauses all writing on the server (`write_pause`), so that all shards are read as of one moment. If the server
-does not allow that, sites are read as of different moments.
+Reading pauses all writes on the server (`write_pause`), so that all shards are read at one moment. If the server does
+not allow this, sites are read at different moments.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ def server_rows(
     values: bytes,
     changes: Iterable[Change],
 ) -> Iterator[Row]:
-    """Return the whole content of the store. One round trip per two thousand pages; `changes` is read last.
+    """Yield the whole content of the store, in one round trip per two thousand pages. `changes` is read last.
 
     Raises
     ------
     StoreError
-        if the pause was lost or is not allowed, and a site or the change log changed while it was read, or the server
-        was replaced meanwhile.
+        if a site or the change log changed while it was read, because writes were not paused, or if the server was
+        replaced meanwhile.
     """
     with WritePause(connection) as pause:
         for row in _rows(connection, shards, head, values, changes):
@@ -139,10 +139,10 @@ def _site(name: str, raw: bytes, state: bytes | None, learned: bytes | None) -> 
 def fill(
     connection: ServerConnection, shards: Shards, rows: Iterator[Row], *, values: bytes, head: transfer_rows.Head
 ) -> None:
-    """Fill the empty keys of a new store with rows. `head` is the first row, and `rows` are the rows after it. One
-    round trip per two thousand.
+    """Fill a new store with rows, in one round trip per two thousand rows. `head` is the first row, and `rows` are the
+    following rows.
 
-    Raises StoreError if the server was replaced meanwhile, and so may have lost some of the rows.
+    Raises StoreError if the server was replaced meanwhile, because it may have lost rows.
     """
     servers = shards.servers()
     # An entry's number is the sum over all shards, so the first shard counts all entries dropped in the old store.
@@ -159,7 +159,7 @@ def fill(
 
 
 class _Loader:
-    """A loader that sends rows to the shards of their sites, as `lua/load.lua` expects them."""
+    """A loader that sends rows to the shards of their sites (`lua/load.lua`)."""
 
     def __init__(self, connection: ServerConnection, shards: Shards, values: bytes) -> None:
         self._connection = connection

@@ -1,9 +1,8 @@
-"""A pause of all writing on a store's servers, so that a reader sees every shard as of one moment.
+"""A pause of all writes on a store's servers, so that an export sees every shard at one moment.
 
-Place in the walk: the pause lasts as long as an export reads. The servers delay all writes; the ants wait as for a slow
-server, and continue afterwards. A server has only one pause for all its clients, and any client can end it for all. So
-one process at a time owns the pause. The owner's connection has a name that other processes see (``CLIENT LIST``). The
-name disappears with the process, however the process ends. The class itself reads nothing.
+The servers delay all writes meanwhile; the ants wait as for a slow server. A server has only one pause for all its
+clients, and any client can end it. So one process at a time owns the pause. The connection of the owner has a name that
+other processes see (``CLIENT LIST``). The name disappears when the process ends.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["WritePause"]
 
 PAUSE_S: Final = 60.0
-"""Longest time for which a killed process leaves the servers paused, s."""
+"""Duration of a pause that its owner does not extend, s."""
 NAME: Final = "webfountain-export"
 """Name of the connection of the process that owns the pause."""
 PATIENCE_S: Final = 600.0
@@ -36,7 +35,7 @@ _LONGEST_REST_S: Final = 0.5
 
 
 class WritePause:
-    """A context manager that pauses writing.
+    """A context manager that pauses writes.
 
     Raises
     ------
@@ -52,7 +51,7 @@ class WritePause:
 
     @property
     def is_held(self) -> bool:
-        """Return whether writing is paused. It is False if this user may not pause it (``CLIENT PAUSE``)."""
+        """True if writes are paused, False if the user has no permission for ``CLIENT PAUSE``."""
         return self._named is not None
 
     def __enter__(self) -> WritePause:
@@ -70,7 +69,7 @@ class WritePause:
         return self
 
     def prolong(self) -> None:
-        """Extend the pause. This sends a command to the servers at most once per quarter of the pause's duration."""
+        """Extend the pause, by a command to the servers once per quarter of its duration."""
         if self._named is None or time.monotonic() < self._prolong_at:
             return
         try:
@@ -87,8 +86,8 @@ class WritePause:
             self._let_go()
 
     def _await_turn(self, named: Connection) -> None:
-        """Give this process's connection the name that marks the owner. If two processes do so at once, each sees the
-        other, and both try again after a random time.
+        """Name this process's connection as the owner of the pause. If two processes do this at once, both try again
+        after a random time.
         """
         until = time.monotonic() + PATIENCE_S
         while True:
@@ -106,9 +105,7 @@ class WritePause:
         return named.read_response()
 
     def _let_go(self) -> None:
-        """Return the named connection to the pool without its name. If the connection is broken, the server has
-        already dropped the name.
-        """
+        """Return the named connection to the pool without its name."""
         if self._named is None:
             return
         with contextlib.suppress(RedisError):
@@ -118,7 +115,9 @@ class WritePause:
 
 
 def _one_server(client: redis.Redis | redis.cluster.RedisCluster) -> redis.Redis:
-    """Return the server on which processes see each other's names. In a cluster it is the same primary for all."""
+    """Return the server on which processes see each other's names. In a cluster, all processes choose the same
+    primary.
+    """
     if not isinstance(client, redis.cluster.RedisCluster):
         return client
     primaries: list[ClusterNode] = client.get_primaries()  # type: ignore[no-untyped-call]
