@@ -1,6 +1,6 @@
 """The answers of the Python API: one frozen class each, which the service sends as JSON.
 
-Times are UTC seconds, possibly with a fraction, or None. A later version adds new fields at the end, with a default.
+Times are UTC seconds, possibly with a fraction. A later version adds new fields at the end, with a default.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class AntAnswer(msgspec.Struct, frozen=True):
     addresses: int
     in_flight: int
     idle_since: float | None
-    """Time since which the process has no work. None if it is busy."""
+    """Time since which the process has no work; None if it is busy."""
     load: float
     """CPU seconds per second."""
     reported_at: float
@@ -57,8 +57,8 @@ class BlockAnswer(msgspec.Struct, frozen=True):
 
 
 class DomainShareAnswer(msgspec.Struct, frozen=True):
-    """Number of busy domains, and of domains that are blocked because they reached their share of the period's
-    fetches."""
+    """Number of domains that are crawled, and of domains that are blocked because they reached their share of the
+    period's fetches."""
 
     time: float
     busy: int
@@ -89,14 +89,14 @@ class StatusAnswer(msgspec.Struct, frozen=True):
     """Estimated share of the known pages whose copy matches the live page."""
     freshness_low: float | None
     freshness_high: float | None
-    """The freshness is between `freshness_low` and this value with a probability of 80 %. None without a forecast."""
+    """The freshness is in this range with a probability of 80 %. None without a forecast."""
     freshness_cycles: float | None
     """Number of cycles on which the forecast is based."""
     freshness_at: float | None
     limit: str | None
     """Limit of the rate, as last reported by the crawl."""
     since: float
-    """Start of the time span of the next four fields."""
+    """Start of the time to which the next four fields refer."""
     fetches: int
     first_fetches: int
     changes: int
@@ -107,7 +107,7 @@ class StatusAnswer(msgspec.Struct, frozen=True):
     """The plan in force, in words."""
     domains: DomainShareAnswer | None = None
     ants: list[AntAnswer] | None = None
-    """The processes of the crawl. None if the store belongs to one process alone."""
+    """The processes of the crawl. None if only one process can use the store."""
 
 
 class SiteAnswer(msgspec.Struct, frozen=True):
@@ -133,7 +133,7 @@ class SiteAnswer(msgspec.Struct, frozen=True):
     owner: str | None = None
     """The process that crawls the site now."""
     last_changed: float | None = None
-    """Time of the newest entry of the change log about the site. None if none is known."""
+    """Time of the newest change-log entry about the site; None if unknown."""
 
 
 class CopyAnswer(msgspec.Struct, frozen=True):
@@ -151,7 +151,7 @@ class VersionAnswer(msgspec.Struct, frozen=True):
     """A kept version of a page."""
 
     fetched: float
-    """Time of its fetch, which identifies the version."""
+    """Time of the fetch, which identifies the version."""
     status: int
     size: int
     """Bytes of its body."""
@@ -189,7 +189,7 @@ class TextAnswer(msgspec.Struct, frozen=True):
     title: str | None
     text: str | None
     cursor: str
-    """Cursor after this text."""
+    """Cursor with which to continue after this text."""
 
 
 class ExplanationAnswer(msgspec.Struct, frozen=True):
@@ -203,11 +203,11 @@ class ExplanationAnswer(msgspec.Struct, frozen=True):
     next_visit: float | None = None
     page: dict[str, Any] | None = None
     path: list[Any] = []
-    """Links from a seed through which the URL became known."""
+    """The path of links from a seed to the URL."""
     verdicts: list[dict[str, Any]] = []
     robots: dict[str, Any] | None = None
     alike: list[str] = []
-    """Known URLs that differ from this one only slightly, such as by the last slash, www. or the scheme."""
+    """Known URLs that differ only slightly, such as by the last slash, www. or the scheme."""
 
 
 class HistoryAnswer(msgspec.Struct, frozen=True):
@@ -216,7 +216,7 @@ class HistoryAnswer(msgspec.Struct, frozen=True):
     at: float
     """Start of the span."""
     seconds: float
-    """Time that a crawl was running in the span, s."""
+    """Time in the span for which a crawl was running, s."""
     pages: dict[str, int]
     sites: int
     active_sites: int
@@ -224,7 +224,7 @@ class HistoryAnswer(msgspec.Struct, frozen=True):
     errors: dict[str, int]
     fetches: int
     planned: float | None
-    """Fetches that the plan in force planned for the span."""
+    """Number of fetches that the plan in force planned for the span."""
     links_new: int
     bytes: int
     freshness: float | None
@@ -246,9 +246,7 @@ class RefusedUrl(msgspec.Struct, frozen=True):
 
 
 class NoteAnswer(msgspec.Struct, frozen=True):
-    """Result of a note to the crawl. A running crawl acts within a second;
-    otherwise the note waits for the next crawl.
-    """
+    """Result of a note to the crawl. A running crawl acts within a second. Otherwise the next crawl does."""
 
     note: Literal["now", "forget", "pause", "resume", "block", "unblock", "drain"]
     accepted: list[str]
@@ -266,5 +264,5 @@ class PolicyAnswer(msgspec.Struct, frozen=True):
     rules: list[str] = []
     notes: list[str] = []
     seeds_refused: int = 0
-    """Number of seeds that the policy file's own rules refuse."""
+    """Number of seeds that the policy file itself refuses."""
     effect: dict[str, Any] | None = None

@@ -1,4 +1,4 @@
-"""A collection for asyncio. All calls run in order in the one thread of the collection."""
+"""A collection for asyncio. All calls run one after another in the thread of the collection."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _T = TypeVar("_T")
 POLL_S: Final = 0.5
 """Time between two polls of a change log without news, s."""
 _PART: Final = 500
-"""Number of entries or rows in one read."""
+"""Number of entries or rows that are read at once."""
 
 
 def _in_thread(
     method: Callable[Concatenate[StoredCollection, _P], _T],
 ) -> Callable[Concatenate[AsyncCollection, _P], Coroutine[Any, Any, _T]]:
-    """Return a method as a coroutine that calls it in the thread, with the method's own arguments and docstring."""
+    """Return a method as a coroutine that calls the method in the collection's thread."""
 
     @functools.wraps(method)
     async def call(collection: AsyncCollection, /, *given: _P.args, **named: _P.kwargs) -> _T:
@@ -42,7 +42,7 @@ def _in_thread(
 
 
 class AsyncCollection:
-    """The methods of `StoredCollection` as coroutines. Lists are async iterators that load their parts themselves."""
+    """The methods of `StoredCollection` as coroutines. Lists are async iterators over all their parts."""
 
     status = _in_thread(StoredCollection.status)
     live = _in_thread(StoredCollection.live)
@@ -67,7 +67,7 @@ class AsyncCollection:
 
     @classmethod
     async def opened(cls, opener: Callable[[], StoredCollection], thread: ThreadPoolExecutor) -> AsyncCollection:
-        """Open a collection in a new thread, in which all its later calls run."""
+        """Open a collection in a new thread. All later calls run in this thread."""
         try:
             collection = await asyncio.get_running_loop().run_in_executor(thread, opener)
         except BaseException:
@@ -96,7 +96,7 @@ class AsyncCollection:
     async def texts(
         self, *, since: str | None = None, format: PageFormat = "text", main: bool = False
     ) -> AsyncIterator[TextAnswer]:
-        """Yield the pages as texts: first the whole list, then the changes since it began, until there are no more."""
+        """Yield all pages as texts, then the changes since the beginning, until there are no more."""
         read = partial(StoredCollection.texts, format=format, main=main, limit=_PART)
         while found := await self.call(partial(read, since=since)):
             for text in found:

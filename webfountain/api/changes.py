@@ -46,7 +46,7 @@ __all__ = [
 
 
 class PageChange(msgspec.Struct, frozen=True, dict=True, tag_field="verdict", tag="other"):
-    """A change of a page. `cursor` is the place in the log after this entry."""
+    """A change of a page. `cursor` is the place in the log after the entry."""
 
     url: str
     site: str
@@ -55,19 +55,19 @@ class PageChange(msgspec.Struct, frozen=True, dict=True, tag_field="verdict", ta
     sequence: int
     cursor: str
     digest: str | None = None
-    """Hex SHA-1 of the new copy. None if the page must be removed."""
+    """Hex SHA-1 of the new copy; None if the page must be removed."""
     digest_before: str | None = None
     resemblance: float | None = None
-    """Resemblance of the new text to the previous text, 0 to 1, if it was computed."""
+    """Resemblance of the new text to the previous text, 0 to 1; None if it was not computed."""
     title: str | None = None
     target: str | None = None
     """Target of a redirect, or the page that a duplicate repeats."""
     diff: str | None = None
-    """Unified diff of the texts, if the collection keeps diffs. Each line is a block of the page."""
+    """Unified diff of the texts, if the collection keeps diffs. A line is a block of the page."""
     removed: tuple[str, ...] = ()
-    """The blocks that the diff removes."""
+    """Blocks that the page no longer contains."""
     added: tuple[str, ...] = ()
-    """The blocks that the diff adds."""
+    """Blocks that are new in the page."""
     words: tuple[str, ...] = ()
     """The changed blocks with their changed words marked: ``[-old-]{+new+}``."""
 
@@ -77,7 +77,7 @@ class PageChange(msgspec.Struct, frozen=True, dict=True, tag_field="verdict", ta
         return str(self.__struct_config__.tag)
 
     def done(self) -> Awaitable[None]:
-        """Store this entry as the reader's place. With an async collection, await the result.
+        """Store the place after this entry as the reader's place. With an async collection, await the result.
 
         Raises
         ------
@@ -97,7 +97,7 @@ class NewPage(PageChange, frozen=True, dict=True, tag="new"):
 
 
 class ChangedPage(PageChange, frozen=True, dict=True, tag="changed"):
-    """The page has a new copy."""
+    """The page has a new copy, which differs by a change that counts."""
 
 
 class MinorChange(PageChange, frozen=True, dict=True, tag="minor"):
@@ -121,7 +121,7 @@ class RefusedPage(PageChange, frozen=True, dict=True, tag="refused"):
 
 
 class DuplicatePage(PageChange, frozen=True, dict=True, tag="duplicate"):
-    """The page repeats another page, `target`."""
+    """The page repeats the page `target`."""
 
 
 class ForgottenPage(PageChange, frozen=True, dict=True, tag="forgotten"):
@@ -133,7 +133,7 @@ class EvictedPage(PageChange, frozen=True, dict=True, tag="evicted"):
 
 
 class OtherChange(PageChange, frozen=True, dict=True, tag="other"):
-    """A change whose verdict this version does not know."""
+    """A change with a verdict that this version does not know."""
 
 
 PageChangeAnswer = Union[  # noqa: UP007  (the schema needs its name)

@@ -1,8 +1,7 @@
-"""A collection that programs read, also while a crawl writes it.
+"""A collection that programs read, even while a crawl writes it.
 
 `webfountain.open` returns a collection. Each method reads the newest state of the store. Lists come in parts of bounded
-size; each part begins where the last one ended. Only one thread may use a collection at a time. `AsyncCollection` has
-the same methods for asyncio.
+size. Only one thread may use a collection at a time. `AsyncCollection` has the same methods for asyncio.
 """
 
 from __future__ import annotations
@@ -71,7 +70,7 @@ __all__ = ["MAX_ROWS", "StoredCollection", "bounded"]
 MAX_ROWS: Final = 1000
 """Maximum number of rows in one part of a list."""
 MAX_JUDGED: Final = 10_000
-"""Maximum number of pages on which a policy file is tried; this takes about one second."""
+"""Maximum number of pages on which a policy file is tried. This takes about one second."""
 
 
 class StoredCollection(CollectionNotes):
@@ -104,34 +103,32 @@ class StoredCollection(CollectionNotes):
         return msgspec.convert({**found, **more, "period_s": store.census.period_s}, StatusAnswer, from_attributes=True)
 
     def live(self) -> list[LiveSnapshot]:
-        """Return the last snapshot of each crawling process. The snapshot of a live process is at most a few seconds
-        old.
-        """
+        """Return the last snapshot of each crawling process, at most a few seconds old."""
         claims, folder = self._store.claims, folder_of(self._url)
         if claims is not None:
             return read_claims(claims)
         return [] if folder is None else read_file(folder)
 
     def history(self, step: Step = "minute", *, since: float, until: float | None = None) -> list[HistoryAnswer]:
-        """Return the activity of the crawl since a time, by minute (kept for two days), hour (ninety days) or day."""
+        """Return the activity of the crawl since a time. Minutes are kept for two days, hours for ninety days, days
+        forever."""
         end = float("inf") if until is None else until
         return [_history(sample) for sample in Archive(self._store.board).read(step, since=since, until=end)]
 
     # -------------------------------------------------------- sites and pages
 
     def sites(self, *, after: str = "", limit: int = 100) -> list[SiteAnswer]:
-        """Return up to `limit` sites whose name sorts after `after`, in order of name."""
+        """Return up to `limit` sites in order of name, beginning behind the name `after`."""
         return [_site(record) for record in self._store.sites.after(after, bounded(limit))]
 
     def sorted_sites(
         self, order: SiteOrder, *, after: str = "", limit: int = 100
     ) -> tuple[list[SiteAnswer], str | None]:
-        """Return up to `limit` sites after a cursor, sorted by `order`, and the cursor of the next part (None at the
-        end).
+        """Return up to `limit` sites after a cursor, sorted by `order`, and the next cursor (None at the end).
 
         The orders are `name`, `pages` (most URLs first), `due` (active sites, then the first due), `failed` (most
         failed URLs first) and `changed` (the latest change first). Raise InputError when `after` is not a cursor, or
-        when the store was written by an older version and does not have the order yet.
+        when a store of an older version lacks the order.
         """
         found = self._store.sites.ranked(order, after, bounded(limit))
         return [_site(record) for _, record in found], found[-1][0] if len(found) == limit else None
@@ -144,11 +141,9 @@ class StoredCollection(CollectionNotes):
     def pages(
         self, site: str, *, state: State | None = None, after: str = "", limit: int = 100
     ) -> tuple[list[PageAnswer], str | None]:
-        """Return up to `limit` pages of a site after a cursor, and the cursor of the next part. The cursor is None at
-        the end.
+        """Return up to `limit` pages of a site after a cursor, and the next cursor (None at the end).
 
-        The order is the store's own. A call reads at most MAX_ROWS pages. If a state is rare, a part may therefore be
-        empty although it is not the last.
+        A call reads at most MAX_ROWS pages. So with a rare `state`, a part may be empty although more pages follow.
 
         Raises
         ------
@@ -193,15 +188,15 @@ class StoredCollection(CollectionNotes):
     def text(self, url: str, *, format: PageFormat = "text", main: bool = False, fetched: float | None = None) -> str:
         """Return the text of the newest copy of a page, or of a version, as text, Markdown or HTML.
 
-        The text is the main content alone if `main` is set, or if the page's policy says so (`content.text`).
-        Raise the same errors as `copy`.
+        Only the main content is returned if `main` is set or if the page's policy says so (`content.text`). Raise the
+        same errors as `copy`.
         """
         return self.page_text(url, format=format, main=main, fetched=fetched).text
 
     def page_text(
         self, url: str, *, format: PageFormat = "text", main: bool = False, fetched: float | None = None
     ) -> PageTextAnswer:
-        """Return the same text as `text`, with title, time, status and metadata."""
+        """Return the text as `text` does, with title, time, status and metadata."""
         copy = cat(self._store, self._copies(), url, fetched=fetched)
         found = self._texts.of_copy(copy, TextForm(format, main))
         return PageTextAnswer(copy.url, copy.at, copy.status, found.title, format, found.text, found.metadata)
@@ -209,7 +204,7 @@ class StoredCollection(CollectionNotes):
     def versions(self, url: str, *, limit: int = 20) -> list[VersionAnswer]:
         """Return the newest kept versions of a page, the newest first. Raise the same errors as `copy`.
 
-        With `repository.keep = "all"` every version is kept. Otherwise only the newest copy is certain to be kept.
+        With `repository.keep = "all"` every version is kept, otherwise only the newest copy for certain.
         """
         found = islice(version_beginnings(self._store, self._copies(), url), bounded(limit))
         form, rules = TextForm("html"), self._texts.rules()  # only titles are needed, and other formats take longer
@@ -224,11 +219,11 @@ class StoredCollection(CollectionNotes):
     def texts(
         self, *, since: str | None = None, format: PageFormat = "text", main: bool = False, limit: int = 100
     ) -> list[TextAnswer]:
-        """Return up to `limit` pages as texts, from the start of the whole list or after the cursor of a text or of a
-        change. `format` and `main` have the same meaning as in `text`.
+        """Return up to `limit` pages as texts, from the beginning or after a cursor (of a text or of a change).
+        `format` and `main` mean the same as in `text`.
 
-        An empty answer means that there are no more texts at the moment. A copy that cannot be read is left out. The
-        cursors after such a copy do not advance past it, so a later call tries it again.
+        An empty answer means that there are no more texts at the moment. A copy that cannot be read is left out; a
+        later call with the last cursor tries it again.
 
         Raises
         ------
@@ -278,7 +273,7 @@ class StoredCollection(CollectionNotes):
     def changes(self, *, since: str | None = None, reader: str | None = None, limit: int = 100) -> list[PageChange]:
         """Return up to `limit` entries of the change log after a cursor, or after the place of a named reader.
 
-        Without either, begin at the oldest kept entry. To continue, use the cursor of the last entry.
+        Without either, begin at the oldest entry. To continue, use the cursor of the last entry.
 
         Raises
         ------
@@ -306,13 +301,13 @@ class StoredCollection(CollectionNotes):
         return self._store.changes.since(at)
 
     def places(self) -> ReaderPlaces:
-        """Return the storage of the places of named readers."""
+        """Return the places of named readers."""
         return ReaderPlaces(self._store.board, folder_of(self._url) if self._store.claims is None else None)
 
     def check_policy(self, text: str, *, against: bool = False) -> PolicyAnswer:
         """Return the meaning of a policy file. With `against`, also try it on up to MAX_JUDGED pages of the collection.
 
-        A policy file that names another file is refused, because the text may come from an untrusted client.
+        A text that names another file is refused, because it may come from an untrusted client.
         """
         path = Path("policy.toml")
         try:
@@ -327,8 +322,8 @@ class StoredCollection(CollectionNotes):
         return msgspec.convert({"valid": True, "describes": found, "effect": effect, **meaning}, PolicyAnswer)
 
     def end_within(self, seconds: float) -> None:
-        """From now on, wait at most `seconds` for an unavailable server. Any thread may call this. The collection
-        cannot be used afterwards.
+        """Wait at most `seconds` for an unavailable server from now on. Any thread may call this. The collection cannot
+        be used afterwards.
         """
         if self._store.claims is not None:
             self._store.claims.end_within(seconds)
@@ -343,20 +338,20 @@ class StoredCollection(CollectionNotes):
 
 
 class _CompletedAwaitable:
-    """Result of a completed call. Awaiting it is optional."""
+    """Result of a completed call, for callers that await it."""
 
     def __await__(self) -> Generator[Any, Any, None]:
         yield from ()
 
 
 def _keep(places: ReaderPlaces, reader: str, cursor: str) -> Awaitable[None]:
-    """Store a reader's place immediately. Awaiting the result is optional, as with an async collection."""
+    """Store a reader's place immediately. The caller may await the result, as with an async collection."""
     places.keep(reader, cursor)
     return _CompletedAwaitable()
 
 
 def _ants(store: FrontierStore, at: float) -> list[AntAnswer] | None:
-    """Return the processes of the crawl. None if the store belongs to one process alone."""
+    """Return the processes of the crawl; None if only one process can use the store."""
     claims = store.claims
     if claims is None:
         return None
@@ -385,7 +380,7 @@ def _plan_words(store: FrontierStore, at: float) -> str | None:
 
 
 def bounded(limit: int, most: int = MAX_ROWS) -> int:
-    """Return a number of rows. Raise InputError if it is less than 1 or more than `most`."""
+    """Return `limit`. Raise InputError if it is less than 1 or more than `most`."""
     if not 1 <= limit <= most:
         raise InputError(f"limit {limit} is out of range (allowed: 1 to {most})")
     return limit

@@ -1,7 +1,7 @@
-"""Details of a collection (plan, policy file, last check), of a site (robots.txt, sections, queue) and of a page
-(checks, links).
+"""Details of a collection: its plan, policy file and last check; of a site: robots.txt, sections, queue; of a page:
+checks, links.
 
-`StoredCollection.details` returns an object of this class. Each method reads a bounded number of rows.
+`StoredCollection.details` returns these details. Each method reads a bounded number of rows.
 """
 
 from __future__ import annotations
@@ -53,16 +53,16 @@ _SAMPLE: Final = 1000
 _FIRST_SPAN_S: Final = 10.0
 _SHORTEST_SPAN_S: Final = 0.01
 _MOST_IN_SPAN: Final = 2000
-"""Maximum number of change-log entries of one time span that are in memory at once."""
+"""Maximum number of change-log entries that are in memory at once."""
 _READ: Final = 500
-"""Number of change-log entries in one read."""
+"""Number of change-log entries that are read at once."""
 
 
 class CheckAnswer(msgspec.Struct, frozen=True):
     """One comparison of a page with its copy."""
 
     interval: float
-    """Time since the previous fetch, s, rounded to steps of about a fifth."""
+    """Time since the previous fetch, s. It is rounded to steps of about a fifth."""
     changed: bool
     """True if a change that counts was found."""
 
@@ -73,7 +73,7 @@ class RobotsTextAnswer(msgspec.Struct, frozen=True):
     site: str
     words: str
     text: str | None
-    """The newest text. None if the site has no robots.txt: then everything is allowed."""
+    """The newest text. None if the site has no robots.txt, so that everything is allowed."""
     at: float | None
     """Time of the last request for robots.txt."""
 
@@ -82,7 +82,7 @@ class PlanAnswer(msgspec.Struct, frozen=True):
     """The current plan, with the fetches made so far."""
 
     plan: dict[str, Any] | None
-    """None before the first plan, and in a crawl without a budget."""
+    """None before the first plan, and if the crawl has no budget."""
 
 
 class PolicyFileAnswer(msgspec.Struct, frozen=True):
@@ -92,7 +92,7 @@ class PolicyFileAnswer(msgspec.Struct, frozen=True):
     """None if the store contains no policy file."""
     text: str
     digest: str
-    """Digest of the text. A call that replaces the file must pass it."""
+    """Digest of the text. A call that replaces the file must give it."""
     writable: bool = False
     """True if the file can be edited from this machine."""
 
@@ -103,9 +103,9 @@ class SectionAnswer(msgspec.Struct, frozen=True):
     path: str
     """Empty for the whole site."""
     pages: int
-    """Known pages of the section that belong to no other section."""
+    """Number of known pages in the section and in no smaller section."""
     changes_per_day: float
-    """Changes per page and day, over the long run."""
+    """Changes per page and day, averaged over a long time."""
 
 
 class SectionsAnswer(msgspec.Struct, frozen=True):
@@ -113,7 +113,7 @@ class SectionsAnswer(msgspec.Struct, frozen=True):
 
     items: list[SectionAnswer]
     learned: bool
-    """True if the crawl learned these rates; False if they are means of the rates of single pages."""
+    """True if the crawl learned the rates. False if they are mean rates of single pages."""
 
 
 class LinkAnswer(msgspec.Struct, frozen=True):
@@ -121,7 +121,7 @@ class LinkAnswer(msgspec.Struct, frozen=True):
 
     url: str
     followed: bool
-    """False if the crawl does not follow it: it is nofollow, or a rule refuses it."""
+    """False if the crawl does not follow the link, because it is nofollow or refused by a rule."""
 
 
 class LinksAnswer(msgspec.Struct, frozen=True):
@@ -133,11 +133,11 @@ class LinksAnswer(msgspec.Struct, frozen=True):
     out_complete: bool = True
     into: list[LinkAnswer] = []
     into_complete: bool = True
-    """False if there are more links, or only a part of a large log was read."""
+    """False if there are more links, or if only a part of a large log was read."""
 
 
 class JudgedUrl(msgspec.Struct, frozen=True):
-    """A URL, and the effect that a note `now` with this URL would have."""
+    """A URL, and what a note `now` with this URL would do."""
 
     url: str
     answer: str
@@ -146,7 +146,7 @@ class JudgedUrl(msgspec.Struct, frozen=True):
 
 
 class CollectionDetails:
-    """The details of the collection in an open store. `url` is the URL of the store."""
+    """The details of the collection in an open store."""
 
     def __init__(self, store: FrontierStore, url: str) -> None:
         self._store = store
@@ -168,7 +168,7 @@ class CollectionDetails:
         return PolicyFileAnswer(found.path, found.text, file.digest, file.is_writable)
 
     def write_policy(self, text: str, digest: str) -> PolicyFileAnswer:
-        """Replace the policy file, and keep the previous version beside it. A running crawl adopts the new file.
+        """Replace the policy file, and keep the previous version beside it. A running crawl takes the new file over.
 
         Raises
         ------
@@ -203,7 +203,7 @@ class CollectionDetails:
     def sections(self, site: str) -> SectionsAnswer:
         """Return the whole site and its sections with the most pages, at most MAX_SECTIONS rows.
 
-        A crawl with a budget learns their rates. Otherwise the rates are means over up to 1000 pages.
+        A crawl with a budget learns the rates of sections. Otherwise the rates are means over up to 1000 pages.
         """
         from webfountain.report.site_sections import sections_by_pages, sections_learned  # noqa: PLC0415  numpy, 0.1 s
 
@@ -220,8 +220,7 @@ class CollectionDetails:
         return [page_of(site, record) for record in self._store.pages.waiting(site, limit)]
 
     def links(self, url: str, *, limit: int = 100) -> LinksAnswer:
-        """Return links from and to a page, if the crawl keeps a link log. If the log is large, only a part of limited
-        size is read.
+        """Return links from and to a page, if the crawl keeps a link log. Only a part of a large log is read.
 
         Raises
         ------
@@ -245,8 +244,8 @@ class CollectionDetails:
         return last_check(self._store, self._url)
 
     def judge(self, urls: Sequence[str], *, at: float) -> list[JudgedUrl]:
-        """Return the effect that a note `now` with these URLs would have. Nothing is sent. Raise InputError if there
-        are too many.
+        """Return what a note `now` with these URLs would do. Nothing is sent. Raise InputError if there are too many
+        URLs.
         """
         if len(urls) > MAX_JUDGED_URLS:
             raise InputError(f"urls: {len(urls)} given (allowed: up to {MAX_JUDGED_URLS} to check at once)")
@@ -256,7 +255,7 @@ class CollectionDetails:
     def entries_before(self, at: float) -> Iterator[Change]:
         """Yield the entries of the change log before a time, newest first.
 
-        Each read covers a span of time. The span grows where there are few entries.
+        Each read covers a span of time, which is longer where there are few entries.
         """
         end, span = at, _FIRST_SPAN_S
         while True:
@@ -271,7 +270,8 @@ class CollectionDetails:
             span = span * 8 if len(found or ()) < _READ // 4 else span
 
     def _between(self, begin: float, end: float) -> tuple[list[Change] | None, bool]:
-        """Return the entries of a span (None if there are too many), and whether the log has no older entries."""
+        """Return the entries of a span, and whether the log has no older ones. The entries are None if there are too
+        many."""
         changes, is_oldest = self._store.changes, begin <= 0
         try:
             cursor: str | None = changes.since(max(begin, 0.0))
@@ -301,8 +301,8 @@ class CollectionDetails:
         return JudgedUrl(url, "taken") if known is None else JudgedUrl(url, "known", f"its state is {known.state}")
 
     def _collection(self) -> Collection | None:
-        """Return the collection of the policy file in force. None if the store contains no policy file, or if the
-        file's seeds are in a file on another machine."""
+        """Return the collection of the policy file in force. Return None if the store contains no policy file, or if
+        the seeds file is on another machine."""
         kept = self._store.board.value(COLLECTION)
         if kept is None:
             return None

@@ -7,12 +7,11 @@
             status, headers, body = await fetch(lease.url)      # with any HTTP client
             await lease.settle(status, headers=headers, body=body)
 
-A lease is the right to request one URL now: a page, or the robots.txt or a sitemap that its site needs first. A lease
-that is not settled comes back after a restart. Waiting for one lease must not block the others: settle each in its own
-task.
+A lease is the right to request one URL now: a page, a robots.txt or a sitemap. A lease that is not settled comes back
+after a restart. Fetch and settle each lease in its own task, so that one slow answer does not block the others.
 
-Many processes may share a store on a server. A process that does not reach the server in time loses its leases
-(`is_void`), and other processes may then request the same sites.
+Many processes may share a store on a server. A process that cannot reach the server for too long loses its leases
+(`is_void`), because other processes may then request the same sites.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ __all__ = ["LeasedUrl", "OpenFrontier", "open_frontier"]
 
 _T = TypeVar("_T")
 FetchError = Literal["dns", "connect", "tls", "certificate", "timeout", "too-large", "cut", "bad-response", "network"]
-"""The reason why there is no answer. If a site is unreachable, the pause grows after each attempt."""
+"""The reason why there is no answer. If the site is unreachable, its pause grows after each attempt."""
 _VOID: Final = "lapsed"
 
 
@@ -63,7 +62,7 @@ class LeasedUrl:
         self._frontier = frontier
         self._began = time.monotonic()
         self.is_void = False
-        """True if another process may have the site now. Then end the request and settle the lease; its answer is
+        """True if another process may have the site now. End the request and settle the lease; the answer is
         ignored."""
 
     @property
@@ -78,17 +77,17 @@ class LeasedUrl:
 
     @property
     def kind(self) -> str:
-        """`page`, `robots` or `sitemap`. Request and settle files like pages."""
+        """`page`, `robots` or `sitemap`. Robots.txt files and sitemaps are requested and settled like pages."""
         return self._fetch.kind
 
     @property
     def address(self) -> str | None:
-        """The IP address for which politeness is counted. Connect to this address."""
+        """The IP address that counts for politeness. Connect to this address."""
         return self._fetch.address
 
     @property
     def conditions(self) -> dict[str, str]:
-        """The headers that make the request conditional. The server may answer 304."""
+        """The headers of a conditional request. The server may answer 304."""
         pairs = (("If-None-Match", self._fetch.etag), ("If-Modified-Since", self._fetch.last_modified))
         return {name: value for name, value in pairs if value is not None}
 
@@ -105,8 +104,7 @@ class LeasedUrl:
 
         Parameters
         ----------
-        body : after content decoding
-        links : links of the page that are not in its HTML; they may be outside the policy's scope
+        body : after content decoding links : further links that are not in the page's HTML; they may be out of scope
         seconds : duration of the request; by default the time since the lease was given
 
         Raises
@@ -120,7 +118,7 @@ class LeasedUrl:
         return await self._frontier.land(fetched, links)
 
     async def fail(self, error: FetchError, *, seconds: float | None = None) -> str | None:
-        """Report that the request got no answer, and the reason. The URL is tried again later."""
+        """Report the reason why the request got no answer. The URL is tried again later."""
         return await self._frontier.land(self._fetched(seconds, error=error), ())
 
     def _fetched(
@@ -142,7 +140,7 @@ class LeasedUrl:
 
 
 class OpenFrontier:
-    """An open frontier; made by `open_frontier`."""
+    """An open frontier, made by `open_frontier`."""
 
     def __init__(self, config: FountainConfig, policy: str) -> None:
         self._config = config
@@ -197,8 +195,8 @@ class OpenFrontier:
             self._worker.shut()
 
     async def leases(self) -> AsyncIterator[LeasedUrl]:
-        """Yield URLs when they may be requested. The iteration ends at the limits of the crawl, or never without
-        limits.
+        """Yield each URL at the time when it may be requested. The iteration ends at a limit of the crawl; without
+        limits it never ends.
 
         Raises
         ------
@@ -221,7 +219,7 @@ class OpenFrontier:
             yield lease
 
     async def land(self, fetched: FetchResult, links: Sequence[str]) -> str | None:
-        """Process the end of a lease. Return the outcome as a word, or None for a file (robots.txt or a sitemap)."""
+        """Process the end of a lease. Return the outcome as a word; None for robots.txt and sitemaps."""
         frontier = self._opened().frontier
         if fetched.fetch.id not in self._open:
             raise InputError(f"{fetched.fetch.url}: this lease has already been settled")
@@ -245,7 +243,7 @@ class OpenFrontier:
         return outcome
 
     def now(self) -> float:
-        """The frontier's clock, UTC seconds."""
+        """Time of the frontier's clock, UTC seconds."""
         return self._opened().frontier.now()
 
     def _discover(self, fetch: Fetch, links: Sequence[str]) -> None:
@@ -255,7 +253,7 @@ class OpenFrontier:
         frontier.worker.entrance.discover(links, fetch.lease.record, at=frontier.now())
 
     def _take_addresses(self, host: str, addresses: Sequence[str]) -> None:
-        """Pass the addresses of a host to the frontier, without those that the policy forbids."""
+        """Pass the addresses of a host to the frontier, except those that the policy forbids."""
         built = self._opened()
         try:
             found = allowed(addresses, allow_private=built.collection.network.allow_private)
@@ -278,7 +276,7 @@ class OpenFrontier:
         return await self._worker.call(partial(self._opened().frontier.worker.on_store, function))
 
     def _void(self, sites: Container[str] | None = None) -> None:
-        """Void the open leases of these sites, or of all sites."""
+        """Make the open leases of these sites void, or of all sites."""
         for lease in self._open.values():
             lease.is_void |= sites is None or lease.site in sites
 

@@ -1,7 +1,6 @@
-"""Notes to the crawl: a program's requests, which are checked before they enter the inbox; and the blocks in force.
+"""Notes to the crawl: a program's requests, checked before they are sent; and the blocks in force.
 
-A running crawl acts within a second. Otherwise the note waits for the next crawl. Requested URLs also obey politeness
-and robots.txt.
+A running crawl acts within a second. Otherwise the next crawl does. Requested URLs obey politeness and robots.txt too.
 """
 
 from __future__ import annotations
@@ -44,8 +43,8 @@ class CollectionNotes:
         self._clock = SystemClock()
 
     def now(self, urls: Sequence[str]) -> NoteAnswer:
-        """Make the crawl fetch URLs as soon as politeness allows. URLs that the policy file in force refuses are left
-        out, and the answer gives the reason.
+        """Make the crawl fetch URLs as soon as politeness allows. The answer names the URLs that the policy file
+        refuses, with the reason.
 
         Raises
         ------
@@ -90,7 +89,7 @@ class CollectionNotes:
         return NoteAnswer("forget", [home])
 
     def pause(self) -> NoteAnswer:
-        """Keep the crawl from new requests until `resume`, also after a restart. Running requests are completed."""
+        """Keep the crawl from new requests until `resume`, even after a restart. Running requests are completed."""
         self._leave(Pause())
         return NoteAnswer("pause", [])
 
@@ -155,8 +154,8 @@ class CollectionNotes:
         return [each.owner for each in live]
 
     def _rules(self) -> Collection | None:
-        """Return the collection of the policy file in force. None if the store contains none, or if its seeds are in a
-        file on another machine: then the crawl decides.
+        """Return the collection of the policy file in force. Return None if the store contains none, or if its seeds
+        file is on another machine; the crawl then decides itself.
         """
         if self._store.board.value(COLLECTION) is None:
             return None

@@ -1,7 +1,7 @@
 """Functions that open a collection: ``with webfountain.open("rocksdb://.webfountain") as collection``, or ``async
 with``.
 
-They work with and without a running crawl, and use neither its loop nor its lock. They never create a store.
+They work with and without a running crawl. They never create a store.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def open_stored(store: str, *, repository: str | Path | None = None) -> StoredCo
 
 
 class Opening:
-    """A collection to open with `with`, or with `async with` in a thread of its own."""
+    """A collection to open with `with`, or with `async with` and a thread of its own."""
 
     def __init__(self, store: str, repository: str | Path | None) -> None:
         self._store = store

@@ -36,12 +36,11 @@ class PolicyFileEditor:
 
     @property
     def is_writable(self) -> bool:
-        """Return whether the file is on this machine, contains the text in force, and may be replaced."""
+        """Return whether the file is on this machine, contains the text in force, and can be replaced."""
         return self._text() == self._in_force.text and os.access(self._path.parent, os.W_OK)
 
     def write(self, text: str, digest: str) -> str:
-        """Replace the text, and return the new digest. `digest` must be the digest of the text from which the edit
-        began.
+        """Replace the text, and return the new digest. `digest` is the digest of the text that was edited.
 
         Raises
         ------
@@ -73,7 +72,7 @@ class PolicyFileEditor:
             return None
 
     def _replace(self, before: str, text: str) -> None:
-        """Keep the previous version, then move the new one into its place."""
+        """Keep the previous version, then replace the file by the new one."""
         try:
             mode = self._path.stat().st_mode & 0o777
             for path, content in ((Path(f"{self._path}{BEFORE}"), before), (self._path, text)):
@@ -84,7 +83,7 @@ class PolicyFileEditor:
 
 
 def seeds_file_in(text: str) -> object:
-    """Return the file of seeds that a policy file names. None for a text that the parser will refuse."""
+    """Return the file of seeds that a policy file names. Return None for a text that is not valid TOML."""
     try:
         table = tomllib.loads(text).get("collection")
     except (tomllib.TOMLDecodeError, RecursionError):

@@ -1,8 +1,7 @@
 """A reader's place in the change log, kept under its name.
 
 With an embedded store, the place is a file ``readers/NAME`` in the store's folder, which is replaced as a whole. On a
-server, the place is a published value. Only `keep` moves a place. The reader calls `keep` after it has processed the
-entries.
+server, it is a published value. Only `keep` moves a place; readers call it after they have processed the entries.
 """
 
 from __future__ import annotations
@@ -21,22 +20,19 @@ if TYPE_CHECKING:
 __all__ = ["ReaderPlaces"]
 
 _NAME: Final = re.compile(r"(?!.*\.tmp$)[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-"""A name that ends in .tmp would be the draft of another reader's position (`private_files.replaced`)."""
+"""A reader's name must not end in .tmp, because drafts of files end so (`private_files.replaced`)."""
 _FOLDER: Final = "readers"
 
 
 class ReaderPlaces:
-    """The places of the readers of one store: in its folder or, without a folder, in its published values."""
+    """The places of the readers of one store, in its folder or in its published values."""
 
     def __init__(self, board: Board, folder: Path | None) -> None:
         self._board = board
         self._folder = None if folder is None else folder / _FOLDER
 
     def cursor(self, name: str) -> str | None:
-        """Return the last stored cursor of a reader. None if there is none yet. The change log refuses a damaged one.
-
-        Raises StoreError if it cannot be read.
-        """
+        """Return the stored cursor of a reader; None if there is none. Raise StoreError if it cannot be read."""
         _check(name)
         if self._folder is None:
             value = self._board.value(f"reader/{name}")
@@ -50,7 +46,7 @@ class ReaderPlaces:
             raise StoreError(f"{place}: the reader's position cannot be read: {error.strerror}") from None
 
     def keep(self, name: str, cursor: str) -> None:
-        """Replace the stored cursor of a reader. On a server any process may do that."""
+        """Replace the stored cursor of a reader."""
         _check(name)
         if self._folder is None:
             self._board.put_value(f"reader/{name}", cursor.encode("ascii"))

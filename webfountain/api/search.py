@@ -23,7 +23,7 @@ __all__ = ["INDEX_FILE", "CollectionSearch", "SearchAnswer", "SearchHit", "Searc
 INDEX_FILE: Final = "search.sqlite"
 """Name of the index in the store's folder."""
 _EXCERPT: Final = 240
-"""Number of characters of an excerpt."""
+"""Maximum number of characters of an excerpt."""
 
 
 class SearchHit(msgspec.Struct, frozen=True):
@@ -34,7 +34,7 @@ class SearchHit(msgspec.Struct, frozen=True):
     fetched: float | None
     verdict: str
     excerpt: str | None
-    """Text of the copy around the first word. None if the copy cannot be read now."""
+    """Text of the copy around the first word that was found. None if the copy cannot be read."""
 
 
 class SearchProgress(msgspec.Struct, frozen=True):
@@ -44,8 +44,8 @@ class SearchProgress(msgspec.Struct, frozen=True):
     """False if there is no index."""
     pages: int = 0
     behind: int | None = None
-    """Number of changes that the index does not contain yet, at most 1000. None while the whole collection is being
-    indexed."""
+    """Number of changes that the index does not contain yet, at most 1000. None until all pages have been indexed
+    once."""
     at_least: bool = False
     """True if there may be more than `behind` changes."""
 

@@ -1,10 +1,11 @@
 """``crawl --ants N``: N ants on this machine crawl as one, and end together with one report.
 
-Each ant is ``webfountain crawl`` in its own process and session, so only the parent receives a Ctrl-C, and it passes
-the signal on once. When an ant dies, the others take its sites over. When the parent dies, its ants end as after
-SIGTERM. If no URL of a server is given, the parent also owns the private server in the crawl's folder, and restarts it
-when it dies. A separate thread draws the progress of all ants that use the store, including those on other machines, so
-a server that does not answer cannot delay the end of the ants.
+Each ant is ``webfountain crawl`` in its own process and session. So only the parent receives a Ctrl-C, which it passes
+on once. When an ant dies, the others take its sites over. When the parent dies, its ants end as after SIGTERM.
+
+Without the URL of a server, the parent also owns the private server in the crawl's folder, and restarts it when it
+dies. A separate thread draws the progress, so a server that does not answer cannot delay the end of the ants. The
+progress includes the ants of the store on other machines.
 """
 
 from __future__ import annotations
@@ -54,24 +55,24 @@ _POLL_S: Final = 0.25
 _STOP_S: Final = 10.0
 """Time from a signal to the end of the crawl, s."""
 _SERVER_S: Final = 1.0
-"""The part of `_STOP_S` that is reserved for stopping a private server."""
+"""Part of `_STOP_S` that is reserved for stopping a private server, s."""
 _HUNG_S: Final = 4.0
-"""A private server that does not answer for this time after a signal counts as hanging, s. The server is killed and
-restarted early enough for the ants to end in order.
+"""Time without an answer, after a signal, until a private server counts as hanging, s. The server is then killed and
+restarted, so that the ants can still end in order.
 """
 PARENT: Final = "WEBFOUNTAIN_ANT_OF"
 """Environment variable with the process id of an ant's parent."""
 ANTS_S: Final = 9.0
-"""Time from a signal until the ants that still run are killed, s. The pages that they had not settled are fetched again
-by the ants that take their sites over.
+"""Time from a signal until the remaining ants are killed, s. Other ants later fetch the pages that a killed ant had not
+settled.
 """
 _NOW_S: Final = 1.0
-"""The same time after a second signal, s."""
+"""Time from a second signal until the remaining ants are killed, s."""
 _REDRAW_S: Final = 1.0
 
 
 def shared_url(store: str) -> str:
-    """Return the store URL of a crawl with many ants: the given server, or a private server in the given folder.
+    """Return the store URL of a crawl with many ants. If `store` is a folder, the URL names a private server in it.
 
     Raises
     ------
@@ -158,8 +159,8 @@ def _open(store: str, tables: Collection) -> FrontierStore:
 
 
 def _stored_end(opened: FrontierStore, *, by: float) -> tuple[Statistics | None, dict[str, Any]]:
-    """Return the counts of the store and its problems. Both are empty if the store does not answer before `by`
-    (monotonic seconds)."""
+    """Return the counts of the store and its problems. Both are empty if the store does not answer by `by`, monotonic
+    seconds."""
 
     def read() -> tuple[Statistics, dict[str, Any]]:
         return opened.census.statistics(), msgspec.to_builtins(troubles_of(opened, year=time.gmtime().tm_year))
@@ -168,14 +169,14 @@ def _stored_end(opened: FrontierStore, *, by: float) -> tuple[Statistics | None,
 
 
 def _limit_end(claims: Claims, kill_hung: Callable[[float], None] | None) -> None:
-    """Limit the time that the store and a private server have after all ants received the signal to stop."""
+    """Limit the time for the store and the private server after all ants received the signal to stop."""
     claims.end_within(ANTS_S)
     if kill_hung is not None:
         threading.Thread(target=kill_hung, args=(_HUNG_S,), daemon=True, name="webfountain-hung").start()
 
 
 def _shares(pages: int | None, ants: int) -> list[int | None]:
-    """Return how many pages each ant may fetch; an ant that would get none is left out."""
+    """Return how many pages each ant may fetch. An ant that would get none is left out."""
     if pages is None:
         return [None] * ants
     least, more = divmod(pages, ants)
@@ -183,13 +184,13 @@ def _shares(pages: int | None, ants: int) -> list[int | None]:
 
 
 def write_whole(file: Path, report: Mapping[str, Any]) -> None:
-    """Write a report completely or not at all, because a reader may wait for the file to appear."""
+    """Write a report completely or not at all. A reader may wait for the file to appear."""
     with draft_of(file) as draft:
         draft.write_text(json.dumps(report, indent=2) + "\n")
 
 
 def follow_parent() -> None:
-    """End this process as after SIGTERM when the process that started this ant has ended."""
+    """End this process as after SIGTERM when its parent process has ended."""
     parent = os.environ.get(PARENT)
     if parent is not None:
         threading.Thread(target=_follow, args=(int(parent),), daemon=True, name="webfountain-parent").start()
@@ -202,12 +203,12 @@ def _follow(parent: int) -> None:
 
 
 class AntProcesses:
-    """The ants' processes; the context manager passes signals on and kills the remaining processes.
+    """The ants' processes. The context manager passes signals on, and at its end kills the remaining processes.
 
     Parameters
     ----------
-    shares : pages for each ant, None without a limit; one ant is started for each
-    on_stop : called at the first signal
+    shares : maximum number of pages of each ant, None without a limit; one ant is started per entry on_stop : called at
+    the first signal
     """
 
     def __init__(
@@ -223,7 +224,7 @@ class AntProcesses:
         self._relays: list[threading.Thread] = []
 
     def __enter__(self) -> AntProcesses:
-        """Start the ants. A signal during the start ends the started ones, and no more are started."""
+        """Start the ants. A signal during the start stops the started ants, and no more are started."""
         self._before = {each: signal.signal(each, self._pass_on) for each in (signal.SIGINT, signal.SIGTERM)}
         for number, share in enumerate(self._shares, start=1):
             if self.stop_at == inf:
@@ -258,8 +259,7 @@ class AntProcesses:
             ant.stderr.close()
 
     def until_ended(self, poll_s: float) -> Iterator[None]:
-        """Yield every `poll_s` seconds until all ants have ended. After a signal, kill the ants that do not end in
-        time."""
+        """Yield every `poll_s` seconds until all ants have ended. After a signal, kill the ants that take too long."""
         while living := [ant for ant in self._ants if ant.poll() is None]:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 living[0].wait(poll_s)
@@ -279,8 +279,8 @@ class AntProcesses:
         return [json.loads(file.read_bytes()) for file in files if file.is_file()]
 
     def failed(self) -> list[str]:
-        """Return a line for each ant that failed. An ant killed by SIGTERM had not started to crawl, because SIGTERM
-        does not kill a running crawl.
+        """Return a line for each ant that failed. If SIGTERM killed an ant, it had not begun to crawl, which is no
+        failure.
         """
         well = {0, -signal.SIGTERM} if self.stop_at < inf else {0}
         return [
@@ -298,7 +298,7 @@ class AntProcesses:
         return self._folder / f"ant-{number}.json"
 
     def _pass_on(self, number: int, _: FrameType | None) -> None:
-        """At the first signal, stop the ants in order; at a second one, at once."""
+        """Pass a signal on. At the first signal the ants end in order, at a second one at once."""
         if self.stop_at == inf:
             self.stop_at = time.monotonic()
             self._on_stop()
@@ -318,7 +318,7 @@ def _relay(ant: subprocess.Popen[bytes], number: int) -> None:
 
 
 class AntsDisplay:
-    """The display, drawn while its `with` block runs. The work of an ant that has ended still counts."""
+    """The progress display, drawn while its `with` block runs. It still counts the work of ants that have ended."""
 
     def __init__(self, opened: FrontierStore, *, title: str, began: float) -> None:
         from webfountain.report.progress import ProgressDisplay  # noqa: PLC0415  rich costs 50 ms of start-up
@@ -339,7 +339,6 @@ class AntsDisplay:
         self._progress.close()
 
     def _draw(self) -> None:
-        """Draw once a second, as long as the store answers."""
         with contextlib.suppress(StoreError):
             while not self._ended.is_set():
                 moment = self._moment()
@@ -369,7 +368,7 @@ class AntsDisplay:
         )
 
     def end(self, report: Mapping[str, Any]) -> None:
-        """Draw the final state, which includes what happened after the ants' last heartbeats."""
+        """Draw the final state from the report of the whole crawl."""
         from webfountain.report.progress import Moment  # noqa: PLC0415
 
         self._ended.set()

@@ -20,7 +20,7 @@ __all__ = ["LONGEST_WAIT_S", "SHORTEST_WAIT_S", "changes"]
 
 SHORTEST_WAIT_S: Final = 0.2
 LONGEST_WAIT_S: Final = 2.0
-"""Longest pause between two polls of `changes --follow`, seconds; the pause grows while there is no news."""
+"""Longest pause between two polls of `changes --follow`, s. The pause grows while there are no changes."""
 
 
 @click.command(epilog="Example: webfountain changes --follow --jsonl")

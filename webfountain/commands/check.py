@@ -102,7 +102,7 @@ def _result(found: Wholeness, derived: DerivedReport, begin: float, *, mended: b
 
 
 def _keep(store: str, result: CheckResult) -> None:
-    """Keep the result for the service. A check must not fail because its result cannot be kept."""
+    """Keep the result for the service. A check does not fail if its result cannot be kept."""
     try:
         if folder_of(store) is not None:
             keep_check(None, store, result)
@@ -114,7 +114,7 @@ def _keep(store: str, result: CheckResult) -> None:
 
 
 def _derived_files(store: str, repository: str | None) -> DerivedFiles:
-    """Return where a crawl's derived files are: beside the store, or beside the given copies."""
+    """Return where the derived files of a crawl are: beside the store, or beside the given copies."""
     from webfountain.report import explain as explaining  # noqa: PLC0415  numpy, 0.1 s
     from webfountain.report.wholeness import DerivedFiles  # noqa: PLC0415
 
@@ -139,7 +139,7 @@ def _print_derived(derived: DerivedReport, *, mended: bool) -> None:
 
 
 def _salvage(store: str, folder: Path, repository: str | None, error: StoreError, *, as_json: bool) -> int:
-    """Make a new store of everything that can be read, and add all other pages that have copies."""
+    """Make a new store from everything that can be read. Then add all other pages that have copies."""
     from webfountain.report.wholeness import discover_copies  # noqa: PLC0415
 
     end = salvage(folder)
@@ -170,8 +170,7 @@ def _examine(store: str, repository: str | None) -> Wholeness:
 
 
 def _is_crawled(store: str, folder: Path | None) -> bool:
-    """Return whether a crawl has a store open. A store on a server has no lock; the heartbeats of its ants show
-    whether one is running."""
+    """Return whether a crawl has a store open. For a store on a server, the heartbeats of its ants show it."""
     if folder is not None:
         return is_in_use(folder)
     with reading(store) as opened:
@@ -179,8 +178,7 @@ def _is_crawled(store: str, folder: Path | None) -> bool:
 
 
 def _mend(store: str, found: Wholeness) -> None:
-    """Repair the copies before the counts, because a page that must be fetched again moves to another queue, which
-    changes the counts."""
+    """Repair first the copies and then the counts, because repairing a copy changes counts."""
     if found.lost:
         with contextlib.closing(open_store(store, collection=None, period_s=None)) as opened:
             mend_copies(opened, found.lost, at=SystemClock().now())

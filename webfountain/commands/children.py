@@ -1,7 +1,7 @@
 """Child processes that end with a command: the service beside a crawl, the search index beside the service.
 
-`crawl --serve` does not depend on the service: if it cannot be started or dies, a line says so and the crawl continues.
-`serve --search` keeps the search index of each store in a process of its own.
+If the service of `crawl --serve` cannot be started or dies, a line says so and the crawl continues. `serve --search`
+keeps the search index of each store in a process of its own.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 __all__ = ["AUTO", "index_beside", "service_beside"]
 
 AUTO: Final = "auto"
-"""The default address; if its port is taken, a free one is used."""
+"""The default address. If its port is taken, a free port is used."""
 _START_S: Final = 60.0
-"""Longest time that the crawl waits until the service reports its address, seconds."""
+"""Longest time that the crawl waits for the address of the service, s."""
 _END_S: Final = 3.0
 _PREFIX: Final = "webfountain serves at "
 _INDEX_END_S: Final = 10.0
@@ -32,8 +32,7 @@ _INDEX_END_S: Final = 10.0
 
 @contextlib.contextmanager
 def service_beside(store: str, repository: str | None, address: str | None) -> Iterator[None]:
-    """Serve a store at an address while the block runs, and print the address on standard error. If `address` is None,
-    do nothing."""
+    """Serve a store while the block runs, and print the address on standard error. Do nothing if `address` is None."""
     process = None
     if address is not None:
         from webfountain.service.settings import DEFAULT_ADDRESS, address_of  # noqa: PLC0415  only where asked for
@@ -56,7 +55,7 @@ def service_beside(store: str, repository: str | None, address: str | None) -> I
 
 
 def _started(store: str, repository: str | None, address: str) -> tuple[subprocess.Popen[str] | None, str]:
-    """Start the service and print its address. If it does not start, return None and its last line."""
+    """Start the service and return its process and address. If it does not start, return None and its last line."""
     command = [sys.executable, "-m", "webfountain", "serve", "--until-stdin-closes", "--store", store]
     command += ["--listen", address, *([] if repository is None else ["--repository", repository])]
     # A session of its own: Ctrl-C is meant for the crawl, which ends the service by closing its input.
@@ -103,8 +102,8 @@ def _end(process: subprocess.Popen[str]) -> None:
 
 @contextlib.contextmanager
 def index_beside(stores: Sequence[StoreEntry]) -> Iterator[None]:
-    """Keep the search indexes of stores while the block runs. A process that fails reports the reason on standard
-    error."""
+    """Keep the search indexes of stores up to date while the block runs. A process that fails reports the reason on
+    standard error."""
     children = [_started_index(each) for each in stores]
     try:
         yield

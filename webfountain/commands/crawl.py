@@ -39,12 +39,12 @@ __all__ = ["CrawlEnd", "crawl", "exit_on_signals", "run"]
 
 _LEVELS: Final = ("CRITICAL", "ERROR", "WARNING", "INFO", "DEBUG")
 _TROUBLES_S: Final = 1.5
-"""Time after a signal during which the store may still report seeds and sites without a page, s."""
+"""Longest time, after a signal, for reading the seeds and sites without pages from the store, s."""
 
 
 @contextlib.contextmanager
 def exit_on_signals() -> Iterator[None]:
-    """Raise SystemExit(0) in the block on SIGINT or SIGTERM, until another handler is installed for that signal."""
+    """Raise SystemExit(0) in the block on SIGINT or SIGTERM, until the crawl installs its own handlers."""
     before = {number: signal.signal(number, _exit) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
@@ -59,7 +59,7 @@ def _exit(_: int, __: FrameType | None) -> None:
 
 
 class CrawlEnd(NamedTuple):
-    """The end of a crawl: its report document, and the error that ended it, if any."""
+    """The end of a crawl: its report document, and the error that ended it."""
 
     report: dict[str, Any] | None
     error: WebfountainError | None
@@ -141,7 +141,7 @@ def _crawl_alone(collection: str, *, settings: tuple[str, ...], strict: bool, as
 def _troubles(config: FountainConfig, file: str | None, report: Mapping[str, Any]) -> dict[str, Any]:
     """Return seeds and sites without a page, and add them to the report's file.
 
-    If there are several ants, only the parent does this. After a signal, a store that does not answer soon is skipped.
+    One of several ants leaves this to its parent. After a signal, a store that does not answer soon is skipped.
     """
     if PARENT in os.environ or config.store == "memory:":
         return {}
@@ -160,7 +160,7 @@ def _troubles(config: FountainConfig, file: str | None, report: Mapping[str, Any
 
 
 def _require_pages(report: Mapping[str, Any]) -> None:
-    """Raise an error for `--strict` if a seed that was tried has no page."""
+    """Raise the error of `--strict` if a seed that was tried has no page."""
     if "unreachable" not in report:
         return  # the store did not answer when the crawl was stopped
     troubles = msgspec.convert(report, Troubles)
@@ -203,12 +203,12 @@ def _crawl_together(
 
 
 def run(collection: str, chosen: Mapping[str, object]) -> CrawlEnd:
-    """Crawl in this process until the crawl ends; at most once per process, because Twisted's reactor starts only
-    once.
+    """Crawl in this process until the crawl ends. Call it once per process, because Twisted's reactor cannot start
+    again.
 
     Parameters
     ----------
-    chosen : settings by name, WEBFOUNTAIN_* or Scrapy's, which override those of `webfountain.settings`
+    chosen : settings by name, WEBFOUNTAIN_* or Scrapy's; they override `webfountain.settings`
 
     Raises
     ------
@@ -229,7 +229,7 @@ def run(collection: str, chosen: Mapping[str, object]) -> CrawlEnd:
 
 
 def _was_stopped_once() -> bool:
-    """Return whether a signal ended the crawl while it still waited for a store that did not answer."""
+    """Return whether a signal ended the crawl while it waited for a store that did not answer."""
     from webfountain.crawl.engine import was_stopped_once  # noqa: PLC0415
 
     return was_stopped_once()
@@ -285,7 +285,7 @@ def _run(settings: Settings, collection: str) -> WebfountainError | None:
 
 
 class _PrintedOnce(logging.Filter):
-    """Log filter: `cli.main` prints the error that ended a crawl, so the log omits it."""
+    """Log filter that drops the error that ended a crawl, because `cli.main` prints it."""
 
     _OURS: ClassVar = ("webfountain.crawl.engine", "webfountain.crawl.scheduler", "webfountain.crawl.worker_thread")
 
@@ -300,7 +300,7 @@ class _PrintedOnce(logging.Filter):
 
 
 def _errors_of(crawler: Crawler) -> list[WebfountainError]:
-    """Return a list to which the errors that ended the crawl are added when it closes."""
+    """Return a list that receives the errors that ended the crawl when the crawl closes."""
     from scrapy import signals  # noqa: PLC0415
 
     from webfountain.crawl.session import Session  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""Name the owner of a file or folder in an error line: who may open it, and who can give access.
+"""Name the owner of a file or folder in an error line, and say how to get access.
 
 The folder of a crawl often belongs to another user, such as a service. "Permission denied" alone does not say whom to
 ask.
@@ -20,12 +20,12 @@ __all__ = ["owner_hint", "require_writable_folder", "user_name"]
 
 
 def require_writable_folder(file: Path, *, name: str) -> None:
-    """Check that a file can be created at a place. `name` is the argument that names the place.
+    """Check that a file can be created at a place. `name` is the argument that gives the place.
 
     Raises
     ------
     InputError
-        if its folder is missing or cannot be written. Give another folder, or ask the owner that the text names.
+        if its folder is missing or cannot be written. The text names the folder's owner.
     """
     if file.is_dir():
         raise InputError(f"{name} is a folder")

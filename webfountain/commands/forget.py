@@ -55,8 +55,7 @@ def forget(url: str | None, site: str | None, store: str, repository: str | None
 
 
 def _check_requests(note: ForgetNote, store: str) -> None:
-    """Raise InputError if the store of a project has no request for a URL, because then no key is known that could be
-    refused."""
+    """Raise InputError if a project's store has no request for the URL. Without one, the key to refuse is unknown."""
     if note.url is None:
         return
     with reading(store) as opened:
@@ -74,7 +73,7 @@ def _note(url: str | None, site: str | None) -> ForgetNote:
 
 
 def _deliver(inbox: Inbox, store: str, repository: Path) -> DeliveryResult:
-    """Carry out the notes in this process. Only the writer of a store may do that."""
+    """Carry out the notes in this process, which must be the only writer of the store."""
     from webfountain.repository.repository import Repository  # noqa: PLC0415  only when no crawl runs
 
     with contextlib.closing(open_store(store, collection=None, period_s=None)) as opened:
@@ -85,8 +84,7 @@ def _deliver(inbox: Inbox, store: str, repository: Path) -> DeliveryResult:
 
 
 def _forget_on_server(note: ForgetNote, store: str, repository: str | None, *, as_json: bool) -> None:
-    """Remove the records at once. Running ants remove the copies, even if they are idle; if there are none, the copies
-    are removed here."""
+    """Remove the records at once. The copies are removed by the running ants, or here if no ant runs."""
     with reading(store) as opened:
         at = SystemClock().now()
         if has_ants(opened.claims, at=at):

@@ -30,8 +30,7 @@ __all__ = [
 ]
 
 _SECONDS: Final = re.compile(r"-?[0-9]+(\.[0-9]+)?")
-"""Pattern of a time that is written as a number, UTC seconds. Python accepts more (nan, inf, 1_000, digits of
-other alphabets)."""
+"""Pattern of a time in UTC seconds. Python's `float` accepts more: nan, inf, 1_000, digits of other alphabets."""
 
 store: Callable[[Any], Any] = click.option(
     "--store",
@@ -57,7 +56,7 @@ as_lines: Callable[[Any], Any] = click.option(
 
 
 def as_text(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
-    """Refuse an argument that is not valid text. A shell can pass bytes that no URL and no site contains."""
+    """Refuse an argument that is not valid text. A shell can pass bytes that no URL contains."""
     try:
         (value or "").encode()
     except UnicodeEncodeError:
@@ -66,7 +65,7 @@ def as_text(_: click.Context, __: click.Parameter, value: str | None) -> str | N
 
 
 class FiniteRange(click.FloatRange):
-    """A range of numbers that excludes nan and inf, which a plain comparison would not."""
+    """A range of numbers without nan and inf, which `click.FloatRange` accepts."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         number: float = super().convert(value, param, ctx)
@@ -76,7 +75,7 @@ class FiniteRange(click.FloatRange):
 
 
 def time_of(text: str) -> float:
-    """Return UTC seconds from a number, or from an ISO date or time (UTC if no zone is given)."""
+    """Return UTC seconds from a number, an ISO date or an ISO time. Without a zone, a date or time is UTC."""
     if _SECONDS.fullmatch(text) is not None:
         return float(text)
     try:

@@ -51,7 +51,7 @@ def _print_pages(rows: Iterator[PageAnswer]) -> None:
 
 
 def _page_url(row: PageAnswer) -> str:
-    """Return the URL of a page, with the page that it repeats or redirects to."""
+    """Return the URL of a page. If the page repeats or redirects to another one, name that page too."""
     if row.duplicate_of:
         return f"{row.url} = {row.duplicate_of}"
     return f"{row.url} -> {row.target}" if row.target else str(row.url)

@@ -50,14 +50,13 @@ def print_note(answer: NoteAnswer, *, as_json: bool) -> None:
 
 
 def print_table(rows: Iterable[_T], columns: Mapping[str, Callable[[_T], str]]) -> int:
-    """Print rows as text columns with two blanks between them; the first screenful sets the widths. Return the number
-    of rows.
+    """Print rows as text columns, and return their number. The first screenful of rows sets the widths.
 
-    The cells contain untrusted text, so characters that move the terminal's cursor are replaced.
+    Cells may contain untrusted text, so control characters of the terminal are replaced.
 
     Parameters
     ----------
-    columns : heading -> function that returns the text for a row; a heading that starts with ">" is aligned right
+    columns : heading -> function that returns the cell of a row; ">" before a heading aligns the column right
     """
     pending: list[list[str]] = [[name.lstrip(">") for name in columns]]
     right = [name.startswith(">") for name in columns]

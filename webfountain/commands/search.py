@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["index", "search"]
 
 _RETRY_S: Final = 2.0
-"""Pause before a store that cannot be read is opened again, s."""
+"""Pause before another try to open a store, s."""
 
 
 @click.command(epilog="Example: webfountain index --store rocksdb://news --follow")
@@ -113,8 +113,8 @@ def _follower(
 
 
 def _follow(store: str, repository: str | None, path: Path, ended: threading.Event) -> None:
-    """Keep the index up to date until `ended` is set. A store that does not exist yet, or was replaced, is opened as
-    soon as it exists."""
+    """Keep the index up to date until `ended` is set. If the store does not exist or is replaced, wait for it and open
+    it."""
     said = ""
     while not ended.is_set():
         try:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["status"]
 
 _FEW_ANTS: Final = 16
-"""If there are at most this many ants, the number of sites of each is listed."""
+"""Up to this number of ants, the number of sites of each ant is shown."""
 
 
 @click.command(epilog="Example: webfountain status --store rocksdb://news")
@@ -58,7 +58,7 @@ def status(store: str, as_json: bool) -> None:
 
 
 def _plan(store: FrontierStore) -> dict[str, Any] | None:
-    """Return the plan in words; the modules that read it are imported only if there is one."""
+    """Return the plan in words. The modules that read plans are imported only if there is one."""
     if store.board.value(PLAN) is None:
         return None
     from webfountain.report.plan import plan_in_force  # noqa: PLC0415  numpy, 0.1 s
@@ -116,7 +116,7 @@ def _ants(ants: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _basis(found: Mapping[str, Any]) -> str:
-    """Return how reliable the fresh share is, and whether it is old."""
+    """Return a note on the fresh share: on how many cycles it is based, and whether it is old."""
     since = f"since {printing.spell_time(found['since'])} UTC"
     fetches = found["fetches"]
     parts = [f"estimated from {counted(fetches, 'fetch')} {since}" if fetches else f"estimated without a fetch {since}"]

@@ -1,8 +1,7 @@
-"""Calls with a time limit: information that a command would like to print before it ends, but must not wait for.
+"""Calls with a time limit, for information that a command would like to print at its end but must not wait for.
 
-A crawl ends within ten seconds after a signal. The information that it prints then is read from a store that may not
-answer, and at its exit the interpreter would wait for every thread that still waits for the store. This module does not
-end the crawl itself; `crawl.scheduler` does.
+A crawl ends within ten seconds after a signal. What it prints then is read from a store that may not answer. The
+interpreter's exit waits for all threads, even for one that waits for the store, so the exit has a time limit too.
 """
 
 from __future__ import annotations
@@ -22,13 +21,13 @@ __all__ = ["call_within", "limit_exit"]
 
 _T = TypeVar("_T")
 EXIT_S: Final = 1.0
-"""Time for the interpreter's exit, s; after that, threads that wait for a name server or a store are abandoned."""
+"""Time for the interpreter's exit, s. Threads that still wait for a name server or a store are then abandoned."""
 
 
 def call_within(seconds: float, call: Callable[[], _T]) -> _T | None:
-    """Return the result of `call`; None if it takes longer, or the store does not answer.
+    """Return the result of `call`, or None if it takes longer or the store does not answer.
 
-    The call runs in a thread, which is abandoned when the time is over. Errors other than the store's are raised.
+    The call runs in a thread, which is abandoned at the time limit. Errors other than the store's are raised.
     """
     found: list[_T] = []
     failed: list[BaseException] = []
@@ -48,8 +47,7 @@ def call_within(seconds: float, call: Callable[[], _T]) -> _T | None:
 
 
 def limit_exit(status: int) -> None:
-    """End the process with `status` if its interpreter has not ended after `EXIT_S`. This must be the last call of the
-    process."""
+    """End the process with `status` if the interpreter has not ended after `EXIT_S`. Call it last in the process."""
 
     def end() -> None:
         time.sleep(EXIT_S)

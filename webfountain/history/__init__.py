@@ -2,9 +2,9 @@
 
 Life of a figure
 ----------------
-Every two seconds the crawl's loop takes a `live` snapshot of itself: counts, what limits its rate, and the reason why
-each active site waits. `publishing` stores it where other processes can read it: in a file of the store's folder, or
-with a claim on the store's server. Once a minute the `recorder` condenses the new counts into a `sample`. The `archive`
-keeps the samples in the store: those of minutes for two days, of hours for ninety days, of days forever. Readers read
-the snapshots and the samples from there, so they need no access to the crawl's memory.
+
+Every two seconds the crawl's loop takes a `live` snapshot of itself: counts, what limits its rate, and why each active
+site waits. `publishing` stores it for other processes: in a file of the store's folder, or with a claim on the store's
+server. Once a minute the `recorder` turns the new counts into a `sample`. The `archive` keeps the samples in the store:
+minutes for two days, hours for ninety days, days forever. So readers need no access to the crawl's memory.
 """

@@ -1,13 +1,11 @@
-"""The archive of samples. The archive keeps samples of minutes for two days, of hours for ninety days, of days forever.
+"""The archive of samples: minutes for two days, hours for ninety days, days forever.
 
-The archive is in the store's published values (`store.contract.Board`), so it survives restarts and moves with an
-export. A store without an archive begins one with the first sample. A value is a *chunk*: the minutes of an hour, the
-hours of a day, or the days of a year. Each chunk of minutes or hours reuses one of a fixed number of names, so their
-total size is bounded. The days of a year add about 75 kB.
+The archive is in the store's published values (`store.contract.Board`), so it survives restarts and is part of an
+export. A value is a *chunk*: the minutes of an hour, the hours of a day, or the days of a year. Chunks of minutes and
+of hours reuse a fixed number of names, so their total size is bounded. The days of a year take about 75 kB.
 
-The archive needs one write a minute, and more at the end of an hour or a day. At that point it condenses the ended
-span, begins the new chunk, and updates the *head*. After a kill during this step, the step is repeated, which changes
-nothing that was already done.
+The archive writes once a minute. At the end of an hour or a day it also condenses the ended span, begins a new chunk,
+and updates the *head*. If a kill interrupts this, it is repeated without harm.
 """
 
 from __future__ import annotations
@@ -31,8 +29,8 @@ HOUR_S: Final = 3600
 DAY_S: Final = 86_400
 STEPS: Final[dict[Step, int]] = {"minute": MINUTE_S, "hour": HOUR_S, "day": DAY_S}
 _HOURS: Final = 50
-"""Number of chunks of minutes: two days, the current hour, and one more. The extra chunk ensures that no reader uses a
-chunk that is being replaced.
+"""Number of chunks of minutes: two days, the current hour, and one more. Because of the extra chunk, readers never use
+a chunk that is being replaced.
 """
 _DAYS: Final = 92
 """Number of chunks of hours: ninety days, the current day, and one more."""
@@ -42,29 +40,29 @@ _HEAD: Final = "history/head"
 
 
 class _Chunk(msgspec.Struct, frozen=True, array_like=True):
-    """The samples of one span. `number` identifies the span, because names are reused for later spans."""
+    """The samples of one span. `number` identifies the span, because later spans reuse the chunk's name."""
 
     number: int
     samples: list[HistorySample]
 
 
 class _Head(msgspec.Struct, frozen=True, array_like=True):
-    """The bounds of the archive: the hour of its last minute, and the day of its first minute."""
+    """The bounds of the archive: the hour of the last minute, and the day of the first."""
 
     hour: int
     first_day: int
 
 
 class Archive:
-    """The stored samples of one store. Only one process writes at a time (`recorder`)."""
+    """The stored samples of one store. Only one process may write (`recorder`)."""
 
     def __init__(self, board: Board) -> None:
         self._board = board
 
     def add(self, sample: HistorySample) -> None:
-        """Store the sample of a minute. Merge it with an existing sample of the same minute.
+        """Store the sample of a minute. A sample of the same minute is merged with it.
 
-        A sample of an hour before the last hour is dropped, because the clock must have been set back.
+        A sample from before the last hour is dropped, because the clock must have been set back.
         """
         hour, head = int(sample.at) // HOUR_S, self._head()
         if head is not None and hour < head.hour:
@@ -78,9 +76,7 @@ class Archive:
 
     def read(self, step: Step, *, since: float, until: float) -> list[HistorySample]:
         """Return the samples that begin in a time span, in order. The current hour and day are included, although
-        incomplete.
-
-        The cost is one read of the store for each stored hour, day or year in the span.
+        incomplete. The cost is one read per stored hour, day or year in the span.
         """
         head = self._head()
         if head is None:
@@ -115,7 +111,7 @@ class Archive:
         return [rollup(found, at=at)] if found else []
 
     def _condense(self, head: _Head, hour: int) -> None:
-        """Store the ended hour as one sample. If the day has also ended, store the day as one sample too."""
+        """Store the ended hour as one sample, and an ended day as one sample too."""
         day = head.hour * HOUR_S // DAY_S
         ended = self._condensed(self._samples(_minutes_name(head.hour), head.hour), head.hour * HOUR_S)
         self._replace(_hours_name(day), day, ended)
@@ -123,7 +119,7 @@ class Archive:
             self._replace(_days_name(day // _YEAR), day // _YEAR, self._condensed(self._hours_of(day), day * DAY_S))
 
     def _put(self, name: str, number: int, samples: list[HistorySample]) -> None:
-        """Add samples to a chunk. Merge each with an existing sample of the same time."""
+        """Add samples to a chunk. Samples of the same time are merged."""
         kept = {sample.at: sample for sample in self._samples(name, number)}
         for sample in samples:
             before = kept.get(sample.at)
@@ -131,7 +127,7 @@ class Archive:
         self._write(name, number, kept)
 
     def _replace(self, name: str, number: int, samples: list[HistorySample]) -> None:
-        """Add samples to a chunk. Each sample replaces an existing sample of the same time."""
+        """Add samples to a chunk. A sample replaces an existing one of the same time."""
         kept = {sample.at: sample for sample in self._samples(name, number)}
         self._write(name, number, kept | {sample.at: sample for sample in samples})
 
@@ -140,9 +136,7 @@ class Archive:
         self._board.put_value(name, msgspec.msgpack.encode(chunk))
 
     def _samples(self, name: str, number: int) -> list[HistorySample]:
-        """Return the samples of a chunk. The result is empty if the chunk's name now holds another span, or if the
-        chunk cannot be read.
-        """
+        """Return the samples of a chunk. Return none if its name now holds another span, or if it cannot be read."""
         value = self._board.value(name)
         if value is None:
             return []
@@ -161,7 +155,7 @@ class Archive:
 
 
 def _numbers(since: float, until: float, span: int, *, first: int, last: int) -> range:
-    """Return the numbers of the spans that overlap a time range, within bounds."""
+    """Return the numbers of the spans that overlap a time range, from `first` to `last`."""
     begin = max(first, int(max(since, 0.0)) // span)
     end = last if until == float("inf") else min(last, int(max(until, 0.0)) // span)
     return range(begin, end + 1)

@@ -41,21 +41,20 @@ _COUNTERS: Final[Mapping[str, tuple[str, str]]] = {
     "controller": ("plans", "event"),
     "sequencer": ("queued_fetches", "queue"),
 }
-"""Part of a stat's name before "/" -> its counter, and the label whose value is the part after "/".
-"""
+"""First part of a stat's name, before "/" -> its counter, and the label for the second part."""
 _ALONE: Final[Mapping[str, str]] = {
     "fetch/started": "fetches_started",
     "fetch/bytes": "fetch_bytes",
     "fetch/seconds": "fetch_seconds",
     "links/seen": "links_seen",
 }
-"""The stats whose counters have no label, each with the name of its counter."""
+"""Stat -> its counter, for stats without a label."""
 _DISTRIBUTIONS: Final[Mapping[str, str]] = {
     "fetch/duration": "fetch_duration_seconds",
     "due/lag": "due_lag_seconds",
     "batch/duration": "batch_duration_seconds",
 }
-"""Distributions and their histograms."""
+"""Stat -> its histogram, for distributions."""
 _OTHER: Final = "events"
 _GAUGES: Final[Mapping[str, str]] = {
     "last_snapshot_timestamp_seconds": "Time of the last snapshot, UTC seconds.",
@@ -72,7 +71,7 @@ _GAUGES: Final[Mapping[str, str]] = {
 
 
 class Figures(NamedTuple):
-    """Figures of one collection at one time, the source of a scrape."""
+    """Figures of one collection at one time, for a scrape."""
 
     collection: str
     available: bool
@@ -85,7 +84,7 @@ class Figures(NamedTuple):
 
 
 class _Families:
-    """The registry of one scrape."""
+    """Collector of the metrics of one scrape."""
 
     def __init__(self, figures: Iterable[Figures], streams: int | None) -> None:
         self._figures = list(figures)
@@ -166,7 +165,7 @@ def exposition(figures: Iterable[Figures], *, streams: int | None = None) -> byt
 
 
 def family_names() -> set[str]:
-    """Return the names of all families that a scrape may contain. Checks of rules and dashboards use them."""
+    """Return the names of all families in a scrape. Tests compare the rules and dashboards with them."""
     counters = {name for name, _ in _COUNTERS.values()} | set(_ALONE.values()) | {_OTHER}
     gauges = {*_GAUGES, "build_info", "event_streams", "store_up", "freshness_ratio", "failing_pages", "disk_bytes"}
     parts = {f"{name}_{part}" for name in _DISTRIBUTIONS.values() for part in ("bucket", "count", "sum")}
@@ -176,7 +175,7 @@ def family_names() -> set[str]:
 
 
 def _alive(figures: Iterable[Figures]) -> Iterator[tuple[Figures, LiveSnapshot]]:
-    """Return the snapshots of live processes. A hanging process counts as alive for STALE_S."""
+    """Return the snapshots of live processes. A process counts as alive until its snapshot is older than STALE_S."""
     for each in figures:
         for found in each.live:
             if each.at - found.at < STALE_S:
@@ -223,7 +222,7 @@ def _family_of(stat: str) -> tuple[str, str | None, str]:
 
 
 def _sentence(stat: str) -> str:
-    """Return a sentence that says what a family counts."""
+    """Return the help text of a family: a sentence that says what it counts."""
     room = stat.rpartition("/")[0]
     found = STATS.get(f"{room}/*") or STATS.get(stat)
     if room in _COUNTERS:

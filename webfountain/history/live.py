@@ -1,7 +1,7 @@
 """A live snapshot: the current state of one crawling process, in bounded size.
 
-The crawl's loop makes a snapshot every two seconds (`recorder`) and stores it for other processes (`publishing`). If a
-snapshot is older than `STALE_S`, its process has ended or its loop hangs.
+The crawl's loop makes a snapshot every two seconds (`recorder`) and stores it for other processes (`publishing`). A
+snapshot older than `STALE_S` means that its process has ended or hangs.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ __all__ = ["EVERY_S", "MAX_SITES", "STALE_S", "LiveSite", "LiveSnapshot", "WaitR
 EVERY_S: Final = 2.0
 """Interval between two snapshots, s."""
 STALE_S: Final = 30.0
-"""Age above which a snapshot means that the crawl is not alive, s."""
+"""Age above which a snapshot's process counts as dead, s."""
 MAX_SITES: Final = 200
-"""Maximum number of active sites in a snapshot. If there are more, the snapshot contains only their number."""
+"""Maximum number of active sites that a snapshot describes. Of further sites it contains only the number."""
 
 WaitReason = Literal[
     "in flight", "polite", "back-off", "robots.txt", "no robots.txt", "address", "barred", "leasing", "not due", "ready"
 ]
-"""Reasons why the crawl requests no page from an active site at this time."""
+"""Reasons why the crawl now requests no page from an active site."""
 
 
 class LiveSite(msgspec.Struct, frozen=True):
@@ -39,7 +39,7 @@ class LiveSite(msgspec.Struct, frozen=True):
     site: str
     reason: WaitReason
     until: float | None
-    """Time at which the wait ends, UTC seconds. None if the site waits for an answer."""
+    """End of the wait, UTC seconds. None if the site waits for an answer."""
     in_flight: int
     hand: int
     """Leased pages that wait in the process."""
@@ -57,14 +57,14 @@ class LiveSnapshot(msgspec.Struct, frozen=True):
     """State of a crawling process."""
 
     owner: str
-    """Name of the process in leases."""
+    """Name of the process, as in leases."""
     pid: int
     began: float
     """Start of the process's crawl, UTC seconds."""
     at: float
     """Time of the snapshot, UTC seconds."""
     lag_s: float
-    """Delay of the loop at the snapshot, s. Above one second the process is overloaded."""
+    """Delay of the loop, s. Above one second the process is overloaded."""
     fetched: int
     """Settled fetches since the process began."""
     pages_per_second: float
@@ -72,7 +72,7 @@ class LiveSnapshot(msgspec.Struct, frozen=True):
     limit: str
     """What limits the rate now, in words."""
     pages: dict[str, int]
-    """Known URLs of the whole store by state."""
+    """Known URLs of the whole store, by state."""
     sites: int
     active_sites: int
     in_flight: int
@@ -98,7 +98,7 @@ def live_sites(found: Mapping[str, SiteStatistics], *, at: float) -> Iterator[Li
 
 
 def live_site(name: str, found: SiteStatistics, *, at: float) -> LiveSite:
-    """Return an active site with the reason why it waits at time `at`."""
+    """Return an active site, and the reason why it waits at the time `at`."""
     reason, until = _reason(found, at)
     return LiveSite(
         site=name,
@@ -115,7 +115,7 @@ def live_site(name: str, found: SiteStatistics, *, at: float) -> LiveSite:
 
 
 def _reason(found: SiteStatistics, at: float) -> tuple[WaitReason, float | None]:
-    """Return the first reason that applies; the reasons are checked in the order in which they can stop a fetch."""
+    """Return the first reason that applies, and the end of the wait."""
     rests = found.opens_at > at
     reasons: tuple[tuple[bool, WaitReason, float | None], ...] = (
         (bool(found.under_way), "in flight", None),

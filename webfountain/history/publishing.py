@@ -1,7 +1,7 @@
 """Storage of live snapshots: a file in the store's folder, or one claim per process on the store's server.
 
-A file is replaced as a whole, so no reader sees a partial file. A claim expires after its process ends. The process
-that keeps the history then removes it (`drop_dead`). A snapshot that cannot be read counts as absent.
+A file is replaced as a whole, so no reader sees a part of a snapshot. A claim expires after its process ends; the
+process that keeps the history then removes it (`drop_dead`). A snapshot that cannot be read counts as absent.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ __all__ = ["FILE", "ClaimPlace", "FilePlace", "LivePlace", "NoPlace", "drop_dead
 FILE: Final = "live.json"
 """Name of the file in the store's folder."""
 MAX_BYTES: Final = 4_000_000
-"""Maximum size of the file. A larger file is ignored."""
+"""Maximum size of the file, bytes. Readers ignore a larger file."""
 KIND: Final = "live"
 _decoder = msgspec.json.Decoder(LiveSnapshot)
 
 
 class LivePlace(Protocol):
-    """Place where a process stores its snapshots. Its methods may block, so a thread calls them."""
+    """Place where a process stores its snapshots. The methods may block, so a thread calls them."""
 
     def put(self, snapshot: LiveSnapshot) -> None:
         """Store a snapshot in place of the last one."""
@@ -42,13 +42,11 @@ class LivePlace(Protocol):
 
 
 class NoPlace:
-    """Empty place for a store in memory, which no other process can read."""
+    """Place of a store in memory: snapshots are not stored, because no other process can read them."""
 
-    def put(self, snapshot: LiveSnapshot) -> None:
-        """Do nothing."""
+    def put(self, snapshot: LiveSnapshot) -> None: ...
 
-    def remove(self) -> None:
-        """Do nothing."""
+    def remove(self) -> None: ...
 
 
 class FilePlace:
@@ -89,7 +87,7 @@ class ClaimPlace:
 
 
 def read_file(folder: Path) -> list[LiveSnapshot]:
-    """Return the last snapshot in a store's folder. The result is empty if no snapshot can be read."""
+    """Return the last snapshot in a store's folder, or [] if none can be read."""
     try:
         with (folder / FILE).open("rb") as file:
             return _readable([file.read(MAX_BYTES)])
@@ -103,7 +101,7 @@ def read_claims(claims: Claims) -> list[LiveSnapshot]:
 
 
 def drop_dead(claims: Claims, *, owner: str, at: float) -> int:
-    """Remove the claims of ended processes and return their number. One round trip if there are none."""
+    """Remove the claims of ended processes, and return how many. One round trip if there are none."""
     dead = [claim.name for claim in claims.claims(KIND) if claim.until + STALE_S < at]
     if dead:
         taken = claims.claim(dead, owner=owner, until=at, at=at)

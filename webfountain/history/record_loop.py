@@ -1,7 +1,7 @@
 """The loop that records a crawl: a live snapshot every two seconds, a sample of the history every minute.
 
-It runs in the event loop of the crawl. If a disk or server fails, the log gets one line at the start and one at the
-end of the failure, separately for the snapshot and for the history.
+It runs in the event loop of the crawl. If a disk or server fails, the log gets one line at the beginning and one at the
+end of the failure. Snapshots and history are reported separately.
 """
 
 from __future__ import annotations
@@ -31,20 +31,17 @@ logger = logging.getLogger(__name__)
 _T = TypeVar("_T")
 
 FIRST_RECORD_S: Final = 10.0
-"""Time from the start to the first sample, s. It is short, so that a short crawl has a history too. Later samples
-follow every minute.
-"""
+"""Time from the start to the first sample, s. It is short, so that a short crawl has a history too."""
 
 
 class WithStore(Protocol):
-    """Calls a function with the crawl's store, in the thread that may use the store."""
+    """Function that calls another one with the crawl's store, in the thread that may use the store."""
 
     def __call__(self, function: Callable[[FrontierStore], _T], /) -> Awaitable[_T]: ...
 
 
 class RecordLoop:
-    """The recording loop of one crawl. `folder` is the folder of its store, or None for a store on a server or in
-    memory."""
+    """The recording loop of one crawl. `folder` is the store's folder; None for a store on a server or in memory."""
 
     def __init__(
         self,
@@ -54,7 +51,7 @@ class RecordLoop:
         *,
         made: Callable[[LiveSnapshot], None] = lambda _: None,
     ) -> None:
-        """`made` is called in the loop with each snapshot."""
+        """`made` is called with each snapshot, in the loop thread."""
         self._recorder = recorder
         self._with_store = with_store
         self._folder = folder
@@ -63,7 +60,7 @@ class RecordLoop:
         self._snapshots, self._history = _Outages("live snapshot"), _Outages("history")
 
     async def run(self) -> None:
-        """Record until cancelled. An unexpected error ends the recording, not the crawl, and is logged."""
+        """Record until cancelled. An unexpected error is logged and ends the recording, but not the crawl."""
         try:
             await self._run()
         except Exception:
@@ -87,7 +84,7 @@ class RecordLoop:
             await asyncio.sleep(EVERY_S)
 
     def end(self, store: FrontierStore) -> None:
-        """Store the last minute and remove the snapshot. Call it in the thread that may use the store."""
+        """Store the last minute and remove the snapshot. Call this in the thread that may use the store."""
         with suppress(WebfountainError, OSError):  # the crawl ends even if the store fails
             self._recorder.record(store)
             self._place.remove()
@@ -99,7 +96,7 @@ class RecordLoop:
 
 
 class _Outages:
-    """The outages of one kind of record: times in which it cannot be stored. The crawl continues meanwhile."""
+    """The outages of one kind of record, that is, times in which it cannot be stored."""
 
     def __init__(self, what: str) -> None:
         self._what = what
@@ -107,7 +104,7 @@ class _Outages:
 
     @contextmanager
     def reported(self) -> Iterator[None]:
-        """Log the first error that the block raises in an outage, and the end of the outage."""
+        """Log the first error of the block in an outage, and the end of the outage."""
         try:
             yield
         except (WebfountainError, OSError) as error:

@@ -1,8 +1,8 @@
 """The recorder: it describes a crawl in a snapshot every two seconds and in a sample once a minute.
 
-It is not part of the walk. The loop calls `snapshot` and passes the result to a thread that stores it for readers. A
-thread that may use the store calls `record`. The recorder changes nothing in the crawl. If several processes share a
-store, only one keeps the history: the process that holds the claim. It adds up the counts of all processes.
+The loop calls `snapshot` and passes the result to a thread that stores it for readers. A thread that may use the store
+calls `record`. If several processes share a store, the process that holds a claim keeps the history for all, and adds
+up their counts.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ KEEPER: Final = "role/history"
 """Claim of the process that keeps the history of a shared store."""
 _KEEPER_S: Final = 3.0 * MINUTE_S
 _WINDOW_S: Final = 10.0
-"""Time over which the rate of a snapshot is measured, s."""
+"""Time over which the rate of a snapshot is averaged, s."""
 
 
 class ObservedCrawl(Protocol):
-    """The part of a frontier that the recorder uses."""
+    """What the recorder uses of a frontier."""
 
     owner: str
     sites: ActiveList
@@ -66,7 +66,7 @@ class ObservedCrawl(Protocol):
 
 
 class Recorder:
-    """The recorder of one process. `now` is the crawl's clock. `sizes` returns the bytes of store and repository, or
+    """The recorder of one process. `now` returns the time. `sizes` returns the bytes of store and repository, or
     None."""
 
     def __init__(
@@ -88,7 +88,7 @@ class Recorder:
         self._keeps = False
 
     def snapshot(self, *, lag_s: float = 0.0) -> LiveSnapshot:
-        """Describe the crawl at this moment. Call it in the loop thread; `lag_s` is the delay of the loop."""
+        """Return a snapshot of the crawl. Call this in the loop thread. `lag_s` is the delay of the loop."""
         at = self._now()
         passed, self._last_snapshot = at - self._last_snapshot, at
         found, counts, limit = self._crawl.statistics(), self._metrics.snapshot(), self._crawl.limit()
@@ -127,7 +127,7 @@ class Recorder:
         return (after - before) / (ended - begun) if ended > begun else 0.0
 
     def record(self, store: FrontierStore) -> HistorySample | None:
-        """Store the counts since the last call as a sample. Call it in a thread that may use the store.
+        """Store the counts since the last call as a sample. Call this in a thread that may use the store.
 
         Return None if another process keeps the history. The cost is about a dozen reads and one write.
         """
@@ -143,7 +143,7 @@ class Recorder:
         return sample
 
     def _claim(self, claims: Claims, at: float) -> bool:
-        """Return whether this process keeps the history. A new keeper adds up what the other processes count from now
+        """Return whether this process keeps the history. A new keeper counts what the other processes do from now
         on."""
         [claim] = claims.claim([KEEPER], owner=self._crawl.owner, until=at + _KEEPER_S, at=at)
         keeps, self._keeps = claim.owner == self._crawl.owner, self._keeps
@@ -201,7 +201,7 @@ def _family(counts: Mapping[str, float], prefix: str) -> dict[str, float]:
 
 
 def _planned(plan: Plan | None, begun: float, at: float) -> float | None:
-    """Return the number of planned fetches in a time span, or None without a plan."""
+    """Return the number of fetches that a plan has in a time span; None without a plan."""
     if plan is None or at <= begun:
         return None
     planned = plan.fetches_until(at) - plan.fetches_until(max(begun, plan.start))

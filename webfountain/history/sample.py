@@ -1,7 +1,7 @@
 """A sample: the figures of a crawl over one minute, hour or day.
 
-`rollup` merges several samples into one. Counts are added. A state is taken from the last sample. An estimate is the
-mean over the time in which it was known. Samples are rows of a chunk (`archive`), so they are small: about 200 bytes.
+`rollup` merges several samples into one. It adds counts, takes states from the last sample, and averages estimates over
+the time in which they were known. A sample takes about 200 bytes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ __all__ = ["MAX_WORDS", "OUTCOMES", "HistorySample", "bounded", "outcome_counts"
 OUTCOMES: Final[tuple[OutcomeKind, ...]] = get_args(OutcomeKind)
 """Order of `HistorySample.outcomes`. Add a new kind at the end."""
 MAX_WORDS: Final = 32
-"""Maximum number of different error words, and of different rate limits, in a sample. The rest counts as `other`."""
+"""Maximum number of different error words, and of different rate limits, in a sample. The rest is counted as
+`other`."""
 _OTHER: Final = "other"
 _T = TypeVar("_T")
 
@@ -32,7 +33,7 @@ class HistorySample(msgspec.Struct, frozen=True, array_like=True, gc=False):
     at: float
     """Start of the minute, hour or day, UTC seconds."""
     seconds: float
-    """Time that a crawl was running in this span, s."""
+    """Time in the span for which a crawl was running, s."""
     pages: tuple[int, ...] = ()
     """Known URLs by state at the end of the span, in the order of `records.STATES`."""
     sites: int = 0
@@ -45,13 +46,13 @@ class HistorySample(msgspec.Struct, frozen=True, array_like=True, gc=False):
     bytes: int = 0
     """Received bodies after content decoding, bytes."""
     planned: float | None = None
-    """Fetches that the plan in force planned for this time. None without a plan."""
+    """Number of fetches that the plan in force planned for this time; None without a plan."""
     freshness: float | None = None
     """Estimated share of the known pages whose copy matches the live page."""
     freshness_low: float | None = None
     freshness_high: float | None = None
     price: float | None = None
-    """Obsolete time that, at the end of the span, a fetch of a known page had to save, s."""
+    """Obsolete time that a fetch of a known page had to save at the end of the span, s."""
     limits: dict[str, float] = {}
     """Limit of the rate, in words -> time for which it applied, s."""
     store_bytes: int | None = None
@@ -133,7 +134,7 @@ def summed(parts: Iterable[Mapping[str, float]]) -> Counter[str]:
 
 
 def _mean(values: Sequence[tuple[float | None, float]]) -> float | None:
-    """Return the mean of known values, each weighted by its seconds."""
+    """Return the mean of the known values, weighted by their seconds."""
     known = [(value, max(seconds, 1e-9)) for value, seconds in values if value is not None]
     if not known:
         return None

@@ -11,13 +11,13 @@ if TYPE_CHECKING:
 __all__ = ["folder_bytes"]
 
 MAX_FILES: Final = 100_000
-"""Maximum number of files in a measured folder. It would take too long to measure more of them once a minute."""
+"""Maximum number of files in a measured folder. More would take too long, because sizes are measured once a minute."""
 _DEPTH: Final = 2
-"""Levels of folders below a measured folder that are counted."""
+"""Number of levels of folders that are measured."""
 
 
 def folder_bytes(folder: Path) -> int | None:
-    """Return the bytes of all files in a folder tree. None if the folder is absent or has too many files."""
+    """Return the bytes of all files in a folder tree; None if the folder is absent or has too many files."""
     total, left = 0, MAX_FILES
     folders = [(str(folder), _DEPTH)]
     while folders:

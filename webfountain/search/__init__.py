@@ -2,9 +2,10 @@
 
 Life of an entry
 ----------------
-The `follower` reads the whole list of texts once, then the change log, and writes each batch of pages, with the cursor
-that follows it, into the `search_index` in one transaction. After a kill it continues at that cursor, so the index is
-never ahead of its cursor or behind it. `search_query` converts the text that a person types into a query of FTS5.
 
-There is no index unless a user asks for one (`webfountain index`, `serve --search`). No part of a crawl depends on it.
+The `follower` first reads the list of all texts, then the change log. It writes each batch of pages into the
+`search_index`, together with the cursor after the batch, in one transaction. After a kill it continues at this cursor.
+`search_query` converts a person's words into a query of FTS5.
+
+There is an index only if a user asks for one (`webfountain index`, `serve --search`). No part of a crawl depends on it.
 """

@@ -29,7 +29,7 @@ _STALE_SHARE: Final = 0.5
 
 
 class Follower:
-    """Follower that keeps one index up to date with one store. `unreadable` is called for each copy that cannot be
+    """Follower that keeps one index up to date with one store. It calls `unreadable` for each copy that cannot be
     read."""
 
     def __init__(
@@ -42,8 +42,8 @@ class Follower:
         self._tried: tuple[str | None, str] | None = None
 
     def catch_up(self) -> int:
-        """Index everything that is new, and return the number of pages. If the index's cursor is no longer valid, start
-        again with the whole list."""
+        """Index everything new, and return the number of pages. Begin again with all pages if the cursor is no longer
+        valid."""
         before = self._index.state()
         if before.stale > 1000 + before.pages * _STALE_SHARE:
             self._index.clear()
@@ -88,9 +88,9 @@ class Follower:
 
 
 def behind(store: FrontierStore, cursor: str | None) -> int | None:
-    """Return the number of change-log entries, at most MAX_COUNTED, that an index does not contain yet.
+    """Return how many change-log entries an index lacks, at most MAX_COUNTED.
 
-    Return None while the whole list is being indexed, or if it must be indexed again.
+    Return None while the list of all pages is indexed, or if this must be repeated.
     """
     if cursor is None or is_list_cursor(cursor):
         return None

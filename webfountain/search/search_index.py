@@ -1,8 +1,8 @@
 """The index: an SQLite file with the words of each held page in FTS5, and the cursor of the last indexed text.
 
-The texts themselves are not stored, so the index is smaller than the texts. A page that changed gets a new number; the
-words under its old number match no page, and are removed when the index is built again (`stale`). One process writes
-the file; many may read it.
+The index contains the words but not the texts, which saves space. A changed page gets a new number. The words under its
+old number stay, without a page, until the index is built again (`stale`). One process writes the file; many may read
+it.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ MAX_TEXT: Final = 1_000_000
 """Maximum number of characters of a text that are indexed."""
 MAX_FOUND: Final = 100
 _RANKED: Final = 5_000
-"""Maximum number of pages that are ranked. If a word occurs in more pages, only the newest are ranked."""
+"""Maximum number of pages that are ranked. If more pages match, only the newest are ranked."""
 _FORMAT: Final = 3
 _BUSY_S: Final = 30.0
 _FREE_SHARE: Final = 0.02
-"""Share of free database pages above which the file is made shorter."""
+"""Share of free database pages in the file above which `shrink` removes some."""
 _FREED: Final = 1000
-"""Maximum number of free database pages that one call removes: 4 MB."""
+"""Maximum number of database pages that one call of `shrink` removes: 4 MB."""
 _NEWEST: Final = "SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT ?"
 _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS state (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
@@ -47,10 +47,9 @@ CREATE TABLE IF NOT EXISTS pages (
 CREATE VIRTUAL TABLE IF NOT EXISTS words
     USING fts5(text, title, place, content='', tokenize="unicode61 remove_diacritics 2");
 """
-"""The text is the first column, because FTS5 takes two more bytes for each distinct word that a page has in another
-column."""
+"""The text is the first column of `words`, because FTS5 needs two bytes more per word and page in any other column."""
 _DROP: Final = "DROP TABLE IF EXISTS words; DROP TABLE IF EXISTS pages; DROP TABLE IF EXISTS state; VACUUM;"
-"""A kill may come between two of these statements, so each must also succeed the second time."""
+"""A kill may come between these statements, so the whole script must also work a second time."""
 
 
 class IndexedText(NamedTuple):
@@ -64,7 +63,7 @@ class IndexedText(NamedTuple):
 
 
 class SearchFilter(msgspec.Struct, frozen=True):
-    """The pages that are wanted. Empty fields accept all; times are UTC seconds."""
+    """Filter of the pages. Empty fields accept all; times are UTC seconds."""
 
     site: str = ""
     since: float | None = None
@@ -85,10 +84,10 @@ class SearchState(msgspec.Struct, frozen=True):
     """The state of an index."""
 
     cursor: str | None
-    """Cursor of the last indexed text. None before the first."""
+    """Cursor of the last indexed text; None before the first."""
     pages: int
     stale: int
-    """Number of old entries that match no page."""
+    """Number of old entries without a page."""
 
 
 class SearchIndex:
@@ -104,7 +103,7 @@ class SearchIndex:
     # ---------------------------------------------------------------- writing
 
     def apply(self, texts: Sequence[IndexedText], cursor: str) -> None:
-        """Index texts, and store the cursor that follows them, in one step. A repeated call changes nothing."""
+        """Index texts and store the cursor after them, in one transaction. A repeated call changes nothing."""
         number = self._number("round")
         with self._step():
             for each in texts:
@@ -114,26 +113,25 @@ class SearchIndex:
             self._put("cursor", cursor)
 
     def begin_round(self) -> None:
-        """Start the whole list again. At its end, `end_round` removes the pages that this pass did not contain."""
+        """Begin a pass over all pages."""
         with self._step():
             self._put("round", str(self._number("round") + 1))
             self._base.execute("DELETE FROM state WHERE name = 'cursor'")
 
     def end_round(self) -> None:
-        """Remove the pages that the pass over the whole list, since `begin_round`, did not contain."""
+        """End a pass over all pages: remove the pages that the pass did not contain."""
         with self._step():
             self._base.execute("DELETE FROM pages WHERE round < ?", (self._number("round"),))
 
     def clear(self) -> None:
-        """Remove everything, so that the index is built again without stale entries."""
+        """Remove everything, to build the index again without stale entries."""
         with self._step():
             self._base.execute("DELETE FROM pages")
             self._base.execute("INSERT INTO words(words) VALUES('delete-all')")
             self._base.execute("DELETE FROM state WHERE name IN ('cursor', 'inserted')")
 
     def shrink(self) -> bool:
-        """Remove free database pages from the file, if merges of the index have left many. Return False if there are
-        few."""
+        """Remove free database pages from the file. Return False if there are only few."""
         free, pages = (self._base.execute(f"PRAGMA {name}").fetchone()[0] for name in ("freelist_count", "page_count"))
         if free <= pages * _FREE_SHARE:
             return False
@@ -203,7 +201,7 @@ class SearchIndex:
         yield from self._base.execute("SELECT url, title, fetched FROM pages ORDER BY url")
 
     def _first_ranked(self, match: str) -> int:
-        """Return the lowest page number that is ranked: only the newest `_RANKED` matches are."""
+        """Return the lowest page number that is ranked, so that only the newest `_RANKED` matches are."""
         found = self._base.execute(
             "SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT 1 OFFSET ?", (match, _RANKED)
         ).fetchone()
@@ -263,13 +261,13 @@ class SearchIndex:
 
 
 def _scoped(query: str, wanted: SearchFilter) -> str:
-    """Return a query of titles and texts, on one site if that is wanted."""
+    """Return a query of titles and texts, limited to a site if one is wanted."""
     match = "{title text} : (" + query + ")"
     return f'({match}) AND place : "{_place(wanted.site)}"' if wanted.site else match
 
 
 def _key(url: str) -> int:
-    """Return the number by which a page is found. It takes half the space of a second copy of the URL."""
+    """Return the number by which the index finds a page. It needs half the space of the URL."""
     return int.from_bytes(xxhash.xxh3_64_digest(url.encode("utf-8", "replace")), "big", signed=True)
 
 

@@ -63,8 +63,8 @@ __all__ = [
 
 MAX_LIMIT = 200
 MAX_POLICY = 200_000
-"""Length of the largest policy file that the service checks, characters. Each pattern in a file costs about 0.3 ms of
-CPU in the thread of the store. The command `policy check` checks longer files."""
+"""Maximum length of a policy file that the service checks, characters. The command `policy check` checks longer files.
+Each pattern costs about 0.3 ms of CPU in the thread of the store."""
 Limit = Annotated[int, Meta(ge=1, le=MAX_LIMIT, description="Maximum number of rows in this part.")]
 Url = Annotated[str, Meta(min_length=1, max_length=8000, description="A URL; the service uses its canonical form.")]
 Site = Annotated[str, Meta(min_length=1, max_length=2000, description="scheme://host[:port]")]
@@ -103,12 +103,12 @@ class SitesQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SitesPart(msgspec.Struct, frozen=True):
-    """One part of the sorted list of sites. A site that changes its place between two requests may be in two parts or
-    in none."""
+    """One part of the sorted list of sites. A site whose place changes between two requests may appear twice or not at
+    all."""
 
     items: list[SiteAnswer]
     next: str | None
-    """Value of `after` for the next part. None if this is the last part."""
+    """Value of `after` for the next part. None in the last part."""
 
 
 class SiteQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -131,7 +131,7 @@ class PagesPart(msgspec.Struct, frozen=True):
 
     items: list[PageAnswer]
     next: str | None
-    """Value of `after` for the next part. None if this is the last part."""
+    """Value of `after` for the next part. None in the last part."""
 
 
 class PageQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -329,8 +329,7 @@ class HealthAnswer(msgspec.Struct, frozen=True):
 
 
 class ReadyAnswer(msgspec.Struct, frozen=True):
-    """State of the service: whether at least one store can be read, and the problem of each store that cannot be
-    read."""
+    """State of the service: whether at least one store can be read, and the problems of the others."""
 
     ready: bool
     stores: list[CollectionEntry]

@@ -1,7 +1,7 @@
 """The web application of the service: it routes, checks and answers requests by the table of operations.
 
-It converts the query and body of a request to the types of the operation. It refuses invalid values and names the
-field. Answers are JSON with an ETag, compressed when large enough.
+It converts the query and body of a request to the types of the operation. A problem names the invalid field. Answers
+are JSON with an ETag, compressed if large.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ __all__ = ["MAX_BODY", "Service", "figures_of"]
 MAX_BODY: Final = 1_000_000
 """Maximum size of a request body, bytes."""
 _RECENT_S: Final = 3600.0
-"""Disk sizes are reported from a sample only if the sample is at most this old, s."""
+"""Maximum age of a sample from which disk sizes are reported, s."""
 
 
 class Service:
@@ -72,7 +72,7 @@ class Service:
         return app
 
     def _own_operations(self) -> tuple[Operation, ...]:
-        """Return the operations of the service itself, which belong to no collection."""
+        """Return the operations that belong to no single collection."""
         return (
             Operation(
                 "collections", "GET", "/v1/collections", "The served collections.", CollectionsAnswer,
@@ -120,7 +120,7 @@ class Service:
         return found
 
     async def _entries(self) -> list[CollectionEntry]:
-        """Return each store and whether it can be read."""
+        """Return each store, and whether it can be read."""
 
         async def entry(store: ServedStore) -> CollectionEntry:
             try:
@@ -172,7 +172,7 @@ class Service:
         return exposition(found, streams=self._places.open)
 
     async def _login(self, request: web.Request) -> web.Response:
-        """Open a session by the login URL that the service printed at its start."""
+        """Open a session for the login URL that the service printed at its start."""
         self._guard.check(request, None)
         session = self._roles.open_session(request.query.get("code", ""))
         if session is None:
@@ -187,7 +187,7 @@ class Service:
 
 
 def figures_of(collection: StoredCollection, name: str) -> Figures:
-    """Return the figures of a collection for a Prometheus scrape, labelled with its `name` in the service."""
+    """Return the figures of a collection for a Prometheus scrape. `name` is their label."""
     status = collection.status()
     samples = collection.history(since=status.at - _RECENT_S)
     return Figures(
@@ -208,7 +208,7 @@ def json_response(request: web.Request, answer: object) -> web.Response:
 
 
 def _attachment(copy: CopyAnswer) -> web.Response:
-    """Return a copy as an attachment. No browser shows or runs these untrusted bytes."""
+    """Return a copy as an attachment, because browsers do not show or run attachments."""
     headers = {
         "Content-Disposition": 'attachment; filename="copy"',
         "Content-Security-Policy": "default-src 'none'; sandbox",

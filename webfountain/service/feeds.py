@@ -1,5 +1,5 @@
-"""The feeds: the change log and the live snapshots, by poll or as server-sent events. All viewers share one read of the
-store."""
+"""The feeds: the change log and the live snapshots, by poll or as server-sent events. All viewers of a store share each
+read."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["changes", "live"]
 
 _STREAM_WAIT_S: Final = 5.0
-"""Longest time that a stream waits for news, s. Then the stream checks whether it must send a comment."""
+"""Longest wait of a stream for news, s. The stream then checks whether a comment is due."""
 
 
 async def changes(call: Call) -> object:
@@ -55,7 +55,7 @@ async def live(call: Call) -> object:
 
 
 def _begin(collection: StoredCollection, since: str, after: float | None, *, at_end: bool) -> str | None:
-    """Return the cursor to begin at. None means the oldest entry."""
+    """Return the cursor at which to begin; None: at the oldest entry."""
     if since:
         return since
     if after is not None:

@@ -1,8 +1,8 @@
 """Checks of each request before its operation runs.
 
-A web page of another site must not act in the name of the person who views it (Origin). A foreign host name must not
-lead to the service (Host, DNS rebinding). A client may only do what its role allows. Each answer forbids the browser to
-run anything.
+A web page of another site must not act in the name of its viewer (Origin). A foreign host name must not lead to the
+service (Host, DNS rebinding). A client may only do what its role allows. Each answer forbids the browser to run
+anything.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ SECURITY_HEADERS: Final = {
 
 
 class Guard:
-    """Guard that accepts or refuses a request by its address, headers and role."""
+    """Check of a request by its address, headers and role."""
 
     def __init__(self, settings: ServeSettings, roles: Roles) -> None:
         self._hosts = {host.lower() for host in settings.hosts}
@@ -45,7 +45,7 @@ class Guard:
         self._roles = roles
 
     def check(self, request: web.Request, role: Role | None) -> None:
-        """Accept a request whose client has at least the role `role`. If `role` is None, accept every client.
+        """Accept a request if its client has at least the role `role`, or if `role` is None.
 
         Raises
         ------
@@ -65,7 +65,7 @@ class Guard:
         raise ProblemError(403, "role", f"the token has the role {has}, this request needs the role {role}")
 
     def origin(self, request: web.Request) -> tuple[str, str]:
-        """Return scheme and host of the request. Use the headers of the proxy if a proxy is configured."""
+        """Return scheme and host of the request, from the proxy's headers if a proxy is configured."""
         scheme, host = request.scheme, request.headers.get("Host", "")
         if self._forwarded:
             scheme = request.headers.get("X-Forwarded-Proto", scheme).split(",")[0].strip()
@@ -84,7 +84,7 @@ class Guard:
 
     @staticmethod
     def _is_own_address(request: web.Request, name: str) -> bool:
-        """Return whether a host is a loopback address or the IP address that received the request."""
+        """Return whether a host is a loopback address, or the IP address that received the request."""
         try:
             address = ipaddress.ip_address(name)
         except ValueError:
@@ -122,7 +122,7 @@ class Guard:
 async def answer_problems(
     request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
 ) -> web.StreamResponse:
-    """Turn every error into a problem response."""
+    """Answer with a problem if the handler raises an error."""
     try:
         return await handler(request)
     except web.HTTPMethodNotAllowed as error:
@@ -134,7 +134,7 @@ async def answer_problems(
 
 
 async def add_security_headers(_: web.Request, response: web.StreamResponse) -> None:
-    """Forbid the browser to run anything, and hide the software behind the service."""
+    """Forbid the browser to run anything, and hide the name of the server's software."""
     for name, value in SECURITY_HEADERS.items():
         response.headers.setdefault(name, value)
     response.headers["Server"] = "webfountain"
@@ -154,7 +154,7 @@ def _is_unix(request: web.Request) -> bool:
 def _is_loopback(request: web.Request) -> bool:
     """Return whether the request arrived at a loopback address.
 
-    Requests through a local proxy arrive there too, so a service behind a proxy must require tokens.
+    Requests through a local proxy arrive there too, so a service behind a proxy needs tokens.
     """
     socket = None if request.transport is None else request.transport.get_extra_info("sockname")
     return isinstance(socket, tuple) and ipaddress.ip_address(socket[0]).is_loopback

@@ -1,7 +1,6 @@
 """The server for language models: the tools over the Model Context Protocol, by standard input or HTTP.
 
-It needs the extra `webfountain[mcp]`. Over HTTP, a client that may only read does not see the tool that operates the
-crawl.
+It needs the extra `webfountain[mcp]`. Over HTTP, only operators see the tool that operates the crawl.
 """
 
 from __future__ import annotations
@@ -64,7 +63,7 @@ async def serve_http(
 def http_application(
     store: ServedStore, tokens: Mapping[str, Role], hosts: Sequence[str], *, is_local: bool, read_only: bool
 ) -> RoleGate:
-    """Return the application for readers and operators. On loopback, a client without a token may read."""
+    """Return the application for readers and operators. On loopback, a client may read without a token."""
     security = TransportSecuritySettings(
         allowed_hosts=[f"{host}{port}" for host in ("127.0.0.1", "localhost", "[::1]", *hosts) for port in ("", ":*")],
         allowed_origins=[],
@@ -80,14 +79,13 @@ def http_application(
 
 
 class RoleGate:
-    """An ASGI application that sends each request to the application of its role."""
+    """ASGI application that passes each request to the application of its client's role."""
 
     def __init__(self, apps: Mapping[str, Any], roles: Roles) -> None:
         self._apps = apps
         self._roles = roles
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Answer one request, or handle the start and the stop of the server."""
         if scope["type"] == "lifespan":
             await self._live(receive, send)
         elif (role := self._role(dict(scope.get("headers", ())))) is None:

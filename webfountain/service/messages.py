@@ -1,5 +1,4 @@
-"""Functions for requests and responses that REST and the pages share: typed fields, bounded waiting, compression,
-ETags."""
+"""What REST and the pages share for requests and responses: typed fields, bounded waiting, compression, ETags."""
 
 from __future__ import annotations
 
@@ -25,7 +24,8 @@ _T = TypeVar("_T")
 
 
 def fields_of(given: Mapping[str, Any], kind: type[msgspec.Struct]) -> Any:
-    """Return the fields of a query or a form as their type. Raise ProblemError for a wrong or repeated field."""
+    """Return the fields of a query or form as an object of type `kind`. Raise ProblemError for a wrong or repeated
+    field."""
     if len(given) != len(set(given)):
         raise ProblemError(400, "input", "a parameter is given twice")
     try:
@@ -35,7 +35,7 @@ def fields_of(given: Mapping[str, Any], kind: type[msgspec.Struct]) -> Any:
 
 
 async def received(body: Awaitable[_T]) -> _T:
-    """Return a body once it has arrived. Raise ProblemError if that takes too long."""
+    """Return a body when it has arrived. Raise ProblemError if this takes too long."""
     try:
         async with asyncio.timeout(BODY_S):
             return await body
@@ -46,7 +46,8 @@ async def received(body: Awaitable[_T]) -> _T:
 def packed_response(
     request: web.Request, body: bytes, kind: str, headers: Mapping[str, str], *, charset: str | None = None
 ) -> web.Response:
-    """Return a body, compressed if that is worth it, or status 304 if the client already has it."""
+    """Return a response with a body. It is compressed if that saves much, or has status 304 if the client has the
+    body."""
     tag = f'W/"{xxhash.xxh3_64_hexdigest(body)}"'
     more = {**headers, "ETag": tag, "Vary": "Accept-Encoding, Authorization, Cookie"}
     if request.method == "GET" and tag in request.headers.get("If-None-Match", ""):

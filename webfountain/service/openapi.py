@@ -49,7 +49,7 @@ def description(operations: Sequence[Operation], *, base_path: str) -> dict[str,
 
 
 def reference_page(description: Mapping[str, Any]) -> bytes:
-    """Return an HTML page of an OpenAPI document. It needs no script and no style."""
+    """Return an OpenAPI document as an HTML page without scripts and styles."""
     info = description["info"]
     lines = [
         "<!doctype html>",
@@ -109,7 +109,7 @@ def _path_parameters(each: Operation) -> list[dict[str, Any]]:
 
 
 def _query_parameters(each: Operation, schema_of: dict[str, Any], components: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the fields of the query type as parameters, and remove its schema from the components."""
+    """Return the fields of the query type as parameters. Remove the type's schema from the components."""
     name = schema_of[str(each.query)]["$ref"].rpartition("/")[2]
     schema = components[name]
     required = set(schema.get("required", ()))

@@ -1,7 +1,7 @@
 """An operation: a row of the table by which requests are routed, checked, answered and described.
 
-A *read* runs in the thread of its store. Other operations are coroutines that receive the call and create the response
-themselves.
+A *read* or *write* is a function that runs in the thread of the store. A *handle* is a coroutine that creates the
+response itself.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class NoParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Call(NamedTuple):
-    """An accepted request: its store if the path names one, its query and its body."""
+    """An accepted request: its query and body, and the store that its path names."""
 
     request: web.Request
     store: ServedStore | None
@@ -36,7 +36,7 @@ class Call(NamedTuple):
 
 
 class Operation(NamedTuple):
-    """Method, path below the base path, types, and the function that answers: `read`, `write` or `handle`."""
+    """A row of the table: method, path below the base path, types, and the function that answers."""
 
     name: str
     method: str

@@ -54,11 +54,11 @@ _KINDS: Final[tuple[tuple[type[Exception], int, str, int | None], ...]] = (
     (RepositoryError, 503, "copy-unreadable", 60),
     (WebfountainError, 503, "failed", None),
 )
-"""Error -> status, kind, and the seconds after which to try again. The first match counts."""
+"""(error, status, kind, seconds until another try). The first match counts."""
 
 
 class Problem(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Description of an error for people (`title`, `detail`) and programs (`kind`)."""
+    """Description of an error, for people (`title`, `detail`) and for programs (`kind`)."""
 
     status: int
     title: str
@@ -68,7 +68,7 @@ class Problem(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class ProblemError(Exception):
-    """Error that ends a request with a problem."""
+    """Error that answers a request with a problem."""
 
     def __init__(self, status: int, kind: str, detail: str = "", *, retry_after_s: int | None = None) -> None:
         super().__init__(detail)

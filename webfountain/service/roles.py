@@ -1,8 +1,8 @@
 """Roles of clients: readers read, operators leave notes.
 
-On loopback and on a Unix socket every client may read. To operate, or to read from another machine, a request needs a
-token or a session. A token is in the token file and is sent as ``Authorization: Bearer TOKEN``. The login URL that the
-service prints at its start opens one session. Tokens are compared in constant time and never shown.
+On loopback and on a Unix socket, every client may read. Operators, and readers on other machines, need a token or a
+session. A token is in the token file and is sent as ``Authorization: Bearer TOKEN``. The login URL that the service
+prints at its start opens one session. Tokens are compared in constant time and never shown.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ Role = Literal["read", "operate"]
 COOKIE: Final = "webfountain_session"
 SESSION_S: Final = 12 * 3600
 LOGIN_S: Final = 3600
-"""Time within which the printed login URL can open its one session, s."""
+"""Time within which the printed login URL is valid, s."""
 _SESSIONS: Final = 100
 _SHORTEST: Final = 16
 
 
 class Roles:
-    """The tokens and sessions of a service. `tokens` maps each token to its role; `clock` returns monotonic seconds."""
+    """The tokens and sessions of a service. `tokens` maps tokens to roles; `clock` returns monotonic seconds."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class Roles:
         return None if until is None or until < self._clock() else "operate"
 
     def role_without_token(self, *, is_local: bool) -> Role | None:
-        """Return the role of a client without token or session. `is_local` means a client on this machine."""
+        """Return the role of a client without token and session. `is_local`: the client is on this machine."""
         return "read" if is_local and self._reads_freely else None
 
     def new_login(self) -> str:
@@ -77,7 +77,7 @@ class Roles:
         return code
 
     def open_session(self, code: str) -> str | None:
-        """Return a new session for a login code, and invalidate the code. None for an unknown or expired code."""
+        """Return a new session for a login code, which is then invalid. Return None for an unknown or expired code."""
         known = next((each for each in self._logins if _same(each, code)), None)
         if known is None or self._logins.pop(known) < self._clock():
             return None

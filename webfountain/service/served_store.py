@@ -1,8 +1,7 @@
-"""A served store, which opens when it is available, closes on failure and reopens automatically.
+"""A served store: it opens when the store is available, closes on failure and opens again later.
 
-All calls run in order in the one thread of the store, so a slow store delays no other store. After a failure the
-service tries to open the store again after some seconds, and the pauses grow. If its folder is replaced, the store is
-reopened.
+All calls run one after another in the thread of the store, so a slow store delays no other store. After a failure the
+service tries to open the store again, with growing pauses. A store whose folder is replaced is opened again.
 """
 
 from __future__ import annotations
@@ -35,15 +34,15 @@ logger = logging.getLogger(__name__)
 _T = TypeVar("_T")
 
 MAX_WAITING: Final = 64
-"""Maximum number of requests that wait for a store's thread. Further requests are refused."""
+"""Maximum number of requests that wait for a store's thread; further ones are refused."""
 ANSWER_S: Final = 10.0
-"""A store that does not answer within this time counts as unavailable, s."""
+"""Time without an answer after which a store counts as unavailable, s."""
 _FIRST_RETRY_S: Final = 1.0
 _LONGEST_RETRY_S: Final = 15.0
 
 
 class ServedStore:
-    """One store under its name. `clock` returns monotonic seconds."""
+    """One store with its name. `clock` returns monotonic seconds."""
 
     def __init__(self, entry: StoreEntry, *, clock: Callable[[], float] = time.monotonic) -> None:
         self.name = entry.name
@@ -100,7 +99,7 @@ class ServedStore:
         self._waiting -= 1
 
     def _give_up(self) -> None:
-        """Stop waiting for an unavailable server. The next call reopens the store."""
+        """Stop waiting for an unavailable server. The next call opens the store again."""
         collection = self._collection
         if collection is not None:
             collection.end_within(0.0)
@@ -119,7 +118,7 @@ class ServedStore:
             raise
 
     def _opened(self) -> StoredCollection:
-        """Return the open collection. Open it if necessary."""
+        """Return the collection, and open it if necessary."""
         if self._collection is not None and self._identity != self._identity_now():
             logger.warning("The folder of the store %s was replaced; the store is reopened", self.name)
             self._close()
@@ -152,7 +151,7 @@ class ServedStore:
             self._collection = None
 
     def _identity_now(self) -> object:
-        """Return a value that changes when the store's folder is replaced. None for a store on a server."""
+        """Return a value that changes when the store's folder is replaced; None for a store on a server."""
         folder = folder_of(self._entry.url)
         if folder is None:
             return None

@@ -1,6 +1,6 @@
-"""The server, which listens, reports its addresses, and runs until a signal ends it.
+"""The server: it listens, reports its addresses, and runs until a signal ends it.
 
-It runs in an event loop of its own, so neither its load nor its end affects a crawl.
+It has an event loop of its own, so it neither slows down nor ends a crawl.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 __all__ = ["serve", "serving"]
 
 HEADERS_S: Final = 30.0
-"""Longest time from the start of a connection, or from the last answer on it, until the headers of the next request are
-complete, s. A connection whose headers arrive too slowly is ended.
+"""Time within which the headers of a request must arrive, s. It begins at the start of the connection or at its last
+answer.
 """
 _END_S: Final = 2.0
 """Time that open streams have to finish when the service ends, s."""
@@ -41,8 +41,8 @@ _END_S: Final = 2.0
 
 @contextlib.asynccontextmanager
 async def serving(settings: ServeSettings) -> AsyncIterator[list[str]]:
-    """Serve until the block ends, and yield the addresses. The first address contains a one-time login code if clients
-    may operate the crawl.
+    """Serve until the block ends, and yield the addresses. If clients may operate the crawl, the first address contains
+    a one-time login code.
 
     Raises
     ------
@@ -95,7 +95,7 @@ async def serve(
 
 
 async def _listen(runner: web.AppRunner, address: Address, base_path: str) -> str:
-    """Listen at an address and return its readable form."""
+    """Listen at an address. Return the address as people write it."""
     if address.path:
         await _listen_unix(runner, Path(address.path))
         return address.path
@@ -111,7 +111,7 @@ async def _listen(runner: web.AppRunner, address: Address, base_path: str) -> st
 
 
 async def _listen_unix(runner: web.AppRunner, path: Path) -> None:
-    """Listen at a Unix socket that only its owner can use. Replace the socket of a killed process."""
+    """Listen at a Unix socket that only its owner may use. Replace the socket of a killed process."""
     with contextlib.suppress(FileNotFoundError):
         if not stat.S_ISSOCK(path.stat().st_mode):
             raise InputError(f"listen {path} is not a socket and is not replaced")

@@ -45,7 +45,7 @@ class StoreEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ServeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """All settings. The docstring of this module shows an example."""
+    """All settings. The module's docstring shows an example."""
 
     stores: tuple[StoreEntry, ...] = ()
     listen: tuple[str, ...] = (DEFAULT_ADDRESS,)
@@ -86,17 +86,16 @@ class Address(msgspec.Struct, frozen=True):
 
     @property
     def is_local(self) -> bool:
-        """Return whether only this machine can reach the address."""
         return bool(self.path) or ipaddress.ip_address(self.host).is_loopback
 
 
 def address_of(text: str) -> Address:
-    """Return the address that a text names: HOST:PORT with an IP address or localhost, PORT, or a path.
+    """Return the address that a text gives: HOST:PORT, PORT, or a path. HOST is an IP address or localhost.
 
     Raises
     ------
     InputError
-        when the text is no address.
+        if the text is no address.
     """
     if "/" in text:
         return Address(path=text)
@@ -115,7 +114,7 @@ def address_of(text: str) -> Address:
 
 
 def store_entry(url: str, *, repository: str | None = None) -> StoreEntry:
-    """Return the entry for a store URL. Its name is the name of the folder or of the database."""
+    """Return the entry for a store URL. Its name is that of the store's folder or database."""
     folder = folder_of(url)
     text = folder.resolve().name if folder is not None else re.split(r"[/?]", without_password(url).strip("/"))[-1]
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip(".-_") or "store"

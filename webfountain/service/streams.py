@@ -1,9 +1,8 @@
-"""Streams of server-sent events: their number is limited, and each part of a change log is read and encoded once for
-all.
+"""Streams of server-sent events. Their number is limited.
 
 A stream is a series of chunks, each with one or more events. All streams at the same cursor of a change log share one
-chunk, so fifty of them cost about as much as one. A client that does not read is disconnected. Between events a comment
-keeps the connection open.
+chunk, so fifty streams cost about as much as one. A client that does not read is disconnected. Between events, comments
+keep the connection open.
 """
 
 from __future__ import annotations
@@ -28,14 +27,14 @@ if TYPE_CHECKING:
 __all__ = ["MAX_STREAMS", "READ", "STREAMS", "ChangeFilter", "StreamParts", "StreamPlaces", "event", "send_stream"]
 
 READ: Final = 500
-"""Number of entries in one read."""
+"""Number of entries that are read at once."""
 _PARTS: Final = 64
-"""Maximum number of encoded parts that are kept for other streams with the same cursor."""
+"""Maximum number of encoded chunks that are kept for other streams."""
 MAX_STREAMS: Final = 200
 QUIET_S: Final = 15.0
-"""A comment is sent after this time without an event, s."""
+"""Time without an event after which a comment is sent, s."""
 WRITE_S: Final = 30.0
-"""A client that accepts no bytes for this time is disconnected, s."""
+"""Time after which a client that accepts no bytes is disconnected, s."""
 RETRY_MS: Final = 2000
 _COMMENT: Final = b": \n\n"
 
@@ -50,7 +49,7 @@ class StreamPlaces:
 
     @contextmanager
     def taken(self) -> Iterator[None]:
-        """Occupy a place during the block. Raise ProblemError if no place is free."""
+        """Occupy a place while the block runs. Raise ProblemError if no place is free."""
         if self.open >= self._most:
             raise ProblemError(503, "busy", f"{self._most} event streams are open already", retry_after_s=10)
         self.open += 1
@@ -64,13 +63,13 @@ STREAMS: Final = web.AppKey("streams", StreamPlaces)
 
 
 def event(name: str, data: object, *, cursor: str | None = None) -> bytes:
-    """Return an event with data as JSON. A client sends `cursor` back when it reconnects."""
+    """Return an event with data as JSON. A client that reconnects sends `cursor` back."""
     head = b"" if cursor is None else b"id: " + cursor.encode() + b"\n"
     return head + b"event: " + name.encode() + b"\ndata: " + msgspec.json.encode(data) + b"\n\n"
 
 
 async def send_stream(request: web.Request, chunks: AsyncIterator[bytes]) -> web.StreamResponse:
-    """Send chunks as they arrive, until the client disconnects or the chunks end. An empty chunk means no news."""
+    """Send chunks as they arrive, until they end or the client disconnects. An empty chunk means no news."""
     with request.app[STREAMS].taken():
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-store"})
         response.headers["X-Accel-Buffering"] = "no"
@@ -104,11 +103,11 @@ class ChangeFilter(NamedTuple):
     """Beginning of the URL."""
     verdicts: frozenset[str] = frozenset()
     least: int = 0
-    """Minimum share of the text that changed, %. The share of an entry without a comparison counts as 0."""
+    """Minimum share of the text that changed, %. An entry without a comparison has the share 0."""
 
     @classmethod
     def of(cls, site: str, prefix: str, verdicts: str, least: int = 0) -> ChangeFilter:
-        """Return a filter from query parameters; `verdicts` are separated by commas. Raise InputError for an invalid
+        """Return the filter of query parameters. `verdicts` are separated by commas. Raise InputError for an unknown
         verdict."""
         words = [word.strip() for word in verdicts.split(",") if word.strip()]
         for word in words:
@@ -128,14 +127,14 @@ class ChangeFilter(NamedTuple):
 
 
 class StreamParts:
-    """Encoded parts of one store's log, shared by its streams. `read` returns the entries after a cursor."""
+    """Encoded chunks of one store's log, shared by its streams. `read` returns the entries after a cursor."""
 
     def __init__(self, read: Callable[[str], Awaitable[list[PageChange]]]) -> None:
         self._read = read
         self._parts: OrderedDict[tuple[str, ChangeFilter], asyncio.Future[tuple[bytes, str]]] = OrderedDict()
 
     async def after(self, cursor: str, wanted: ChangeFilter) -> tuple[bytes, str]:
-        """Return the entries after a cursor as encoded events, and the cursor after them."""
+        """Return the entries after a cursor as encoded events, and the cursor behind them."""
         place = (cursor, wanted)
         found = self._parts.get(place)
         if found is None:

@@ -1,7 +1,7 @@
 """The end of a store's change log, polled once for all waiting clients.
 
-It wakes the clients when new entries exist. While no client waits it does not poll the store. `SharedAnswer` similarly
-shares one answer among clients that need it at the same time.
+New entries wake the clients. Without clients the store is not polled. `SharedAnswer` shares one answer among clients in
+the same way.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ POLL_S: Final = 0.5
 
 
 class ChangeTail:
-    """The end of one change log. `end` is a function that returns the store's cursor after the newest entry."""
+    """The end of one change log. `end` returns the cursor after the newest entry."""
 
     def __init__(self, end: Callable[[], Awaitable[str]]) -> None:
         self._end = end
@@ -31,7 +31,7 @@ class ChangeTail:
         self._beginning = asyncio.Lock()
 
     async def wait_beyond(self, cursor: str, seconds: float) -> bool:
-        """Wait until the log may have entries after a cursor. Return False if none appear within `seconds`.
+        """Wait until the log may have entries after a cursor. Return False if there are none within `seconds`.
 
         Raises
         ------
@@ -52,7 +52,7 @@ class ChangeTail:
             self._waiting -= 1
 
     async def _begin(self) -> None:
-        """Start the task that polls the store for all clients, unless it is running already."""
+        """Start the task that polls the store for all clients, unless it runs."""
         async with self._beginning:
             if self._task is None or self._task.done():
                 self._raise_failure()
@@ -60,7 +60,7 @@ class ChangeTail:
                 self._task = asyncio.create_task(self._follow())
 
     def _raise_failure(self) -> None:
-        """Raise the error that ended the polling task."""
+        """Raise the error that ended the polling task, if there is one."""
         task, self._task = self._task, None
         if task is not None and not task.cancelled() and (error := task.exception()) is not None:
             raise error
@@ -84,7 +84,7 @@ class ChangeTail:
 
 
 class SharedAnswer(Generic[_T]):
-    """An answer that is made once for all requests within `seconds`."""
+    """An answer that is computed once for all requests within `seconds`."""
 
     def __init__(self, make: Callable[[], Awaitable[_T]], *, seconds: float) -> None:
         self._make = make
@@ -93,7 +93,7 @@ class SharedAnswer(Generic[_T]):
         self._making: asyncio.Future[_T] | None = None
 
     async def get(self) -> _T:
-        """Return the answer, at most `seconds` old. Raise the errors of its creation."""
+        """Return the answer, which is at most `seconds` old. Raise the errors of its computation."""
         now = asyncio.get_running_loop().time()
         if self._making is None or (self._making.done() and now - self._made_at >= self._seconds):
             self._made_at = now

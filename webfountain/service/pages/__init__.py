@@ -2,11 +2,12 @@
 
 Life of a page
 --------------
-`views` is the table of pages: path, query, template, and the function that reads what the template shows. The `router`
-checks the role, reads in the thread of the store, and renders. The functions use the Python API, and none of them scans
-a store. `rendering` makes every text of a stranger harmless (`strangers_text`) and lays out times, numbers and links.
-`charts` are drawn as SVG, each beside a table of its numbers. `word_diff` marks the changed words of a diff.
 
-The pages work without scripts. If scripts are allowed, `assets/live.js` follows the live snapshots and updates the
-figures that change.
+`views` is the table of pages: path, query, template, and the function that reads the values for the template. The
+`router` checks the role, calls this function in the thread of the store, and renders the template. The functions use
+the Python API, and none of them reads a whole store. `rendering` formats times, numbers and links; `strangers_text`
+makes untrusted texts harmless. `charts` are drawn as SVG, each beside a table of its numbers. `word_diff` marks the
+changed words of a diff.
+
+The pages work without scripts. With scripts, `assets/live.js` updates the figures that change from the live snapshots.
 """

@@ -1,6 +1,6 @@
 """The values for the page of changes: the change log, newest first, filtered, with readable diffs.
 
-One request reads a bounded number of entries. If few of them match a filter, the page says how far it has read.
+One request reads a bounded number of entries. If few entries match the filter, the page says how far it has read.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class ChangeItem(NamedTuple):
     entry: Change
     rows: list[DiffRow]
     share: float | None
-    """Share of the text that changed, if it was computed."""
+    """Share of the text that changed; None if it was not computed."""
 
 
 def changes_page(collection: StoredCollection, query: ChangesPageQuery) -> Mapping[str, Any]:
@@ -74,8 +74,8 @@ def changes_page(collection: StoredCollection, query: ChangesPageQuery) -> Mappi
 def items_of(
     collection: StoredCollection, query: ChangesPageQuery, before: float, *, url: str = "", most: int = _ITEMS
 ) -> tuple[list[ChangeItem], float | None]:
-    """Return the newest entries before a time that the filters accept, and the time from which to continue, None at
-    the end."""
+    """Return the newest entries before a time that the filters accept, and the time from which to continue. This time
+    is None at the end of the log."""
     found: list[Change] = []
     wanted = query.filter
     for number, entry in enumerate(collection.details.entries_before(before)):

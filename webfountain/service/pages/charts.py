@@ -1,7 +1,7 @@
 """Charts as inline SVG, drawn on the server.
 
-A chart has a title and a description for screen readers, and the template shows its numbers in a table. Colours are
-classes of the style sheet, so a chart is right in dark mode and in print.
+A chart has a title and a description for screen readers. Colours are classes of the style sheet, for dark mode and
+print.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ HEIGHT: Final = 200
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 12, 12, 26
 _DAY: Final = 86400.0
 _FORMS: Final = ((300.0, "%H:%M:%S"), (_DAY, "%H:%M"), (3 * _DAY, "%d %b %H:%M"), (float("inf"), "%Y-%m-%d"))
-"""Longest span of a chart, s, and the form of its times."""
+"""Longest span of a chart, s, and the format of its times."""
 _INTERVALS: Final = 5
 """Maximum number of intervals between the ticks of an axis."""
 
 
 class Series(NamedTuple):
-    """Values in one colour, at the times of the chart. None means that the value is not known."""
+    """Values in one colour, one for each time of the chart. None means unknown."""
 
     name: str
     values: Sequence[float | None]
     low: Sequence[float | None] = ()
-    """Lower end of an interval around each value, if known."""
+    """Lower end of the interval around each value; empty without intervals."""
     high: Sequence[float | None] = ()
 
 
 class _Plane(NamedTuple):
-    """Maps times and values to the drawing."""
+    """Map of times and values to places in the drawing."""
 
     begin: float
     end: float
     ticks: Sequence[float]
-    """Values with a line across the drawing, ascending; the first and the last are its lower and upper edge."""
+    """Values with a line across the drawing, ascending. The first and the last are at the lower and upper edge."""
 
     def x(self, at: float) -> float:
         share = (at - self.begin) / max(self.end - self.begin, 1e-9)
@@ -55,9 +55,7 @@ class _Plane(NamedTuple):
 
 
 def lines(title: str, times: Sequence[float], series: Sequence[Series], *, as_percent: bool = False) -> Markup:
-    """Return a chart of lines over time. A line that has an interval is drawn with it. Where a value is unknown, there
-    is a gap.
-    """
+    """Return a chart of lines over time, with their intervals. Unknown values leave gaps."""
     known = [
         value for each in series for part in (each.values, each.low, each.high) for value in part if value is not None
     ]
@@ -126,7 +124,7 @@ def histogram(title: str, counts: Sequence[tuple[str, int]]) -> Markup:
 
 
 def strip(title: str, marks: Sequence[bool]) -> Markup:
-    """Return a strip of marks, oldest first; a mark that is set is high."""
+    """Return a strip of marks, oldest first. A true mark is drawn high."""
     parts = [
         Markup('<rect class="bar s{}" x="{}" y="{}" width="12" height="{}"/>').format(
             int(not mark), number * 16 + 2, 4 if mark else 16, 24 if mark else 12
@@ -175,7 +173,7 @@ def _axes(plane: _Plane, *, as_percent: bool) -> Markup:
 
 
 def _ticks(low: float, high: float) -> list[float]:
-    """Return round values that cover a range: multiples of 1, 2 or 5 times a power of ten."""
+    """Return round values that cover a range. They are multiples of 1, 2 or 5 times a power of ten."""
     high = max(high, low + 1e-3) if low else high or 1.0
     least = (high - low) / _INTERVALS
     power = 10.0 ** math.floor(math.log10(least))
@@ -192,8 +190,7 @@ def _short(value: float) -> str:
 
 
 def _stretch(points: Sequence[tuple[float, float]], number: int) -> Markup:
-    """Return a line through these points. A single point is drawn as a dot, because a line of one point can hardly be
-    seen."""
+    """Return a line through the points, or a dot for a single point."""
     if len(points) == 1:
         [(x, y)] = points
         return Markup('<circle class="dot s{}" cx="{}" cy="{}" r="3"/>').format(number, x, y)
@@ -202,7 +199,7 @@ def _stretch(points: Sequence[tuple[float, float]], number: int) -> Markup:
 
 
 def _runs(plane: _Plane, times: Sequence[float], values: Sequence[float | None]) -> list[list[tuple[float, float]]]:
-    """Return the points of each stretch of known values."""
+    """Return the points of each run of known values."""
     runs: list[list[tuple[float, float]]] = [[]]
     for at, value in zip(times, values, strict=True):
         if value is None:

@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 _DISK_SPAN_S: Final = 30 * 86400.0
-"""Length of the chart of disk sizes, s."""
+"""Time span of the chart of disk sizes, s."""
 
 
 class PolicyForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -53,7 +53,7 @@ class NowForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class DrainForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The button that tells a crawling process to give up its sites and end."""
+    """The button that makes a crawling process give up its sites and end."""
 
     drain: Annotated[str, Meta(min_length=1, max_length=200)]
     sure: Literal["yes"]
@@ -92,7 +92,7 @@ def edit_policy(collection: StoredCollection, form: PolicyForm) -> Mapping[str, 
 
 
 def _cost(collection: StoredCollection, effect: Mapping[str, Any]) -> Mapping[str, float | None]:
-    """Estimate what an edit would cost, from the tried pages and the current rate of fetches."""
+    """Estimate the cost of an edit, from the tried pages and the current rate of fetches."""
     status = collection.status()
     scale = status.known / max(effect["known"], 1)
     dropped, taken = sum(effect["dropped"].values()) * scale, effect["taken"] * scale
@@ -129,7 +129,7 @@ def send_now(collection: StoredCollection, form: NowForm) -> Mapping[str, Any]:
 
 
 def drain_ant(collection: StoredCollection, form: DrainForm) -> Mapping[str, Any]:
-    """Tell a crawling process to give up its sites and end."""
+    """Make a crawling process give up its sites and end."""
     collection.drain(form.drain)
     return {"done": f"The process {form.drain} gives up its sites and ends."}
 

@@ -37,7 +37,7 @@ _SPANS: Final[dict[str, tuple[float, Literal["minute", "hour", "day"], float]]] 
     "days": (4 * _DAY, "hour", 3600.0),
     "months": (120 * _DAY, "day", _DAY),
 }
-"""Name of a span to its length, the step of the history, and the length of a step, s."""
+"""Name of a span -> its length, s; the step of the history; the length of a step, s."""
 _FAILING: Final = 0.1
 """Share of failing pages above which a collection needs attention."""
 _LAG_S: Final = 1.0
@@ -85,7 +85,7 @@ def overview(collection: StoredCollection, query: OverviewQuery) -> Mapping[str,
 
 
 def summary_of(collection: StoredCollection) -> dict[str, Any]:
-    """Return what the home page shows of a collection."""
+    """Return the values that the home page shows of a collection."""
     status, live = collection.status(), collection.live()
     recent = collection.history(since=status.at - 3600.0)
     alive = [each for each in live if status.at - each.at < STALE_S]
@@ -99,7 +99,7 @@ def summary_of(collection: StoredCollection) -> dict[str, Any]:
 
 
 def first_sites(collection: StoredCollection, order: SiteOrder, *, limit: int) -> list[SiteAnswer]:
-    """Return the first sites in an order; return none if the store was written by an older version and lacks the
+    """Return the first sites in an order, or none if the store was written by an older version that lacks this
     order."""
     try:
         found, _ = collection.sorted_sites(order, limit=limit)
@@ -122,7 +122,7 @@ def live_figures(live: Sequence[LiveSnapshot]) -> dict[str, Any]:
 
 
 def attention(status: StatusAnswer, live: Sequence[LiveSnapshot], recent: Sequence[HistoryAnswer]) -> list[str]:
-    """Return the sentences about what an operator should attend to."""
+    """Return sentences about what needs an operator's attention."""
     held = status.pages.get("crawled", 0)
     alive = [each for each in live if status.at - each.at < STALE_S]
     found = []

@@ -33,10 +33,10 @@ __all__ = [
 ]
 
 MAX_TEXT: Final = 20_000
-"""Number of characters of a copy's text that are shown."""
+"""Maximum number of characters of a copy's text that are shown."""
 _HEADERS: Final = 100
 _CHANGES: Final = 20
-"""Number of entries of the change log that are shown."""
+"""Maximum number of change-log entries that are shown."""
 _VERSIONS: Final = 50
 
 
@@ -47,7 +47,8 @@ class PagePageQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ComparePageQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Query of the page that compares two versions, by the times of their fetches; by default the newest two."""
+    """Query of the page that compares two versions. The versions are given by the times of their fetches; by default
+    the newest two."""
 
     url: Annotated[str, Meta(min_length=1, max_length=8000)]
     old: Annotated[str, Meta(max_length=30, pattern=r"^\d*(\.\d+)?$")] = ""
@@ -124,7 +125,7 @@ def links_page(collection: StoredCollection, query: LinksPageQuery) -> Mapping[s
 
 
 def act_on_page(collection: StoredCollection, form: PageForm) -> Mapping[str, Any]:
-    """Tell the crawl to fetch or forget a page."""
+    """Make the crawl fetch or forget a page."""
     if form.act == "forget":
         collection.forget(form.url)
         return {"done": "The page is forgotten within a second, if a crawl runs."}
@@ -135,7 +136,7 @@ def act_on_page(collection: StoredCollection, form: PageForm) -> Mapping[str, An
 
 
 def _explained(collection: StoredCollection, url: str) -> ExplanationAnswer:
-    """Return the explanation of a URL, or why there is none: the store has no policy file that can be read."""
+    """Return the explanation of a URL. If the store has no readable policy file, the explanation says so."""
     try:
         return collection.explain(url)
     except PolicyError as error:
@@ -146,7 +147,7 @@ def _explained(collection: StoredCollection, url: str) -> ExplanationAnswer:
 
 
 def _copy(collection: StoredCollection, url: str) -> dict[str, Any]:
-    """Return headers and text of the newest copy, or the reason why there are none."""
+    """Return headers and text of the newest copy, or the reason why there is none."""
     try:
         copy = collection.copy(url)
         text = collection.text(url)

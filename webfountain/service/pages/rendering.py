@@ -45,7 +45,7 @@ _WAITS: Final[dict[str, str]] = {
     "not due": "nothing is due",
     "ready": "next in turn",
 }
-"""Reason why an active site waits, in words for people."""
+"""Reason why an active site waits -> the reason in words for people."""
 _LATEST: Final = 253_402_300_799.0
 """The last second of the year 9999."""
 
@@ -70,12 +70,12 @@ def environment() -> Environment:
 
 
 def wait_words(reason: str, word: str | None = None) -> str:
-    """Return why a site waits, with the crawl's own word for it if there is one."""
+    """Return in words why a site waits. `word` is the crawl's own word for the reason."""
     return _WAITS.get(reason, reason) + (f": {word}" if word else "")
 
 
 def when(at: float | None) -> Markup:
-    """Return a time in UTC. The script adds the time in the viewer's own zone."""
+    """Return a time in UTC. The pages' script adds the viewer's own time zone."""
     if at is None or not 0 <= at <= _LATEST:
         return _NOTHING
     moment = datetime.fromtimestamp(at, UTC)
@@ -85,7 +85,7 @@ def when(at: float | None) -> Markup:
 
 
 def day_time(at: float) -> str:
-    """Return a time in UTC as plain text, for an option or a label."""
+    """Return a time in UTC as plain text."""
     return datetime.fromtimestamp(min(max(at, 0.0), _LATEST), UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
@@ -95,7 +95,7 @@ def number(value: float | None, digits: int = 0) -> Markup:
 
 
 def counted(value: int, noun: str) -> Markup:
-    """Return a number with its noun, as `report.plurals.counted`, and with the groups of `number`."""
+    """Return a number with its noun, like `report.plurals.counted`, but with thin spaces."""
     return escape(plurals.counted(value, noun).replace(",", "\u202f"))
 
 
@@ -128,5 +128,5 @@ def size(many: float | None) -> Markup:
 
 
 def query_of(values: Mapping[str, Any]) -> str:
-    """Return a query string made of values; empty ones are left out."""
+    """Return a query string without the empty values."""
     return urlencode({name: value for name, value in values.items() if value not in (None, "", False)})

@@ -1,6 +1,6 @@
 """Reports: every table of the pages as CSV and JSON, and the values for the page to print.
 
-A long table is sent in parts, so that it occupies neither the store's thread nor the memory. A short one is one part.
+A long table is sent in parts, so that it does not block the store's thread or fill the memory.
 """
 
 from __future__ import annotations
@@ -33,16 +33,14 @@ MAX_ROWS: Final = 1_000_000
 """Maximum number of rows of a table."""
 _PART: Final = 1000
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
-"""First characters of a cell that a spreadsheet would take for a formula."""
+"""First characters by which a spreadsheet recognises a formula."""
 
 Part = tuple["Iterable[Any]", str | None]
-"""Rows, and the place from which to continue, None at the end."""
+"""Rows, and the place from which to continue; None at the end."""
 
 
 class ReportQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Query of a table. Tables about a site or a page need `site` or `url`. The other fields filter or sort single
-    tables, as on their pages.
-    """
+    """Query of a table. Some tables need `site` or `url`. The other fields filter or sort some of the tables."""
 
     format: Literal["csv", "json"] = "csv"
     site: Annotated[str, Meta(max_length=2000)] = ""
@@ -60,12 +58,12 @@ class ReportQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ReportTable(NamedTuple):
-    """A table: its title, and the function that reads the part after a place."""
+    """A table: its title, and a function that returns the part after a place."""
 
     title: str
     read: Callable[[StoredCollection, ReportQuery, str], Part]
     about: Literal["", "site", "url", "words"] = ""
-    """Field of the query that it needs."""
+    """Field of the query that the table needs."""
 
 
 def report_page(collection: StoredCollection, _: NoParameters) -> Mapping[str, Any]:
@@ -79,7 +77,7 @@ def report_page(collection: StoredCollection, _: NoParameters) -> Mapping[str, A
 def report_part(
     collection: StoredCollection, table: str, query: ReportQuery, after: str
 ) -> tuple[list[dict[str, Any]], str | None]:
-    """Return the part of a table after a place, and the place from which to continue, which is None at the end.
+    """Return the part of a table after a place, and the place from which to continue (None at the end).
 
     Raises
     ------
@@ -179,7 +177,7 @@ TABLES: Final[Mapping[str, ReportTable]] = {
 
 
 def as_csv(rows: Sequence[Mapping[str, Any]], *, with_head: bool) -> str:
-    """Return rows as CSV. No cell begins as a formula of a spreadsheet does."""
+    """Return rows as CSV. No cell begins like a formula of a spreadsheet."""
     text = io.StringIO()
     writer = csv.writer(text)
     if rows and with_head:

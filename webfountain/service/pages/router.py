@@ -40,7 +40,7 @@ PAGE_HEADERS: Final = {
 }
 ASSETS: Final = {"style.css": "text/css", "live.js": "text/javascript", "icon.svg": "image/svg+xml"}
 SHARED_S: Final = 3.0
-"""Time, s, for which the viewers of a page that updates itself share what was read."""
+"""Time for which the viewers of a page that updates itself share its values, s."""
 _MENU: Final = tuple((each.path, each.title, each.name) for each in VIEWS if each.in_menu)
 
 
@@ -67,7 +67,7 @@ class PageRouter:
         router.add_get(table, self._page(self._table), allow_head=False)
 
     def _page(self, answer: Callable[[web.Request], Awaitable[web.StreamResponse]]) -> Any:
-        """Return a handler that shows an error as a page."""
+        """Return a handler that shows errors as pages."""
 
         async def handle(request: web.Request) -> web.StreamResponse:
             try:
@@ -119,7 +119,7 @@ class PageRouter:
         return handle
 
     async def _shared_values(self, store: ServedStore, view: View, query: Any) -> Mapping[str, Any]:
-        """Return values that are read once for all viewers within SHARED_S."""
+        """Return the values of a page. They are read once for all viewers within SHARED_S."""
         place = (store.name, view.name, query)
         found = self._shared.get(place)
         if found is None:
@@ -200,7 +200,7 @@ class PageRouter:
 
 
 def _values(collection: Any, view: View, query: Any, form: Any) -> Mapping[str, Any]:
-    """Return the values for a view, after carrying out its form."""
+    """Return the values for a view. If a form was sent, carry it out first."""
     if form is None:
         return view.read(collection, query)
     assert view.act is not None

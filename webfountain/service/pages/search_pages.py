@@ -35,7 +35,7 @@ class SearchPageQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def search_page(collection: StoredCollection, query: SearchPageQuery) -> Mapping[str, Any]:
-    """Return the results of a search, and how far the index has come."""
+    """Return the results of a search, and the state of the index."""
     values: dict[str, Any] = {"asked": query, "found": None, "index": collection.search.progress(), "words": ()}
     if not query.words.strip() or not values["index"].on:
         return values
@@ -59,7 +59,7 @@ def found_pages(collection: StoredCollection, query: SearchPageQuery, *, limit: 
 
 
 def _begin_of(day: str, *, days: int) -> float | None:
-    """Return the beginning of a day, or of a later one. Raise InputError for a day that does not exist."""
+    """Return the beginning of the day that is `days` after a day. Raise InputError for a day that does not exist."""
     try:
         return (datetime.fromisoformat(day).replace(tzinfo=UTC) + timedelta(days)).timestamp() if day else None
     except (ValueError, OverflowError):

@@ -38,12 +38,12 @@ __all__ = [
 
 _ROWS: Final = 100
 _SAMPLE: Final = 1000
-"""Number of pages of a site that its page summarises."""
+"""Maximum number of pages that the page of a site summarises."""
 _INTERVALS: Final = {
     "1 min": 60.0, "10 min": 600.0, "1 h": 3600.0, "6 h": 21_600.0, "1 d": 86_400.0, "7 d": 604_800.0,
     "31 d": 2_678_400.0, "1 year": 31_622_400.0,
 }  # fmt: skip
-"""Bars of the histogram of change intervals, with their longest interval, s."""
+"""Label of a bar in the histogram of change intervals -> longest interval, s."""
 
 
 class SitesPageQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -77,7 +77,7 @@ class PagesPageQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SiteRow(NamedTuple):
-    """A site with the reason why it waits."""
+    """A site, and the reason why it waits."""
 
     site: SiteAnswer
     reason: str
@@ -85,14 +85,14 @@ class SiteRow(NamedTuple):
 
 
 def sites_page(collection: StoredCollection, query: SitesPageQuery) -> Mapping[str, Any]:
-    """Return the values for the list of sites. With a filter, one part reads up to 1000 sites."""
+    """Return the values for the list of sites. With a filter, up to 1000 sites are read for one part."""
     at, live = _live(collection)
     rows, place = _rows(collection, query, live, at)
     return {"rows": rows, "next": place, "filters": msgspec.structs.asdict(query)}
 
 
 def site_page(collection: StoredCollection, query: SitePageQuery) -> Mapping[str, Any]:
-    """Return the values for the page of a site, from at most 1000 of its pages."""
+    """Return the values for the page of a site. They summarise at most 1000 of its pages."""
     found = collection.site(query.site)
     if found is None:
         raise ProblemError(404, "unknown-site", "this site is not known here")
@@ -127,7 +127,7 @@ def pages_page(collection: StoredCollection, query: PagesPageQuery) -> Mapping[s
 
 
 def act_on_site(collection: StoredCollection, form: SiteForm) -> Mapping[str, Any]:
-    """Block a site, end its block, or tell the crawl to forget it."""
+    """Block a site, end its block, or make the crawl forget it."""
     if form.act == "block":
         collection.block(form.site)
         return {"done": "The site is not fetched until it is unblocked. Its known pages stay."}
@@ -150,7 +150,7 @@ def _live(collection: StoredCollection) -> tuple[float, dict[str, LiveSite]]:
 def _rows(
     collection: StoredCollection, query: SitesPageQuery, live: Mapping[str, LiveSite], at: float
 ) -> tuple[list[SiteRow], str | None]:
-    """Return the rows of a part of the list, and the place from which to continue, None at the end."""
+    """Return the rows of a part of the list, and the place from which to continue (None at the end)."""
     rows, place, unread = list[SiteRow](), query.after, _SAMPLE if query.only else _ROWS
     while unread > 0 and len(rows) < _ROWS:
         found, more = part_of_sites(collection, query.sort, after=place, limit=_ROWS)
@@ -166,7 +166,8 @@ def _rows(
 def part_of_sites(
     collection: StoredCollection, order: SiteOrder, *, after: str, limit: int
 ) -> tuple[list[SiteAnswer], str | None]:
-    """Return up to `limit` sites after a place, and the next place (None at the end). A place by name is a name."""
+    """Return up to `limit` sites after a place, and the next place (None at the end). In a list by name, a place is a
+    name."""
     if order != "name":
         return collection.sorted_sites(order, after=after, limit=limit)
     found = collection.sites(after=after, limit=limit)
@@ -174,8 +175,7 @@ def part_of_sites(
 
 
 def is_listed(site: SiteAnswer, only: str) -> bool:
-    """Return whether a site is in the list of the sites that fail or have waiting pages. If `only` is empty, all sites
-    are in the list."""
+    """Return whether a filter accepts a site: `failing`, `waiting`, or "" for all sites."""
     if only == "failing":
         return bool(site.error or site.failures)
     return only != "waiting" or bool(site.pages.get("never-crawled"))

@@ -1,8 +1,7 @@
 """Show untrusted texts safely: cut, isolated from the text around them, with invisible characters made visible.
 
-Titles, URLs, headers and diffs may come from any page of the web. The templates escape them, so they stay text. This
-module keeps them readable: a direction override cannot reverse the line around it, and a zero-width character cannot
-hide.
+Titles, URLs, headers and diffs come from any page of the web. The templates escape them. This module keeps them
+readable: a direction override cannot reverse the line around it, and a zero-width character cannot hide.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["MAX_SHOWN", "cut", "plain", "shown", "web_url", "with_marks"]
 
 MAX_SHOWN: Final = 300
-"""Number of characters of a text that are shown in a line."""
+"""Maximum number of characters of a text in a line."""
 _INVISIBLE: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f\u2028-\u202e"
     "\u2060-\u2069\u206a-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e0fff]"
@@ -30,22 +29,22 @@ separators, annotations, lone surrogates, tags and variation selectors of plane 
 
 
 def cut(text: str, most: int = MAX_SHOWN) -> str:
-    """Return a text of at most `most` characters. A cut text ends with an ellipsis."""
+    """Return a text of at most `most` characters. If it was cut, it ends with an ellipsis."""
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def plain(text: object, most: int = MAX_SHOWN) -> str:
-    """Return a text for an attribute or a field: cut, with each invisible character as its number."""
+    """Return a text for an attribute or a field. It is cut, and each invisible character is written as its number."""
     return _INVISIBLE.sub(_number, cut(str(text), most))
 
 
 def shown(text: object, most: int = MAX_SHOWN) -> Markup:
-    """Return a text for a page: cut, escaped, isolated, with each invisible character marked."""
+    """Return a text for a page. It is cut, escaped and isolated, and each invisible character is marked."""
     return Markup("<bdi>{}</bdi>").format(_marked(cut(str(text), most)))
 
 
 def with_marks(text: object, words: Sequence[str]) -> Markup:
-    """Return a text as `shown`, in which the words are marked that begin with one of `words`."""
+    """Return a text like `shown`. The words that begin with one of `words` are marked."""
     pattern = "|".join(map(re.escape, words)) or r"(?!)"
     parts = re.split(rf"(\b(?:{pattern}))", cut(str(text)), flags=re.IGNORECASE)
     body = (Markup("<mark>{}</mark>").format(_marked(part)) if i % 2 else _marked(part) for i, part in enumerate(parts))
@@ -53,7 +52,7 @@ def with_marks(text: object, words: Sequence[str]) -> Markup:
 
 
 def web_url(url: object) -> str | None:
-    """Return a URL to which a page may link. None for schemes other than http and https, and for texts that are not
+    """Return a URL to which a page may link. Return None for other schemes than http and https, and for invalid
     URLs."""
     text = str(url)
     if _INVISIBLE.search(text) or any(each.isspace() for each in text):

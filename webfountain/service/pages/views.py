@@ -54,7 +54,7 @@ __all__ = ["VIEWS", "View"]
 
 
 class View(NamedTuple):
-    """A page of a collection: its path below the collection's, and the function that reads what it shows."""
+    """A page of a collection. `path` is below the collection's path."""
 
     name: str
     """Name of the template, and of the page in the navigation."""
@@ -64,12 +64,12 @@ class View(NamedTuple):
     """Function that reads the values of the template from the open collection and the query."""
     query: type[msgspec.Struct] = NoParameters
     form: type[msgspec.Struct] | None = None
-    """Type of the form that an operator sends to the page."""
+    """Type of the form that operators send to the page."""
     act: Callable[[StoredCollection, Any], Mapping[str, Any]] | None = None
-    """Function that carries out the form, and returns more values for the template."""
+    """Function that carries out the form. It returns further values for the template."""
     in_menu: bool = True
     is_shared: bool = False
-    """True if viewers at the same time share what is read, because the page updates itself and many keep it open."""
+    """True if viewers share the values, because many people keep the page open and it updates itself."""
 
 
 VIEWS: Final = (

@@ -1,7 +1,6 @@
 """Show a unified diff as rows for people: changed lines next to each other, with the changed words marked.
 
-The work is bounded: a long line is cut. If comparing the words of a page's diffs would cost too much, whole lines are
-marked.
+The work is bounded. Long lines are cut, and whole lines are marked if comparing their words would cost too much.
 """
 
 from __future__ import annotations
@@ -18,23 +17,23 @@ if TYPE_CHECKING:
 __all__ = ["DiffRow", "WordBudget", "Words", "diff_rows"]
 
 MAX_LINE: Final = 2000
-"""Number of characters of a line that are shown."""
+"""Maximum number of characters of a line that are shown."""
 MAX_ROWS: Final = 400
-"""Number of rows of one diff that are shown."""
+"""Maximum number of rows of one diff that are shown."""
 _HUNK: Final = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 _TOKEN: Final = re.compile(r"\w+|\s+|[^\w\s]")
 Kind = Literal["same", "changed", "removed", "added", "gap"]
 
 
 class Words(NamedTuple):
-    """A part of a line; `marked` if it differs from the other line."""
+    """A part of a line. `marked`: it differs from the other line."""
 
     text: str
     marked: bool
 
 
 class DiffRow(NamedTuple):
-    """A row of a diff: the old line and the new line, either of which may be missing."""
+    """A row of a diff: the old line and the new line. Either may be missing."""
 
     kind: Kind
     before: tuple[Words, ...] | None
@@ -42,13 +41,13 @@ class DiffRow(NamedTuple):
 
 
 class WordBudget:
-    """The number of word comparisons that are left for one page."""
+    """Number of word comparisons that are left for one page."""
 
     def __init__(self, most: int = 60_000) -> None:
         self._left = most
 
     def allows(self, cost: int) -> bool:
-        """Spend a cost, if that much is left."""
+        """Return whether `cost` comparisons are left, and spend them."""
         if cost > self._left:
             return False
         self._left -= cost
@@ -90,7 +89,7 @@ def _rows(lines: Sequence[str], budget: WordBudget) -> Iterator[DiffRow]:
 
 
 def _block(removed: list[str], added: list[str], budget: WordBudget) -> Iterator[DiffRow]:
-    """Yield the rows of lines that were replaced by others, and empty both lists."""
+    """Yield rows for lines that were replaced by others, and empty both lists."""
     for i in range(max(len(removed), len(added))):
         before = removed[i] if i < len(removed) else None
         after = added[i] if i < len(added) else None
