@@ -1,10 +1,8 @@
 """Build the model's arrays from the table of an instance file.
 
-The table is the content of a TOML file with the sections of EMT-1, read by `tomllib`: mean lifetimes at quantiles of
-the buckets, costs, discovery rates, strategies by name. A list is allowed in place of each single number. The lists of
-``costs.old`` and ``discovery.old_finds_new`` have one number per bucket; other lists have one number per period.
-
-A live crawl does not use this module; the crawl measures its own instance (`census`). `lab` reads the files.
+The table is read from a TOML file with the sections of EMT-1: mean lifetimes at quantiles of the buckets, costs,
+discovery rates, strategies by name. A list may take the place of each number. Lists have one number per period, but
+``costs.old`` and ``discovery.old_finds_new`` have one per bucket.
 
 Source: Edwards 2001, section 4 (strategies 1-3, versions v1-v3, Table 2).
 """
@@ -59,10 +57,10 @@ def build_instance(
     """Build the model of a table under a strategy and a version. ``periods`` and ``buckets`` replace the values in the
     table.
 
-    Version v1 spreads the initial pages evenly. v2 spreads them 3:1:3 over the fastest quarter, the middle and the
-    slowest quarter of the buckets. v3 halves the change rates of v1.
+    Version v1 spreads the initial pages evenly. Version v2 spreads them 3:1:3 over the fastest quarter, the middle and
+    the slowest quarter of the buckets. Version v3 halves the change rates of v1.
 
-    Raises InputError with key and value; the caller adds the file's name.
+    Raises InputError with key and value.
     """
     place = _Place(table)
     place.check_keys()
@@ -94,12 +92,12 @@ def build_instance(
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A table of the file. Its errors give the key and the value."""
+    """A table of the file, for errors with key and value."""
 
     table: Table
 
     def check_keys(self) -> None:
-        """Raise InputError if there is an unknown key, because such a key would otherwise be ignored silently."""
+        """Raise InputError if there is an unknown key."""
         for section, allowed in _KEYS.items():
             known = allowed | (_NOTES if not section else set())
             for key in self._section(section):
@@ -118,7 +116,7 @@ class _Place:
         return _number(_path(section, key), self.get(section, key))
 
     def numbers(self, section: str, key: str, count: int) -> Array:
-        """Return a number, or a list of ``count`` numbers, as an array of ``count``."""
+        """Return a number or a list of ``count`` numbers as an array of ``count`` numbers."""
         value, path = self.get(section, key), _path(section, key)
         if not isinstance(value, list):
             return np.full(count, _number(path, value))
@@ -170,9 +168,7 @@ def _shares(B: int, version: str) -> Array:
 
 
 def _change_fractions(place: _Place, B: int, version: str) -> Array:
-    """Return the change fraction a (B,) from the mean lifetimes: linear between the given quantiles, read at the
-    middle of each bucket.
-    """
+    """Return the change fraction a (B,) at the middle of each bucket, by linear interpolation of the mean lifetimes."""
     given = [place.get("change", key) for key in ("quantile", "mean_lifetime_days")]
     if not all(isinstance(each, list) and len(each) >= 2 for each in given):
         raise InputError(
@@ -195,7 +191,7 @@ def _listed(value: object) -> list[object]:
 
 
 def _weights(table: Table, strategy: str, T: int) -> Array:
-    """Return oldwt = newwt (T,) for a strategy of the table."""
+    """Return the weights oldwt = newwt (T,) of a strategy of the table."""
     strategies = table.get("strategies")
     if not isinstance(strategies, Mapping) or strategy not in strategies:
         raise InputError(f"strategies.{strategy} is not one of {', '.join(strategy_names(table)) or 'the file'}")

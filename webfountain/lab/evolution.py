@@ -1,8 +1,8 @@
-"""Analysis of how pages evolve (Cho 2000), on a change trace or on a store.
+"""Analysis of how pages evolve (Cho 2000), from a change trace or a store.
 
-It answers four questions of section 3, for all pages and for each group. How often do pages change (Figure 2)? How long
-do they live (Figure 4)? When has half of them changed or vanished (Figure 5)? Are changes a Poisson process (Figure 6)?
-For the last question it adds a goodness of fit, which the paper judges by eye.
+It answers four questions of section 3: How often do pages change (Figure 2)? How long do they live (Figure 4)? When has
+half of them changed or vanished (Figure 5)? Are changes a Poisson process (Figure 6)? For the last question, it adds a
+goodness of fit. The paper judges by eye.
 """
 
 from __future__ import annotations
@@ -35,27 +35,26 @@ __all__ = [
 GroupBy = Literal["site", "tld"]
 
 CHANGE_CLASSES: Final = (("<= 1 day", 1.0), ("<= 1 week", 7.0), ("<= 1 month", 30.0), ("<= 4 months", 120.0))
-"""Classes of the average change interval in Figure 2, with their upper ends in days. A fifth class holds longer
-intervals.
-"""
+"""Classes of the average change interval in Figure 2, by upper end in days. A fifth class has longer intervals."""
 LIFESPAN_CLASSES: Final = (("<= 1 week", 7.0), ("<= 1 month", 30.0), ("<= 4 months", 120.0))
-"""Classes of the visible lifespan in Figure 4. A fourth class holds longer lifespans."""
+"""Classes of the visible lifespan in Figure 4, by upper end in days. A fourth class has longer lifespans."""
 POISSON_MEANS: Final = (10.0, 20.0)
 """Mean intervals of the pages in Figure 6, days."""
 POISSON_BAND: Final = 0.2
-"""Largest relative distance of a page's mean interval from the 10 or 20 days of Figure 6. The paper gives no value."""
+"""Largest relative distance between a page's mean interval and the 10 or 20 days of Figure 6. The paper gives no
+value."""
 POISSON_CHANGES: Final = 5
-"""Minimum number of changes of a page in Figure 6. With fewer changes the mean is not reliable."""
+"""Smallest number of changes of a page in Figure 6."""
 _BEYOND = "> 4 months"
 
 
 class PoissonCheck(msgspec.Struct, frozen=True):
-    """Comparison of change intervals near one mean with the law of a Poisson process.
+    """Comparison of change intervals with the law of a Poisson process.
 
-    A daily visitor of a Poisson process sees whole-day intervals with P(k) = q (1-q)^(k-1), q = 1/mean. This is the
-    exponential law, rounded up. `distance` is the Kolmogorov distance, the largest gap between both distribution
-    functions. `critical` is its 5 % point for independent intervals. `over_dispersion` is the variance of the intervals
-    divided by the variance of the law. It is 1 for a Poisson process, larger for bursts, smaller for regular changes.
+    Daily visits of a Poisson process find whole-day intervals with P(k) = q (1-q)^(k-1), q = 1/mean. `distance` is the
+    Kolmogorov distance, the largest gap between the distribution functions. `critical` is the 5 % point of this
+    distance for independent intervals. `over_dispersion` is the variance of the intervals divided by the variance of
+    the law: 1 for a Poisson process, more for bursts, less for regular changes.
     """
 
     mean: float
@@ -67,7 +66,7 @@ class PoissonCheck(msgspec.Struct, frozen=True):
     critical: float | None = None
     over_dispersion: float | None = None
     histogram: tuple[float, ...] = ()
-    """Share of the intervals of 1, 2, … days (Figure 6), up to four times the mean."""
+    """Share of the intervals of 1, 2, … days (Figure 6)."""
 
 
 class GroupEvolution(msgspec.Struct, frozen=True):
@@ -78,15 +77,15 @@ class GroupEvolution(msgspec.Struct, frozen=True):
     changes: int
     never_changed: int
     change_interval: dict[str, float]
-    """Figure 2: share of the pages by average change interval. Pages that never changed are in the last class."""
+    """Figure 2: share of the pages by average change interval."""
     lifespan_seen: dict[str, float]
     """Figure 4, method 1: the time during which a page was visible."""
     lifespan_doubled: dict[str, float]
-    """Figure 4, method 2: as method 1, but doubled for pages visible at the start or the end of the observation."""
+    """Figure 4, method 2: doubled for pages visible at the start or the end of the observation."""
     at_start: int
     """Number of pages in Figure 5: the pages that exist on the first day."""
     half_changed_days: int | None
-    """Days until half of the pages of the first day have changed or vanished; None if more than half did not."""
+    """Days until half of the pages of the first day have changed or vanished; None if they have not."""
     unchanged: tuple[float, ...]
     """Figure 5: share of the pages of the first day that are unchanged and present after 0, 1, … days."""
     poisson: tuple[PoissonCheck, ...]
@@ -121,7 +120,7 @@ def evolution(observation: Observation, *, group_by: GroupBy = "site") -> Evolut
 
 
 def _group(site: str, group_by: GroupBy) -> str:
-    """Return the group of a site: the site itself or the last label of its host."""
+    """Return the group of a site: the site itself or the last label of its host name."""
     return site if group_by == "site" else "." + site.rpartition(".")[2]
 
 
@@ -164,9 +163,9 @@ def _unchanged(spans: Sequence[PageSpan], days: int) -> tuple[float, ...]:
 
 
 def _poisson(spans: Sequence[PageSpan], mean: float) -> PoissonCheck:
-    """Compare the intervals of pages whose mean is within POISSON_BAND of `mean` days with the Poisson law.
+    """Compare the intervals of pages with a mean near `mean` days (POISSON_BAND) with the Poisson law.
 
-    Each page of the band contributes all its intervals. Pages with many changes therefore weigh more, as in Figure 6.
+    All intervals of such a page count, so pages with many changes weigh more, as in Figure 6.
     """
     often = [span for span in spans if span.changes >= POISSON_CHANGES]
     near = [span for span in often if abs(span.observed_time / span.changes - mean) <= POISSON_BAND * mean]

@@ -82,14 +82,12 @@ def _draw_poisson(evolution: Evolution) -> Any:
 
 
 def _largest(evolution: Evolution) -> dict[str, Any]:
-    """Return the groups to draw. A single group would repeat the left panel, so the result is then empty."""
+    """Return the groups to draw; none if there is only one, which would repeat the left panel."""
     return dict(list(evolution.groups.items())[:_GROUPS]) if len(evolution.groups) > 1 else {}
 
 
 def _bars(each: Any, series: Mapping[str, Mapping[str, float]], label: str) -> None:
-    """Draw grouped bars: one group per class, one bar per series. With at most two
-    series, print values above the bars.
-    """
+    """Draw grouped bars: a group per class, a bar per series. Up to two series have values above the bars."""
     classes = list(next(iter(series.values())))
     at, width = np.arange(len(classes)), 0.8 / len(series)
     for number, (name, shares) in enumerate(series.items()):
@@ -126,7 +124,7 @@ def _percent(each: Any, label: str) -> None:
 
 
 def _intervals(each: Any, check: PoissonCheck) -> None:
-    """Draw the share of the intervals of each length on a log axis, and the straight line of a Poisson process."""
+    """Draw the share of the intervals of each length on a log axis, with the line of a Poisson process."""
     each.set_xlabel("interval between two changes, days", color=INK)
     each.set_ylabel("share of the intervals", color=INK)
     if check.mean_found is None or check.over_dispersion is None or check.distance is None:

@@ -1,10 +1,9 @@
-"""False changes: a generated web with clocks, adverts and counters, visited again and again by a crawl's examiner.
+"""Measure false changes: a crawl's examiner visits a generated web with clocks, adverts and counters.
 
-The web has 200 pages on ten sites, in minified HTML. Each answer differs: pages have a clock, adverts, rotating links,
-shuffled tags, a form's token and a visit counter; some have an advert that moves among the paragraphs. In addition
-there are 400 true changes of 1 to 30 words, 50 of them inside noisy blocks. `measure` visits each page `ROUNDS` times,
-a day apart, and makes the extra visits that the examiner orders. It counts the reports without a true change, and the
-true changes that were not reported.
+The web has 200 pages on ten sites, in minified HTML. Each answer differs: pages have clocks, adverts, rotating links,
+shuffled tags, form tokens and visit counters. There are also 400 true changes of 1 to 30 words, 50 of them inside noisy
+blocks. `measure` visits each page `ROUNDS` times, a day apart, and makes the extra visits that the examiner requests.
+It counts reports without a true change, and true changes without a report.
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ _WORDS: Final = tuple(_VOCABULARY.split())
 
 
 class TrueChange(NamedTuple):
-    """An edit of one page between two rounds: some words of a paragraph, a price, or a line inside a noisy block."""
+    """An edit of one page between two rounds: words of a paragraph, a price, or a line inside a noisy block."""
 
     page: int
     round: int
@@ -70,7 +69,7 @@ class TrueChange(NamedTuple):
 
 
 class _Article:
-    """The text that the author of a page wrote."""
+    """The text of a page's author."""
 
     def __init__(self, page: int) -> None:
         draw = Random(page)
@@ -90,7 +89,7 @@ class _Article:
 
 
 class NoisyWeb:
-    """The pages as functions of page, round and time."""
+    """The pages, by page number, round and time."""
 
     def __init__(self, seed: int = 1) -> None:
         self._random = Random(seed)
@@ -106,7 +105,7 @@ class NoisyWeb:
         return found
 
     def body(self, page: int, at: float) -> bytes:
-        """Return a page as its server answers at a time."""
+        """Return a page as its server answers at time `at`."""
         draw = Random(f"{page} {at}")
         site, article = page // PAGES, self._articles[page]
         clock = f"{int(at // 3600) % 24:02d}:{int(at // 60) % 60:02d}:{int(at) % 60:02d}"
@@ -134,7 +133,7 @@ class NoisyWeb:
 
 
 def drawn_changes(draw: Random) -> list[TrueChange]:
-    """Return `TRUE_CHANGES` changes after the rounds of learning. No page has two changes in one round."""
+    """Return `TRUE_CHANGES` changes after the rounds of learning. A page has at most one change per round."""
     places = ["live"] * INSIDE_NOISE + ["paragraph", "paragraph", "price"] * TRUE_CHANGES
     found, used = [], set[tuple[int, int]]()
     for place in places[:TRUE_CHANGES]:
@@ -150,7 +149,7 @@ def _words(draw: Random, many: int) -> str:
 
 
 def _edited(text: str, many: int, draw: Random) -> str:
-    """Return the text after replacing `many` words in a row."""
+    """Return the text with `many` successive words replaced."""
     words = text.split()
     at = draw.randrange(len(words) - min(many, len(words)) + 1)
     words[at : at + many] = [f"{draw.choice(_WORDS)}{draw.randrange(1000)}x" for _ in range(many)]
@@ -158,7 +157,7 @@ def _edited(text: str, many: int, draw: Random) -> str:
 
 
 class ReportCounts(NamedTuple):
-    """Counts in the rounds after those for learning."""
+    """Counts of the rounds after learning."""
 
     reported: int
     false: int
@@ -183,7 +182,7 @@ class ReportCounts(NamedTuple):
 
 
 class _Visitor:
-    """Visits pages with a crawl's own examiner, and keeps the newest body of each."""
+    """Visits pages with a crawl's examiner, and keeps the newest body of each."""
 
     def __init__(self, rules: str) -> None:
         collection = parse_collection(
@@ -199,7 +198,7 @@ class _Visitor:
         self._examiner = Examiner(collection=collection, judge=judge, reader=self._reader, comparison=comparison)
 
     def visit(self, page: int, body: bytes, at: float) -> tuple[bool, float | None]:
-        """Return whether a change was reported, and the time of an extra visit."""
+        """Return whether a change was reported, and the time of the next extra visit."""
         site = f"http://site{page // PAGES}.example"
         url = f"{site}/{page}"
         record = self._records.get(url, PageRecord(url))
@@ -221,12 +220,12 @@ class ChangingWeb(Protocol):
         ...
 
     def body(self, page: int, at: float) -> bytes:
-        """Return a page as its server answers at a time."""
+        """Return a page as its server answers at time `at`."""
         ...
 
 
 def measure(rules: str, web: ChangingWeb) -> ReportCounts:
-    """Return the counts for a crawl of `web` under `rules`, which are tables of a policy file."""
+    """Return the counts for a crawl of `web` under `rules`, tables of a policy file."""
     visitor = _Visitor(rules)
     counts = dict.fromkeys(ReportCounts._fields, 0)
     for round in range(ROUNDS):

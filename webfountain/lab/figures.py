@@ -1,7 +1,4 @@
-"""The common style of all figures.
-
-It sets size, colours and ink, and saves each figure as PNG and SVG.
-"""
+"""The common style of all figures: size, colours and ink, as PNG and SVG."""
 
 from __future__ import annotations
 
@@ -15,7 +12,7 @@ if TYPE_CHECKING:
 __all__ = ["COLOURS", "INK", "figure", "save"]
 
 COLOURS: Final = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#666666")
-"""Colours of Okabe and Ito. They stay distinct in grey and for colour-blind readers."""
+"""Colours of Okabe and Ito, distinct in grey and for colour-blind readers."""
 
 INK: Final = "#333333"
 

@@ -1,8 +1,7 @@
-"""Comparison of the tables, figures and findings of Edwards 2001 with a newly solved instance file.
+"""Comparison of Edwards 2001 with a newly solved instance file: tables, figures and findings.
 
-Edwards 2001 prints few constants of its instance, so an instance file is a calibration. This module tests the
-calibration. It gives the error of each figure in Tables 3 and 4. It marks each finding of section 5 as holding or not.
-It lists in plain sentences what the calibration does not reproduce.
+The paper prints few constants of its instance, so an instance file is a calibration. This module measures how well the
+calibration reproduces the paper.
 
 Source: Edwards, McCurley, Tomlin 2001, Tables 3 and 4, Figures 3-6 (PAPERS.md section 2).
 """
@@ -40,7 +39,7 @@ _ONCE = 0.02  # a bucket whose number of crawls differs more than this from a wh
 
 
 class FigureRow(TypedDict):
-    """One printed figure of the paper and our value; ``error`` is the relative error."""
+    """A printed number of the paper and our number; ``error`` is the relative error."""
 
     table: str
     strategy: str
@@ -52,7 +51,7 @@ class FigureRow(TypedDict):
 
 
 class Finding(TypedDict):
-    """One finding: the statement of the paper, the measured values, and the judgement."""
+    """One finding: the paper's statement, the measured values, and whether it holds."""
 
     finding: str
     measured: str
@@ -60,7 +59,7 @@ class Finding(TypedDict):
 
 
 class Findings(TypedDict):
-    """All figures and findings, and sentences about what is not reproduced."""
+    """All numbers and findings, and sentences about what is not reproduced."""
 
     rows: list[FigureRow]
     findings: list[Finding]
@@ -81,9 +80,9 @@ class _SolvedRun:
 def findings(path: str | Path, *, quality: Quality = "normal", buckets: int | None = None) -> Findings:
     """Solve the paper's runs on an instance file with strategies 1, 2 and 3, and judge the findings.
 
-    ``buckets`` replaces the number in the file. Fewer buckets are faster and slightly coarser.
+    ``buckets`` replaces the number in the file. Fewer buckets are faster and coarser.
 
-    Raises InputError naming file, key and value.
+    Raises InputError with file, key and value.
     """
     runs = _runs(read_table(path), quality, buckets)
     rows = [row for key in _PRINTED for row in _rows(key, runs[key[1:]])]
@@ -104,7 +103,7 @@ def findings_text(found: Findings) -> str:
 
 
 def missed_figures(rows: list[FigureRow]) -> list[str]:
-    """Return a sentence for each table that has a figure with an error above 5 %."""
+    """Return a sentence for each table with an error above 5 %."""
     sentences = []
     for table in ("Table 3", "Table 4"):
         off = [row for row in rows if row["table"] == table and abs(row["error"]) > _REPRODUCED]
@@ -115,7 +114,7 @@ def missed_figures(rows: list[FigureRow]) -> list[str]:
 
 
 def _runs(table: Mapping[str, object], quality: Quality, buckets: int | None) -> dict[tuple[str, str], _SolvedRun]:
-    """Return the plans of the paper's figures, by strategy and version. "long" has twice the periods."""
+    """Return the plans of the paper's figures, by strategy and version; "long" has twice the periods."""
     wanted = [
         ("1", "v1"),
         ("2", "v1"),
@@ -222,7 +221,7 @@ def _finding(finding: str, measured: str, held: bool) -> Finding:
 
 
 def beside_text(found: Mapping[str, Findings]) -> str:
-    """Return the findings of several instances as lines of text, with one column per instance."""
+    """Return the findings of several instances as lines of text, one column per instance."""
     every = list(found.values())
     lines = ["table    strategy  figure           paper" + "".join(f"{name:>10}   error" for name in found)]
     for rows in zip(*(each["rows"] for each in every), strict=True):

@@ -1,8 +1,7 @@
-"""Times at which pages appear, change and vanish, read from a change trace or from a store.
+"""Times at which pages appear, change and vanish, from a change trace or a store.
 
-Both sources give the same form. A `PageSpan` is one visible span of one page, in whole days of the observation, with at
-most one change a day. This is what a daily visitor of Cho 2000 (section 2.1) records. A page that vanishes and comes
-back has two spans. This module judges nothing.
+A `PageSpan` is one visible span of a page in whole days, with at most one change a day. This is what the daily visits
+of Cho 2000 (section 2.1) record. A page that vanishes and comes back has two spans.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ DAY = 86_400.0
 
 
 class PageSpan(NamedTuple):
-    """One visible span of one page. All times are in days since the start of the observation."""
+    """One visible span of a page, in days since the start of the observation."""
 
     site: str
     first: int
@@ -44,7 +43,7 @@ class PageSpan(NamedTuple):
     changes: int
     """Number of days with a change."""
     days: tuple[int, ...]
-    """Days with a change, ascending. There are fewer than `changes` if the store keeps only the newest checks."""
+    """Days with a change, ascending. A store keeps only the newest checks, so there may be fewer than `changes`."""
 
     @property
     def observed_time(self) -> int:
@@ -70,9 +69,9 @@ def observe_trace(
     min_change: float = 0.0,
     served: bool = False,
 ) -> Observation:
-    """Return the spans of a change trace, by default from its first to its last event.
+    """Return the spans of a change trace.
 
-    The columns are in data/README.md.
+    The columns of a trace are in data/README.md.
 
     Parameters
     ----------
@@ -107,9 +106,9 @@ def observe_trace(
 
 
 def observe_store(pages: Iterable[tuple[str, PageRecord]], *, day: float = DAY) -> Observation:
-    """Return the spans of a store's pages that have a copy, each from its first to its last fetch.
+    """Return the spans of a store's copies, each from the first to the last fetch.
 
-    Change times come from the last 24 checks that a record keeps. The number of changes comes from its totals.
+    Change times come from the last 24 checks of a record, the number of changes from its totals.
 
     Parameters
     ----------
@@ -147,7 +146,7 @@ def _columns(path: Path, names: tuple[str, ...]) -> dict[str, npt.NDArray[Any]]:
 
 
 def _spans(rows: Iterator[tuple[int, str, int]], sites: npt.NDArray[Any], length: int) -> Iterator[PageSpan]:
-    """Cut the events, sorted by page and time, into visible spans clipped to days 0..length."""
+    """Cut the events, sorted by page and time, into visible spans within days 0..length."""
     born, current, days = 0, -1, list[int]()
     alive = False
     for page, kind, day in rows:
@@ -172,7 +171,7 @@ def _span(site: str, born: int, died: int, length: int, days: list[int]) -> Page
 
 
 def _kept(record: PageRecord, begin: float, length: int, day: float) -> PageSpan:
-    """Return the span of one record. The times of its checks are counted back from the last check."""
+    """Return the span of one record, with the times of its checks counted back from the last check."""
     last = record.last_crawled or 0.0
     at, found = last, list[int]()
     for check in reversed(decode(record.history)):

@@ -1,7 +1,6 @@
-"""Figures 3 to 6 of Edwards 2001 from newly solved plans of an instance file, as PNG and SVG.
+"""Figures 3 to 6 of Edwards 2001 for newly solved plans of an instance file, as PNG and SVG.
 
-The curves are the optimiser's results for the constants in the file. The paper does not print the constants of its
-model. So compare the shapes of the paper's curves with ours; the numbers may differ.
+The paper does not print its constants, so compare the shapes of the curves, not the numbers.
 """
 
 from __future__ import annotations
@@ -87,7 +86,7 @@ def _solved(table: dict[str, object], case: _Case) -> _Plan:
 
 
 def _name(case: _Case, cases: Sequence[_Case]) -> str:
-    """Return the label that distinguishes a case from the others of its figure."""
+    """Return a label that distinguishes a case from the others in its figure."""
     parts = [f"strategy {case.strategy}"]
     if len({each.version for each in cases}) > 1:
         parts.append(f"version {case.version[1:]}")

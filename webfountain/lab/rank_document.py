@@ -1,4 +1,4 @@
-"""Make the document of the command `rank`: a graph or a link log, ranked by one method."""
+"""Make the JSON document of the command `rank`: a graph or a link log, ranked by one method."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def rank_file(
     """Rank a graph in an npz file with `indptr` and `indices`. Return the JSON document that `rank` prints (DESIGN
     section 7).
 
-    `trusted` is a file with one page number per line. `out` receives all scores (.npy), in the order of page numbers.
-    `seconds` is the time of the ranking, without the time to read the file.
+    `trusted` is a file with one page number per line. `out` is an .npy file for all scores, in the order of page
+    numbers. `seconds` is the time of the ranking without reading the file.
     """
     try:
         with np.load(file) as arrays:
@@ -69,7 +69,7 @@ def rank_file(
 
 
 def rank_log(url: str, *, method: str, damping: float | None, trusted: Path | None, out: Path | None) -> dict[str, Any]:
-    """Rank the pages of a link log. It works as `rank_file`, with URLs in place of numbers; `out` is in the order of
+    """Rank the pages of a link log as `rank_file` does, with URLs in place of numbers. `out` is in the order of URL
     fingerprints.
     """
     with tempfile.TemporaryDirectory(prefix="webfountain-rank-") as scratch:

@@ -37,7 +37,7 @@ def draw_hot_pages(curves: Mapping[str, npt.NDArray[np.float64]], folder: Path, 
 def draw_miss_rates(rates: Mapping[str, Mapping[str, float]], folder: Path) -> list[Path]:
     """Draw the miss rate over the cache size and return the paths.
 
-    If MIN is among the policies, a second panel shows the miss rate relative to MIN.
+    A second panel shows the miss rates relative to MIN.
 
     Raises InputError when matplotlib is not installed or the folder cannot be written.
     """

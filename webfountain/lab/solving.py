@@ -1,8 +1,6 @@
-"""The optimiser for instance files, as `plan solve` uses it.
+"""The optimiser for instance files, as `plan solve` uses it. The mathematics is in `core`.
 
-This module reads the file, times the solve and writes the plan; all mathematics is in `core`. It is not part of a crawl
-(DESIGN 4): the controller solves the plans of a live crawl. The folder ``instances`` beside this file contains the
-instances of the package.
+The folder ``instances`` contains the instances of the package.
 """
 
 from __future__ import annotations
@@ -38,10 +36,7 @@ class _TimedSolution:
 
 
 def packaged_instance(name: str) -> Path:
-    """Return the path of an instance file of the package: "emt1" or "emt2".
-
-    Raises InputError when no instance has this name.
-    """
+    """Return the path of a packaged instance file, "emt1" or "emt2". Raise InputError for any other name."""
     folder = Path(__file__).parent / "instances"
     path = folder / f"{name}.toml"
     if not path.is_file():
@@ -77,7 +72,7 @@ def solve_instance_file(
     ``strategy`` is a name in the file, by default the first. ``out`` is the path of an .npz file for the plan: x (T, B)
     and z (T,) in the file's pages. ``seconds`` is the time of the solve without imports.
 
-    Raises InputError naming file, key and value.
+    Raises InputError with file, key and value.
     """
     if solver not in SOLVERS:
         raise InputError(f"solver: {solver!r} is not one of {', '.join(SOLVERS)}")

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["demo"]
 
 _MARK = "made-by-webfountain-demo"
-"""Name of a file that the demo puts into its folder. A folder is emptied only if it contains this file."""
+"""Name of a file in the demo's folder. Only a folder with this file is emptied."""
 
 
 @click.command(epilog="Example: webfountain demo --sites 20 --seconds 30")
@@ -82,7 +82,7 @@ def demo(
 
 
 def _emptied(store: str) -> Path:
-    """Return the folder of a demo's store after emptying it. The generated web starts anew, so old copies are void."""
+    """Empty the folder of a demo's store and return it."""
     from webfountain.store.locations import folder_of, is_in_use  # noqa: PLC0415
 
     folder = folder_of(store)
@@ -101,15 +101,14 @@ def _emptied(store: str) -> Path:
 
 
 def _started(server: type[DemoServer], policy: Collection, *, seed: int, sites: int, pages: int) -> DemoServer:
-    """Start the generated web. It uses the addresses in the policy file if they are free."""
+    """Start the generated web, at the addresses of the policy file if they are free."""
     given = {"seed": seed, "sites": sites, "pages": pages, "period": policy.cycle.period_s, "latency": 0.002}
     port = next(iter(policy.seeds())).rpartition(":")[2].strip("/")
     return server(port=port, **given) if port.isdigit() and _is_free(sites, int(port)) else server(**given)
 
 
 def _is_free(sites: int, port: int) -> bool:
-    """Return whether the generated web can use this port. If not, it takes another port, and the seeds of the policy
-    file are replaced."""
+    """Return whether the generated web can use this port."""
     from webfountain.lab.demo.server import bind_sites  # noqa: PLC0415
 
     try:
@@ -122,7 +121,7 @@ def _is_free(sites: int, port: int) -> bool:
 
 
 def _policy_file(policy: Collection, urls: list[str], folder: Path) -> Path:
-    """Return the policy file itself if its seeds are the web's home pages, else a copy of it with these seeds."""
+    """Return the policy file, or a copy of it with these seeds if it has others."""
     if list(policy.seeds()) == urls:
         return policy.path
     text = policy.path.read_text(encoding="utf-8")
@@ -134,7 +133,7 @@ def _policy_file(policy: Collection, urls: list[str], folder: Path) -> Path:
 
 
 class _Sampler:
-    """Compares the store with the server's true pages at the end of every period, in a thread beside the crawl."""
+    """Compares the store with the true pages at the end of every period, in a thread."""
 
     def __init__(self, server: DemoServer, store: str, period_s: float) -> None:
         self._server, self._store, self._period_s = server, store, period_s
@@ -143,7 +142,7 @@ class _Sampler:
         self.samples: list[Sample] = []
 
     def measure(self) -> None:
-        """Take one sample. Do nothing if the crawl has not created its store yet, or if Ctrl-C has ended the server."""
+        """Take one sample, unless the crawl has not created its store yet or Ctrl-C has ended the server."""
         from webfountain.lab.demo.process import freshness  # noqa: PLC0415
 
         try:

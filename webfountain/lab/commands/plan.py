@@ -27,7 +27,7 @@ _PERIODS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     ">new": lambda row: f"{row['new']:,}",
     ">done ": lambda row: f"{row['crawled_new']:,}",
 }
-"""Columns of `plan show`: quotas of known and of new pages, and the fetches made of each kind."""
+"""Columns of `plan show`: quotas and fetches of known and of new pages."""
 _PREDICTED: dict[str, Callable[[Mapping[str, Any]], str]] = {
     ">obsolete, predicted": lambda row: f"{row['obsolete_oldest_first']:,.1f}",
     ">of known": lambda row: f"{row['known']:,.0f}",
@@ -170,5 +170,5 @@ def figures(folder: str, instance: str | None) -> None:
 
 
 def _file(instance: str) -> Path:
-    """Return the path of an instance file: a file, or an instance that comes with webfountain, given by name."""
+    """Return the path of an instance file, given by path or by name."""
     return Path(instance) if Path(instance).suffix else packaged_instance(instance)

@@ -1,8 +1,7 @@
-"""What the HTTP server needs from a web on loopback: a clock, answers and the true pages.
+"""The interface between the HTTP server and a web on loopback: a clock, answers and the true pages.
 
-Place in the walk: none; this is the outside world that the demo and the tests crawl. A web knows no sockets and no
-headers. It never reads a clock: *web time* is an argument, in the unit of the web (periods for the generated web,
-seconds for recorded pages).
+A web never reads a clock. Its argument is *web time*, in the unit of the web: periods for the generated web, seconds for
+recorded pages.
 """
 
 from __future__ import annotations
@@ -32,21 +31,21 @@ class Answer(NamedTuple):
 
 
 class Web(Protocol):
-    """Sites that give answers. They have no state: equal arguments give equal answers, in any order of calls."""
+    """Sites that give answers. A web has no state: equal arguments give equal answers."""
 
     def respond(self, site: int, path: str, t: float) -> Answer:
         """Return the answer of site number `site` to a path (with its query) at web time `t`."""
         ...
 
     def truth(self, t: float) -> Iterator[tuple[str, str]]:
-        """Return the URL, and the hex SHA-1 of the body, of every page that exists and is reachable by links at `t`."""
+        """Return URL and hex SHA-1 of the body of every page that exists and is reachable by links at `t`."""
         ...
 
 
 class WebClock(NamedTuple):
     """A clock of web time: it shows `origin` at UTC second `started`, and runs at `rate` web units per second.
 
-    With the rate 0 the clock is stopped.
+    With rate 0 the clock is stopped.
     """
 
     origin: float
@@ -55,8 +54,8 @@ class WebClock(NamedTuple):
 
     @classmethod
     def start(cls, origin: float, rate: float) -> WebClock:
-        """Return a clock that starts now. With rate 0 it starts a minute earlier, so that all changes have a date in
-        the past."""
+        """Return a clock that starts now. With rate 0 it starts a minute earlier, so that all changes lie in the
+        past."""
         return cls(origin, rate, time.time() - (0 if rate else 60))
 
     def web(self, utc: float) -> float:
@@ -64,8 +63,7 @@ class WebClock(NamedTuple):
         return self.origin + (utc - self.started) * self.rate
 
     def utc(self, t: float) -> float:
-        """Return the UTC second of a web time. If the clock is stopped, one web unit before the origin counts as one
-        second."""
+        """Return the UTC second of a web time."""
         return self.started + (t - self.origin) / (self.rate or 1.0)
 
 

@@ -1,7 +1,7 @@
-"""Changes of generated pages. Each page changes by a Poisson process at its own rate; there are three kinds of change.
+"""Changes of generated pages: each page changes by a Poisson process at its own rate.
 
-A change is *major* (a third of the text and its links), *minor* (one short note) or *trivial* (a number in a comment,
-on stamped pages only).
+A change is *major* (a third of the text and its links), *minor* (a short note) or *trivial* (a number in a comment, on
+stamped pages).
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ __all__ = ["MAJOR", "MINOR", "RATES", "TRIVIAL", "PageChanges", "state_after"]
 
 TRIVIAL, MINOR, MAJOR = 0, 1, 2
 RATES: Final = ((0.03, 4.0), (0.05, 1.0), (0.1, 1 / 3), (0.17, 0.1), (0.2, 1 / 30), (0.2, 0.01), (0.25, 0.0))
-"""(share of the pages, changes per period): few pages change several times per period, most seldom, a quarter never."""
+"""(share of the pages, changes per period)."""
 
 
 class PageChanges:
-    """The changes of all pages, drawn when they are needed. `rates` contains (share, changes per period)."""
+    """The changes of all pages, drawn when needed. `rates` contains (share, changes per period)."""
 
     def __init__(self, draw: Draws, rates: Sequence[tuple[float, float]]) -> None:
         self._draw = draw
@@ -49,7 +49,7 @@ class PageChanges:
         return self._rates[-1][1]
 
     def until(self, page: WebPage, t: float) -> int:
-        """Return how many changes of its own a page has had by `t`. Draw further changes if needed."""
+        """Return the number of a page's own changes by `t`."""
         if not page.rate:
             return 0
         times = page.times
@@ -64,15 +64,15 @@ class PageChanges:
 
 
 def _kind(u: float, stamped: bool) -> int:
-    """Return the kind of a change. On a stamped page six of ten changes are trivial, on other pages none."""
+    """Return the kind of a change. On a stamped page, six of ten changes are trivial."""
     if stamped and u < 0.6:
         return TRIVIAL
     return MAJOR if u * 97 % 1 < 0.6 else MINOR
 
 
 def state_after(page: WebPage, own: int) -> tuple[list[int], int, int]:
-    """Return three results: the number of the change that last wrote each third of the text, the number of the change
-    that wrote the note, and how many changes wrote the number in the comment."""
+    """Return which change last wrote each third of the text, which change wrote the note, and how many changes wrote
+    the number in the comment."""
     texts, note, stamp = [0, 0, 0], 0, 0
     for change in range(own):
         kind = page.kinds[change]

@@ -1,4 +1,4 @@
-"""Random numbers of a generated web, each a function of the seed and of its purpose.
+"""Random numbers of a generated web, each computed from the seed and a purpose.
 
 The order of calls makes no difference.
 """

@@ -1,6 +1,4 @@
-"""Run a web's server as a process: start it, read its true pages and its log, and end it. The demo and the tests use
-this module. `freshness` and `overlaps` judge a crawl by the server's own data. Only the started process is ever ended.
-"""
+"""Run a web's server as a process: start it, read its true pages and its log, and end it."""
 
 from __future__ import annotations
 
@@ -26,7 +24,7 @@ _ROOT = Path(__file__).resolve().parents[3]
 
 
 class Truth(NamedTuple):
-    """The true pages at UTC second `at`, web time `t`: hex SHA-1 of each body, by URL."""
+    """The true pages at UTC second `at` and web time `t`: hex SHA-1 of each body, by URL."""
 
     at: float
     t: float
@@ -34,9 +32,10 @@ class Truth(NamedTuple):
 
 
 class ServerProcess:
-    """The process ``python -m MODULE ARGUMENTS``, ready when the constructor returns. Leaving the context ends it.
+    """The process ``python -m MODULE ARGUMENTS``, ready when the constructor returns. Leaving the context ends the
+    process.
 
-    Raises WebfountainError if the process ends before it is ready (its output is on standard error).
+    Raises WebfountainError if the process ends before it is ready.
     """
 
     def __init__(self, module: str, *arguments: str) -> None:
@@ -59,12 +58,11 @@ class ServerProcess:
 
     @property
     def pid(self) -> int:
-        """The server's process."""
         return self._process.pid
 
     @property
     def clock(self) -> WebClock:
-        """Converts UTC seconds to the web's time and back."""
+        """The clock of the web."""
         return WebClock(*self.ready["clock"])
 
     def ask(self, path: str, **query: object) -> Any:
@@ -78,11 +76,11 @@ class ServerProcess:
             connection.close()
 
     def truth(self, at: float | None = None) -> Truth:
-        """Return every page that exists and can be reached, now or at UTC second `at`."""
+        """Return all pages that exist and can be reached, now or at UTC second `at`."""
         return Truth(**self.ask("/_truth", **({} if at is None else {"at": repr(at)})))
 
     def log(self, after: int = 0) -> list[LoggedVisit]:
-        """Return the visits from number `after` on, in the order in which they ended."""
+        """Return the visits from number `after` on, in the order of their ends."""
         return [LoggedVisit(*fields) for fields in self.ask("/_log", after=after)]
 
     def stats(self) -> dict[str, float]:
@@ -111,10 +109,10 @@ class ServerProcess:
 
 
 class DemoServer(ServerProcess):
-    """The generated web as a process. It takes the options of ``python -m webfountain.lab.demo.web`` as keywords, with
+    """The generated web as a process. Keywords are the options of ``python -m webfountain.lab.demo.web``, with
     underscores.
 
-    Example: ``DemoServer(seed=1, sites=3, pages=60, period=0, latency=0.002)``; True means: an option without value.
+    Example: ``DemoServer(seed=1, sites=3, latency=0.002)``. An option without value is set to True.
     """
 
     def __init__(self, **options: object) -> None:
@@ -131,14 +129,14 @@ def arguments_of(options: Mapping[str, object]) -> list[str]:
 
 
 def freshness(truth: Truth, digests: Mapping[str, str | None]) -> float:
-    """Return the share of the true pages whose digest (hex SHA-1, by URL) is correct; 1.0 if there are no pages."""
+    """Return the share of the true pages whose digest (hex SHA-1, by URL) is correct; 1.0 without pages."""
     if not truth.pages:
         return 1.0
     return sum(digests.get(url) == digest for url, digest in truth.pages.items()) / len(truth.pages)
 
 
 def overlaps(visits: Iterable[LoggedVisit]) -> list[tuple[LoggedVisit, LoggedVisit]]:
-    """Return pairs of visits to one site that were served at the same time."""
+    """Return the pairs of visits that one site served at the same time."""
     last: dict[str, LoggedVisit] = {}
     found = []
     for visit in sorted(visits, key=lambda visit: visit.start):

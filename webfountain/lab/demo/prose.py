@@ -1,7 +1,4 @@
-"""Text for generated pages: sentences that read like prose. Each passage is made once and shared by all pages of a web.
-
-Place in the walk: none; only `web.py` uses this module. It makes no pages and does not know the time.
-"""
+"""Text for generated pages, which reads like prose. Each passage is made once and shared by all pages of a web."""
 
 from __future__ import annotations
 
@@ -46,7 +43,7 @@ _OPENINGS = _words(
 
 
 class Prose(dict[int, bytes]):
-    """Numbered passages of about `length` bytes. Each passage is made when first needed; equal seeds give equal
+    """Numbered passages of about `length` bytes. A passage is made when first needed. Equal seeds give equal
     passages."""
 
     def __init__(self, seed: int, *, length: int = 250) -> None:
@@ -58,7 +55,7 @@ class Prose(dict[int, bytes]):
         return passage
 
     def _passage(self, rng: Random, length: int) -> str:
-        """Return one sentence, or more: sentences are added while `length` has room for half of another one."""
+        """Return sentences of about `length` bytes together."""
         sentences = [_sentence(rng)]
         size = len(sentences[0])
         while size + 35 < length:

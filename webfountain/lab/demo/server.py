@@ -1,11 +1,10 @@
-"""A small HTTP/1.1 server on loopback for a `Web`: keep-alive, HEAD, conditional GET, an access log, the true pages.
+"""A small HTTP/1.1 server of a `Web` on loopback: keep-alive, HEAD, conditional GET, an access log, the true pages.
 
-Place in the walk: this server is the other end of the socket, for the demo and the tests. It uses only the standard
-library, so that its process starts at once and takes little CPU time from the benchmark. Every site has its own address
-(127.0.1.1, 127.0.1.2, …) on one port, or with ``layout="ports"`` its own port on 127.0.0.1.
+It uses only the standard library, so it starts at once and takes little CPU time from a benchmark. Every site has its
+own address (127.0.1.1, 127.0.1.2, …), or with ``layout="ports"`` its own port on 127.0.0.1.
 
-The server limits request heads, pipelined input, connections, idle time and the log in memory. It is a well-behaved
-server (hostile servers are part of the tests), and does not use TLS.
+The server limits request heads, pipelined input, connections, idle time and the log. It behaves well, without TLS.
+Hostile servers are part of the tests.
 """
 
 from __future__ import annotations
@@ -37,9 +36,9 @@ _PHRASES: Final = {status.value: status.phrase for status in HTTPStatus}
 
 
 class LoggedVisit(NamedTuple):
-    """One request that was served. Its times are the UTC seconds of its first byte and of the last byte sent.
+    """One served request. Its times are the UTC seconds of the first byte received and the last byte sent.
 
-    ``busy`` is the number of other requests that its site was serving when this one arrived.
+    ``busy`` is the number of requests that its site was serving when it arrived.
     """
 
     site: str
@@ -52,7 +51,7 @@ class LoggedVisit(NamedTuple):
 
 
 class Log:
-    """The last `size` visits in memory; `record` is called with each visit."""
+    """The last `size` visits. `record` is called with each visit."""
 
     def __init__(self, size: int, *, record: Callable[[LoggedVisit], object] | None = None) -> None:
         self.visits: deque[LoggedVisit] = deque(maxlen=size)
@@ -73,10 +72,9 @@ class Log:
 
 
 class Server:
-    """A server of `web` at the web time that `clock` gives. Site number i is at `bases[i]`.
+    """A server of `web`, with the time of `clock`. Site number i is at `bases[i]`.
 
-    latency: seconds before each answer, so that requests take time and may overlap. gzip_bodies: use the gzip content
-    coding if the client accepts it.
+    latency: seconds before each answer. gzip_bodies: use the gzip content coding if the client accepts it.
     """
 
     def __init__(
@@ -111,13 +109,13 @@ class Server:
             connection.close()
 
     def make_room(self) -> None:
-        """Close the tenth of all connections that has been idle for longest."""
+        """Close the tenth of the connections that has been idle for longest."""
         silent = [c for c in self.open if not c.serving and c.start]
         for connection in nsmallest(_MAX_CONNECTIONS // 10, silent, key=lambda c: c.last):
             connection.close()
 
     def answer(self, site: int, path: str, utc: float) -> Answer:
-        """Return the web's answer now; for an admin path, return the admin answer if the request has the token."""
+        """Return the web's answer now, or the admin answer if the request has the token."""
         if path.startswith("/_") and self.admin is not None:
             body = self.admin(self, path)
             if body is not None:
@@ -126,7 +124,7 @@ class Server:
 
 
 class ServedConnection(asyncio.Protocol):
-    """One client's connection to one site: requests are answered one after the other."""
+    """One client's connection to one site. Requests are answered one after the other."""
 
     def __init__(self, server: Server, site: int) -> None:
         self.server, self.site = server, site
@@ -164,7 +162,7 @@ class ServedConnection(asyncio.Protocol):
         self._next()
 
     def _next(self) -> None:
-        """Serve the buffered requests until one has to wait. When that one is answered, this method is called again."""
+        """Serve the buffered requests until one of them has to wait."""
         while self.writable and not self.serving and not self.transport.is_closing():
             head, end, rest = self.buffer.partition(b"\r\n\r\n")
             if not end or len(head) > _MAX_HEAD:
@@ -243,8 +241,8 @@ class ServedConnection(asyncio.Protocol):
         )
 
     def _last_modified(self, answer: Answer, utc: float) -> str:
-        """Return the date of the last change. Return no date if it is in the current second, because a later change in
-        this second would have the same date (RFC 9110, 8.8.2)."""
+        """Return the date of the last change, or no date if the change happened in the current second. A later change
+        in this second would have the same date (RFC 9110, 8.8.2)."""
         if answer.changed is None:
             return ""
         second = int(self.server.clock.utc(answer.changed) // 1)
@@ -257,7 +255,7 @@ class ServedConnection(asyncio.Protocol):
 
 
 def _unchanged(etag: str, dated: str, headers: dict[str, str]) -> bool:
-    """Return whether the client has the newest copy. If If-None-Match is given, it alone decides (RFC 9110, 13.1)."""
+    """Return whether the client has the newest copy. If-None-Match alone decides if it is given (RFC 9110, 13.1)."""
     known = headers.get("if-none-match")
     if known is not None:
         return known == "*" or f'"{etag}"' in known.replace("W/", "").replace(" ", "").split(",")
@@ -273,9 +271,9 @@ def _unchanged(etag: str, dated: str, headers: dict[str, str]) -> bool:
 def bind_sites(
     count: int, *, port: int = 0, layout: str = "addresses", first: str = "127.0.1.1"
 ) -> list[socket.socket]:
-    """Return a bound socket per site: addresses from `first` on with one port, or successive free ports of 127.0.0.1.
+    """Return a bound socket per site: addresses from `first` on with one port, or free ports of 127.0.0.1.
 
-    Raises OSError if the port is taken. If `port` is 0, up to 20 ports are tried before.
+    If `port` is 0, up to 20 ports are tried. Raises OSError if the port is taken.
     """
     if layout == "ports":
         return [_bind("127.0.0.1", port + i if port else 0) for i in range(count)]

@@ -1,9 +1,8 @@
-"""The program that runs a web's server: its options, the line that says it is ready, its admin paths, and its end.
+"""The program that runs a web's server: options, ready line, admin paths, and end.
 
-Place in the walk: this program stands between a web and the process that started it (`ServerProcess`). The ready line
-is one JSON object with ``urls`` (home page of each site), ``admin`` (base URL), ``token``, ``pid``, ``clock``. The
-admin paths, on every site and only with the token, are ``/_truth`` (now, or at UTC second ``at=``), ``/_log`` (from
-visit ``after=``) and ``/_stats``. The process ends on SIGTERM, SIGINT or, with ``--until-stdin-closes``, with its
+When ready, it prints a JSON object with ``urls`` (home page of each site), ``admin`` (base URL), ``token``, ``pid`` and
+``clock``. The admin paths need the token: ``/_truth`` (now, or at UTC second ``at=``), ``/_log`` (from visit
+``after=``) and ``/_stats``. SIGTERM or SIGINT ends the process. With ``--until-stdin-closes`` it also ends with its
 parent.
 """
 
@@ -38,7 +37,7 @@ __all__ = ["add_serving_options", "bases_of", "ready_line", "run_server", "until
 
 
 def add_serving_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that are common to the servers of all webs."""
+    """Add the options of all web servers."""
     add = parser.add_argument
     add("--port", type=int, default=0, help="port of all addresses; 0 looks for a free one")
     add(
@@ -111,7 +110,7 @@ async def _sweep(server: Server) -> None:
 
 
 async def until_stopped(*, end_with_stdin: bool) -> None:
-    """Return at SIGTERM, SIGINT or the end of the standard input."""
+    """Wait until SIGTERM, SIGINT or the end of the standard input."""
     reported = asyncio.Event()
     loop = asyncio.get_running_loop()
     for name in (signal.SIGTERM, signal.SIGINT):

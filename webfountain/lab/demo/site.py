@@ -1,8 +1,8 @@
-"""One site of the generated web: which pages it has, when they exist and how they link, but not what they contain.
+"""One site of the generated web: which pages it has, when they exist and how they link.
 
-Place in the walk: `web.py` writes and serves these pages. A site is a tree of pages (each lists about eight children)
-with additional random links. Of these, 85 in 100 lead to pages of the same site, by Zipf's law, the others to other
-sites. A few lead to redirects, to private pages or to nothing. Links are spelled in the various ways of real links.
+A site is a tree of pages, each with about eight children, and additional random links. Of these links, 85 % lead to
+pages of the same site, by Zipf's law, the others to other sites. A few links lead to redirects, to private pages or to
+nothing.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _XMLNS = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
 
 
 class WebPage:
-    """The properties of a page, which are drawn once, and its changes drawn so far (`times`, `kinds`, `thirds`)."""
+    """A page: its properties, drawn once, and its changes so far (`times`, `kinds`, `thirds`)."""
 
     __slots__ = (
         "birth", "child_births", "children", "death", "digest", "kinds", "listed", "made", "number", "parent",
@@ -51,7 +51,7 @@ class WebPage:
 
 
 class WebSite:
-    """The tree of a site's pages. The site is number `i` of `len(sizes)` sites, and has `sizes[i]` pages at time 0."""
+    """The tree of a site's pages, number `i` of `len(sizes)` sites, with `sizes[i]` pages at time 0."""
 
     def __init__(
         self,
@@ -76,8 +76,7 @@ class WebSite:
         self.links = _Links(self, draw)
 
     def _adopt(self, page: WebPage, draw: int) -> None:
-        """Give a page its parent. Early pages form a full tree; a late page is listed by a page that existed at time 0,
-        in most cases near the root."""
+        """Give a page its parent. Early pages form a full tree. The parent of a late page existed at time 0."""
         early = page.number < self.size
         page.parent = (page.number - 1) // _FAN if early else _zipf(self.size, draw)
         parent = self.pages[page.parent]
@@ -86,7 +85,7 @@ class WebSite:
             parent.child_births.append(page.birth)
 
     def _kill(self, deaths: float, span: float, draw: Draws) -> None:
-        """Remove pages without children, because removing a parent would leave its children without a link."""
+        """Remove pages without children, so that every page stays linked."""
         leaves = [page for page in self.pages[1:] if not page.children]
         share = min(1.0, deaths * self.size / max(1, len(leaves)))
         for page in leaves:
@@ -95,12 +94,12 @@ class WebSite:
                 page.death = page.birth + (when + 0.01) * span
 
     def find(self, path: str, t: float) -> WebPage | None:
-        """Return the page of a path if it lives at `t`."""
+        """Return the page of a path if it exists at `t`."""
         page = self.by_path.get(path)
         return page if page is not None and page.birth <= t < page.death else None
 
     def alive(self, t: float) -> Iterator[WebPage]:
-        """Return the pages that live at `t`."""
+        """Return the pages that exist at `t`."""
         return (page for page in self.pages if page.birth <= t < page.death)
 
     # -- markup --------------------------------------------------------------------------------------------
@@ -115,7 +114,7 @@ class WebSite:
         ).encode()
 
     def nav(self, page: WebPage, late: int) -> bytes:
-        """Return the list of a page's children: all from time 0, and the first `late` of the later children."""
+        """Return the list of a page's children: all children from time 0, and the first `late` of the later ones."""
         if not page.children:
             return b"</p>"
         early = len(page.children) - len(page.child_births)
@@ -125,15 +124,14 @@ class WebSite:
     # -- what is not a page --------------------------------------------------------------------------------
 
     def redirect(self, path: str) -> str:
-        """Return the target of a redirect: ``/old/N`` leads to page N, and ``/go/N`` to ``/old/N``. The result is empty
-        for every other path."""
+        """Return the target of a redirect, or "": ``/old/N`` leads to page N, and ``/go/N`` to ``/old/N``."""
         folder, _, name = path[1:].partition("/")
         if folder not in ("old", "go") or not name.isdecimal() or int(name) >= self.size:
             return ""
         return self.pages[int(name)].path if folder == "old" else f"/old/{int(name)}"
 
     def sitemap(self, path: str, listed: Iterable[tuple[str, float]]) -> Answer:
-        """Return a sitemap. Sites with even numbers have one plain sitemap, others an index with a gzipped sitemap."""
+        """Return a sitemap. Even sites have a plain sitemap, odd sites an index with a gzipped sitemap."""
         xml: dict[str, Any] = {"media_type": "application/xml"}
         if self.number % 2 and path == "/sitemap.xml":
             inner = f"<sitemap><loc>{self.base}/sitemap-1.xml.gz</loc></sitemap>"
@@ -151,7 +149,7 @@ class WebSite:
 
 
 class _Links(dict[int, bytes]):
-    """The LINKS prepared links of a site, by number, each with the end of its paragraph; made when needed."""
+    """The links of a site by number, each with the end of its paragraph, made when needed."""
 
     def __init__(self, site: WebSite, draw: Draws) -> None:
         super().__init__()
@@ -165,8 +163,7 @@ class _Links(dict[int, bytes]):
         return link
 
     def _to_own(self, draws: tuple[int, ...]) -> tuple[str, str]:
-        """Return a link within the site. Of a thousand links, 12 lead to no page, for one of four reasons. Two in ten
-        have a fragment or a host."""
+        """Return a link within the site."""
         site = self._site
         target = site.pages[_zipf(site.size, draws[1])]
         few = draws[2] % max(1, site.size // 20)
@@ -175,7 +172,7 @@ class _Links(dict[int, bytes]):
         return odd.get(draws[0] % 1000 // 12) or spellings[draws[3] % 10], target.title
 
     def _to_other(self, draws: tuple[int, ...]) -> tuple[str, str]:
-        """Return a link to a page of another site. The page's path and title are computed from its number alone."""
+        """Return a link to a page of another site."""
         sizes = self._site.sizes
         other = (self._site.number + 1 + draws[1] % (len(sizes) - 1)) % len(sizes)
         number = _zipf(sizes[other], draws[2])
@@ -184,9 +181,7 @@ class _Links(dict[int, bytes]):
 
 
 def _zipf(n: int, draw: int) -> int:
-    """Return a number k from 0 to n-1, drawn with about the probability 1/(k + 1) up to a factor, from a 64-bit random
-    value.
-    """
+    """Return a number k from 0 to n-1, with probability proportional to 1/(k + 1), from a 64-bit random value."""
     return min(n - 1, int((n + 1) ** (draw * TO_UNIT)) - 1) if n > 1 else 0
 
 

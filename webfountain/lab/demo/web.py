@@ -1,8 +1,7 @@
-"""A generated web: pages, links, births, deaths and changes are functions of a seed and of time.
+"""A generated web: pages, links, births, deaths and changes depend only on a seed and the time.
 
-Place in the walk: it is the outside world of the demo and the tests (`server.py` speaks HTTP for it). Time is counted
-in *periods* from 0. The birth of a page is a change of the page that lists it, so links reach every live page. A web
-reads no clock and opens no socket. ``python -m webfountain.lab.demo.web`` serves a generated web.
+Time is counted in *periods* from 0. The birth of a page changes the page that lists it, so links reach every live page.
+``python -m webfountain.lab.demo.web`` serves a generated web.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _ROBOTS: Final = "User-agent: *\nDisallow: /private/\nSitemap: {base}/sitemap.xm
 
 
 class PageBodies:
-    """Writes pages of about `body_bytes` bytes with about `links` links."""
+    """Writer of pages with about `body_bytes` bytes and `links` links."""
 
     def __init__(self, draw: Draws, prose_seed: int, *, body_bytes: int, links: int) -> None:
         self._draw = draw
@@ -40,7 +39,7 @@ class PageBodies:
         self._prose = Prose(prose_seed, length=body_bytes // self._units - 75)
 
     def write(self, site: WebSite, page: WebPage, own: int, t: float) -> bytes:
-        """Return the body of a page after `own` changes. It lists the children born until `t`."""
+        """Return the body of a page after `own` changes. The page lists its children born until `t`."""
         texts, note, stamp = state_after(page, own)
         parts = [site.head(page)]
         size = 2 * (self._units // 3 + 1)
@@ -74,10 +73,9 @@ def generated_web(
 ) -> GeneratedWeb:
     """Return a web of `pages` live pages at time 0, on all `sites` together.
 
-    births, deaths: pages that appear and disappear during the first `span` periods, as a share of `pages`; later only
-    changes continue. body_bytes, links: approximate values per page. rates: (share, changes per period). sitemap_share:
-    share of the pages that a sitemap lists. bases: one URL without a path per site. utc: converts web time to UTC
-    seconds, for the sitemap's lastmod.
+    births, deaths: pages that appear and disappear in the first `span` periods, as a share of `pages`. body_bytes,
+    links: approximate values per page. rates: (share, changes per period). sitemap_share: share of the pages in a
+    sitemap. bases: one URL without a path per site. utc: converts web time to UTC seconds.
     """
     if not 0 < sites <= pages:
         raise ValueError(f"sites {sites} must be 1 to pages ({pages})")
@@ -109,13 +107,13 @@ class GeneratedWeb:
         return 0 if page is None else 1 + self._changes.until(page, t) + bisect_right(page.child_births, t)
 
     def changes(self, site: int, path: str, t: float) -> list[tuple[float, int]]:
-        """Return time and kind of a page's own changes until `t`. Births of pages that it lists are left out."""
+        """Return time and kind of a page's own changes until `t`. Births of listed pages are left out."""
         page = self.sites[site].find(path, t)
         own = 0 if page is None else self._changes.until(page, t)
         return [] if page is None else list(zip(page.times[:own], page.kinds[:own], strict=True))
 
     def rate(self, site: int, path: str) -> float:
-        """Return the rate that was set for a page: own changes per period."""
+        """Return the rate of a page: own changes per period."""
         return self.sites[site].by_path[path].rate
 
     def body(self, site: int, path: str, t: float) -> bytes | None:
@@ -127,8 +125,8 @@ class GeneratedWeb:
         return self._bodies.write(self.sites[page.site], page, own, t)
 
     def respond(self, site: int, path: str, t: float) -> Answer:
-        """Return the answer of a static server: a query makes no difference; a page that does not exist at `t` gives
-        404 or 410."""
+        """Return the answer of a static server, which ignores queries. A page that does not exist at `t` gives 404 or
+        410."""
         path = path.partition("?")[0]
         page = self.sites[site].by_path.get(path)
         if page is None:
@@ -144,7 +142,7 @@ class GeneratedWeb:
         return max(changed, page.child_births[born - 1]) if born else changed
 
     def _beside(self, site: WebSite, path: str, t: float) -> Answer:
-        """Return an answer that is not a page: robots.txt, sitemaps, redirects, private pages, or nothing."""
+        """Return an answer other than a page: robots.txt, sitemaps, redirects, private pages, or nothing."""
         if path == "/robots.txt":
             robots = _ROBOTS.format(base=self.bases[site.number]).encode()
             return Answer(200, robots, media_type="text/plain")
@@ -156,14 +154,14 @@ class GeneratedWeb:
         return Answer(301 if path.startswith("/old/") else 302, location=target) if target else Answer(404, b"Nothing")
 
     def _listed(self, site: WebSite, t: float) -> Iterator[tuple[str, float]]:
-        """Return the path, and the UTC second of the last change, of each live page that the sitemap lists."""
+        """Return path and last change (UTC seconds) of each live page in the sitemap."""
         for page in site.alive(t):
             if page.listed:
                 own, born = self._changes.until(page, t), bisect_right(page.child_births, t)
                 yield page.path, self._utc(self._changed(page, own, born))
 
     def truth(self, t: float) -> Iterator[tuple[str, str]]:
-        """Return URL and hex SHA-1 of every live page; all are reachable through the lists of children."""
+        """Return URL and hex SHA-1 of every live page, all reachable through lists of children."""
         for site, base in zip(self.sites, self.bases, strict=True):
             for page in site.alive(t):
                 yield base + page.path, self._digest(page, t)

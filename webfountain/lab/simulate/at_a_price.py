@@ -1,7 +1,6 @@
-"""The crawl's own policy in the simulation: the frontier's own objects and price (`AtAPrice`), without queues,
-politeness and network. Two of the crawl's signals, the importance of pages and a sitemap, need data that a plain trace
-does not have, so they are separate policies here. An earlier policy without a price, which ranks all pages together
-each day, is kept as `RANKING` for comparison.
+"""The crawl's own policy in the simulation: the frontier's objects and price, without queues, politeness and network.
+Importance of pages and a sitemap need data that a plain trace lacks, so they are separate policies. `RANKING`, an
+earlier policy without a price, is kept for comparison.
 """
 
 from __future__ import annotations
@@ -57,16 +56,16 @@ ABLATIONS = {
     "fountain-forgetting": Signals(forgetting=False),
     "fountain-independent": Signals(independent=False),
 }
-"""Variants of the policy, each without one signal; "fountain-siblings" is fountain without siblings."""
+"""Variants of the policy, each without one signal; "fountain-siblings" lacks siblings."""
 
 IMPORTANCE = "fountain+importance"
-"""The policy in which urgency is weighted by the importance of the page."""
+"""The policy that weighs urgency by the importance of the page."""
 
 SITEMAP = "fountain+sitemap"
-"""The policy in which one fetch per day reads a sitemap instead of a page."""
+"""The policy that reads a sitemap each day, at the cost of one fetch."""
 
 RANKING = "ranking"
-"""The policy that uses the same urgency without a price: it ranks all pages together each day."""
+"""The policy without a price: each day it ranks all pages together by urgency."""
 
 _SITE: Final = "http://trace.example"
 _POLICY: Final = """
@@ -88,10 +87,10 @@ _LATENCY_S: Final = 0.1
 
 
 class AtAPrice:
-    """A crawl of the trace's pages as one site: only the worker's `UrgentPages` and the loop's `PlanFollower`.
+    """A crawl of the trace's pages as one site, with only the worker's `UrgentPages` and the loop's `PlanFollower`.
 
-    The plan consists of the budget, and of the first price for a collection about which nothing is known. It has no
-    intervals per bucket. A period is a day. Times are seconds since the start, when all live pages were fetched.
+    The plan contains only the budget and the first price of an unknown collection. A period is a day. Times are seconds
+    since the start, when all live pages were fetched.
     """
 
     def __init__(
@@ -103,7 +102,8 @@ class AtAPrice:
         weighed: bool = False,
         sitemap: Sitemap | None = None,
     ) -> None:
-        """If `weighed`, urgency is weighted by a page's importance. `sitemap` is read once a day, for one fetch."""
+        """Begin a crawl. If `weighed`, urgency is weighted by importance. `sitemap` is read once a day, for one
+        fetch."""
         self.errands = int(sitemap is not None)
         self._sitemap = sitemap
         self._read_on = -1
@@ -129,7 +129,7 @@ class AtAPrice:
         self._learned = b""
 
     def choose(self, at: float, many: int) -> Pages:
-        """Return at most `many` due pages, chosen as the frontier and its worker choose pages for a batch."""
+        """Return at most `many` due pages, chosen as the frontier and its worker choose."""
         urgent, follower = self.urgent, self.follower
         follower.check(at, starved=self._starved)
         self._starved = False
@@ -148,8 +148,7 @@ class AtAPrice:
         return np.array([self._page[key] for key, _ in first], dtype=np.int64)
 
     def _read_sitemap(self, at: float) -> None:
-        """Receive the day's sitemap. The sitemap has no changes of this day, because these come after the day's
-        fetches."""
+        """Receive the day's sitemap, without the changes that come after the day's fetches."""
         day = int(at // DAY_S)
         if self._sitemap is None or day == self._read_on:
             return
@@ -184,7 +183,7 @@ class AtAPrice:
             self._due[key] = (due, self._made_due)
 
     def learn(self, at: float, fetches: Fetches) -> None:
-        """Learn from the results of fetches; the intervals in `fetches` are not used."""
+        """Learn from the results of fetches."""
         visits = [
             self._visit(at, *each)
             for each in zip(
@@ -214,7 +213,7 @@ class AtAPrice:
 
 
 def _budget(pages: int, capacity: int, period_s: float, signals: Signals) -> Plan:
-    """Return a plan of one period that repeats. It has only recrawls, and the price from which pages are fetched."""
+    """Return a plan of one repeated period, with only recrawls and the price."""
     known = np.array([float(max(pages, 1))])
     return Plan(
         start=0.0, period=period_s, strategy=3, fountain=True, weights=(0.0,), recrawl=(capacity,), fresh=(0,),
@@ -226,7 +225,7 @@ def _budget(pages: int, capacity: int, period_s: float, signals: Signals) -> Pla
 
 
 class UrgencyPolicy:
-    """The policy `RANKING`: it fetches the most urgent pages of a site first (`core.site_urgency`); a step is a day."""
+    """The policy `RANKING`: it fetches the most urgent pages first (`core.site_urgency`). A step is a day."""
 
     def __init__(self, urls: list[str], *, signals: Signals) -> None:
         self._urls = urls

@@ -1,10 +1,10 @@
-"""A lower bound of the obsolete share: no policy with the same budget can be better, whatever it knows.
+"""A lower bound of the obsolete share for any policy with the same budget.
 
-Each event of a page starts a spell in which our copy is obsolete; the page's next event ends the spell. A fetch saves
-the rest of one spell. With a budget of K per day, unused fetches may be kept for a day. So any day has at most 2K
-fetches, and D days together have at most K D. For any prices of fetches, the Lagrangian dual is an upper bound on the
-time that the best choice under these two limits saves. Several prices are tried, and the best bound is returned. The
-policy `clairvoyant` has the same knowledge and chooses greedily; the optimum is between it and the bound.
+A copy is obsolete from one event of its page to the next. This time is a *spell*. A fetch saves the rest of one spell.
+With a budget of K fetches per day, unused fetches may be kept for one day. So a day has at most 2K fetches, and D days
+have at most K D. Under these two limits, the Lagrangian dual is an upper bound on the time that fetches save, for any
+prices. The policy `clairvoyant` has the same knowledge and chooses greedily. The optimum is between its share and the
+bound.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _TRIES: Final = 400
 
 
 def spells_of(trace: ChangeTrace) -> tuple[Ints, Ints]:
-    """Return the days on which spells start and end, one pair per event after which a page is alive."""
+    """Return the days on which spells begin and end."""
     order = np.lexsort((np.arange(len(trace.day)), trace.page))
     page, day, kind = trace.page[order], trace.day[order], trace.kind[order]
     is_last = np.append(page[1:] != page[:-1], True) if len(page) else np.zeros(0, dtype=np.bool_)
@@ -39,14 +39,14 @@ def spells_of(trace: ChangeTrace) -> tuple[Ints, Ints]:
 
 
 def least_obsolete_share(trace: ChangeTrace, fetches_per_day: int, alive_page_days: float) -> float:
-    """Return the bound of the obsolete share; `alive_page_days` is the sum of `Replay.alive`."""
+    """Return the bound of the obsolete share. `alive_page_days` is the sum of `Replay.alive`."""
     begin, end = spells_of(trace)
     saved = _most_saved(begin, end, trace.days, float(fetches_per_day))
     return float(max((end - begin).sum() - saved, 0.0) / max(alive_page_days, 1.0))
 
 
 def _most_saved(begin: Ints, end: Ints, days: int, budget: float) -> float:
-    """Return the least dual value over some prices, in page-days. The prices are found by subgradient steps."""
+    """Return the least dual value over prices found by subgradient steps, in page-days."""
     price, total_price = np.zeros(days + 1), 0.0
     best = float((end - begin - 1).clip(0).sum())
     for number in range(_TRIES):

@@ -1,10 +1,8 @@
-"""The command `simulate ordering`: compare orders in which a virtual crawler takes pages.
+"""The command `simulate ordering`: compare the orders in which a virtual crawler takes pages.
 
-The crawler starts at one page and knows only the links of the pages that it crawled. It takes the next page by its
-ordering until none is left. The orderings are compared by one of the models of Cho 1998: *threshold* (PST, the share of
-the hot pages that is crawled so far), *crawl-and-stop* (PCS, the share of the K most important pages among the first K
-pages), and *limited-buffer* (PBC, the share of the hot pages in a buffer, which first removes the page of least
-estimated importance).
+The crawler starts at one page and knows only the links of crawled pages. Orderings are compared by a model of Cho 1998. The model *threshold* (PST) gives the crawled share of the hot pages. The
+model *crawl-and-stop* (PCS) gives the share of the K most important pages among the first K. The model *limited-buffer*
+(PBC) gives the share of the hot pages in a buffer, which drops the page of least estimated importance first.
 
 Source: Cho 1998, sections 3 and 4.
 """
@@ -51,7 +49,7 @@ __all__ = [
 
 MODELS = ("threshold", "crawl-and-stop", "limited-buffer")
 PERCENTS: Final = (1, 2, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100)
-"""Shares of the crawl, per cent, for which the document has figures."""
+"""Shares of the crawl, per cent, that the document reports."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +66,7 @@ class GraphFile:
 
 @dataclass(frozen=True, slots=True)
 class Crawl:
-    """The result of a crawl: the pages (k,) in the order in which they were crawled, the buffer at each hundredth of
-    the web, and the CPU time spent on ranking, s."""
+    """The crawled pages (k,) in order, the buffer at each hundredth of the web, and the CPU time of rankings, s."""
 
     order: Pages
     buffers: list[Pages]
@@ -116,8 +113,7 @@ def simulate_ordering(
     buffer_share : size of a limited buffer, as a share of all pages
     plot : folder for the curves as PNG and SVG
 
-    In the document, `nodes` is the number of pages of the graph, `seconds` the time that an ordering spent on ranking,
-    and `area` the mean of the curve over the crawl, 0..1.
+    In the document, `seconds` is the time that an ordering spent on ranking, and `area` the mean of its curve, 0..1.
 
     Raises InputError for an argument or a file that cannot be used, before anything is crawled.
     """
@@ -153,7 +149,7 @@ def simulate_ordering(
 def crawl(
     web: GraphFile, start: int, name: str, *, importance: Array | None = None, seed: int = 0, buffer: int = 0
 ) -> Crawl:
-    """Crawl all pages that can be reached from `start`, by one ordering.
+    """Crawl all pages reachable from `start`, by one ordering.
 
     Parameters
     ----------
@@ -188,7 +184,7 @@ def crawl(
 
 
 def hot_pages(importance: Array, *, hot_share: float | None = None, hot_backlinks: int | None = None) -> Pages:
-    """Return the most important pages, best first. With `hot_backlinks`, these are all pages with enough backlinks.
+    """Return the most important pages, best first, or all pages with enough backlinks.
 
     Raises InputError if both are given, one is out of range, or no page is hot.
     """
@@ -209,7 +205,7 @@ def hot_pages(importance: Array, *, hot_share: float | None = None, hot_backlink
 
 
 def shares(done: Crawl, importance: Array, hot: Pages, model: str) -> Array:
-    """Return (k,) the curve of a model: one value after each crawled page."""
+    """Return (k,) the curve of a model, with one value per crawled page."""
     if model == "threshold":
         return np.cumsum(np.isin(done.order, hot)) / len(hot)
     if model == "limited-buffer":

@@ -1,7 +1,4 @@
-"""A link graph as a virtual crawler sees it: which pages it knows and which it crawled.
-
-Place in the walk: `crawl_order` updates the graph, and the orderings read it.
-"""
+"""A link graph as a virtual crawler sees it."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ __all__ = ["CrawledGraph"]
 
 
 class CrawledGraph:
-    """A graph with two marks per page: known (n,) and crawled (n,). Only the links of crawled pages may be read."""
+    """A link graph with known (n,) and crawled (n,) pages. Read only the links of crawled pages."""
 
     def __init__(self, indptr: npt.NDArray[np.int32], indices: npt.NDArray[np.int32]) -> None:
         self.indptr, self.indices = indptr, indices

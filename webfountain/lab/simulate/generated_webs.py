@@ -1,6 +1,5 @@
-"""Generated webs: change traces of artificial sites, each with one kind of change, to find out where a policy loses.
+"""Generated change traces of sites with one kind of change each, to find out where a policy loses.
 
-A real site mixes all kinds of change, and its trace covers few years. Here each kind is separate and drawn from a seed.
 Rates are changes per day. Sites have `SECTIONS` directories of equal size.
 """
 
@@ -46,7 +45,7 @@ def _urls(pages: int) -> list[str]:
 
 
 def _drawn(rng: np.random.Generator, rate: Array, days: int) -> Flags:
-    """Draw on which days each page changes. Return (days, pages); `rate` is (pages,) or (days, pages)."""
+    """Draw on which days each page changes: (days, pages). `rate` is (pages,) or (days, pages)."""
     rates = np.broadcast_to(rate, (days, rate.shape[-1]))
     return np.asarray(rng.random(rates.shape) < -np.expm1(-rates))
 
@@ -61,7 +60,7 @@ def _independent(rng: np.random.Generator, pages: int, days: int) -> ChangeTrace
 
 
 def _two_classes(rng: np.random.Generator, pages: int, days: int) -> ChangeTrace:
-    """A third of the pages change every five days, the others every five hundred; both kinds are in all directories."""
+    """A third of the pages change every five days, the others every five hundred. Directories contain both."""
     return _trace(_drawn(rng, np.where(rng.random(pages) < 1 / 3, 1 / 5, 1 / 500), days))
 
 
@@ -79,7 +78,7 @@ def _rhythm(rng: np.random.Generator, pages: int, days: int) -> ChangeTrace:
 
 
 def _releases(rng: np.random.Generator, pages: int, days: int) -> ChangeTrace:
-    """Four fifths of a directory change at once, several times a year per directory; little else changes."""
+    """Four fifths of a directory change at once, several times a year."""
     changes = _drawn(rng, np.full(pages, 1 / 1000), days)
     section = np.arange(pages) % SECTIONS
     for number in range(SECTIONS):
@@ -89,13 +88,13 @@ def _releases(rng: np.random.Generator, pages: int, days: int) -> ChangeTrace:
 
 
 def _too_fast(rng: np.random.Generator, pages: int, days: int) -> ChangeTrace:
-    """Two fifths change every day, faster than any budget can follow; the others change as independent pages do."""
+    """Two fifths change every day, faster than any budget. The others are independent pages."""
     slow = np.exp(rng.uniform(np.log(_SLOWEST), np.log(0.03), pages))
     return _trace(_drawn(rng, np.where(rng.random(pages) < 0.4, 5.0, slow), days))
 
 
 def _bursts(rng: np.random.Generator, pages: int, days: int) -> ChangeTrace:
-    """A directory is edited page by page for some weeks, and then does not change for a long time."""
+    """A directory is edited page by page for some weeks, then rests for a long time."""
     rate = np.full((days, pages), 1 / 2000)
     section = np.arange(pages) % SECTIONS
     for number in range(SECTIONS):
@@ -105,7 +104,7 @@ def _bursts(rng: np.random.Generator, pages: int, days: int) -> ChangeTrace:
 
 
 def _dead_links(rng: np.random.Generator, pages: int, days: int) -> ChangeTrace:
-    """Independent pages, and for each of them three dead URLs, each of which appears and disappears on one day."""
+    """Independent pages, and three times as many URLs that appear and disappear on one day."""
     live = _trace(_drawn(rng, np.minimum(_rates(rng, pages), 0.5), days))
     dead = pages * _DEAD_PER_LIVE
     at = rng.integers(0, days, dead)

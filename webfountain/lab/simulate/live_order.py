@@ -1,8 +1,8 @@
-"""The order of the live crawl in a simulated crawl: the same objects decide.
+"""The order of the live crawl in a simulated crawl, decided by the same objects.
 
-Place in the walk: this is the ordering `fountain` of `simulate ordering`. `LiveImportance` gives the pages their
-importance, `Rankings` decides when to rank, `replayed_orders` weighs the orders, and `class_of` selects the lanes. This
-module adds only the queue of one site, as the stores keep it, and a ranker that reads the graph instead of a log.
+This is the ordering `fountain` of `simulate ordering`. `LiveImportance` gives the importance, `Rankings` decides when
+to rank, `replayed_orders` weighs the orders, and `class_of` selects the lanes. This module adds the queue of one site,
+and a ranker that reads the graph instead of a log.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ _POLICY: Final = (
     f'[collection]\nname = "graph"\nseeds = ["{_SITE}/"]\n[network]\nallow_private = true\n[ranking]\nevery = "1000d"\n'
 )
 _PAGE_CPU_S: Final = 1.3e-3
-"""CPU time of the live crawl per page, s. It limits how often the crawl may rank."""
+"""CPU time of the live crawl per page, s, which limits how often the crawl ranks."""
 _LINK_CPU_S: Final = 1.2e-6
 """CPU time of the ranker per link, s."""
 _POLLED: Final = 16
 """Number of fetched pages after which the simulated crawl checks whether to rank."""
 _TOLERANCE: Final = 1e-4
-"""Tolerance of a ranking; the live ranker is more exact, which does not change the order."""
+"""Tolerance of a ranking. The live ranker is more exact, with the same order."""
 
 
 class LiveOrder:
@@ -109,7 +109,7 @@ class LiveOrder:
         """Do nothing, because the live crawl decides when to rank."""
 
     def estimates(self) -> Array:
-        """Return the (n,) ranks of pages by the last ranking."""
+        """Return the (n,) ranks of the last ranking."""
         return self._ranker.ranks
 
     # ---------------------------------------------------------------- private
@@ -140,7 +140,7 @@ class LiveOrder:
                 self._put(page, importance)
 
     def _regrade(self) -> None:
-        """Apply a new epoch to the queue: a limited number of pages per call, the best lanes first."""
+        """Move a limited number of pages to the lanes of the new epoch, the best lanes first."""
         if self._graded != self._importance.epoch:
             self._graded = self._importance.epoch
             waiting = ((class_of(one.importance), self._arrivals[page], page) for page, one in self._waiting.items())
@@ -152,7 +152,7 @@ class LiveOrder:
 
 
 class _UnreadLog:
-    """A link log that stores nothing, because the ranker reads the graph itself."""
+    """A link log that stores nothing, for a ranker that reads the graph."""
 
     is_new = False
     complete_since = 0.0
@@ -171,9 +171,8 @@ class _UnreadLog:
 
 
 class _GraphRanker:
-    """Ranks the known part of a graph at once, and publishes the scores as the live ranker does.
-
-    `crawled` are the crawled pages in order.
+    """Ranks the known part of a graph, and publishes the scores as the live ranker does. `crawled` are the crawled
+    pages in order.
     """
 
     def __init__(self, seen: CrawledGraph, folder: Path) -> None:

@@ -1,7 +1,7 @@
-"""The orderings of `simulate ordering`: which known page a virtual crawler takes next.
+"""The orderings of `simulate ordering`: they decide which known page a virtual crawler takes next.
 
-Each ordering receives the links of a crawled page and returns the next page. Orderings that rank do so at each
-hundredth of the web. `LiveOrder` is our own ordering, that of the live crawl.
+Each ordering receives the links of a crawled page and returns the next page. Orderings with rankings rank at each
+hundredth of the web. `LiveOrder` is the ordering of the live crawl.
 
 Source: Cho 1998, section 4 (breadth first, backlinks, PageRank); Abiteboul, Preda, Cobena 2003 (OPIC).
 """
@@ -44,20 +44,19 @@ __all__ = [
 ]
 
 _TOLERANCE: Final = 1e-3
-"""Tolerance of the rankings in PageRank order; a smaller tolerance does not improve the order."""
+"""Tolerance of the rankings in PageRank order. A smaller one does not improve the order."""
 
 ORDERINGS = ("breadth-first", "random", "backlinks", "opic", "pagerank", "ideal", "fountain")
 """All names that ``--orderings`` accepts."""
 
 
 class Ordering(Protocol):
-    """Decides which page is next. `seconds` is the time spent on rankings."""
+    """Decides which page is next. `seconds` is the CPU time of its rankings."""
 
     seconds: float
 
     def add(self, page: int, targets: Sequence[int], new: Sequence[int]) -> None:
-        """Record that `page` was crawled and links to `targets`; those in `new` were unknown before. The start page is
-        its own target."""
+        """Record a crawled `page` with its `targets`, and which of them are `new`. The start page is its own target."""
 
     def next(self) -> int | None:
         """Return a known page that was not crawled; None if there are none."""
@@ -70,7 +69,7 @@ class Ordering(Protocol):
 
 
 class _UnrankedOrdering:
-    """The common part of orderings without rankings."""
+    """Common part of the orderings without rankings."""
 
     def __init__(self, seen: CrawledGraph) -> None:
         self._seen = seen
@@ -143,7 +142,7 @@ class Ideal(_UnrankedOrdering):
 
 
 class Backlinks(_UnrankedOrdering):
-    """Takes the page with most links from crawled pages; among equals, the page that has been known for longest."""
+    """Takes the page with most links from crawled pages, among equals the page known for longest."""
 
     def __init__(self, seen: CrawledGraph) -> None:
         super().__init__(seen)
@@ -169,7 +168,7 @@ class Backlinks(_UnrankedOrdering):
 
 
 class Opic(_UnrankedOrdering):
-    """Takes the page with most cash. The start page begins with one unit; a crawled page gives all its cash to its
+    """Takes the page with most cash. The start page begins with one unit. A crawled page gives all its cash to its
     targets in equal parts."""
 
     def __init__(self, seen: CrawledGraph) -> None:
@@ -193,8 +192,7 @@ class Opic(_UnrankedOrdering):
 
 
 class PageRank:
-    """Takes pages by PageRank of the graph seen so far, computed at each hundredth of the web; pages found since then
-    come last."""
+    """Takes pages by the PageRank of the known graph, computed at each hundredth of the web. New pages come last."""
 
     def __init__(self, seen: CrawledGraph) -> None:
         self._seen = seen
@@ -238,21 +236,19 @@ def ordering(name: str, seen: CrawledGraph, *, importance: Array | None, seed: i
 
 
 def _crawled_only(graph: LinkGraph, crawled: npt.NDArray[np.bool_]) -> LinkGraph:
-    """Return the graph as a crawler knows it after crawling only some pages. In it, the other pages have no links."""
+    """Return the graph without the links of pages that were not crawled."""
     return LinkGraph(graph.nodes, graph.blocks, np.where(crawled, graph.share, 0.0))
 
 
 def _ranked(seen: CrawledGraph, graph: LinkGraph, last: Array | None) -> Array:
-    """Return the (n,) PageRank of the known pages. It starts from the last ranking; pages found since then start with
-    an average score."""
+    """Return the (n,) PageRank of the known pages, computed from the last ranking."""
     known = seen.known.astype(np.float64)
     start = None if last is None else np.where(seen.known & (last == 0), 1.0 / known.sum(), last)
     return pagerank(graph, teleport=known, start=start, tolerance=_TOLERANCE).scores
 
 
 def _pop(heap: list[Any], seen: CrawledGraph) -> int | None:
-    """Return the page of the smallest entry (…, page) whose page was not crawled. Older entries of a page, with a lower
-    worth, come after its newest entry."""
+    """Remove heap entries (…, page) up to the first whose page was not crawled, and return this page."""
     while heap:
         page = int(heapq.heappop(heap)[-1])
         if not seen.crawled[page]:

@@ -1,7 +1,6 @@
-"""Plans of the model in the simulation: buckets are computed from histories, and a plan per cycle from the buckets.
+"""Plans of the model in the simulation: histories give buckets, and the buckets of a cycle give a plan.
 
-Pages become due by the plan. Plans are made by the crawl's own `make_plan` from the same estimates; a period is a day,
-a cycle 14 days. Days are counted from the start; the seconds of the clocks start at midnight of the first day.
+The crawl's own `make_plan` makes the plans. A period is a day, a cycle 14 days. Days are counted from the start.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ _PERIODS = 14
 
 
 class PlannedPolicy:
-    """Takes the page whose phase clock has advanced most; it makes a new plan every `_PERIODS` days."""
+    """Takes the page whose phase clock has advanced most. A new plan is made every `_PERIODS` days."""
 
     def __init__(self, pages: int, strategy: Literal[1, 2, 3], *, capacity: int, seed: int) -> None:
         self._capacity, self._seed = capacity, seed
@@ -81,8 +80,7 @@ class PlannedPolicy:
         self._marks[fetches.pages] = self._phase_after(day)[self._bucket[fetches.pages]]
 
     def _phase_after(self, day: int) -> Array:
-        """Return the (256,) phases of the clocks at the end of the day, because the day's share is spent during the
-        day."""
+        """Return the (256,) phases of the clocks at the end of the day."""
         return self._clocks.at((day + 1) * PERIOD)
 
     def _count(self, fetches: Fetches, checked: Flags) -> None:
@@ -98,7 +96,7 @@ class PlannedPolicy:
         return Prior(self._observed_time / self._changes * PERIOD)
 
     def _plan(self, day: int, pages: Pages, tau: Pages) -> None:
-        """Return a plan for the next cycle; if the solver fails, keep the last one."""
+        """Return a plan for the next cycle. If the solver fails, keep the last plan."""
         census = self._census(day, pages, tau)
         with suppress(NotConverged):
             plan = make_plan(

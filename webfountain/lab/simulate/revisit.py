@@ -1,15 +1,13 @@
-"""The command `simulate revisit`: each policy drives a virtual crawler, with K fetches per day, over a change trace.
+"""The command `simulate revisit`: each policy makes K fetches per day over a change trace.
 
-Time runs in whole days: first come the day's K fetches, then the day's events. Obsolete pages are counted at the end of
-the day. Pages alive at the start are known and have just been crawled. A page that is born later, or again, is known at
-once and obsolete until it is fetched. Every policy except ``clairvoyant`` fetches such pages first, in order of page
-number, so that the table compares recrawling. A page that is found deleted is dropped. The policies are in `rivals`,
-except those that follow the model's plans (`planned`).
+Each day begins with its K fetches, continues with its events, and ends with a count of the obsolete pages. The pages
+alive at the start have just been crawled. A page that is born later is known at once, and obsolete until it is fetched.
+Every policy except ``clairvoyant`` fetches such pages first, so that the table compares recrawling. A page that is
+found deleted is dropped. The policies are in `rivals` and `planned`.
 
 `fountain` chooses at a price with the crawl's own objects (`at_a_price.AtAPrice`). It divides its day into `ROUNDS`,
-because a crawl spends its budget evenly; each round learns from earlier rounds. Every policy may keep unused fetches
-for one day. So a day may have up to 2K fetches, but the mean over all days is at most K. No policy can have a smaller
-obsolete share than `bound`.
+because a crawl spends its budget evenly. Every policy may keep unused fetches for one day, so a day may have up to 2K
+fetches. No policy can have a smaller obsolete share than `bound`.
 """
 
 from __future__ import annotations
@@ -86,18 +84,17 @@ POLICIES = (
     SITEMAP,
     "clairvoyant",
 )
-"""All names that ``--policies`` accepts. ``all`` leaves out the variants with a signal switched off or on."""
+"""All names for ``--policies``; ``all`` leaves out the variants with a signal switched off or on."""
 
 ROUNDS: Final = 4
-"""Number of times per day that `fountain` chooses pages worth the price. With 20 instead, shares differ by 3 %, and for
-one site by 5 %."""
+"""Number of times per day that `fountain` chooses pages. With 20 instead, shares differ by 3 %."""
 
 _DAILY_FORMATS = (".npz", ".csv", ".parquet")
 
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """The results of one policy, with one element per day."""
+    """Results of one policy, one element per day."""
 
     obsolete: Pages
     alive: Pages
@@ -111,7 +108,7 @@ class Replay:
 
     @property
     def obsolete_share(self) -> float:
-        """Obsolete live pages divided by live pages, both summed over the ends of days; 0 if no page ever lived."""
+        """Obsolete live pages divided by live pages, both summed over the days; 0 if no page ever lived."""
         return float(self.obsolete.sum() / max(1, self.alive.sum()))
 
     @property
@@ -137,7 +134,7 @@ def simulate_revisit(
 ) -> dict[str, Any]:
     """Replay a trace under each policy, and return the JSON document of `simulate revisit` (DESIGN section 7).
 
-    Its `bound` is the least obsolete share of any policy with as many fetches, even with perfect knowledge.
+    Its `bound` is the least obsolete share of any policy with as many fetches.
 
     Parameters
     ----------
@@ -190,20 +187,18 @@ def replay(trace: ChangeTrace, fetches_per_day: int, policy: str, *, seed: int =
 
 
 def replay_clairvoyant(trace: ChangeTrace, fetches_per_day: int, *, most_saved: int) -> Replay:
-    """Replay a trace under the policy that knows the obsolete pages; it may keep up to `most_saved` fetches for
-    later.
-    """
+    """Replay a trace under the policy that knows the obsolete pages and may keep `most_saved` fetches for later."""
     first, policy = _Web.obsolete_pages_first, Clairvoyant(trace)
     return _replayed(trace, _RankedDay(first, policy, fetches_per_day, most_saved=most_saved))
 
 
 def replay_learner(trace: ChangeTrace, fetches_per_day: int, learner: Learner) -> Replay:
-    """Replay a trace under another policy."""
+    """Replay a trace under any other policy."""
     return _replayed(trace, _RankedDay(_Web.never_crawled_first, learner, fetches_per_day))
 
 
 def replay_at_a_price(trace: ChangeTrace, fetches_per_day: int, crawl: AtAPrice) -> Replay:
-    """Replay a trace under a price; `crawl` is in its initial state."""
+    """Replay a trace under a price. `crawl` is in its initial state."""
     return _replayed(trace, _PricedDay(crawl, fetches_per_day))
 
 
@@ -306,7 +301,7 @@ class _Web:
         return found
 
     def live(self, day: int) -> None:
-        """Apply the day's events; a page that is born (again) is known, never crawled and obsolete."""
+        """Apply the day's events. A newly born page is known, never crawled and obsolete."""
         begin, end = self._first_event[day], self._first_event[day + 1]
         for page, kind in zip(self._trace.page[begin:end].tolist(), self._trace.kind[begin:end].tolist(), strict=True):
             self._alive[page] = kind != DELETED
@@ -344,8 +339,7 @@ def _learner(policy: str, trace: ChangeTrace, capacity: int, seed: int) -> Learn
 
 
 def policy_names(policies: Sequence[str]) -> list[str]:
-    """Return the named policies without repeats, in the order given, with "all" resolved. Raises InputError for any
-    other name."""
+    """Return the named policies in order without repeats, with "all" resolved. Raises InputError for any other name."""
     plain = [name for name in POLICIES if "fountain" not in name or name == "fountain"]
     names = [name for given in policies for name in (plain if given == "all" else [given])]
     for name in names:

@@ -1,7 +1,7 @@
 """The policies that `simulate revisit` compares with ours, from a fixed interval to clairvoyance.
 
-Each policy scores pages by what it may know; `simulate.revisit` fetches the pages with the greatest scores. In the
-definitions, tau is the number of days since the page's last fetch (or birth).
+Each policy scores the pages, and `simulate.revisit` fetches those with the greatest scores. Here tau is the number of
+days since a page's last fetch (or birth).
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ __all__ = [
 RATES: Final = np.geomspace(1 / 4096, 16.0, 33)
 """Changes per day; neighbours differ by the factor √2."""
 _PRIOR_PAGES: Final = 3.0
-"""Weight, in pages, of the prior before any visit, which gives all rates equal weights."""
+"""Weight, in pages, of the first prior, in which all rates are equally likely."""
 _SWEEPS: Final = 3
-"""Number of steps of expectation maximisation per estimate. Each estimate starts from the last prior."""
+"""Number of steps of expectation maximisation per estimate."""
 _EVERY: Final = 7
 """Days between two estimates of the prior."""
 
@@ -65,7 +65,7 @@ class Fetches(NamedTuple):
 
 
 class Learner(Protocol):
-    """The interface of a policy to the simulation. The policy never receives more than a crawler could see."""
+    """Interface of a policy to the simulation. A policy receives only what a crawler could see."""
 
     def score(self, day: int, pages: Pages, tau: Pages) -> Array:
         """Return the urgency of known, crawled pages. Among equal pages, the lower page number comes first."""
@@ -87,8 +87,8 @@ class Uniform:
 
 
 class Proportional(Uniform):
-    """Fetches pages in proportion to their true change rates: the greatest tau * rate first. This is known to be worse
-    than uniform.
+    """Fetches pages in proportion to their true change rates: the greatest tau * rate first. This is worse than
+    uniform.
 
     Source: Cho & Garcia-Molina, *Effective page refresh policies for web crawlers*, TODS 2003, section 4.
     """
@@ -101,8 +101,7 @@ class Proportional(Uniform):
 
 
 class PoissonOracle(Uniform):
-    """Would be optimal if the pages were Poisson processes with known rates: the greatest index at the true rate
-    first."""
+    """Fetches the greatest index at the true rate first, which is optimal for Poisson processes with known rates."""
 
     def __init__(self, trace: ChangeTrace) -> None:
         self._rate = true_rates(trace)
@@ -112,8 +111,8 @@ class PoissonOracle(Uniform):
 
 
 class LearnedPoisson:
-    """Uses the oracle's index at a learned rate: (changes + 1/2)/(T + 60 days). T is the sum of tau over all visits;
-    half of tau counts if a change was found."""
+    """Uses the oracle's index at a learned rate: (changes + 1/2)/(T + 60 days). T is the sum of tau over all visits,
+    halved for visits that found a change."""
 
     def __init__(self, pages: int) -> None:
         self._changes, self._observed_time = np.zeros(pages), np.zeros(pages)
@@ -143,8 +142,7 @@ class NutchAdaptive:
 
 
 class Clairvoyant(Uniform):
-    """Knows the truth, unlike all other policies: of the obsolete pages, it fetches those whose next event is farthest
-    away."""
+    """Fetches the obsolete pages whose next event is farthest away. Only this policy knows the truth."""
 
     def __init__(self, trace: ChangeTrace) -> None:
         order = np.lexsort((trace.day, trace.page))
@@ -160,17 +158,16 @@ class Clairvoyant(Uniform):
 
 
 def true_rates(trace: ChangeTrace) -> Array:
-    """Return the (n,) rates of pages: events in the window, divided by the days since the start or the page's birth."""
+    """Return the (n,) rates of pages: events in the window divided by the page's days in it."""
     events = np.bincount(trace.page, minlength=len(trace.urls))
     return np.asarray(events / (trace.days - trace.born))
 
 
 class GreedyBayes:
-    """Fetches the page with the greatest posterior mean of the GREEDY index, which includes the value of learning.
+    """Fetches the page with the greatest posterior mean of the GREEDY index.
 
-    Each page has one rate of `RATES`. A visit d days after the last finds a change with probability 1 - e^(-rate d), so
-    the likelihood of a page's past is exact for each rate. The prior over `RATES` is the one that makes the pasts of
-    all pages together most likely (by expectation maximisation).
+    Each page has one rate of `RATES`. A visit d days after the last finds a change with probability 1 - e^(-rate d).
+    The prior over `RATES` makes the pasts of all pages together most likely (expectation maximisation).
 
     Source: Cho & Garcia-Molina, *Estimating frequency of change*, TOIT 2003 (likelihood); Efron, *Empirical Bayes
     deconvolution estimates*, Biometrika 2016 (prior on a grid); Azar et al., *Tractable near-optimal policies for
@@ -202,7 +199,7 @@ class GreedyBayes:
         self._visited[pages] = True
 
     def posterior(self, pages: Pages) -> Array:
-        """Return the (pages, rates) probabilities of each rate."""
+        """Return the (pages, rates) probabilities."""
         weights = np.exp(self._likelihood[pages]) * self._prior
         return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 

@@ -1,8 +1,7 @@
-"""Change traces: when the pages of a real site were added, changed and deleted, in whole days.
+"""Change traces: the days on which the pages of a real site were added, changed and deleted.
 
 A trace is two parquet files, events (page, t, kind, resemblance) and pages (page, path, url). `load_trace` keeps the
-pages and the changes that count, and converts times to days since the start; `simulate.revisit` replays the trace.
-This module does not decide what is fetched.
+pages and changes that count, and converts times to days since the start.
 """
 
 from __future__ import annotations
@@ -36,15 +35,14 @@ _LISTED = 0.5
 
 @dataclass(frozen=True, slots=True)
 class ChangeTrace:
-    """The life of n pages over a window of whole days, with the events in order of time."""
+    """The life of n pages over a window of days, with the events in order of time."""
 
     urls: list[str]
-    """(n,) URL path on the server; for a page that is not served, its path in the repository."""
+    """(n,) URL path on the server, or the path in the repository if the page is not served."""
     alive: npt.NDArray[np.bool_]
     """(n,) True if the page exists at the start of the window."""
     born: npt.NDArray[np.int64]
-    """(n,) day of the first ADDED event in the window; 0 for a page that is alive at the start or never alive in the
-    window."""
+    """(n,) day of the first ADDED event; 0 if the page is alive at the start or never alive."""
     day: npt.NDArray[np.int64]
     """(e,) day of each event, 0..days-1, non-decreasing."""
     page: npt.NDArray[np.int64]
@@ -56,7 +54,7 @@ class ChangeTrace:
 
 
 def start_of(date: str) -> int:
-    """Return the Unix seconds of 00:00 UTC of an ISO date. Raises InputError if it is not a date."""
+    """Return the Unix seconds of 00:00 UTC of an ISO date. Raise InputError if it is not a date."""
     try:
         at = datetime.datetime.combine(datetime.date.fromisoformat(date), datetime.time(), datetime.UTC)
     except ValueError as error:
@@ -116,7 +114,7 @@ def _pattern(exclude: str | None) -> re.Pattern[str] | None:
 
 
 def _columns(file: Path, names: tuple[str, ...]) -> dict[str, Any]:
-    """Return the named columns as numpy arrays, text columns as lists of str or None."""
+    """Return the named columns as numpy arrays, or as lists of str or None if they are text."""
     import pyarrow as pa  # noqa: PLC0415  (start-up time of the command line)
     import pyarrow.parquet as pq  # noqa: PLC0415
 
@@ -138,7 +136,7 @@ def _columns(file: Path, names: tuple[str, ...]) -> dict[str, Any]:
 def _kept_pages(
     page: dict[str, Any], *, served: bool, pattern: re.Pattern[str] | None
 ) -> tuple[list[str], npt.NDArray[np.int64]]:
-    """Return the URLs of the pages that are kept, and their rows."""
+    """Return the URLs of the selected pages, and their rows."""
     urls, rows = [], []
     for row, (path, url) in enumerate(zip(page["path"], page["url"], strict=True)):
         name = path if url is None else url
@@ -151,7 +149,7 @@ def _kept_pages(
 def _window(
     urls: list[str], page: npt.NDArray[np.int64], day: npt.NDArray[np.int64], kind: npt.NDArray[np.int8], days: int
 ) -> ChangeTrace:
-    """Return the events in order of time, with days counted from the start, limited to 0..days-1."""
+    """Return the events in order of time, within days 0..days-1 since the start."""
     alive = np.zeros(len(urls), dtype=np.bool_)
     before = day < 0
     # Fancy assignment keeps the last value of a repeated index: the page's newest event before the start.
@@ -166,7 +164,7 @@ def _window(
 
 
 class Sitemap:
-    """The contents of the sitemap on each day. Some of its dates are missing or wrong."""
+    """The contents of a sitemap on each day, with some dates missing or wrong."""
 
     def __init__(
         self, trace: ChangeTrace, *, seed: int, listed: float = _LISTED, precision: float = 1.0, recall: float = 1.0

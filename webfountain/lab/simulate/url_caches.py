@@ -25,8 +25,8 @@ __all__ = ["ClockCache", "MinCache", "RandomCache", "Times", "next_requests"]
 
 
 class ClockCache:
-    """A cheap approximation of LRU. A hit marks the slot of its URL. To evict, a hand moves round, clears marks, and
-    takes the first slot without a mark."""
+    """A cheap approximation of LRU: a hit marks the slot of its URL. To evict, a hand moves round, clears marks, and
+    takes the first unmarked slot."""
 
     def __init__(self, size: int) -> None:
         self._size = positive(size)
@@ -122,14 +122,15 @@ class RandomCache:
 
 
 class MinCache:
-    """A clairvoyant cache: it evicts the URL whose next request is last (Belady). No cache that must add every URL has
-    fewer misses.
+    """A clairvoyant cache, which evicts the URL whose next request is last (Belady). No cache that must add every URL
+    has fewer misses.
 
-    The batches must be the sequence for which `next_requests` was computed, from its beginning.
+    Its batches must form the sequence given to `next_requests`.
     """
 
     def __init__(self, size: int, following: Times) -> None:
-        """`following` (n,): for each request of the sequence, the position of the next request of the same URL."""
+        """Begin with a list (n,): for each request of the sequence, the position of the next request for the same
+        URL."""
         self._size = positive(size)
         self._following = following.tolist()
         self._at = 0
@@ -167,7 +168,7 @@ class MinCache:
 
 
 def next_requests(urls: npt.NDArray[np.int64] | npt.NDArray[np.uint64]) -> Times:
-    """Return, for each request of a sequence (n,), the position of the next request for the same URL; n if there are
+    """Return, for each request of a sequence (n,), the position of the next request for the same URL; n if there is
     none.
     """
     order = np.argsort(urls, kind="stable")

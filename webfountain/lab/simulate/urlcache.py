@@ -1,9 +1,8 @@
-"""The command `simulate urlcache`: pass the links of a virtual crawl, in order, through caches of recently seen URLs.
+"""The command `simulate urlcache`: send the links of a virtual crawl through caches of recently seen URLs.
 
-Each page's links are one batch, as in the crawl. The full trace contains every link. The trace *between ants* contains
-only links from a site of one ant to a site of another, and each ant has its own cache, as with the host splitter
-(Broder 2003, section 6). The contents of STATIC come from a crawl of the same graph with another start. A graph without
-URLs has no sites, so runs of consecutive page numbers count as sites.
+Each page's links are one batch, as in the crawl. The trace *between ants* contains only links from one ant's site to
+another ant's. Each ant has its own cache (Broder 2003, section 6). The contents of STATIC come from a crawl with
+another start. Without URLs there are no sites, so runs of page numbers count as sites.
 
 Source: Broder 2003, sections 4 to 6, Figures 2 to 5.
 """
@@ -54,7 +53,7 @@ _BATCH: Final = 4096
 
 @dataclass(frozen=True, slots=True)
 class LinkTrace:
-    """Links in the order in which the crawl finds them.
+    """Links in the order of the crawl.
 
     Attributes
     ----------
@@ -67,7 +66,7 @@ class LinkTrace:
 
     @property
     def distinct(self) -> int:
-        """Return the number of pairs of ant and URL: the misses of caches that never evict."""
+        """Return the number of pairs of ant and URL, which every cache misses at least once."""
         return len(np.unique(self.ant * (1 + int(self.urls.max(initial=0))) + self.urls))
 
     def by_ant(self) -> Iterator[Requests]:
@@ -123,7 +122,7 @@ def simulate_urlcache(
 
 
 def crawl_trace(web: GraphFile, start: int, ordering: str, *, seed: int = 0) -> tuple[Requests, Requests]:
-    """Return (source page, target page) of each link (m,), in the order in which a virtual crawl finds them."""
+    """Return (source page, target page) of each link (m,), in the order of a virtual crawl."""
     order = crawl(web, start, ordering, seed=seed).order
     starts = web.indptr.astype(np.int64)
     degree = starts[order + 1] - starts[order]
@@ -132,15 +131,14 @@ def crawl_trace(web: GraphFile, start: int, ordering: str, *, seed: int = 0) -> 
 
 
 def between_ants(source: Requests, urls: Requests, ants: int) -> LinkTrace:
-    """Return those links of a trace that lead from one ant's site to another ant's. Each site belongs to any ant with
-    equal probability."""
+    """Return the links that lead from one ant's site to another ant's. Sites are divided evenly among ants."""
     owner, target = _ant_of(source, ants), _ant_of(urls, ants)
     across = owner != target
     return LinkTrace(urls[across], owner[across])
 
 
 def miss_rate(trace: LinkTrace, policy: str, size: int, *, popular: Requests, seed: int = 0) -> float:
-    """Return misses divided by requests, if each ant has a cache of `size` entries. `popular` are the candidates for
+    """Return misses divided by requests, with a cache of `size` entries per ant. `popular` are the candidates for
     STATIC, best first."""
     missed = 0
     for urls in trace.by_ant():
@@ -170,7 +168,7 @@ def _most_frequent(urls: Requests) -> Requests:
 
 
 def _ant_of(pages: Requests, ants: int) -> Requests:
-    """Return the ant of each page's site, by a hash of the site's number (Fibonacci hashing, high bits)."""
+    """Return the ant of each page's site, by a hash of the site number."""
     mixed = (pages // SITE_PAGES).astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     return ((mixed >> np.uint64(32)) % np.uint64(ants)).astype(np.int64)
 
