@@ -10,6 +10,5 @@ chooses the reader by type. A body with unusual markup goes to the `sandbox`, wh
 that can be killed. A `sitemap` or feed gives URLs and times, a robots.txt gives rules (`robots`). `language` detects
 the language of a text.
 
-No function here opens a file, uses the network, reads a clock or logs, and no body makes a function raise an error. The
-examiner (`frontier.pages`) decides what a page means for the crawl.
+No function here opens a file, uses the network, reads a clock or logs. No body makes a function raise an error.
 """

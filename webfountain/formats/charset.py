@@ -1,11 +1,10 @@
 """The encoding of a body, decided as browsers decide it.
 
-As in browsers, the order is: byte order mark, Content-Type, declaration in the body, UTF-8. The labels are from the
-WHATWG Encoding Standard ("latin1" means windows-1252, "hex" means nothing), so a body can never select a Python codec
-that is not a charset. An unknown label is ignored. Decoding never fails.
+The first of these decides: byte order mark, Content-Type, declaration in the body, UTF-8. Labels mean what the WHATWG
+Encoding Standard says ("latin1" is windows-1252). So a body can never select a Python codec that is not a charset.
+Unknown labels are ignored, and decoding never fails.
 
-Source: Encoding Standard for the labels (section 4.2). HTML Standard for a declared UTF-16, which means UTF-8 (section
-13.2.3.2).
+Source: Encoding Standard, section 4.2 (labels); HTML Standard, section 13.2.3.2 (a declared UTF-16 means UTF-8).
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ __all__ = ["decode", "encoding_of", "python_codec", "xml_encoding_of"]
 
 _MARKS: Final = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
 _PRESCAN_BYTES: Final = 4096
-"""Number of bytes that are searched for a declaration. Browsers search 1024, but parse again if they find one later."""
+"""Number of bytes that are searched for a declaration."""
 _META: Final = re.compile(rb"<meta\b[^<>]*?charset\s*=\s*[\"']?\s*([^\s\"'/<>;]+)", re.IGNORECASE)
 _DECLARATION: Final = re.compile(rb"\A\s*<\?xml\s[^<>]{0,200}?encoding\s*=\s*[\"']\s*([^\"'<>\s]+)", re.IGNORECASE)
 # Encodings for which browsers decode more than Python's codec.
@@ -51,7 +50,7 @@ _READ_ALL_THE_SAME: Final = {
 
 @functools.lru_cache(maxsize=256)
 def python_codec(label: str) -> str | None:
-    """Return Python's name of the codec for a charset label, or None for an unknown label."""
+    """Return Python's codec name for a charset label; None if the label is unknown."""
     word = label.strip("\t\n\f\r ").lower()
     if word in _READ_ALL_THE_SAME:
         return _READ_ALL_THE_SAME[word]
@@ -62,7 +61,7 @@ def python_codec(label: str) -> str | None:
 
 
 def encoding_of(body: bytes, charset: str | None) -> tuple[str, int]:
-    """Return Python's name of a body's encoding, and the length of its byte order mark.
+    """Return Python's name of a body's encoding, and the length of the byte order mark.
 
     Parameters
     ----------
@@ -72,7 +71,7 @@ def encoding_of(body: bytes, charset: str | None) -> tuple[str, int]:
 
 
 def xml_encoding_of(body: bytes, charset: str | None) -> tuple[str, int]:
-    """Do the same as `encoding_of` for XML that is not a page: its meta elements do not count. The first bytes of the
+    """Return the same as `encoding_of` for XML that is not a page: meta elements do not count. The first bytes of a
     body are enough.
     """
     if charset is None and body.startswith((b"<\0?\0", b"\0<\0?")):
@@ -83,7 +82,7 @@ def xml_encoding_of(body: bytes, charset: str | None) -> tuple[str, int]:
 
 
 def decode(body: bytes, charset: str | None) -> str:
-    """Return a body as str, without its byte order mark. Invalid bytes become U+FFFD, so the text encodes to UTF-8."""
+    """Return a body as str, without its byte order mark. Invalid bytes become U+FFFD."""
     name, mark = encoding_of(body, charset)
     return body[mark:].decode(name, "webfountain.browser")
 
@@ -104,8 +103,8 @@ def _declared(body: bytes, declaration: re.Pattern[bytes]) -> str | None:
 
 
 def _as_browsers(error: UnicodeError) -> tuple[str, int]:
-    """Return the replacement of invalid bytes: U+FFFD, or the control character if the byte is unused in a Windows
-    code page.
+    """Return the replacement of invalid bytes: U+FFFD, or a control character for an unused byte of a Windows code
+    page.
     """
     if not isinstance(error, UnicodeDecodeError):
         raise error

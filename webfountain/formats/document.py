@@ -1,8 +1,7 @@
 """Read a fetched body: its title, visible text and links, according to its type.
 
-Only this module knows which reader belongs to which type: HTML is read here, other XML by `xml_text`; everything else
-is plain text. Reading has no side effects, but a hostile body can make it expensive. So `PlainReader.read_at_once`
-reads only bodies that are certainly cheap. The `sandbox` reads all others.
+HTML is read here, other XML by `xml_text`. Everything else is plain text. A hostile body can be expensive to read, so
+`PlainReader.read_at_once` reads only bodies that are certainly cheap. The `sandbox` reads all other bodies.
 """
 
 from __future__ import annotations
@@ -40,16 +39,16 @@ if TYPE_CHECKING:
 __all__ = ["Document", "DocumentReader", "PlainReader", "ReadError", "text_of"]
 
 ReadError = Literal["parse-time", "parse-memory", "parse-crash"]
-"""The reason why a body has no document: reading it took too much time or memory, or the reader crashed."""
+"""Reason why a body has no document: too much time, too much memory, or a crash of the reader."""
 _MAX_XML_BYTES: Final = 8_192
 _SHIFTING: Final = frozenset({"utf-16-le", "utf-16-be", "iso2022_jp", "iso2022_kr", "hz"})
-"""Encodings in which a byte equal to ``<`` may mean another character, or ``<`` may be another byte."""
+"""Encodings in which a byte ``<`` may mean another character, or another byte may mean ``<``."""
 
 
 class Document(msgspec.Struct, frozen=True, array_like=True):
     """Title, visible text of at most `MAX_TEXT_BYTES`, and canonical links in document order.
 
-    The title is None if the page has none. A document with an `error` has no other content.
+    A document with an `error` has no other content.
     """
 
     title: str | None = None
@@ -57,7 +56,7 @@ class Document(msgspec.Struct, frozen=True, array_like=True):
     links: list[str] = []
     error: ReadError | None = None
     canonical: str | None = None
-    """URL that the page names as its canonical form, if it differs from the page's own URL."""
+    """Canonical URL that the page names, if it is not the page's own URL."""
     language: str | None = None
     """Language that the page declares, such as ``de-AT``."""
     anchors: list[str] = []
@@ -86,18 +85,18 @@ class DocumentReader(Protocol):
     def read(
         self, body: bytes, kind: ContentType, links: LinkSource | None = None, rules: ReadingRules = WHOLE_PAGE
     ) -> Document:
-        """Return the document of a body, read by the rules of its policy. It includes the links if `links` is given."""
+        """Return the document of a body, by the rules of a policy, with the links if `links` is given."""
         ...
 
     def read_at_once(
         self, body: bytes, kind: ContentType, links: LinkSource | None = None, rules: ReadingRules = WHOLE_PAGE
     ) -> Document | None:
-        """Do the same as `read` if that is certainly cheap, else return None."""
+        """Return the same as `read` if reading is certainly cheap, else None."""
         ...
 
 
 class PlainReader:
-    """Reader of every body in this process, for trusted bodies only."""
+    """Reader that works in this process, for trusted bodies only."""
 
     __slots__ = ("_extractor",)
 
@@ -160,7 +159,7 @@ class PlainReader:
 
 
 def _extracted(body: bytes, kind: ContentType, links: LinkSource | None, rules: ReadingRules) -> Document:
-    """Return the document that a project's own extractor reads."""
+    """Return a document from a project's own extractor."""
     answer = extractor_named(rules.extractors[kind.kind])(body, kind)
     found = msgspec.convert(msgspec.structs.asdict(answer), ExtractedText)  # the project may break its promise of types
     joined = [] if links is None else [join(links.url, link) for link in found.links[:MAX_LINKS]]
@@ -171,13 +170,13 @@ def _extracted(body: bytes, kind: ContentType, links: LinkSource | None, rules: 
 
 
 def _text_by_rules(body: bytes, kind: ContentType, rules: ReadingRules) -> Document:
-    """Return the document of a body that is not HTML: all its lines count."""
+    """Return the document of a body that is not HTML, with all its lines."""
     document = text_of(body, kind)
     return msgspec.structs.replace(document, units=units_of_text(document.text)) if rules.units else document
 
 
 def text_of(body: bytes, kind: ContentType) -> Document:
-    """Return title and text of a body, without its links."""
+    """Return title and text of a body, without links."""
     if kind.is_html:
         tree = tree_of(body, kind.charset)
         return Document(title_of(tree), visible_text(tree))

@@ -1,15 +1,14 @@
-"""The extractor of each media type: the function that reads title, text and links of a body.
+"""Extractors, which read title, text and links of a body, one for each media type.
 
-Place in the walk: an extractor runs in the reader, or in a child process if the function is a project's own. HTML,
-other XML and plain text have built-in extractors (`document`). A policy file names further ones by media type
+HTML, other XML and plain text have built-in extractors (`document`). A policy file names further ones by media type
 (`content.extractors`)::
 
     [content.extractors]
     "application/pdf" = "my_project.pdf:extract"
 
-The function gets the body and its Content-Type and returns an `ExtractedText`. It runs in a child process within limits
-of time and memory, like every body that may be hostile, so the module must be importable there (installed, or in
-PYTHONPATH). An exception in the function makes only this page unreadable.
+The function gets the body and its Content-Type and returns an `ExtractedText`. The function runs in a child process
+with limits of time and memory. Its module must be importable there (installed, or in PYTHONPATH). An exception in the
+function makes only this page unreadable.
 """
 
 from __future__ import annotations
@@ -27,9 +26,8 @@ __all__ = ["ExtractedText", "Extractor", "extractor_named"]
 
 
 class ExtractedText(msgspec.Struct, frozen=True):
-    """What an extractor finds in a body: its title, its text (one line per block), and the URLs that it links to.
-
-    The URLs may be relative to the URL of the page.
+    """What an extractor finds in a body: title, text (one line per block), and the URLs of links, relative or
+    absolute.
     """
 
     title: str | None = None

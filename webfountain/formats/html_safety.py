@@ -1,14 +1,13 @@
 """Protect the HTML parser from markup that takes minutes or gigabytes.
 
-The work of a standard HTML parser is more than linear: Each paragraph reopens the formatting elements that were not
-closed (20 kB of ``<b 1><b 2>…<p>x<p>x`` make a gigabyte). For each tag the parser searches the open elements. Each
-attribute is compared with the attributes before it. `is_ordinary_markup` checks in linear time that all three costs are
-bounded. Bodies that fail the check are parsed in a process that can be killed (`webfountain.sandbox`). `tame` prepares
-them: elements deeper than `MAX_DEPTH` are flattened, as in browsers (Blink: 512), and attributes after the first
-`MAX_TAG_BYTES` of a tag are dropped, so that unusual pages keep their text.
+An HTML parser takes more than linear time in three cases: Each paragraph reopens the formatting elements that were not
+closed (20 kB of ``<b 1><b 2>…<p>x<p>x`` make a gigabyte). Each tag is searched among the open elements. Each attribute
+is compared with the earlier attributes of its tag. `is_ordinary_markup` checks in linear time that these three costs
+are small. All other bodies are parsed in a process that can be killed (`webfountain.sandbox`). `tame` prepares such
+bodies: elements deeper than `MAX_DEPTH` are flattened, as in browsers, and attributes after the first `MAX_TAG_BYTES`
+of a tag are dropped.
 
-Both functions work on bytes in which ``<`` always means ``<``: UTF-8, and every encoding except UTF-16 and stateful
-ones.
+Both functions need an encoding in which the byte ``<`` always means ``<``, such as UTF-8 but not UTF-16.
 """
 
 from __future__ import annotations
@@ -24,31 +23,31 @@ __all__ = ["MAX_DEPTH", "MAX_ORDINARY_BYTES", "MAX_TAG_BYTES", "is_ordinary_mark
 MAX_ORDINARY_BYTES: Final = 65_536
 """Maximum size of a body that may be parsed in the calling thread, bytes."""
 _MOST_TAGS: Final = 2_000
-"""Maximum number of tags. For each tag the parser may search all open elements: 10 ms for 2,000 tags."""
+"""Maximum number of tags. For each tag, the parser may search all open elements: 10 ms for 2,000 tags."""
 _MOST_REOPENED: Final = 30_000
-"""Maximum product of the number of tags and the number of formatting elements with attributes. The product is about the
-number of elements that the parser creates, at 0.5 µs each. Elements without attributes hardly matter: at most three of
-each of the thirteen kinds are reopened (the standard's Noah's Ark clause).
+"""Maximum of the number of tags times the number of formatting elements with attributes. This is about the number of
+elements that the parser creates, at 0.5 µs each. Elements without attributes hardly matter, because the parser reopens
+at most three equal ones (the standard's Noah's Ark clause).
 """
 _FEW_TAGS: Final = 300
-"""With so few tags, the product is always below `_MOST_REOPENED`."""
+"""Number of tags up to which the product is below `_MOST_REOPENED`."""
 _SHORT_TAG_BYTES: Final = 2_048
-"""Maximum size of a tag in a larger body. The attributes of a tag are compared in pairs: 64 kB of tags of this size
-take 20 ms."""
+"""Maximum size of a tag in a larger body. The parser compares all attributes of a tag with each other: 64 kB of such
+tags take 20 ms."""
 _HARMLESS_TAG_BYTES: Final = 12_288
-"""Maximum size of a body that need not be searched for long tags. One tag of this size takes 20 ms."""
+"""Maximum size of a body that need not be searched for long tags. A single tag of this size takes 20 ms."""
 _FORMATTING: Final = re.compile(
     rb"<[bcefinstuBCEFINSTU](?:(?<=[bB])[iI][gG]|[oO](?:[dD][eE]|[nN][tT]|[bB][rR])|[mM](?:[aA][lL][lL])?"
     rb"|[tT](?:[rR][iI][kK][eE]|[rR][oO][nN][gG])?)?[\s/][^>]*+"
 )
-"""Start tag with attributes of b, big, code, em, font, i, nobr, s, small, strike, strong, tt or u. ``a`` is not
-included because the parser never keeps two of them open.
+"""Start tag with attributes of b, big, code, em, font, i, nobr, s, small, strike, strong, tt or u. The parser never
+keeps two ``a`` elements open.
 """
 _TAG_START: Final = re.compile(rb"<[A-Za-z]")
 _GREATER_IN_QUOTES: Final = re.compile(rb"=\s*+(?:\"[^\">]*+>|'[^'>]*+>)")
 _GREATER_IN_APOSTROPHES: Final = re.compile(rb"=\s*+'[^'>]*+>")
 _BEFORE_VALUE: Final = frozenset(b"= \t\n\v\f\r")
-"""Characters that may stand before a quote that opens a value."""
+"""Characters after which a quote opens a value."""
 
 MAX_DEPTH: Final = 512
 MAX_TAG_BYTES: Final = 8_192
@@ -61,10 +60,9 @@ _TAG: Final = re.compile(rb"<(/?)(?!(?:%s)[\s/>])[A-Za-z][^<>]*>?" % _FLAT, re.I
 
 
 def is_ordinary_markup(body: bytes) -> bool:
-    """Return whether parsing a body certainly takes at most about 20 ms and 20 MB.
+    """Return whether the parser certainly takes at most about 20 ms and 20 MB.
 
-    True is always correct. False is only a suspicion: most such bodies are harmless. The check takes about 12 µs for a
-    page of 20 kB.
+    False is only a suspicion, most such bodies are harmless. The check takes about 12 µs for 20 kB.
     """
     if len(body) > MAX_ORDINARY_BYTES:
         return False
@@ -84,10 +82,10 @@ def is_ordinary_markup(body: bytes) -> bool:
 def _has_short_tags(body: bytes) -> bool:
     """Return whether every tag is shorter than `_SHORT_TAG_BYTES`.
 
-    ``">`` ends a tag in every parser state but two: inside a value that an apostrophe opened, and after a character
-    after which the quote opens a value. Pages with attributes contain it often, so a few searches are enough. A long
-    stretch without ``">`` is examined tag by tag.
+    In most pages, a search for ``">`` is enough, because it ends a tag in nearly every state of a parser. Long
+    stretches without ``">`` are examined tag by tag.
     """
+    # `">` does not end a tag inside a value that an apostrophe opened, nor where the quote opens a value.
     if b"'" in body and _GREATER_IN_APOSTROPHES.search(body) is not None:
         return False
     at = 0
@@ -106,7 +104,7 @@ def _has_short_tags(body: bytes) -> bool:
 
 
 def _has_only_short_tags(body: bytes, at: int, last: int) -> bool:
-    """Do the same as `_has_short_tags` for one stretch, by the distance between any two ``>`` outside of values."""
+    """Return the same as `_has_short_tags` for one stretch, by the distances between ``>`` outside of values."""
     if _GREATER_IN_QUOTES.search(body, at, last) is not None:
         return False
     while at + _SHORT_TAG_BYTES < last:
@@ -122,7 +120,7 @@ def _has_only_short_tags(body: bytes, at: int, last: int) -> bool:
 
 
 def tame(body: bytes) -> bytes:
-    """Return the body without markup that would overload a parser; return the same object if there is none."""
+    """Return the body without markup that would overload a parser, or the same object if there is none."""
     if max(map(len, body.split(b"<"))) > MAX_TAG_BYTES:
         body = _LONG_TAG.sub(rb"<\1>", body)
     if body.count(b"<") <= MAX_DEPTH:

@@ -1,10 +1,8 @@
 """Extract the visible text of a page, from which changes are judged.
 
-A fetched body is parsed once: `tree_of` returns the tree, the frontier takes the links from it, then `visible_text`
-takes the text. Package `core` computes shingles and verdicts from the text.
+A body is parsed once: first the links are taken from the tree, then the text.
 
-The text of an HTML page consists of the text nodes of its body, joined with blanks, without script, style, noscript
-and template. Letters and white space stay as they are; `core.shingles` lower-cases and splits them.
+The text consists of the text nodes of the body element, joined by blanks, without script, style, noscript and template.
 """
 
 from __future__ import annotations
@@ -17,14 +15,14 @@ from webfountain.formats.html_safety import tame
 __all__ = ["MAX_TEXT_BYTES", "capped", "title_of", "tree_of", "utf8", "visible_text"]
 
 MAX_TEXT_BYTES = 1_000_000
-"""Maximum size of a page's text in UTF-8, bytes. The rest is cut (Edwards 2001, section 2: "up to 1 MB of text of each
-page")."""
+"""Maximum size of a page's text in UTF-8, bytes. Longer texts are cut (Edwards 2001, section 2: "up to 1 MB of text of
+each page")."""
 
 _INVISIBLE = ["script", "style", "noscript", "template"]
 
 
 def tree_of(body: bytes, charset: str | None) -> LexborHTMLParser:
-    """Parse an HTML body. An HTML parser never fails.
+    """Parse an HTML body.
 
     Parameters
     ----------
@@ -42,7 +40,7 @@ def utf8(body: bytes, encoding: str, mark: int) -> bytes:
 def visible_text(tree: LexborHTMLParser) -> str:
     """Return the visible text of a tree, at most `MAX_TEXT_BYTES` in UTF-8; empty for a frameset.
 
-    Take the links first: this function removes invisible elements, including the links in noscript.
+    Take the links first, because this function removes elements from the tree.
     """
     tree.strip_tags(_INVISIBLE)
     body = tree.body
@@ -50,13 +48,13 @@ def visible_text(tree: LexborHTMLParser) -> str:
 
 
 def title_of(tree: LexborHTMLParser) -> str | None:
-    """Return the title of a tree with collapsed white space, or None if it is missing or empty."""
+    """Return the title with collapsed white space; None if it is missing or empty."""
     node = tree.css_first("title")
     return None if node is None else " ".join(node.text().split()) or None
 
 
 def capped(text: str) -> str:
-    """Return the beginning of a text that encodes to at most `MAX_TEXT_BYTES`."""
+    """Return the beginning of a text, at most `MAX_TEXT_BYTES` in UTF-8."""
     if len(text) * 4 <= MAX_TEXT_BYTES:
         return text
     encoded = text.encode("utf-8", "replace")

@@ -1,9 +1,9 @@
 """Detect a page's language from its letters, from frequent words, and from its declaration.
 
-The detector is small on purpose: it decides only whether a page is in one of the languages that a collection wants. If
-the text is in a script that only one language uses, that decides. Stop words distinguish the other languages. The
-declared language (``lang``) counts only if the text is too short: many pages declare the language of the author of
-their template. The detector needs no model and no download. It detects 29 languages and returns None for all others.
+The detector only decides whether a page is in one of the languages that a collection wants. A script that only one
+language uses decides. Stop words distinguish the other languages. The declared language (``lang``) counts only if the
+text is too short, because many declarations are wrong. The detector needs no model. It knows 29 languages and returns
+None for all others.
 """
 
 # ruff: noqa: RUF001  (letters of other scripts are what this is about)
@@ -57,9 +57,9 @@ _SAMPLE: Final = 8_000
 _WORD: Final = re.compile(r"[^\W\d_]+")
 _FEWEST_WORDS: Final = 12
 _LEAST_SHARE: Final = 0.12
-"""Minimum share of a language's stop words among the words of a text; real prose has 0.3 to 0.5."""
+"""Minimum share of a language's stop words among the words of a text. Real prose has 0.3 to 0.5."""
 _MARGIN: Final = 1.15
-"""Factor by which the stop words of the best language must outnumber those of the second-best."""
+"""The best language must have more stop words than the second-best, by this factor."""
 _OWN_SCRIPT: Final = 0.2
 """Minimum share of the letters that must belong to a script."""
 

@@ -1,13 +1,11 @@
 """Extract the links of a parsed page: canonical URLs in document order, each once.
 
-Take the links before the text, because taking the text removes elements from the tree. Links come from the elements a,
-area, frame and iframe, from link elements with rel next or canonical, and from meta refresh; `<base>` is respected. The
-judge decides whether a link belongs to the collection.
+Take the links before the text, because taking the text removes elements. Links come from a, area, frame and iframe,
+from link elements with rel next or canonical, and from meta refresh. `<base>` is respected.
 
-For speed, `urls.join` is not called for each link. A plain path is joined by hand. For the characters of `_PLAIN` the
-result is the same as that of ada-url (a test compares them). The canonical forms of the page's folder, its site and
-other origins are computed once and cached, and so is every other link that does not depend on the page. Link texts are
-extracted only on request.
+`urls.join` is too slow to be called for each link, so a plain path is joined by hand. For the characters of `_PLAIN`,
+the result equals that of ada-url (a test compares them). Canonical forms of folders, sites, origins and
+site-independent links are cached.
 """
 
 from __future__ import annotations
@@ -28,21 +26,21 @@ if TYPE_CHECKING:
 __all__ = ["MAX_ANCHOR", "MAX_LINKS", "LinkExtractor", "LinkSource", "PageLinks", "forbids_following"]
 
 MAX_LINKS: Final = 5000
-"""Maximum number of links of one page; the rest are ignored. Only link farms have more."""
+"""Maximum number of links of a page. Only link farms have more."""
 
 MAX_ANCHOR: Final = 256
 """Maximum length of a link's text, characters."""
 _MAX_ANCHORS: Final = 100_000
 """Maximum number of characters of link texts that are read per page. Without a limit, the text in nested elements would
-be read again and again."""
+be read repeatedly."""
 
 _SELECTOR: Final = "a,area,frame,iframe,link,meta,base"
 _JOIN_MEMO: Final = 16_384
 _FIXED: Final = ("/", "http://", "https://", "mailto:", "javascript:", "tel:")
-"""Beginnings of hrefs that mean the same on every page of a site."""
+"""Beginnings of hrefs with the same meaning on every page of a site."""
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_~-][A-Za-z0-9_~./-]*(?:\?[A-Za-z0-9_~./=&-]*)?")
 _ORIGIN: Final = re.compile(r"https?://[A-Za-z0-9.-]+(?::[0-9]+)?")
-"""Pattern of scheme, host and port alone. A path can be appended to the canonical form of such a text."""
+"""Pattern of scheme, host and port alone."""
 _REFRESH: Final = re.compile(r"\s*[0-9.]*\s*[;,]?\s*(?:url\s*=\s*)?(['\"]?)(.*)", re.IGNORECASE | re.DOTALL)
 _FOLLOWED_RELATIONS: Final = frozenset({"next", "canonical"})
 _FORBIDDING: Final = frozenset({"nofollow", "none"})
@@ -52,8 +50,8 @@ _VALUED_DIRECTIVES: Final = frozenset({"unavailable_after", "max-snippet", "max-
 class LinkSource(msgspec.Struct, frozen=True, array_like=True):
     """The page from which links are extracted, and what is requested. `url` is canonical.
 
-    `robots_header` is the X-Robots-Tag of the response, or None. `anchors` requests the text of each link, and
-    `nofollow` requests the links that must not be followed.
+    `robots_header` is the X-Robots-Tag of the response, or None. `anchors` requests the texts of links, and `nofollow`
+    the links that must not be followed.
     """
 
     url: str
@@ -63,7 +61,7 @@ class LinkSource(msgspec.Struct, frozen=True, array_like=True):
 
 
 class PageLinks(NamedTuple):
-    """Links of a page, and the URL that it names as its canonical form (``rel=canonical``), if any.
+    """Links of a page, and its canonical URL (``rel=canonical``), if any.
 
     `anchors` are the texts of the links, and `nofollow` are the links that must not be followed. Both are empty unless
     requested.
@@ -76,8 +74,8 @@ class PageLinks(NamedTuple):
 
 
 class _RawLinks(NamedTuple):
-    """Links as written in the page: the links to follow, the first ``<base href>``, the canonical link, and the links
-    that must not be followed.
+    """Links as written in a page: the links to follow, the first ``<base href>``, the canonical link, and the nofollow
+    links.
     """
 
     hrefs: list[str]
@@ -87,10 +85,10 @@ class _RawLinks(NamedTuple):
 
 
 class LinkExtractor:
-    """Extractor of the links of parsed pages. Its only state is a cache of joined links, so any thread may use it.
+    """Extractor of the links of parsed pages. Its only state is a cache, so any thread may use it.
 
-    If `nofollow` is set, it honours rel=nofollow and the robots directives nofollow and none, whether they are for all
-    robots or for `robot`.
+    With `nofollow`, rel=nofollow and the robots directives nofollow and none are honoured, for all robots or for
+    `robot`.
     """
 
     __slots__ = ("_join", "_origin", "nofollow", "robot")
@@ -121,7 +119,7 @@ class LinkExtractor:
         return PageLinks(links, None if canonical == url else canonical, texts, barred[: MAX_LINKS - len(links)])
 
     def _anchors(self, nodes: Iterable[LexborNode], links: list[str], base: str) -> list[str]:
-        """Return one text per link: all different texts of the link, joined, with collapsed white space."""
+        """Return one text per link: its different texts, joined, with collapsed white space."""
         texts = dict.fromkeys(links, "")
         left = _MAX_ANCHORS
         for node in nodes:
@@ -139,8 +137,8 @@ class LinkExtractor:
         return list(texts.values())
 
     def _take(self, nodes: Iterable[LexborNode], *, is_barred: bool) -> _RawLinks:
-        """Return the links of the elements as written. `is_barred`: whether the response header forbids following all
-        links.
+        """Return the links of the elements as written. If `is_barred`, the response header forbids following any
+        link.
         """
         found: list[str] = []
         taken_back: list[str] = []
@@ -204,7 +202,7 @@ class LinkExtractor:
 
 
 def _canonical_origin(origin: str) -> str | None:
-    """Return the canonical form of an origin, ``http://host/``, or None if the whole URL must be parsed."""
+    """Return the canonical form of an origin, ``http://host/``; None if the whole URL must be parsed."""
     return join(origin, "/") if _ORIGIN.fullmatch(origin) else None
 
 
@@ -238,9 +236,10 @@ def _refresh_target(content: str) -> str | None:
 
 
 def forbids_following(directives: str, robot: str) -> bool:
-    """Return whether an X-Robots-Tag or robots meta says nofollow or none to all robots or to `robot` (lower case).
+    """Return whether an X-Robots-Tag or robots meta element says nofollow or none, to all robots or to `robot` (lower
+    case).
 
-    ``otherbot: nofollow, noindex`` applies to otherbot alone: a name applies to all directives up to the next name.
+    In ``otherbot: nofollow, noindex``, both directives are for otherbot: a name applies up to the next name.
     """
     mine = True
     for part in directives.lower().split(","):

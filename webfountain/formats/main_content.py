@@ -1,6 +1,6 @@
 """Select the main content of a page: the blocks that are not navigation, banners, teasers or footers.
 
-Place in the walk: the selection is made after `page_blocks` and before the text is written. A block is omitted when
+A block is omitted when
 
 1. the element, role, class or id of a region around it shows that the region is boilerplate (``nav``,
    ``cookie-consent``), unless that region contains most of the page's text;
@@ -56,24 +56,22 @@ _BOILERPLATE_NAMES: Final = re.compile(
     r"|edit-?section|edit-?page|header-?bar|masthead|top-?bar|search\w*|site-?sub|sr-only|visually-?hidden"
     r"|screen-reader\w*|noprint|print-only|cart|basket|(?:site|page)-?header|globalnav|hatnote|disclaimer"
 )
-"""Pattern of the words in classes and ids that mark boilerplate. A class or id is split at blanks into names. A name
-matches if the word is the whole name, or if the word is its beginning or end and a ``-`` or ``_`` separates it from the
-rest.
+"""Pattern of the words in classes and ids that mark boilerplate. A name matches if it is the word, or begins or ends
+with the word next to a ``-`` or ``_``.
 """
 _MAIN_NAMES: Final = re.compile(r"content|main|article|post|body|text|story|entry")
 _SECTIONS: Final = frozenset({"article", "main", "section"})
 _MOST: Final = 0.5
-"""A region with a larger share of the page's text than this is not boilerplate, whatever its name."""
+"""A region with a larger share of the page's text is not boilerplate, whatever its name."""
 _LEAST_MAIN: Final = 0.25
-"""Minimum share of the page's text that a marked main part must contain. A mark on a smaller part is ignored."""
+"""Minimum share of the page's text in a marked main part. A smaller part is ignored."""
 _LINK_SHARE: Final = 0.66
 _ANY_LEVEL: Final = 7
 _SENTENCE: Final = re.compile(r"[.!?\u3002\uff01\uff1f][\"')\]]?(?:\s|$)")
 _HIDDEN: Final = re.compile(r"display:\s*none|visibility:\s*hidden", re.IGNORECASE)
 _WORD_PARTS: Final = re.compile(r"[^\s_]+")
 _LONGEST_REMEMBERED: Final = 200
-"""Maximum length of attributes whose traits are remembered. Remembering helps, because a template writes the same tags
-on each page."""
+"""Maximum length of attributes whose traits are remembered. Templates repeat the same tags."""
 
 
 class _Trait(IntFlag):
@@ -91,7 +89,7 @@ _SECTION, _IS_HIDDEN = int(_Trait.SECTION), int(_Trait.HIDDEN)
 
 
 def main_blocks(blocks: Sequence[Block]) -> list[Block]:
-    """Return the blocks of the main content in order; if none would remain, return all visible blocks."""
+    """Return the blocks of the main content in order, or all visible blocks if none remains."""
     regions = _Regions(blocks)
     visible = regions.visible
     total = max(1, regions.total)
@@ -104,8 +102,7 @@ def main_blocks(blocks: Sequence[Block]) -> list[Block]:
 
 
 class _Regions:
-    """The regions around the blocks of a page, with the inherited traits and the number of text characters of each
-    region."""
+    """The regions around the blocks of a page, each with its inherited traits and its number of characters."""
 
     def __init__(self, blocks: Sequence[Block]) -> None:
         found: dict[int, Region] = {}
@@ -120,7 +117,7 @@ class _Regions:
                 region = region.parent
         self._in_order = [found[number] for number in sorted(found)]
         self.traits: dict[int, int] = {}
-        """Traits of each region, including the traits of the regions around it."""
+        """Traits of each region and of the regions around it."""
         self._own: dict[int, int] = {}
         hidden = 0
         for region in self._in_order:
@@ -141,8 +138,8 @@ class _Regions:
         self.total = self._sizes[self._in_order[0].number] if self._in_order else 0
 
     def boilerplate(self, total: int) -> tuple[set[int], set[int]]:
-        """Return two sets of region numbers: the regions whose blocks are boilerplate, and those of them whose headings
-        are boilerplate too."""
+        """Return two sets of regions: those whose blocks are boilerplate, and among them those whose headings are
+        too."""
         blocks: set[int] = set()
         headings: set[int] = set()
         for region in self._in_order:
@@ -161,7 +158,7 @@ class _Regions:
 
 
 def traits_of(tag: str, attributes: str) -> int:
-    """Return what an element says about its content, as bits of `_Trait`."""
+    """Return the traits of an element as bits of `_Trait`."""
     if len(attributes) > _LONGEST_REMEMBERED:
         return _traits_of(tag, attributes)
     return _remembered_traits(tag, attributes)
@@ -190,7 +187,7 @@ _remembered_traits = lru_cache(4096)(_traits_of)
 
 
 def _is_named(name: str) -> bool:
-    """Return whether a class or id contains a boilerplate word, alone or at an end: ``site-footer``, ``toc-x1``."""
+    """Return whether a class or id contains a boilerplate word, alone or at an end, such as ``site-footer``."""
     if _BOILERPLATE_NAMES.fullmatch(name):
         return True
     parts = name.split("-")
@@ -209,10 +206,9 @@ def _within_main(blocks: list[Block], regions: _Regions, total: int) -> list[Blo
 
 
 def _without_link_lists(blocks: list[Block]) -> list[Block]:
-    """Return the blocks without rows of links: two or more consecutive blocks that are mostly links.
+    """Return the blocks without rows of links, that is, consecutive blocks that are mostly links.
 
-    A row with prose is a linked card or several, each with a title and a description. Cards are teasers, unless most of
-    the text is in them: such a page is a list of cards.
+    Rows of cards (a linked title and description) are dropped too, unless they contain most of the text.
     """
     rows = [(is_link, list(row)) for is_link, row in groupby(blocks, key=_is_link)]
     in_cards = sum(_size(row) for is_link, row in rows if is_link and _has_prose(row))
@@ -249,8 +245,7 @@ def _is_whole_link(html: str) -> bool:
 
 
 def _without_empty_sections(blocks: list[Block]) -> list[Block]:
-    """Return all blocks except empty headings: those with no content before the next heading of the same or a higher
-    level."""
+    """Return the blocks without headings that have no content before the next heading of the same or a higher level."""
     found: list[Block] = []
     content_below = 0  # content may follow under headings of a lower level
     for block in reversed(blocks):

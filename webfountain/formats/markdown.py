@@ -1,7 +1,7 @@
 """Write a page's blocks as Markdown or as plain text.
 
-Place in the walk: the blocks come from `page_blocks` and `main_content`. Links become absolute, tables become pipe
-tables, and code is fenced with its language. Plain text has one line per block, and code keeps its lines.
+Links become absolute, tables become pipe tables, and code is fenced with its language. Plain text has one line per
+block, and code keeps its lines.
 """
 
 from __future__ import annotations
@@ -26,22 +26,20 @@ PageFormat = Literal["text", "markdown", "html"]
 _BLANKS: Final = re.compile(r"\s+")
 _SPECIAL: Final = re.compile(r"([\\`*_\[\]<>]|&(?=#?\w+;))")
 _LINE_START: Final = re.compile(r"^(?:(?=[-+=#>|~])|(\d+)(?=[.)](?:\s|$)))")
-"""Pattern of a line start that Markdown would read as a heading, a list, a quotation, a rule or a table."""
+"""Pattern of a line start that Markdown would read as markup, such as a heading or a list."""
 _FENCE: Final = re.compile(r"`{3,}")
 _TARGET_END: Final = re.compile(r"[\s()<>\\]")
-"""Pattern of the characters that could end the target of a link. An image's path or a fragment may contain them."""
+"""Pattern of the characters that could end a link's target."""
 _MARKS: Final = {"strong": "**", "em": "*"}
 _INDENT: Final = "    "
-"""Indentation of content inside a list item: deep enough after ``10. ``, and not too deep after ``- ``."""
 _QUOTE: Final = "> "
 _DEEPEST: Final = 12
 
 
 def markdown_of(blocks: Sequence[Block], base: str) -> str:
-    """Return blocks as Markdown (CommonMark with pipe tables). Relative links are resolved against the URL `base`.
+    """Return blocks as Markdown (CommonMark with pipe tables). Relative links are resolved against `base`.
 
-    The time is linear in the size of the blocks, because lists and quotations deeper than `_DEEPEST` are written as if
-    they were at that depth.
+    Lists and quotations deeper than `_DEEPEST` are written at that depth, so the time is linear.
     """
     parts: list[str] = []
     around = _Around()
@@ -55,17 +53,16 @@ def markdown_of(blocks: Sequence[Block], base: str) -> str:
 
 
 class _Around(NamedTuple):
-    """What the next block may continue: the number of open list items, and the number of quotations around their
-    list."""
+    """What the next block may continue: the number of open list items, and of quotations around their list."""
 
     items: int = 0
     quotes: int = 0
 
 
 def _prefixes(block: Block, around: _Around) -> tuple[str, str, _Around]:
-    """Return the prefix of a block's first line, the prefix of its other lines, and what the next block may continue.
+    """Return the prefixes of a block's first line and of its other lines, and what the next block may continue.
 
-    Only the content of an open list item is indented, because indented text outside of a list would be code.
+    Only content of an open list item is indented, because other indented text would be code.
     """
     quotes, is_item = min(block.quotes, _DEEPEST), block.kind == "item"
     if quotes < around.quotes or (is_item and quotes > around.quotes) or not around.items:
@@ -81,15 +78,15 @@ def _prefixed(text: str, prefix: str, hanging: str) -> str:
 
 
 def plain_text_of(blocks: Sequence[Block]) -> str:
-    """Return the words of blocks, with one line for each block, table row and line of code."""
+    """Return the words of blocks, one line for each block, table row and line of code."""
     return "\n".join(text for block in blocks if (text := block.text))
 
 
 def written_lines(block: Block, lines: list[str], form: PageFormat, base: str) -> list[str]:
-    """Return the lines of a block in a format, for diffs. `lines` are the lines of the block's text; the same number of
-    lines is returned.
+    """Return the lines of a block in a format, for diffs. `lines` are the lines of its text. The result has as many
+    lines.
 
-    Code keeps its lines, without a fence. If the format would change the number of lines, the given ones are returned.
+    If the format would change this number, `lines` is returned.
     """
     if form == "text" or block.kind == "code":
         return lines
@@ -127,8 +124,7 @@ def _fenced(code: str, language: str) -> str:
 
 
 def _table(rows: Sequence[Sequence[str]], base: str) -> str:
-    """Return a pipe table. The first row gets empty cells until it is as wide as the widest row; a shorter row below it
-    needs none."""
+    """Return a pipe table. The first row is filled with empty cells up to the widest row."""
     width = max(map(len, rows))
     header = [*rows[0], *[""] * (width - len(rows[0]))]
     return "\n".join([_row(header, base), "|" + " --- |" * width, *(_row(row, base) for row in rows[1:])])
@@ -185,7 +181,7 @@ def _escaped(text: str) -> str:
 
 
 def _absolute(href: str, base: str) -> str | None:
-    """Return a link's target as an absolute URL with its fragment, or None if the target is not a web page."""
+    """Return a link's target as an absolute URL with fragment; None if it is not a web page."""
     target = join(base, href)
     fragment = href.partition("#")[2]
     return f"{target}#{fragment}" if target is not None and fragment else target

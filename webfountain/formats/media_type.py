@@ -1,7 +1,6 @@
 """Parse the Content-Type of a response: media type and charset.
 
-Examiner, repository and commands all use this module. A malformed header is read as far as possible. A missing header
-gives the type "", which counts as HTML, because servers that omit the header mostly send HTML pages.
+A malformed header is read as far as possible. A missing header gives the type "", which counts as HTML.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
 """The blocks of a parsed page in document order: headings, paragraphs, list items, tables, code, quotes.
 
-Place in the walk: the blocks are read after the links are taken. `main_content` selects among the blocks, `markdown`
-writes them.
+Read the blocks after the links are taken. `main_content` selects among the blocks, `markdown` writes them.
 
-To walk the tree in Python costs an object per node, which takes three times the parser's own time. So the parser writes
-its tree as HTML again. This HTML is well formed, and one regular expression cuts it at the tags that begin or end a
-block. The words of all pieces are extracted at once. Marks inside a block are read only when they are needed.
+Walking the tree in Python would take three times as long as parsing. So the parser writes its tree as HTML, and one
+regular expression cuts this HTML at the tags of blocks. The words of all blocks are extracted at once, marks inside a
+block only when needed.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _CONTAINERS: Final = (
     "|a(?:ddress|rticle|side)|b(?:lockquote|ody)|c(?:aption|enter)|f(?:ieldset|igcaption|igure|ooter|orm)|legend|main"
     "|menu|nav|s(?:earch|ection|ummary)"
 )
-"""Pattern of the elements that begin and end a block. It is grouped by first letters, because that is faster."""
+"""Pattern of the elements that begin and end a block. Common first letters are grouped for speed."""
 _ATTRIBUTES: Final = r'[^>"]*+(?:"[^"]*+"[^>"]*+)*+'
 _TAG: Final = rf"<(/?)({_CONTAINERS})(?![^\s/>])({_ATTRIBUTES})>"
 _RAW: Final = (
@@ -42,8 +41,8 @@ _RAW: Final = (
     rf"|<(xmp|noembed|noframes)(?![^\s/>]){_ATTRIBUTES}>((?:[^<]++|<(?!/\2>))*+)</\2>"
     rf"|<(plaintext)(?![^\s/>]){_ATTRIBUTES}>(.*)</plaintext>"
 )
-"""Pattern of comments, of elements without readable text (scripts, embedded media, form controls), and of the other
-elements whose text the parser writes without escapes. In such a text a ``<`` begins no tag.
+"""Pattern of text without words for readers (comments, scripts, embedded media, form controls) and of elements whose
+text the parser does not escape. In unescaped text, a ``<`` begins no tag.
 """
 _HIDDEN_INLINE: Final = (
     r"(?i)<(?!(?:area|base|basefont|bgsound|br|col|embed|frame|hr|img|input|keygen|link|meta|param|source|track|wbr)[\s/])"
@@ -73,21 +72,20 @@ _PIECE_END: Final = "\0"
 _LINE_BREAK: Final = "\1"
 """A character that occurs in no text that people read."""
 _TWO_BLANKS: Final = "  "
-"""Pattern of consecutive blanks. A regular expression finds them faster than `in` does."""
+"""Pattern of consecutive blanks."""
 _ASCII_BLANKS: Final = "\t\n\v\f\r\x1c\x1d\x1e\x1f"
 _BLANKS: Final = (
     f"{_ASCII_BLANKS}\x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f"
     "\u205f\u3000"
 )
-"""The characters that `str.isspace` takes for white space, except the blank."""
+"""Characters that `str.isspace` counts as white space, except the blank."""
 MAX_BLOCKS: Final = 50_000
 _LONGEST_LINK: Final = 1000
-"""If a link is around several blocks, its tag is repeated in each of them. A tag longer than this is repeated without
-its attributes."""
+"""Maximum length of a link's tag with attributes that is repeated in each of several blocks inside the link."""
 
 
 class Inline(NamedTuple):
-    """A piece of a block: its text, and its mark (``link``, ``image``, ``code``, ``strong``, ``em``, ``break``)."""
+    """A piece of a block: its text and its mark (``link``, ``image``, ``code``, ``strong``, ``em``, ``break``)."""
 
     text: str
     mark: str = ""
@@ -95,10 +93,10 @@ class Inline(NamedTuple):
 
 
 class Region(msgspec.Struct, frozen=True, gc=False):
-    """An element around blocks: its tag, its attributes as the parser wrote them, and the region around it.
+    """An element around blocks: tag, attributes as the parser wrote them, and the region around it.
 
-    Elements that say nothing about their content (a ``p`` or ``div`` without attributes) are not regions. The numbers
-    of regions rise in document order.
+    Elements without information (a ``p`` or ``div`` without attributes) are not regions. Regions are numbered in
+    document order.
     """
 
     tag: str
@@ -109,9 +107,9 @@ class Region(msgspec.Struct, frozen=True, gc=False):
 
 class Block(msgspec.Struct, frozen=True, gc=False):
     """A block and its words. `level` is the level of a heading, `depth` the nesting of lists, `quotes` the nesting of
-    quotations. `rows` are the rows of a table: each row is a sequence of cells, and each cell is the HTML in it. `said`
-    are the attributes of the table's rows and cells. `html` is the content of any other block. In `text` each row of a
-    table and each line of code is a line.
+    quotations. `rows` are the rows of a table, each a sequence of cells, each cell the HTML in it. `said` are the
+    attributes of the table's rows and cells. `html` is the content of any other block. In `text`, each row of a table
+    and each line of code is a line.
     """
 
     kind: Kind
@@ -128,12 +126,12 @@ class Block(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def pieces(self) -> list[Inline]:
-        """The words of the block with their marks."""
+        """Words of the block with their marks."""
         return [Inline(self.text)] if self.kind == "code" else inline_pieces(self.html)
 
     @property
     def link_share(self) -> float:
-        """The share of the block's characters that belong to links."""
+        """Share of the block's characters that belong to links."""
         if "<a " not in self.html or not self.text:
             return 0.0
         links = [found[1] for found in _compiled(_LINK).findall(self.html)]
@@ -141,7 +139,7 @@ class Block(msgspec.Struct, frozen=True, gc=False):
 
 
 def blocks_of(tree: LexborHTMLParser) -> list[Block]:
-    """Return the blocks of a page in document order, at most `MAX_BLOCKS`. The tree is not changed."""
+    """Return the blocks of a page in document order, at most `MAX_BLOCKS`."""
     body = tree.body
     return [] if body is None else blocks_of_html(body.html or "")
 
@@ -155,14 +153,13 @@ def blocks_of_html(html: str) -> list[Block]:
 
 
 def _raw_text(found: re.Match[str]) -> str:
-    """Return, with escapes, the text of an element that the parser writes without them; "" for an element that is
-    skipped."""
+    """Return the escaped text of an element that the parser writes unescaped, or "" if the element is skipped."""
     text = found[3] if found[2] == "xmp" else found[5] if found[4] else None
     return "" if text is None else f"<pre>{escape(text, quote=False)}</pre>"
 
 
 def _unless_container(found: re.Match[str]) -> str:
-    """Return "" for a hidden element inside a block. Hidden containers are regions, about which `main_content`
+    """Return "" for a hidden element inside a block. A hidden container is a region, about which `main_content`
     decides."""
     return found[0] if _compiled(_TAG).search(found[0]) else ""
 
@@ -238,7 +235,7 @@ class _Cutter:
             self._level = 0
 
     def _add(self, at: int) -> None:
-        """Keep a run of text as a block if it has any words, or a picture with an alternative text."""
+        """Add a run of text as a block if it has words, or a picture with an alternative text."""
         html, text = self._texts[at], self._words[at]
         if self._link or "<" in html:
             html = self._with_links_closed(html)
@@ -251,8 +248,7 @@ class _Cutter:
         self._marker = ""
 
     def _with_links_closed(self, html: str) -> str:
-        """Return a run of text in which each link is closed. Without this a link could be open, because it may be
-        around several blocks."""
+        """Return a run of text with all links closed. A link may be around several blocks."""
         begun = self._link
         last, closed = html.rfind("<a "), html.rfind("</a>")
         if last > closed:
@@ -265,7 +261,7 @@ class _Cutter:
         return begun + html
 
     def _take_code(self, at: int) -> int:
-        """Keep preformatted text, and return the position of its end tag."""
+        """Add preformatted text as a block, and return the position of its end tag."""
         depth, end, raw = 1, at, [self._texts[at + 1]]
         while depth and end + 1 < len(self._tags):
             end += 1
@@ -283,8 +279,7 @@ class _Cutter:
         return end
 
     def _language(self, html: str) -> str:
-        """Return the language of code from the classes of its elements; the class of the ``code`` element comes
-        first."""
+        """Return the language of code by the classes of its elements, the ``code`` element first."""
         begin = re.match(rf"\s*<code({_ATTRIBUTES})>", html)
         around: Region | None = self._region
         said = [begin[1]] if begin else []
@@ -296,10 +291,10 @@ class _Cutter:
         return "" if found in _NO_LANGUAGE else found
 
     def _end_of_data(self, at: int) -> int:
-        """Return the position of a table's end tag if the table contains data, else 0.
+        """Return the position of a table's end tag if it is a table of data, else 0.
 
-        A table contains data if one of its rows has two or more cells, no table is inside it, and its cells contain no
-        blocks (cells of a table with a header may contain some).
+        A table of data has a row with two or more cells, no table inside, and no blocks in its cells (unless it has a
+        header).
         """
         widest = width = 0
         has_blocks = has_header = False
@@ -320,7 +315,7 @@ class _Cutter:
         return 0
 
     def _take_table(self, at: int, end: int) -> int:
-        """Keep a table that contains data, and return the position of its end tag."""
+        """Add a table of data as a block, and return the position of its end tag."""
         rows: list[list[list[int]]] = []
         caption: list[int] = []
         into = caption
@@ -349,7 +344,7 @@ class _Cutter:
         return end
 
     def _in_line(self, cell: list[int]) -> str:
-        """Return the words of a cell in one line. `cell` has the numbers of the cell's texts."""
+        """Return the words of a cell in one line."""
         return " ".join(words for each in cell if (words := self._words[each])).replace("\n", " ")
 
     def _html(self, cell: list[int]) -> str:
@@ -357,8 +352,8 @@ class _Cutter:
 
 
 def _words_of_all(pieces: Sequence[str]) -> list[str]:
-    """Return the words of pieces of HTML without blocks, with collapsed white space; line breaks stay. All pieces are
-    processed in one call, because for a short piece a call costs more than the work.
+    """Return the words of each piece of HTML, with collapsed white space and with line breaks. All pieces are processed
+    in one call, because calls are slower than the work.
     """
     html = _PIECE_END.join(pieces)
     if "<" in html:
@@ -374,13 +369,13 @@ def _words_of_all(pieces: Sequence[str]) -> list[str]:
 
 
 def _broken(text: str) -> str:
-    """Return a text in lines, without the blanks around its line breaks and without the breaks at its ends."""
+    """Return a text without blanks around its line breaks and without line breaks at its ends."""
     text = text.replace(" " + _LINE_BREAK, _LINE_BREAK).replace(_LINE_BREAK + " ", _LINE_BREAK)
     return text.strip(_LINE_BREAK).replace(_LINE_BREAK, "\n")
 
 
 def _unescaped(html: str) -> str:
-    """Return a text in which the parser's four escapes are replaced by their characters."""
+    """Return a text with the parser's four escapes replaced."""
     if "&" not in html:
         return html
     return html.replace("&nbsp;", "\xa0").replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
@@ -395,8 +390,7 @@ def attributes_of(written: str) -> dict[str, str]:
 
 
 def inline_pieces(html: str) -> list[Inline]:
-    """Return the pieces of HTML without blocks. A piece with several marks gets the mark of the link, if there is one,
-    else the innermost mark."""
+    """Return the pieces of HTML without blocks. A piece with several marks gets the link, else the innermost mark."""
     return list(_inline_pieces(html))
 
 
@@ -433,6 +427,5 @@ def _marked(text: str, marks: list[str], links: list[str]) -> Inline:
 
 @cache
 def _compiled(expression: str) -> re.Pattern[str]:
-    """Return a compiled expression. The pattern is compiled at its first use, because compiling all patterns takes 18
-    ms and few crawls cut pages into blocks."""
+    """Return a compiled expression. It is compiled at first use, because compiling all takes 18 ms."""
     return re.compile(expression)

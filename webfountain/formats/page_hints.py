@@ -1,9 +1,7 @@
-"""Hints that a copy is incomplete, because scripts draw the page, or because the page requires a login or asks for
-consent first.
+"""Hints that a copy is incomplete: scripts draw the page, or it asks for a login or consent first.
 
-Each new body is tested right after its text was extracted. The test is cheap and cautious: a page with enough text
-gets no hint, even with a login form or a cookie banner. The hint is stored in the record and counted; it has no other
-effect.
+The test is cautious: a page with enough text gets no hint, even with a login form or a cookie banner. A hint is stored
+in the record and counted. It has no other effect.
 """
 
 from __future__ import annotations
@@ -19,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["MAX_HINTED_TEXT", "hint_of_page", "hint_of_redirect"]
 
 MAX_HINTED_TEXT: Final = 2000
-"""Maximum length, in characters, of the text of a page that is tested."""
+"""Maximum number of characters in the text of a page that is tested."""
 _SHORT_TEXT: Final = 400
 """Number of visible characters from which a page has enough text."""
 _SEARCHED_BYTES: Final = 50_000
@@ -34,7 +32,7 @@ _EMPTY_ROOT: Final = re.compile(
 """Pattern of the empty elements into which common JavaScript frameworks draw."""
 _NOSCRIPTS: Final = 3
 _NOSCRIPT_BYTES: Final = 1000
-"""Maximum number of noscript elements that are read, and maximum number of bytes that are read of each."""
+"""Maximum number of noscript elements that are read, and of bytes read in each."""
 _CONSENT: Final = re.compile(
     r"before you continue|we value your privacy|accept (?:all )?cookies|consent to|alle akzeptieren"
     r"|zustimmen und weiter|accepter et continuer|tout accepter|aceptar todo|accetta tutto",
@@ -74,7 +72,7 @@ def _asks_for_scripts(body: bytes) -> bool:
 
 
 def hint_of_redirect(target: str) -> Hint | None:
-    """Return the hint for a redirect from the words in the target's path and host."""
+    """Return the hint for a redirect, from the words in its target's path and host."""
     site = site_of(target)
     steps = set(target[len(site) :].partition("?")[0].lower().strip("/").split("/"))
     if steps & _LOGIN_WORDS or host_of(site).split(".")[0] in ("login", "sso", "accounts"):

@@ -1,9 +1,7 @@
-"""Extract the metadata that a page gives about itself: title, description, language, author, times, kind, canonical
-URL.
+"""Extract the metadata in a page: title, description, language, author, times, kind, canonical URL.
 
-Place in the walk: metadata is extracted when a copy is prepared for a person or an index. Each value comes with its
-source. The sources are, the most trusted first: JSON-LD, OpenGraph, meta elements, ``time`` elements, the document
-itself. All values are claims of the author.
+Each value has a source, the most trusted first: JSON-LD, OpenGraph, meta elements, ``time`` elements, the document
+itself.
 """
 
 from __future__ import annotations
@@ -52,7 +50,7 @@ _JSON: Final = {
 
 
 class PageMetadata(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Metadata that a page gives about itself. Times are UTC seconds. `sources` names where each value was found."""
+    """Metadata that a page gives about itself. Times are UTC seconds. `sources` names the source of each value."""
 
     title: str | None = None
     description: str | None = None
@@ -66,7 +64,7 @@ class PageMetadata(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def kept_metadata(data: bytes) -> PageMetadata | None:
-    """Return the metadata in a page's record; None if the record has no metadata, or if it cannot be read."""
+    """Return the metadata in a page's record; None if there is none or it cannot be read."""
     try:
         return msgspec.msgpack.decode(data, type=PageMetadata) if data else None
     except msgspec.DecodeError:
@@ -84,7 +82,7 @@ def warc_fields(data: bytes) -> list[tuple[str, str]]:
 
 
 def _spelled(value: str | float) -> str:
-    """Return a value as text; times in ISO 8601."""
+    """Return a value as text, times in ISO 8601."""
     if isinstance(value, str):
         return value
     try:
@@ -94,7 +92,7 @@ def _spelled(value: str | float) -> str:
 
 
 def metadata_of(tree: LexborHTMLParser, url: str) -> PageMetadata:
-    """Return the metadata of a parsed page at `url`. Call it before the text is extracted, because that removes parts
+    """Return the metadata of a parsed page at `url`. Call it before the text is extracted, because this removes parts
     of the tree.
     """
     found: dict[str, Any] = {}
@@ -128,7 +126,7 @@ def _claims(tree: LexborHTMLParser, url: str) -> Iterator[tuple[str, str, Source
 
 
 def _json_ld(tree: LexborHTMLParser) -> Iterator[dict[str, Any]]:
-    """Yield those objects in a page's JSON-LD whose type describes the page itself."""
+    """Yield the JSON-LD objects whose type describes the page itself."""
     for node in tree.css('script[type="application/ld+json"]')[:10]:
         text = node.text(deep=True).strip()
         if len(text) > _MAX_JSON_BYTES:
@@ -166,7 +164,7 @@ def _of_thing(thing: dict[str, Any]) -> Iterator[tuple[str, str, Source]]:
 
 
 def _metas(tree: LexborHTMLParser) -> dict[str, str]:
-    """Return the first content of each meta element, by its name in lower case."""
+    """Return the first content of each meta element by lower-case name."""
     found: dict[str, str] = {}
     for node in tree.css("meta[content]"):
         attributes = node.attributes

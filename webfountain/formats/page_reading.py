@@ -1,8 +1,7 @@
-"""Prepare a copy for people and indexes: text, Markdown or HTML, the whole page or its main content, with metadata.
+"""Prepare a copy for people and indexes: as text, Markdown or HTML, whole or only its main content, with metadata.
 
-Place in the walk: a copy is prepared after it is read from the repository, for `texts`, `cat` and the APIs. A body that
-is not HTML gives plain text in every format. Text has a line for each block, and code keeps its lines. The text of a
-whole page has the same words as `html_text.visible_text`, from which changes are judged by default.
+It is used by `texts`, `cat` and the APIs. A body that is not HTML gives plain text in every format. Text has a line per
+block, and code keeps its lines.
 """
 
 from __future__ import annotations
@@ -35,9 +34,7 @@ _BLOCKS: Final = (
 )
 """Elements that start and end a line in a browser (HTML standard, Rendering)."""
 _BREAK: Final = "\x1e"
-"""Mark for the start or end of a block. This character never occurs in the text, because it is first removed from the
-page.
-"""
+"""Mark for the start or end of a block, removed from the page's own text first."""
 _LINE: Final = "\x1f"
 """Mark for a line feed of preformatted text."""
 _MARKS: Final = re.compile(f"[{_BREAK}{_LINE}]")
@@ -56,9 +53,9 @@ class PageReading(msgspec.Struct, frozen=True):
 def read_page(
     body: bytes, kind: ContentType, url: str, *, form: PageFormat = "text", main: bool = False
 ) -> PageReading:
-    """Return the text of a copy of the page at `url`. With `main`, return only its main content.
+    """Return a copy of the page at `url` in a format, or with `main` only its main content.
 
-    The format ``html`` is the decoded body. Texts are at most `html_text.MAX_TEXT_BYTES` long.
+    The format ``html`` is the decoded body. Texts have at most `html_text.MAX_TEXT_BYTES`.
     """
     if not kind.is_html:
         document = text_of(body, kind)
@@ -76,8 +73,8 @@ def read_page(
 
 
 def _whole_text(tree: LexborHTMLParser) -> str:
-    """Return the blocks of a page that contain text, one line each. White space is collapsed except in preformatted
-    lines. For this a mark is put into the tree at both ends of each block and at each line feed of preformatted text.
+    """Return the blocks that contain text, one line each. White space is collapsed except in preformatted lines. Marks
+    are put into the tree at both ends of each block and at each line feed of preformatted text.
     """
     for node in tree.css("pre"):
         lines = _MARKS.sub(" ", node.text()).strip("\n").replace("\r\n", "\n").split("\n")

@@ -1,8 +1,7 @@
-"""The parts of a page from which changes are judged: its lines, each with its place in the page.
+"""The lines of a page from which changes are judged, each with its place in the page.
 
-Place in the walk: the lines are read after the links are taken. A policy says which elements count (`ReadingRules`);
-`core.noise` learns which places differ at each visit. A line is the text of a block, a row of a table or a line of
-code.
+Read the lines after the links are taken. A policy says which elements count (`ReadingRules`). `core.noise` learns which
+places differ at each visit. A line is the text of a block, a row of a table or a line of code.
 """
 
 from __future__ import annotations
@@ -50,10 +49,9 @@ class ReadingRules(msgspec.Struct, frozen=True, array_like=True):
     """What is read from a page besides its links.
 
     `main`: the text is the main content only, one line per block. `units`: also return the lines with their places.
-    These lines come only from the elements of `select`, except elements of `ignore`; elements of `always` are never
-    noise. `metadata`: also return the metadata that the page gives. `extractors`: functions of the project, by media
-    type. `shown`: a format in which the lines are also returned, for diffs. `base`: URL of the page, against which
-    links are resolved.
+    These come only from elements of `select`, without elements of `ignore`. Elements of `always` are never noise.
+    `metadata`: also return the metadata that the page gives. `extractors`: functions of the project, by media type.
+    `shown`: a format for the lines in diffs. `base`: URL of the page, against which links are resolved.
     """
 
     main: bool = False
@@ -71,8 +69,8 @@ WHOLE_PAGE: Final = ReadingRules()
 
 
 class Unit(NamedTuple):
-    """A line with its place and the place of its element. Places are numbers of 32 bits, which stay the same as long as
-    the template does. `shown` is the line in the format of diffs; "" means that it is the line itself.
+    """A line with its place and the place of its element. Places are numbers of 32 bits that depend only on the
+    template. `shown` is the line in the format of diffs; "" means the same.
     """
 
     place: int
@@ -91,7 +89,7 @@ def is_selector(text: str) -> bool:
 
 
 def units_of_page(tree: LexborHTMLParser, rules: ReadingRules) -> list[Unit]:
-    """Return the lines of a page that the rules select. Elements that the rules ignore are removed from the tree."""
+    """Return the lines of a page that the rules select. Ignored elements are removed from the tree."""
     for selector in rules.always:
         for node in tree.css(selector):
             node.attrs[_MARK] = ""
@@ -104,7 +102,7 @@ def units_of_page(tree: LexborHTMLParser, rules: ReadingRules) -> list[Unit]:
 
 
 def units_of_text(text: str) -> list[Unit]:
-    """Return the lines of a text that has no elements. The place of a line is its number."""
+    """Return the lines of a text without elements. The place of a line is its number."""
     return [Unit(number, line) for number, line in enumerate(lines_of_text(text), start=1)]
 
 
@@ -114,8 +112,7 @@ def lines_of_text(text: str) -> list[str]:
 
 
 def _remove(tree: LexborHTMLParser, selector: str) -> None:
-    """Remove the elements that a selector finds. The inner ones go first, because the parser frees the content of a
-    removed element."""
+    """Remove the elements that a selector finds, the inner ones first."""
     found = {node.mem_id: node for node in tree.css(selector) if node.tag not in ("html", "body")}
     for node in reversed(found.values()):
         node.decompose()
@@ -153,26 +150,21 @@ def units_of_blocks(blocks: Sequence[Block], rules: ReadingRules) -> list[Unit]:
 
 
 def _is_marked(block: Block) -> bool:
-    """Return whether `change.always` names an element inside a block, such as a cell of a table or a word."""
+    """Return whether `change.always` names an element inside a block, such as a table cell."""
     if block.rows is None:
         return _MARK in block.html
     return _MARK in block.said or any(_MARK in cell for row in block.rows for cell in row)
 
 
 class _Path(NamedTuple):
-    """The path to a region by tags, classes and ids, as one number, and whether `change.always` names an element on the
-    path.
-
-    It is a number, because the paths of nested elements would be long texts. It is found without recursion, because a
-    page may be nested to any depth.
-    """
+    """The path to a region (tags, classes and ids) as a number, and whether `change.always` names an element on it."""
 
     number: int
     is_marked: bool
 
 
 def _path(region: Region, known: dict[int, _Path]) -> _Path:
-    """Return the path to a region. `known` are the paths that were found before; new ones are added."""
+    """Return the path to a region, and add new paths to `known`."""
     unknown: list[Region] = []
     here: Region | None = region
     while here is not None and here.number not in known:
@@ -187,7 +179,7 @@ def _path(region: Region, known: dict[int, _Path]) -> _Path:
 
 
 def _step(tag: str, attributes: str) -> str:
-    """Return a step of a path. Names with digits are left out, because many of them differ in each response."""
+    """Return a step of a path. Names with digits are left out, because many differ in each response."""
     said = attributes_of(attributes)
     names = f"{said.get('class', '')} {said.get('id', '')}".split()
     return f">{_MARK if _MARK in said else ''}{tag}.{'.'.join(name for name in names if not _DIGIT.search(name))}"

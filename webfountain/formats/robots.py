@@ -1,8 +1,7 @@
-"""robots.txt by RFC 9309: the meaning of a response, and the URLs that the rules allow.
+"""Read robots.txt by RFC 9309: the meaning of a response, and the URLs that the rules allow.
 
-Protego evaluates the rules. This module adds what the standard says about their use: the meaning of each status
-(section 2.3.1), how much must be read (2.5), and that robots.txt itself is always allowed (2.2.2).
-`frontier.sites.site_files` fetches the file, follows redirects and keeps it for 24 hours (2.4).
+Protego evaluates the rules. This module adds the meaning of each status (section 2.3.1), limits (2.5), and that
+robots.txt itself is always allowed (2.2.2).
 """
 
 from __future__ import annotations
@@ -36,33 +35,31 @@ __all__ = [
 ]
 
 MAX_ROBOTS_BYTES: Final = 500 * 1024
-"""Maximum size of a robots.txt that is read, bytes. A crawler must read at least this much (section 2.5), so site
-owners cannot expect more."""
+"""Maximum size of a robots.txt that is read, bytes. A crawler must read at least this much (section 2.5)."""
 MAX_ORDINARY_ROBOTS_BYTES: Final = 16_384
-"""Maximum size of a file that is read in the calling thread, bytes. Parsing it takes a few ms at most.
-A larger file is first reduced to our rules by `binding_part`, in another process.
+"""Maximum size of a file that is read in the calling thread, bytes. A larger file is first reduced to our rules in
+another process (`binding_part`).
 """
 MAX_ROBOTS_SITEMAPS: Final = 1000
 
 _AGENT: Final = re.compile(r"(?im)^([^\S\r\n]*user[ -]?agent[^\S\r\n]*:?[^\S\r\n]*[\w.-]+)[/ \t][^\r\n#]*")
-"""Pattern of an agent line with more than a product token: some owners copy "User-agent: bot/2.0" from their logs. Only
-the leading product token counts (RFC 9309, section 2.2.1).
+"""Pattern of an agent line with more than a product token, such as "User-agent: bot/2.0". Only the product token counts
+(RFC 9309, section 2.2.1).
 """
 
 MAX_RULES: Final = 2000
 """Maximum number of rules for us that are applied exactly."""
 MAX_WILDCARDS: Final = 800
-"""Maximum number of asterisks and end marks that are applied exactly. Each of them costs a comparison or a search in
-the URL, and 500 KiB could contain half a million of them. Above either limit, further
-Allow rules are ignored, and further Disallow patterns are shortened to their folder. If there are too many folders too,
-the whole site is disallowed. So these limits
-may refuse too much but never too little.
+"""Maximum number of asterisks and end marks that are applied exactly. Each of them costs a search in the URL, and 500
+KiB could contain half a million. Above either limit, Allow rules are ignored and Disallow patterns are shortened to
+their folder. With too many folders, the whole site is disallowed. So the limits may refuse too much but never too
+little.
 """
 _MAX_CHARS: Final = 65_536
-"""Maximum number of characters of all rules together (`_chars`)."""
+"""Maximum number of characters of all rules (`_chars`)."""
 _MAX_FOLDERS: Final = 500
 _MAX_RULE_CHARS: Final = 8_192
-"""Maximum length of a rule. A longer rule cannot match any URL that is fetched."""
+"""Maximum length of a rule. A longer rule matches no URL that is fetched."""
 _STARS: Final = re.compile(r"\*+")
 _AGENT_LINE: Final = re.compile(r"(?i)user(?:-|\s+)?agent\s*(?::|\s|$)(.*)")
 _SITE_WIDE: Final = re.compile(r"(?i)(?:sitemaps?|site-map|host)\s*(?::|\s)")
@@ -71,11 +68,11 @@ _DELAY_LINE: Final = re.compile(r"(?i)crawl[- ]delay\s*(?::|\s|$)\s*(.*)")
 _END_OF_AGENTS: Final = re.compile(
     r"(?i)(?:dis+al+[oa]w|diasllow|allow|crawl[- ]delay|request[- ]rate|visit[- ]time)(?:\s|$)|.*:"
 )
-"""Pattern of a line that ends the agent lines of a group. The next agent line starts another group."""
+"""Pattern of a line that ends the agent lines of a group."""
 
 _RULE: Final = re.compile(r"(?i)^[^\S\r\n]*(allow|disallow)[^\S\r\n]*:[^\S\r\n]*([^\r\n#]*?)\s*(?:#.*)?$")
 _NO_RULE: Final = "Allow: /webfountain-none"
-"""Placeholder for a rule that was dropped. Without the placeholder, two groups would be read as one."""
+"""Placeholder for a dropped rule, which keeps two groups apart."""
 _MOST_TRIED: Final = 50
 
 Ruling = Literal["rules", "allow", "refuse"]
@@ -104,11 +101,11 @@ class RobotsRules:
         self._protego = protego
         self._token = token
         self.crawl_delay = _delay(protego.crawl_delay(token))
-        """Seconds between two requests, or None. This directive is not part of the standard and is honoured up to
+        """Seconds between two requests, or None. This directive is not in the standard. It is honoured up to
         `politeness.max_delay`.
         """
         self.sitemaps: Sequence[str] = tuple(dict.fromkeys(protego.sitemaps))[:MAX_ROBOTS_SITEMAPS]
-        """Sitemap URLs as written, in order; they may be relative or malformed."""
+        """Sitemap URLs as written, in order. They may be relative or malformed."""
 
     @classmethod
     def parse(cls, body: bytes, token: str) -> RobotsRules:
@@ -128,10 +125,9 @@ class RobotsLine(NamedTuple):
 
 
 def deciding_line(body: bytes, token: str, url: str) -> RobotsLine | None:
-    """Return the rule by which `RobotsRules.allowed` decides about a URL, or None if the URL is allowed because no
-    rule matches.
+    """Return the rule that decides about a URL; None if no rule matches and so the URL is allowed.
 
-    The longest matching rule decides; of two equally long rules, the one that allows (RFC 9309, section 2.2.2).
+    The longest matching rule decides, or of two equally long ones the Allow rule (RFC 9309, section 2.2.2).
     """
     lines = _AGENT.sub(r"\1", _text(body)).splitlines()
     path = unquote(url[path_start(url) :])
@@ -149,9 +145,7 @@ def deciding_line(body: bytes, token: str, url: str) -> RobotsLine | None:
 
 
 def _is_for(rule: str, path: str) -> bool:
-    """Return whether a rule matches a path: its parts between asterisks occur in order, and reach the end of the path
-    if the rule has an end mark.
-    """
+    """Return whether a rule matches a path. An asterisk matches any characters, an end mark the end of the path."""
     to_the_end = rule.endswith("$")
     first, *others = rule.rstrip("$").split("*")
     if not path.startswith(first):
@@ -166,8 +160,8 @@ def _is_for(rule: str, path: str) -> bool:
 
 
 def _text(body: bytes) -> str:
-    """Return the file as text: UTF-8 as in the standard, or UTF-16 with a byte order mark, which occurs in practice.
-    If the file was truncated, its last line is dropped.
+    """Return the file as text: UTF-8, or UTF-16 with a byte order mark. The last line of a truncated file is
+    dropped.
     """
     body = body[:MAX_ROBOTS_BYTES]
     if len(body) == MAX_ROBOTS_BYTES:  # truncated here or by the server
@@ -179,15 +173,14 @@ def _text(body: bytes) -> str:
 
 
 def binding_part(body: bytes, token: str) -> bytes:
-    """Return a short robots.txt that means the same for this robot. The time is linear in the size of `body`."""
+    """Return a short robots.txt with the same meaning for this robot, in linear time."""
     return "\n".join(_binding_lines(body, token)).encode()
 
 
 def _binding_lines(body: bytes, token: str) -> list[str]:
-    """Return the lines that concern the whole site, then one group: all groups for this robot, merged and within the
-    limits.
+    """Return the lines for the whole site, then one group merged from all groups for this robot.
 
-    Protego stores each rule with each agent of its group, and 500 KiB could contain 20,000 agents and as many rules.
+    Protego stores each rule for each agent of its group, and 500 KiB could contain 20,000 agents and as many rules.
     """
     lines = [line.partition("#")[0].strip() for line in _AGENT.sub(r"\1", _text(body)).splitlines()]
     lines = [line for line in lines if line]
@@ -201,7 +194,7 @@ def _binding_lines(body: bytes, token: str) -> list[str]:
 
 
 def _fit(agent: str, robot: str) -> int:
-    """Return how well an agent of a group matches the robot by Protego's rules; 0 means not at all. Both are in lower
+    """Return how well an agent of a group matches the robot, by Protego's rules; 0 means not at all. Both are in lower
     case."""
     if agent == "*" or not agent:
         return len(agent)
@@ -212,7 +205,7 @@ def _fit(agent: str, robot: str) -> int:
 
 
 def _group(lines: Sequence[str], name: str) -> Iterator[str]:
-    """Return the lines of all groups that name an agent. A group starts at agent lines that follow a line of another
+    """Return the lines of all groups that name an agent. A group starts at an agent line after a line of another
     kind.
     """
     ours = names = False
@@ -228,7 +221,7 @@ def _group(lines: Sequence[str], name: str) -> Iterator[str]:
 
 
 def _within_bounds(lines: Iterator[str]) -> Iterator[str]:
-    """Return the rules and the delay, without repeats, and so few rules that matching a URL is fast."""
+    """Return the rules and the delay without repeats, within the limits."""
     rules: dict[tuple[bool, str], None] = {}
     delay = None
     for line in lines:

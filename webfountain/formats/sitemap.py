@@ -1,8 +1,8 @@
-"""Read a sitemap, which lists URLs with the times of their last changes, or further sitemaps.
+"""Read a sitemap: URLs with the times of their last changes, or further sitemaps.
 
-The accepted forms are sitemaps and indexes (sitemaps.org 0.9), their text form, and RSS and Atom feeds, plain or gzip.
-Sitemaps are untrusted input: size, number of entries and time are bounded, entities are never expanded, and an error
-becomes a word in `error`, next to the entries that could be read.
+Accepted are sitemaps and indexes (sitemaps.org 0.9), their text form, and RSS and Atom feeds, plain or gzip. Sitemaps
+are untrusted: size, entries and time are bounded, and entities are never expanded. An error becomes a word in `error`,
+next to the entries that could be read.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["MAX_SITEMAP_BYTES", "MAX_SITEMAP_ENTRIES", "SitemapError", "SitemapFile", "lastmod_of", "read_sitemap"]
 
 MAX_SITEMAP_BYTES: Final = 50 * 1024 * 1024
-"""Maximum size of an uncompressed sitemap, bytes: 50 MB by sitemaps.org, which Google counts in MiB."""
+"""Maximum size of an uncompressed sitemap, bytes."""
 MAX_SITEMAP_ENTRIES: Final = 50_000
 
 SitemapError = Literal["bad_gzip", "broken", "entities", "no_sitemap", "too_large", "too_many"]
@@ -44,7 +44,7 @@ _YEAR_MONTH: Final = re.compile(r"([0-9]{4})(?:-([0-9]{2}))?")
 
 class SitemapFile(NamedTuple):
     """The content of a sitemap. `pages`: each URL as written, with the UTC seconds of its last change or None.
-    `sitemaps`: the URLs that an index names."""
+    `sitemaps`: the URLs in an index."""
 
     pages: list[tuple[str, float | None]]
     sitemaps: list[str]
@@ -52,11 +52,10 @@ class SitemapFile(NamedTuple):
 
 
 def read_sitemap(body: bytes, *, go_on: Callable[[], bool] | None = None) -> SitemapFile:
-    """Read any bytes as a sitemap: at most `MAX_SITEMAP_ENTRIES` entries of `MAX_SITEMAP_BYTES`.
+    """Read any bytes as a sitemap, at most `MAX_SITEMAP_ENTRIES` entries of `MAX_SITEMAP_BYTES`.
 
-    The body is decompressed, decoded and parsed in pieces, so memory is needed only for the entries and one piece.
-    `go_on` is called before each piece; if it returns False, the entries so far are returned with the error
-    "too_large".
+    The body is read in pieces to save memory. `go_on` is called before each piece. If it returns False, reading ends
+    with the error "too_large".
     """
     unpacked = _DecompressedBody(body, go_on)
     pieces = iter(unpacked)
@@ -70,7 +69,7 @@ def read_sitemap(body: bytes, *, go_on: Callable[[], bool] | None = None) -> Sit
 
 
 class _DecompressedBody:
-    """Iterator over the pieces of a body without its gzip coding (all members), within the size limit.
+    """Iterator over the pieces of a body without gzip, within the size limit.
 
     `error` is set after the last piece.
     """
@@ -92,9 +91,7 @@ class _DecompressedBody:
         return pieces_of(self._body[:MAX_SITEMAP_BYTES])
 
     def _inflated(self) -> Iterator[bytes]:
-        """Decompress in small slices. The decompressor copies the data after the end of a member, so it gets only a
-        slice and never the rest of the file.
-        """
+        """Decompress in small slices. The decompressor copies the data after a gzip member, so it gets only slices."""
         room, members, at, left = MAX_SITEMAP_BYTES, 1, 0, b""
         member = zlib.decompressobj(wbits=31)
         while left or at < len(self._body):
@@ -125,7 +122,7 @@ class _DecompressedBody:
 
 
 def _read_lines(pieces: Iterable[bytes]) -> SitemapFile:
-    """Read the text form: one URL per line. Text of any other form contains no URLs."""
+    """Read the text form: one URL per line."""
     pages: list[tuple[str, float | None]] = []
     with suppress(StopReading):
         for line in _lines(pieces):
@@ -140,7 +137,7 @@ def _read_lines(pieces: Iterable[bytes]) -> SitemapFile:
 
 
 def _lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the lines that may be URLs; overlong lines are skipped."""
+    """Yield the lines that may be URLs."""
     rest, many = b"", 0
     for piece in pieces:
         *lines, rest = (rest + piece).replace(b"\r", b"\n").split(b"\n")
@@ -175,7 +172,7 @@ def _read_xml(pieces: Iterable[bytes]) -> SitemapFile:
 
 
 class _Entries:
-    """Parser target that collects the URL and time of each entry from the texts of its children."""
+    """Parser target that collects the URL and the time of each entry."""
 
     def __init__(self) -> None:
         self.found = SitemapFile([], [])
@@ -231,7 +228,7 @@ class _Entries:
             self._fields[name] = text
 
     def _take(self) -> None:
-        """Add one entry's URL and time."""
+        """Add the URL and time of one entry."""
         fields = self._fields
         url = fields.get("loc") or fields.get("link")
         if not url:
@@ -248,8 +245,8 @@ class _Entries:
 
 
 def lastmod_of(text: str) -> float | None:
-    """Return UTC seconds of a W3C date (a year, month or day starts at midnight UTC) or of a feed's RFC 822 date, else
-    None.
+    """Return the UTC seconds of a W3C date or a feed's RFC 822 date, else None. A W3C date without time is midnight
+    UTC.
     """
     text = text.strip()
     short = _YEAR_MONTH.fullmatch(text)

@@ -1,9 +1,8 @@
 """Read untrusted XML as a stream: no tree, no external data, a bounded number of events.
 
-The text of XML pages, sitemaps and feeds are read this way. Their readers give lxml a parser target, so a document
-needs only the memory that the reader keeps. Before lxml reads a document, it is decoded as in browsers, and two common
-errors that would lose text are repaired: a bare ``&``, and an emoji written as two surrogates (``&#55357;&#56832;``,
-as Java and PHP programs write it).
+XML pages, sitemaps and feeds are read in this way. A document needs only the memory that the reader's parser target
+keeps. The document is first decoded as in browsers. Two common errors are repaired: a bare ``&``, and an emoji written
+as two surrogates (``&#55357;&#56832;``).
 """
 
 from __future__ import annotations
@@ -43,11 +42,11 @@ _CDATA: Final = "<![CDATA["
 
 
 class StopReading(Exception):
-    """Raised when the reader has what it needs, or the limit of elements is reached."""
+    """Raised when the reader has what it needs, or at the limit of elements."""
 
 
 class HasEntities(Exception):
-    """Raised when a document defines entities. Harmless feeds and sitemaps do not."""
+    """Raised when a document defines entities."""
 
 
 def pieces_of(body: bytes) -> Iterator[bytes]:
@@ -56,7 +55,7 @@ def pieces_of(body: bytes) -> Iterator[bytes]:
 
 
 def read_feed_into(target: Any, pieces: Iterable[bytes]) -> None:
-    """Do the same as `read_into` for a sitemap or a feed, after repairing bare ``&``.
+    """Do the same as `read_into` for a sitemap or a feed, with bare ``&`` repaired.
 
     Raises
     ------
@@ -85,7 +84,7 @@ def read_feed_into(target: Any, pieces: Iterable[bytes]) -> None:
 
 
 def read_into(target: Any, pieces: Iterable[bytes], *, charset: str | None) -> None:
-    """Parse a document as far as possible, and call lxml's parser `target` for each event in order.
+    """Parse a document as far as possible, and call lxml's parser `target` for each event.
 
     `charset` is from the Content-Type header, or None. Raises StopReading if the target does.
     """
@@ -113,7 +112,7 @@ def _feed(target: Any, texts: Iterable[str]) -> None:
 
 
 def _decoded(pieces: Iterable[bytes], charset: str | None) -> Iterator[str]:
-    """Yield the document as text. Each piece starts at a ``<``, if there is one, so that no reference or declaration is
+    """Yield the document as text. Each piece starts at a ``<`` if possible, so that no reference or declaration is
     split.
     """
     decoder, carry = None, ""
@@ -134,9 +133,7 @@ def _decoded(pieces: Iterable[bytes], charset: str | None) -> Iterator[str]:
 
 
 def _joined(run: re.Match[str]) -> str:
-    """Return the characters for a run of numeric references to surrogates. References to other characters are not
-    changed.
-    """
+    """Return the characters for a run of numeric references to surrogates."""
     units = (int(found[1], 16) if found[1] else int(found[2]) for found in _NUMBER.finditer(run[0]))
     return "".join(map(chr, units)).encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
@@ -149,11 +146,10 @@ class XmlText(NamedTuple):
 
 
 def xml_text(body: bytes, charset: str | None, *, most: int) -> XmlText:
-    """Return the character data of a document, with the runs joined by blanks, at most about `most` characters.
+    """Return the character data of a document, runs joined by blanks, at most about `most` characters.
 
-    The first title element is the title. Broken XML is read as far as possible, and a body that is not XML at all
-    counts as plain text. The document's own entities are expanded, external ones are dropped; so a "billion laughs"
-    attack ends at `most` characters.
+    The first title element is the title. Broken XML is read as far as possible. A body that is not XML counts as plain
+    text. The document's own entities are expanded up to `most` characters, external entities are dropped.
     """
     found = _Text(most)
     with suppress(StopReading):
@@ -164,7 +160,7 @@ def xml_text(body: bytes, charset: str | None, *, most: int) -> XmlText:
 
 
 class _Text:
-    """Parser target that collects character data in runs. Every tag, comment or processing instruction ends a run."""
+    """Parser target that collects character data in runs, which end at a tag, comment or processing instruction."""
 
     def __init__(self, most: int) -> None:
         self.elements = 0
@@ -209,7 +205,7 @@ class _Text:
         self._end_run()
 
     def runs(self) -> list[str]:
-        """Return all runs, including the last one if the document ended inside it."""
+        """Return all runs, including one that the document did not end."""
         self._end_run()
         return self._runs
 

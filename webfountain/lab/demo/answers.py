@@ -1,6 +1,6 @@
 """The interface between the HTTP server and a web on loopback: a clock, answers and the true pages.
 
-A web never reads a clock. Its argument is *web time*, in the unit of the web: periods for the generated web, seconds for
+A web reads no clock. Its argument is *web time*, in the unit of the web: periods for the generated web, seconds for
 recorded pages.
 """
 

@@ -1,8 +1,9 @@
 """The command `simulate ordering`: compare the orders in which a virtual crawler takes pages.
 
-The crawler starts at one page and knows only the links of crawled pages. Orderings are compared by a model of Cho 1998. The model *threshold* (PST) gives the crawled share of the hot pages. The
-model *crawl-and-stop* (PCS) gives the share of the K most important pages among the first K. The model *limited-buffer*
-(PBC) gives the share of the hot pages in a buffer, which drops the page of least estimated importance first.
+The crawler starts at one page and knows only the links of crawled pages. Orderings are compared by one of the models of
+Cho 1998. The model *threshold* (PST) gives the crawled share of the hot pages. The model *crawl-and-stop* (PCS) gives
+the share of the K most important pages among the first K. The model *limited-buffer* (PBC) gives the share of the hot
+pages in a buffer, which drops the page of least estimated importance first.
 
 Source: Cho 1998, sections 3 and 4.
 """
