@@ -1,11 +1,16 @@
 """webfountain: an incremental crawler that keeps a fresh copy of chosen parts of the web.
 
 For programs: `open` reads a collection, `run_crawl` runs a crawl, and `open_frontier` leases URLs to a crawler that the
-user has written. The packages are internal. From the lowest to the highest they are: the common modules (errors,
-records, clock, urls, config, metrics), then ``core`` (mathematics), ``policy``, ``store``, ``repository``, then
-``frontier`` (the crawler without Scrapy), then ``history``, ``report`` and ``crawl`` (the adapters to Scrapy), then
-``api`` and ``service``, then the entry points ``cli`` and ``settings``. ``lab`` is independent. A package imports only
-from the packages before it.
+user has written. The packages are internal. From the lowest to the highest:
+
+- the common modules: errors, records, clock, urls, config, metrics
+- ``core`` (mathematics), ``policy``, ``store``, ``repository``
+- ``frontier``, the crawler without Scrapy
+- ``history``, ``report``, and ``crawl``, the adapters to Scrapy
+- ``api`` and ``service``
+- the entry points ``cli`` and ``settings``
+
+A package imports only from the packages before it. ``lab`` is independent.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The command line `webfountain COMMAND`. Its exit status is 0 if done, 1 if failed, 2 for wrong arguments or input.
 
 A command is imported when it is called, so that `status` does not import Scrapy. Errors that are raised on purpose
-(`WebfountainError`) and errors of the system (`OSError`) become one line on standard error; a traceback is a bug. The
-commands are in `commands`; the functions that they call are in the packages below.
+(`WebfountainError`) and errors of the system (`OSError`) become one line on standard error. A traceback is a bug.
 """
 
 from __future__ import annotations
@@ -60,11 +59,12 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "simulate": ("lab.commands.simulate", "Simulate revisit policies, orderings and URL caches on recorded webs."),
     "evolution": ("lab.commands.evolution", "Analyse how pages change, as Cho 2000 does."),
 }
-"""Name -> module of `webfountain` that defines the click command of this name, and the command's line of help."""
+"""Name of a command -> module of `webfountain` that defines it, and its line of help."""
 
 
 def command_of(name: str) -> click.Command:
-    """Import and return a command. If its name is a keyword of Python, its function has an underscore at the end."""
+    """Import and return a command. The function of a command whose name is a keyword of Python ends with an
+    underscore."""
     module = importlib.import_module(f"webfountain.{COMMANDS[name][0]}")
     command: click.Command = getattr(module, f"{name}_" if keyword.iskeyword(name) else name.replace("-", "_"))
     return command
@@ -94,12 +94,10 @@ class _CommandGroup(click.Group):
         return command_of(cmd_name) if cmd_name in COMMANDS else None
 
     def make_context(self, *arguments: Any, **more: Any) -> click.Context:
-        """Parse the command line; help is printed here."""
         with _cut_short():
             return super().make_context(*arguments, **more)
 
     def invoke(self, ctx: click.Context) -> object:
-        """Call the command, which has been imported by then."""
         gc.freeze()
         gc.enable()
         with _cut_short():
@@ -120,8 +118,8 @@ def _doors() -> None:
 
 
 def run() -> int:
-    """Run this process's command line and return its exit status. The process ends soon after, even if threads still
-    wait.
+    """Run this process's command line and return its exit status. The process then ends within a time limit, even if
+    threads still wait.
     """
     from webfountain.commands.time_limit import limit_exit  # noqa: PLC0415  costs nothing once a command was imported
 
@@ -158,8 +156,7 @@ def _complaint(error: click.ClickException) -> str:
 
 
 def _refusal(error: OSError) -> str:
-    """Return the line for an error of the system. If the file belongs to another user, the line names the owner and
-    says what to do."""
+    """Return the line for an error of the system. If a file belongs to another user, the line names the owner."""
     place = str(error.filename or "the system")
     if not isinstance(error, PermissionError):
         return f"{place}: {error.strerror or error}"

@@ -1,5 +1,4 @@
-"""Clocks, which are passed to the code that needs the time: the system's clock for a crawl, a manual clock for tests
-and simulations.
+"""Clocks for the code that needs the time: the system's clock for a crawl, a manual clock for tests and simulations.
 
 All times in the project are UTC seconds since 1970 as float; durations are seconds. The stores never read a clock; they
 get times as arguments.
@@ -30,15 +29,16 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    """The machine's time without small steps: the time at creation, plus the monotonic seconds since then.
+    """The machine's time without small steps: the time at creation plus the monotonic seconds since then.
 
-    If the machine's clock is ahead of this clock by more than `STEP_S` (it was set, or the machine slept, which
-    monotonic seconds leave out), this clock is set forward too, with a line in the log. If the machine's clock is
-    behind, this clock stops until the machine's clock reaches it, so time never goes back. If that would take more than
-    `MOST_BEHIND_S`, this clock continues at `SLOWED` of its speed instead, with a line in the log at the start and at
-    the end. Meanwhile waits take somewhat longer, never shorter, and a lead of one hour is gone after four hours. This
-    clock is not set back during a crawl, because leases, gates and queues contain times that it has given. The next
-    opening of the store corrects these times.
+    If the machine's clock is ahead by more than `STEP_S`, this clock is set forward, with a line in the log. This
+    happens after the machine's clock was set or the machine slept.
+
+    If the machine's clock is behind, this clock stops until the machine's clock reaches it. If that would take more
+    than `MOST_BEHIND_S`, this clock runs at `SLOWED` of its speed instead, and the log says so. Waits then take
+    somewhat longer, never shorter; a lead of one hour is gone after four hours.
+
+    Time never goes back during a crawl, because leases, gates and queues contain times that this clock has given.
     """
 
     __slots__ = ("_is_slow", "_last", "_offset", "_steady")
@@ -50,7 +50,7 @@ class SystemClock:
         self._is_slow = False
 
     def now(self) -> float:
-        """Return UTC seconds since 1970, with fractions, never less than before."""
+        """Return UTC seconds since 1970, with fractions. The time is never less than before."""
         steady, wall = time.monotonic(), time.time()
         ahead = self._offset + steady - wall
         if self._is_slow or abs(ahead) > STEP_S:
@@ -60,7 +60,7 @@ class SystemClock:
         return self._last
 
     def _correct(self, ahead: float, *, since: float) -> None:
-        """Reduce the time by which this clock is ahead. `since`: monotonic seconds since the last reading."""
+        """Reduce the seconds by which this clock is ahead, `since` monotonic seconds after the last reading."""
         if ahead > (STEP_S if self._is_slow else MOST_BEHIND_S):
             if not self._is_slow:
                 logger.warning(

@@ -1,8 +1,8 @@
 """All `WEBFOUNTAIN_*` settings. Each setting is one field, with default, unit, bounds and one sentence.
 
-These are the settings of an installation (where files are, how much memory); the rules of a crawl are in its policy
-file. Settings come from Scrapy (`settings.py`, `-s NAME=VALUE`) and so may be strings. Unknown names, mistyped and
-out-of-range values are errors at start. What changes during a crawl is not a setting.
+These are the settings of an installation, such as folders and memory. The rules of a crawl are in its policy file.
+Settings come from Scrapy (`settings.py`, `-s NAME=VALUE`), so their values may be strings. Unknown names, mistyped and
+out-of-range values are errors at start.
 """
 
 from __future__ import annotations
@@ -182,8 +182,8 @@ class FountainConfig(
 
     @classmethod
     def from_mapping(cls, mapping: Mapping[str, object]) -> FountainConfig:
-        """Return the settings from the entries whose name begins with WEBFOUNTAIN_. A setting that is None or missing
-        gets its default.
+        """Return the settings of the entries whose names begin with WEBFOUNTAIN_. An entry that is None or missing
+        means the default.
 
         Raises
         ------
@@ -219,7 +219,7 @@ class FountainConfig(
 
 
 class Setting(NamedTuple):
-    """A setting, as in one row of the manual."""
+    """A setting, as a row of the manual."""
 
     name: str
     default: object

@@ -51,9 +51,7 @@ class InputError(WebfountainError):
 
 
 class CursorLost(InputError):
-    """The change log no longer reaches back to a cursor. Read the whole list of pages, and continue with the cursor at
-    its end.
-    """
+    """The change log no longer reaches back to a cursor. Read the whole list of pages, which gives a new cursor."""
 
 
 class PolicyError(InputError):
@@ -69,8 +67,7 @@ class StoreError(WebfountainError):
 
 
 class StoreAway(StoreError):
-    """The store's server did not answer in time. Steps that it acknowledged are kept; the other pages are fetched
-    again."""
+    """The store's server did not answer in time. Acknowledged steps are kept; unsettled pages are fetched again."""
 
 
 class StoreHeld(StoreError):
@@ -92,7 +89,7 @@ class StoreBound(StoreError):
 
 
 class RepositoryError(WebfountainError):
-    """A page's copy could not be written or read. Nothing was settled: the fetch is repeated when the disk works."""
+    """A page's copy could not be written or read. Nothing was settled, so the fetch is repeated when the disk works."""
 
 
 class RepositoryHeld(RepositoryError):

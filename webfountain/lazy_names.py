@@ -1,7 +1,4 @@
-"""Lazy names: the public names of the package. Each name is imported when it is first used.
-
-So `import webfountain` is fast, even if the modules import much.
-"""
+"""Lazy names: each public name of the package is imported when it is first used. So `import webfountain` is fast."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The list of everything that is counted (its name ``room/event``, its unit and one sentence), and the counter itself.
+"""The list of everything that is counted, and the counter itself. A name has the form ``room/event``.
 
-A name that is not listed here cannot be counted: `Metrics.inc` raises KeyError, and `tests/test_metrics.py` checks
-each name in the package. A listed name that ends in ``*`` stands for a family (``fetch/status/404``). Counts are of one
-process since its start; the store keeps what must last longer.
+A name that is not listed cannot be counted: `Metrics.inc` raises KeyError, and `tests/test_metrics.py` checks each name
+in the package. A listed name that ends in ``*`` stands for a family (``fetch/status/404``). Counts are of one process
+since its start.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ HISTOGRAMS: Final[Mapping[str, tuple[float, ...]]] = {
     "due/lag": (1.0, 10.0, 60.0, 600.0, 3600.0, 21_600.0, 86_400.0, 604_800.0),
     "batch/duration": (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 30.0),
 }
-"""Distribution -> upper bounds of its buckets, s. One more bucket, the last, has no bound."""
+"""Distribution -> upper bounds of its buckets, s. A last bucket without a bound follows."""
 _BUCKETS: Final = {
     name: (*(f"{name}/{bound:g}" for bound in bounds), f"{name}/inf") for name, bounds in HISTOGRAMS.items()
 }
@@ -182,12 +182,12 @@ STATS: Final[Mapping[str, Stat]] = {
 
 
 def observed(name: str, value: float) -> dict[str, float]:
-    """Return the counts of one value of a distribution: its bucket and its sum."""
+    """Return the counts that one value adds to a distribution: its bucket and its sum."""
     return {_BUCKETS[name][bisect_left(HISTOGRAMS[name], value)]: 1, f"{name}_sum": value}
 
 
 class _Counts(dict[str, float]):
-    """Counts by name; a name is checked only when it is first counted."""
+    """Counts by name. A name is checked when it is first counted."""
 
     def __missing__(self, name: str) -> float:
         if name not in STATS and f"{name.rpartition('/')[0]}/*" not in STATS:
@@ -196,7 +196,7 @@ class _Counts(dict[str, float]):
 
 
 class Metrics:
-    """The counter of one process, passed to everything that counts."""
+    """The counter of one process."""
 
     __slots__ = ("_counts",)
 

@@ -1,4 +1,4 @@
-"""Create files that only their owner can read, because a crawl may contain data of an intranet; check mapped ones."""
+"""Create files that only their owner can read, because a crawl may contain data of an intranet. Check mapped files."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _OWNER = 0o600
 
 
 def private(path: Path, mode: str = "wb") -> IO[Any]:
-    """Open a file. If this creates the file, only its owner can read it."""
+    """Open a file. A new file can be read only by its owner."""
     return open(path, mode, opener=partial(os.open, mode=_OWNER), encoding=None if "b" in mode else "utf-8")
 
 
 @contextmanager
 def replaced(path: Path, *, durable: bool = False, mode: int = _OWNER) -> Iterator[IO[bytes]]:
-    """Open a file to write that replaces `path` when the block ends without an error.
+    """Open a file for writing that replaces `path` when the block ends without an error.
 
-    So the new file at `path` is complete as soon as it is visible. A killed process leaves the old file unchanged,
-    beside a draft that the next process replaces. With `durable`, the new file survives a power failure too.
+    So a visible file is always complete. A killed process leaves the old file and a draft, which the next process
+    replaces. With `durable`, the new file survives a power failure too.
     """
     draft = path.with_name(f".{path.name}.tmp")
     draft.unlink(missing_ok=True)
@@ -59,9 +59,9 @@ def draft_of(path: Path) -> Iterator[Path]:
 
 
 def is_cut(path: Path, size: int) -> bool:
-    """Return whether a file is shorter than `size` bytes now, for example after a backup was copied over it.
+    """Return whether a file is now shorter than `size` bytes, for example because a backup was copied over it.
 
-    If a process reads a mapped file beyond its end, it dies (SIGBUS). So call this before a mapped file is read. A
+    Call this before a mapped file is read, because a process that reads beyond the end of the file dies (SIGBUS). A
     deleted file stays complete for processes that have mapped it.
     """
     try:

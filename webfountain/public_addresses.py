@@ -1,7 +1,7 @@
 """Public addresses and hosts, from which a collection without `network.allow_private` may fetch.
 
-The downloader calls `is_public_address` for every address from DNS, also after a redirect, because a public name may
-point to a private address. Policy files call `is_private_host` for the seeds. Nothing here uses the network.
+The downloader checks every address from DNS, also after a redirect, because a public name may point to a private
+address. Policy files call `is_private_host` for the seeds. Nothing here uses the network.
 """
 
 from __future__ import annotations
@@ -33,14 +33,13 @@ _NOT_PUBLIC_4: Final = tuple(
         ),
     )
 )
-"""From the IANA IPv4 Special-Purpose Address Registry (RFC 6890) and the multicast space, as of 2025. The package has
-its own table, because Python's (`is_global`) changes between patch releases, and a security boundary must not change
-so.
+"""From the IANA IPv4 Special-Purpose Address Registry (RFC 6890) and the multicast space, as of 2025. Python's own
+table (`is_global`) is not used, because it changes between patch releases and this is a security boundary.
 """
 _GLOBAL_6: Final = ipaddress.IPv6Network("2000::/3")
-"""All addresses that IANA has assigned as global unicast (RFC 4291, IPv6 Global Unicast Address Assignments). Outside
-of it are site-local, unique-local and link-local addresses, SRv6 (5f00::/16), local-use NAT64 (64:ff9b:1::/48),
-IPv4-compatible and IPv4-translated addresses, and everything unassigned.
+"""All addresses that IANA has assigned as global unicast (RFC 4291, IPv6 Global Unicast Address Assignments). Other
+addresses are not public: site-local, unique-local, link-local, SRv6 (5f00::/16), local-use NAT64 (64:ff9b:1::/48),
+IPv4-compatible, IPv4-translated and unassigned ones.
 """
 _NOT_PUBLIC_6: Final = tuple(
     map(
@@ -52,7 +51,7 @@ _NOT_PUBLIC_6: Final = tuple(
         ),
     )
 )
-"""The part of the IANA IPv6 Special-Purpose Address Registry inside `_GLOBAL_6`."""
+"""Blocks inside `_GLOBAL_6` from the IANA IPv6 Special-Purpose Address Registry."""
 _NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
 _PRIVATE_NAMES: Final = (".localhost", ".local", ".internal", ".home.arpa")
 """Names that never lead to the public web (RFC 6761, 6762, 8375; ICANN's .internal)."""
@@ -68,9 +67,9 @@ def is_address(host: str) -> bool:
 
 
 def is_public_address(address: str) -> bool:
-    """Return whether an IP address is a public unicast address; False for a text that is not an address.
+    """Return whether a text is the IP address of a public unicast host.
 
-    An IPv4 address inside an IPv6 one (mapped, 6to4, NAT64) is judged too, because a gateway would forward to it.
+    An IPv4 address inside an IPv6 one (mapped, 6to4, NAT64) is checked too, because a gateway would forward to it.
     """
     try:
         ip = ipaddress.ip_address(address.partition("%")[0])
@@ -85,7 +84,7 @@ def is_public_address(address: str) -> bool:
 
 
 def _embedded(ip: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
-    """Return the IPv4 address inside an IPv6 address, or None if it contains none."""
+    """Return the IPv4 address inside an IPv6 address, or None."""
     if ip in _NAT64:
         return ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)
     return ip.ipv4_mapped or ip.sixtofour

@@ -1,7 +1,7 @@
 """A private temporary folder that is removed soon after its process ends, even after a kill.
 
-A folder that is closed is removed. The folder of a killed process is removed by the next process that creates one: each
-living process holds a lock on a file in its folder, which the system releases with the process.
+Each process holds a lock on a file in its folder, which the system releases with the process. A process that creates a
+folder removes the folders without a lock.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["Scratch"]
 _PREFIX: Final = "webfountain-scratch-"
 _LOCK: Final = "lock"
 _NEWBORN_S: Final = 3600.0
-"""Age, in seconds, below which a folder is not removed, because its process may not have locked it yet."""
+"""Age below which a folder is not removed, because its process may not have locked it yet, s."""
 
 
 class Scratch:

@@ -1,13 +1,12 @@
 """Scrapy's settings for ``scrapy crawl fountain``, chosen for a crawl of millions of pages.
 
-Built-in components that would only cost time here are off. The frontier does the work of some (offsite, robots.txt,
-depth, URL length, duplicates), and the download handler that of others (compression, timeout, user agent). A crawl does
-not need the rest (cookies, HTTP authentication, referer). All of them are removed from the ``*_BASE`` settings,
-because Scrapy imports even a component that is set to None. These imports took a fifth of the CPU time of a start
-(aiohttp for the remote control, tldextract for cookies). The WEBFOUNTAIN_* settings are in `webfountain.config`.
+Built-in components that are not needed are off. The frontier does the work of some (offsite, robots.txt, depth, URL
+length, duplicates), and the download handler that of others (compression, timeout, user agent). They are removed from
+the ``*_BASE`` settings, because Scrapy imports even a component that is set to None, which took a fifth of the CPU time
+of a start.
 
-REMOTE_CONTROL_ENABLED is off, because by default Scrapy 2.19 starts a server on loopback that runs any Python code that
-it receives and is protected only by a token file. Operators use `webfountain now`, `status` and `forget` instead.
+REMOTE_CONTROL_ENABLED is off. By default Scrapy 2.19 starts a server on loopback that runs any Python code that it
+receives, protected only by a token file.
 """
 
 from __future__ import annotations

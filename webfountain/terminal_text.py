@@ -1,4 +1,4 @@
-"""Make untrusted texts safe to show on a terminal: characters that move the cursor or reverse lines become U+FFFD."""
+"""Make untrusted texts safe on a terminal: characters that move the cursor or reverse lines become U+FFFD."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def shown(text: str) -> str:
 
 
 def escaped(json: str) -> str:
-    """Return a JSON document in whose strings such characters are escaped; its meaning stays the same."""
+    """Return a JSON document with the same meaning, in which such characters are escaped."""
     return _IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", json)
 
 

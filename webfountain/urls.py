@@ -1,9 +1,8 @@
 """URLs as the crawler uses them: canonical form, site, fingerprint, registered domain.
 
-The canonical form is the key in the store: the URL is parsed by the WHATWG rules (ada-url) and loses its fragment;
-nothing else changes. The order of query parameters, session ids, index.html, trailing slashes and ``www.`` are not
-changed, because two URLs that a server may answer differently are two pages. URLs with a user name or password are not
-crawled, because user names and passwords are secrets.
+The canonical form is the key in the store. The URL is parsed by the WHATWG rules (ada-url) and loses its fragment;
+nothing else changes. Query parameters, session ids, index.html, trailing slashes and ``www.`` stay, because a server
+may answer such URLs differently. URLs with a user name or password are not crawled, because these are secrets.
 """
 
 from __future__ import annotations
@@ -40,10 +39,9 @@ _CREDENTIALS: Final = re.compile(r"//[^/?#]*@")
 _NO_COLON: Final = re.compile(r"(https?)//+(\S+)")
 _DIGITS: Final = tuple("0123456789")
 _HOST_FIRST: Final = re.compile(r"(?:[\w-]+(?:\.[\w-]+)*\.(?:[^\W\d]{2,}|\d{1,3})|localhost)\.?(?::\d+)?(?:[/?#]\S*)?")
-"""Pattern of a URL without its scheme, as people type it: a host with a dot, then perhaps a port and a path."""
+"""Pattern of a URL without its scheme, as people type it: a host with a dot, perhaps a port and a path."""
 MAX_URL_LENGTH = 2083
-"""Maximum length of a URL, in characters: the longest that search engines index. Longer URLs are refused on
-discovery."""
+"""Maximum length of a URL, characters. Search engines index no longer ones."""
 
 
 def canonical(url: str) -> str:
@@ -62,7 +60,7 @@ def canonical(url: str) -> str:
 
 
 def _hint(written: str) -> str:
-    """Return a question that names the URL that was probably meant, or ""."""
+    """Return a question with the URL that was probably meant, or ""."""
     scheme, colon, rest = written.partition(":")
     near = difflib.get_close_matches(scheme.lower(), ("https", "http"), n=1, cutoff=0.7)
     if (without_colon := _NO_COLON.fullmatch(written)) is not None:
@@ -81,10 +79,10 @@ def _hint(written: str) -> str:
 
 
 def join(base: str, href: str) -> str | None:
-    """Return the canonical form of `href`, which was found on the page `base`, or None if it does not lead to a page.
+    """Return the canonical form of a link `href` on the page `base`. Return None if it does not lead to a page.
 
-    None is returned for other schemes (mailto:, javascript:, data:), malformed text and credentials. With an empty
-    `base`, `href` must be absolute.
+    It does not for other schemes (mailto:, javascript:, data:), malformed text and credentials. With an empty `base`,
+    `href` must be absolute.
     """
     try:
         url = ada_url.join_url(base, href) if base else ada_url.normalize_url(href)
@@ -98,11 +96,9 @@ def join(base: str, href: str) -> str | None:
 
 
 def from_header(value: str) -> str:
-    """Return a URL from a header as browsers read it: the bytes of the header (in `value`, decoded as latin-1) are read
-    as UTF-8.
+    """Return a URL from a header as browsers read it. `value` is decoded as latin-1; its bytes are read as UTF-8.
 
-    ``/cafÃ©`` is ``/café``. Bytes that are not UTF-8 are kept as they are: ``/café`` is ``/caf%E9``, whatever encoding
-    the server meant.
+    So ``/cafÃ©`` becomes ``/café``. Bytes that are not UTF-8 are kept: ``/café`` becomes ``/caf%E9``.
     """
     if value.isascii():
         return value
@@ -113,8 +109,7 @@ def from_header(value: str) -> str:
 
 
 def path_start(url: str) -> int:
-    """Return the index at which the path of an http(s) URL begins, or -1 if it has no path. A canonical URL always has
-    one."""
+    """Return the index at which the path of an http(s) URL begins, or -1 without a path."""
     return url.find("/", 8)
 
 
@@ -127,7 +122,7 @@ def site_of(url: str) -> str:
 def site_of_text(text: str, name: str = "site") -> str:
     """Return the site that a person names, such as https://example.org, with or without a slash at the end.
 
-    Raises UrlError if the text is the URL of a page, or no URL. `name` is that of the option, for the message.
+    Raises UrlError if the text is no URL or has a path. `name` is the name of the option, for the message.
     """
     home = canonical(text)
     if home != site_of(home) + "/":
@@ -146,7 +141,7 @@ def host_of(site: str) -> str:
 def fingerprint(url: str) -> bytes:
     """Return eight bytes that stand for a canonical URL (Broder 2003 section 2: 8-byte fingerprints).
 
-    Keys need be unique only within one site. A site of 10^7 pages has a collision with a probability of 3e-6.
+    They must be unique only within one site. With 10^7 pages, a collision has a probability of 3e-6.
     """
     return xxhash.xxh3_64_digest(url.encode())
 
@@ -167,11 +162,10 @@ def _extract() -> Callable[[str], tuple[str, str]]:
 
 @functools.lru_cache(maxsize=65_536)
 def registered_domain(host: str) -> str:
-    """Return the registered domain (`flink.apache.org` -> `apache.org`). An IP address or a name without a dot is
-    returned as it is.
+    """Return the registered domain (`flink.apache.org` -> `apache.org`). An IP address or a name without a dot is its
+    own domain.
 
-    A suffix under which a company registers names for others counts as a suffix (`user.github.io` is a domain,
-    `github.io` is not).
+    A suffix under which a company registers names for others counts as a suffix: `user.github.io` is a domain.
     """
     return _extract()(host)[0] or host
 
@@ -180,9 +174,8 @@ def registered_domain(host: str) -> str:
 def network_domain(host: str) -> str:
     """Return the registered domain. For a name under an unknown suffix, return its last two labels.
 
-    This is for collections that may fetch from private networks, in which names have special suffixes
-    (`www.apex.internal` -> `apex.internal`). On the public web an unknown suffix is a mistake, and its hosts are
-    unrelated.
+    Private networks have their own suffixes (`www.apex.internal` -> `apex.internal`). On the public web an unknown
+    suffix is a mistake, so use `registered_domain` there.
     """
     domain, suffix = _extract()(host)
     if domain or suffix or is_address(host):
