@@ -12,11 +12,10 @@ that it does not use. A URL lease has no deadline of its own. It ends when the s
 the site over after the deadline. An outcome that comes later has no effect. `forget` removes a page in any of these
 states and refuses links to it. `evict` removes its copy.
 
-A store consists of parts with one protocol each: `queues`, `sites`, `pages`, `census`, `changes`, `board`. A caller
-keeps the parts that it needs. `contract` is the interface of every store, `shared_contract` the interface of stores
-that many processes share. `answers`, `lanes` and `site_orders` define the terms of the contract. `codec`,
-`census_counting`, `change_log` and `revision` contain rules that all stores use. `memory` is the reference, `embedded`
-(RocksDB) the default, and `shared` (Redis or Valkey) is for many processes. `transfer_rows` copies a whole store into
-another one. `transfer_file` writes a store to a file and reads it back. `locations` explains the URLs of stores. Only
-`opening` imports the backends.
+A store consists of parts with one protocol each: `queues`, `sites`, `pages`, `census`, `changes`, `board`. `contract`
+is the interface of every store, `shared_contract` the interface of stores that many processes share. `answers`, `lanes`
+and `site_orders` define the terms of the contract. `codec`, `census_counting`, `change_log` and `revision` contain
+rules that all stores use. `memory` is the reference, `embedded` (RocksDB) the default, and `shared` (Redis or Valkey)
+is for many processes. `transfer_rows` copies a whole store into another one. `transfer_file` writes a store to a file
+and reads it back. `locations` explains the URLs of stores. Only `opening` imports the backends.
 """

@@ -1,4 +1,4 @@
-"""The arguments and results of the steps of the store contract: frozen rows, one for each step."""
+"""The arguments and results of the steps of the store contract."""
 
 from __future__ import annotations
 
@@ -56,12 +56,11 @@ class Refill(msgspec.Struct, frozen=True):
 
 
 class LeaseBatch(msgspec.Struct, frozen=True):
-    """Answer to a `Refill`: leases from each queue and, if recrawl URLs were requested, the next order of each recrawl
-    lane.
+    """Answer to a `Refill`: the leases from each queue, and (lane, order of the next entry) of each recrawl lane if
+    recrawl URLs were requested.
 
-    `overtaken` is True if a leased URL has become immediate since the last refill of immediate URLs. When the site
-    releases this URL, the next refill returns it. `withheld` is the number of leases that the worker ended or released
-    before the site received them. If it is not 0, the store may have more URLs even if the answer is empty.
+    `overtaken` is True if a leased URL has become immediate since the last refill of immediate URLs. `withheld` is the
+    number of leases that the worker ended or released before the site received them.
     """
 
     site: str
@@ -74,13 +73,13 @@ class LeaseBatch(msgspec.Struct, frozen=True):
 
     @property
     def is_empty(self) -> bool:
-        """Whether the store had nothing to lease in the queues of the refill."""
+        """True if the store had no due URLs for the refill."""
         return not (self.never_crawled or self.recrawl or self.withheld)
 
 
 class ParkRequest(msgspec.Struct, frozen=True, gc=False):
-    """A site that leaves an ant's active list, with the time at which it is due again (inf: when a URL is discovered)
-    and the state to store.
+    """A site that leaves an ant's active list. `due` is the time at which the site is due again, or inf if only a new
+    URL makes it due.
     """
 
     lease: SiteLease
@@ -89,8 +88,8 @@ class ParkRequest(msgspec.Struct, frozen=True, gc=False):
 
 
 class RegradeResult(msgspec.Struct, frozen=True, gc=False):
-    """Result of a `regrade`: how many never-crawled URLs were examined, how many of them changed lanes, and whether all
-    are up to date.
+    """Result of a `regrade`: the numbers of URLs that were examined and that changed lanes, and whether the whole site
+    is up to date.
     """
 
     seen: int
@@ -99,8 +98,8 @@ class RegradeResult(msgspec.Struct, frozen=True, gc=False):
 
 
 class ReassignResult(msgspec.Struct, frozen=True, gc=False):
-    """Result of a `reassign`: number of pages put under another policy, and the keys of the pages skipped because they
-    are leased.
+    """Result of a `reassign`: the number of changed pages, and the keys of pages that were skipped because they are
+    leased.
     """
 
     put: int = 0
@@ -131,10 +130,10 @@ class Statistics(msgspec.Struct, frozen=True, gc=False):
 
 
 class Claim(msgspec.Struct, frozen=True, gc=False):
-    """The owner of a name, the deadline, and the owner's note.
+    """A claim of a process on a name until a deadline, with a note.
 
-    If `owner` is "", the name has no owner, and no process may claim it before `until`. `lost_by` is the previous
-    owner, if its claim expired and this call took the name over.
+    If `owner` is "", no process may claim the name before `until`. `lost_by` is the previous owner, if its expired
+    claim was taken over by this call.
     """
 
     name: str
@@ -145,11 +144,9 @@ class Claim(msgspec.Struct, frozen=True, gc=False):
 
 
 class SetBack(msgspec.Struct, frozen=True):
-    """A report that the server of a store lost its latest steps, and that the lost work of this process has been
-    repaired.
+    """A report that the server of a store lost its latest steps, and that this process has repaired its lost work.
 
-    `voided`: (site, token) of the site leases that ended because of this loss. A process's cache of known URLs may be
-    out of date too.
+    `voided` contains (site, token) of the site leases that ended because of the loss.
     """
 
     voided: frozenset[tuple[str, int]]

@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 MILLISECONDS = 1000
-"""Stored sums of times are whole milliseconds: integers have the same sum in any order and never drift."""
+"""Stored sums of times are whole milliseconds, so that their order does not matter."""
 
 CensusCounts = dict[tuple[int, int | None], list[float]]
 """(period, bucket) -> fetches, changes, seconds, links, births, milliseconds watched."""
@@ -79,7 +79,6 @@ def rows_of(counted: Iterable[tuple[tuple[int, int | None], list[float]]]) -> li
 def in_order(
     counted: Iterable[tuple[tuple[int, int | None], list[float]]],
 ) -> list[tuple[tuple[int, int | None], list[float]]]:
-    """Return counts in order of period, bucket None first."""
     return sorted(counted, key=lambda item: (item[0][0], -1 if item[0][1] is None else item[0][1]))
 
 

@@ -57,8 +57,8 @@ def check_settled(outcomes: Iterable[Outcome]) -> None:
 
 
 def entry_of(before: PageRecord, outcome: Outcome, *, site: str, key: bytes, at: float, sequence: int) -> Change | None:
-    """Return the entry for a settled fetch, or None if consumers need none. `before` is the page's record before the
-    fetch.
+    """Return the entry for a settled fetch, or None if nothing changed for consumers. `before` is the page's record
+    before the fetch.
     """
     record = outcome.record
     verdict = _verdict(before, record, outcome)
@@ -86,15 +86,15 @@ def parting(record: PageRecord, verdict: ChangeVerdict, *, site: str, key: bytes
 
 
 def without_text(entry: Change) -> Change:
-    """Return an entry reduced to the fact that there was a change, because its page was forgotten."""
+    """Return the entry of a forgotten page without its contents."""
     return Change(entry.sequence, entry.at, entry.site, entry.key, entry.url, entry.verdict)
 
 
 def cursor_at(log: str, sequence: int, at: float | None) -> str:
     """Return the cursor after an entry. `log` names the log, so that the cursor of another log is refused.
 
-    The cursor contains a hash of the entry's time `at`. So the cursor after a lost entry is refused, even if another
-    entry has the same number now. `at` is None if the entry is no longer kept.
+    The cursor contains a hash of the entry's time `at`, because after a loss another entry may have the same number.
+    `at` is None if the entry is no longer kept.
     """
     name = f"{log}-{sequence}"
     return name if at is None else f"{name}-{_hash_of(at)}"
@@ -105,7 +105,7 @@ def _hash_of(at: float) -> str:
 
 
 def is_cursor(text: str) -> bool:
-    """Return whether a text has the form of a cursor of some change log."""
+    """Return whether a text has the form of a cursor."""
     return _ONE.fullmatch(text) is not None or _MANY.fullmatch(text) is not None
 
 

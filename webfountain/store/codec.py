@@ -55,7 +55,6 @@ def source_of(link: Link) -> bytes:
 
 @functools.lru_cache(maxsize=256)
 def _named(url: str) -> tuple[str, bytes]:
-    """Return site and key of a page. Cached, because the links of one page are processed together."""
     return site_of(url), fingerprint(url)
 
 
@@ -91,7 +90,7 @@ def taken_over(record: PageRecord, link: Link, *, at: float) -> PageRecord:
 
 
 def evicted(record: PageRecord) -> PageRecord:
-    """Return the record of a page that was removed from the collection. It keeps only the values that its link gave."""
+    """Return the record of a page after its removal from the collection, with only the values from its link."""
     return PageRecord(
         url=record.url,
         policy=record.policy,

@@ -1,17 +1,16 @@
 """The store contract: the interface of the place where the frontier keeps its URLs, queues, leases and sites.
 
-A store also keeps the census, the change log and published values. It consists of parts, one Protocol each;
-`FrontierStore` lists them. A store never reads a clock: times are arguments, in UTC seconds.
+A store also keeps the census, the change log and published values. `FrontierStore` lists its parts, one Protocol each.
+A store never reads a clock: times are arguments, in UTC seconds.
 
 **Atomicity.** A call may change many sites. The change of each site is atomic: after a crash, it is complete or absent.
 When a call has returned, its changes are durable.
 
 **Permissions.** Only the owner of a site may call `lease`, `settle`, `release`, `park`, `regrade`, `reweigh` and
 `evict`. The arguments of these calls contain the site lease, or leases of its URLs. If the site was parked or taken
-over by another process meanwhile, the call has no effect. The result reports this, and `Statistics` counts it. An
-expired site lease stays valid until another process takes the site over, so a late fetch is not wasted. Every process
-may call `discover`, `immediate`, `advance`, `reassign`, `relocate` and `forget`. Of these calls, only `forget` changes
-leased URLs: it ends their leases.
+over by another process meanwhile, the call has no effect. An expired site lease stays valid until another process takes
+the site over, so a late fetch is not wasted. Every process may call `discover`, `immediate`, `advance`, `reassign`,
+`relocate` and `forget`. Only `forget` changes leased URLs: it ends their leases.
 """
 
 from __future__ import annotations
@@ -120,9 +119,9 @@ class UrlQueues(Protocol):
         decides the page's lane (`recrawl_place`).
 
         The same step stores `learned` as `SiteRecord.learned` of the site, and each part under its number
-        (`SiteList.part`). The number is from 0 to 2^63 - 1; an empty part deletes the stored one. If the site lease is
-        lost, nothing is stored, and `Statistics.fenced` counts this. An outcome has no effect if its lease is no longer
-        open; the result counts it as lost.
+        (`SiteList.part`). Part numbers are from 0 to 2^63 - 1; an empty part deletes the stored part. If the site lease
+        is lost, nothing is stored. An outcome has no effect if its lease is no longer open; the result counts it as
+        lost.
 
         Raises
         ------
@@ -132,7 +131,7 @@ class UrlQueues(Protocol):
         ...
 
     def release(self, leases: Sequence[LeaseId]) -> int:
-        """Give leases back unused: each URL returns to its place in its lane. Return the number of leases that were
+        """Give unused leases back: each URL returns to its place in its lane. Return the number of leases that were
         still open.
         """
         ...
@@ -157,16 +156,16 @@ class UrlQueues(Protocol):
     def regrade(self, lease: SiteLease, importance: ImportanceOf, *, epoch: int, n: int) -> RegradeResult | None:
         """Apply a new ranking to the next `n` never-crawled URLs of a site: move the URLs whose class changed.
 
-        The owner of a site calls this method whenever the site is activated or refilled, until the result is `done`.
-        The store keeps the progress, across site leases. Each URL keeps its arrival number. Leased and immediate URLs
-        are not moved. Returns None if the site lease is lost.
+        The owner of a site calls this method at each activation and refill of the site, until the result is `done`. The
+        store keeps the progress across site leases. Each URL keeps its arrival number. Leased and immediate URLs are
+        not moved. Returns None if the site lease is lost.
         """
         ...
 
     def reweigh(self, lease: SiteLease, keys: Sequence[bytes], importance: ImportanceOf) -> int | None:
         """Move the never-crawled URLs among `keys` whose class changed; return how many moved.
 
-        Use this method when importances change between two rankings. Each key may occur only once. Leased and immediate
+        This is for importances that change between two rankings. Each key may occur only once. Leased and immediate
         URLs are not moved. Returns None if the site lease is lost. See `regrade`.
         """
         ...
@@ -194,10 +193,10 @@ class SiteList(Protocol):
         ...
 
     def park(self, parked: Sequence[ParkRequest], *, at: float) -> int:
-        """Take sites off the active list; return how many were on it under the given lease.
+        """Take sites off the active list; return the number of sites whose lease was valid.
 
-        Open URL leases of the site end, and their URLs return to their places. The site is due again at `due`, or
-        earlier if it has URLs that its owner did not see:
+        Open URL leases of the site end, and their URLs return to their places. A site is due again at `due`, or earlier
+        if it has URLs that its owner has not received:
 
         - from the discovery of a new URL, if every never-crawled refill since then got as many URLs as it requested
         - `AT_ONCE`, if immediate URLs arrived and every immediate refill since then got as many as it requested
@@ -210,7 +209,7 @@ class SiteList(Protocol):
         ...
 
     def urgent(self, owner: str) -> list[SiteLease]:
-        """Return, in order of name, the owner's active sites with immediate URLs that their hands did not receive
+        """Return, in order of name, the owner's active sites with immediate URLs that their hands have not received
         yet.
         """
         ...
@@ -224,7 +223,7 @@ class SiteList(Protocol):
         ...
 
     def after(self, name: str, n: int) -> list[SiteRecord]:
-        """Return up to `n` sites whose name sorts after `name` ("" for the first), in order of name."""
+        """Return the next `n` sites after `name`, in order of name."""
         ...
 
     def ranked(self, order: SiteOrder, cursor: str, n: int) -> list[tuple[str, SiteRecord]]:
@@ -271,8 +270,7 @@ class PageRecords(Protocol):
     def forget(self, site: str, key: bytes | None = None, *, at: float) -> int:
         """Remove a page, or a whole site if no key is given, and refuse links to it from then on.
 
-        Returns the number of removed records. Leases of removed pages are lost. An unknown page or site may be given
-        too.
+        Returns the number of removed records. Leases of removed pages end.
         """
         ...
 
@@ -372,14 +370,14 @@ class Board(Protocol):
         ...
 
     def settle_value(self, name: str, value: bytes) -> bytes:
-        """Publish a value if there is none yet; return the current value. All processes get the same value."""
+        """Publish a value if there is none yet; return the current value, which is the same in all processes."""
         ...
 
 
 class FrontierStore(Protocol):
     """A store: the parts of the contract, and operations on the store as a whole.
 
-    A caller keeps only the parts that it needs. The specification is `tests/store/test_contract.py`.
+    The specification is `tests/store/test_contract.py`.
     """
 
     @property
@@ -420,8 +418,8 @@ class FrontierStore(Protocol):
     def rows(self) -> Iterator[Row]:
         """Yield the content of the store at one moment, in the order of `transfer_rows.Row`.
 
-        This needs bounded memory, and works even during a crawl. Leases and the counts of lost steps are left out: a
-        leased URL appears in its place, and an active site is due.
+        The iterator needs bounded memory, and may run during a crawl. Leases are left out: a leased URL appears in its
+        place, and an active site is due.
         """
         ...
 

@@ -10,8 +10,8 @@ A URL is in one lane of one queue, or it is leased. When its lease is released, 
   another page). RETRY contains gone, failed, refused and redirected pages, and crawled pages whose last attempts
   failed.
 
-The caller defines which URLs are due, by a *horizon* of one time per lane. A URL is due if its order is not after the
-time of its lane. In the never-crawled queue, the order is `first_seen`. A new plan changes the horizon, and no queue is
+The caller defines which URLs are due, by a *horizon* of one time per lane. A URL is due if its order, in the
+never-crawled queue its `first_seen`, is not after the time of its lane. A new plan changes the horizon, and no queue is
 rewritten.
 """
 
@@ -52,7 +52,7 @@ LANES: Final = 258
 IMMEDIATE: Final = 258
 """Number that `recrawl_place` returns for the immediate lane."""
 RETRY_SHARE: Final = 10
-"""One in this number of leased recrawl URLs may come from RETRY while other lanes have due URLs (`choose`)."""
+"""While other lanes have due URLs, one in this number of leased recrawl URLs may come from RETRY (`choose`)."""
 AT_ONCE: Final = 0.0
 """Due time of a site with new immediate URLs; it sorts before all other due times."""
 
@@ -60,8 +60,6 @@ AT_ONCE: Final = 0.0
 def class_of(importance: float) -> int:
     """Return the never-crawled lane of an importance: 0 from 2^12 up, two lanes further for each halving, 63 below
     2^-19.
-
-    The range suits scores with mean 1, and trust that was divided three times.
     """
     if not importance > 0.0:
         return CLASSES - 1
@@ -97,12 +95,11 @@ class Candidate(NamedTuple):
 
 
 def choose(due: Iterable[Candidate], n: int, horizon: Sequence[float]) -> list[Candidate]:
-    """Return at most `n` of the due URLs: first ADVANCED, by order; then the other lanes, the longest overdue first;
-    then RETRY.
+    """Return at most `n` due URLs: first from ADVANCED, by order; then from other lanes, the longest overdue first;
+    then from RETRY.
 
     While other lanes have due URLs, at most max(1, n // RETRY_SHARE) URLs of RETRY are returned, and none if `n` is 1.
-    URLs that are equally overdue are ordered by lane, then by arrival. With an infinite horizon, the most important
-    class of the never-crawled queue therefore goes first.
+    URLs that are equally overdue are ordered by lane, then by arrival.
     """
     live: list[tuple[bool, float, int, int, float, bytes, Candidate]] = []
     dead: list[Candidate] = []

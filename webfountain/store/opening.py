@@ -43,11 +43,11 @@ def open_store(
     """Open a store, or create it if it does not exist.
 
     `period_s` is the length of a census period, and `fastest_s` the mean change interval of bucket 0. None means the
-    store's own value; a new store has the default period_s / 96 for `fastest_s`. If a store is opened for writing with
-    other values, its census rows and plan are deleted, and its bucket bytes are converted. `read_only` gives an
-    up-to-date view, even while another process writes. `fresh` deletes the content of the store. `at` is the current
-    time. It replaces later times in the store, which a run with a wrong clock wrote. `parameters` are further arguments
-    of the server's client.
+    value of the existing store, or period_s / 96 as `fastest_s` of a new store. If a store is opened for writing with
+    other values, its census rows and plan are deleted, and its bucket bytes are converted to the new `fastest_s`.
+    `read_only` gives an up-to-date view, even while another process writes. `fresh` deletes the content of the store.
+    `at` is the current time; later times in the store, from a run with a wrong clock, are corrected. `parameters` are
+    further arguments of the server's client.
 
     Raises
     ------
@@ -176,7 +176,8 @@ def salvage(folder: Path) -> End:
 def recount(url: str) -> None:
     """Compute the counts of a store again.
 
-    Raises StoreHeld if a crawl has an embedded store open. For a store on a server, the caller must check this.
+    Raises StoreHeld if a crawl has an embedded store open. The caller must check that no process crawls on a shared
+    store.
     """
     with contextlib.closing(open_store(url, collection=None, period_s=None)) as store:
         store.recount()

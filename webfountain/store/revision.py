@@ -40,7 +40,7 @@ TOLERANCE_S: Final = 60.0
 
 
 class Revision(Protocol):
-    """The rule of a revision."""
+    """The rule by which a revision changes sites and pages."""
 
     @property
     def values(self) -> tuple[str, ...]:
@@ -49,15 +49,15 @@ class Revision(Protocol):
 
     @property
     def moves_sites(self) -> bool:
-        """Return whether the revision also changes sites and deletes their parts."""
+        """True if the revision also changes sites and deletes their parts."""
         ...
 
     def site(self, site: SiteRecord) -> SiteRecord:
-        """Return the new record of a site. Times, state and learned data may differ."""
+        """Return the new record of a site, with other times, state or learned data."""
         ...
 
     def page(self, state: SiteState, record: PageRecord) -> PageRecord:
-        """Return the new record of a page, in the same state. `state` is the state of the site."""
+        """Return the new record of a page, in the same page state. `state` is the state of the site."""
         ...
 
 

@@ -41,7 +41,7 @@ class Claims(Protocol):
         """Claim the names that are free at the time `at` or that the owner already has. Return the claim that each name
         now has, in order.
 
-        `notes` are stored with the claimed names. This takes one round trip.
+        `notes` are stored with the claimed names.
         """
         ...
 
@@ -52,9 +52,7 @@ class Claims(Protocol):
         ...
 
     def holders(self, names: Sequence[str], *, at: float) -> list[Claim | None]:
-        """Return the claim on each name at the time `at`, in order, or None for a free name. This takes one round
-        trip.
-        """
+        """Return the claim on each name at the time `at`, in order, or None for a free name."""
         ...
 
     def claims(self, kind: str) -> list[Claim]:
@@ -64,7 +62,7 @@ class Claims(Protocol):
         ...
 
     def post(self, owner: str, letters: Sequence[bytes]) -> None:
-        """Leave letters for a process. They are kept for an hour."""
+        """Leave letters for a process, which are kept for an hour."""
         ...
 
     def collect(self, owner: str) -> list[bytes]:
@@ -81,7 +79,7 @@ class Claims(Protocol):
 
 
 class FeedEntry(NamedTuple):
-    """An entry of a feed. `done` needs its name."""
+    """An entry of a feed, with its name for `done`."""
 
     name: bytes
     data: bytes
@@ -119,9 +117,7 @@ class Lives(Protocol):
         ...
 
     def before_loss(self, call: Callable[[], object]) -> None:
-        """Register a function to call before sites are given up after a loss. It is called in the thread that detects
-        the loss.
-        """
+        """Register a function to call before sites are given up after a loss, in the thread that detects the loss."""
         ...
 
 

@@ -16,9 +16,7 @@ __all__ = ["SiteHolder"]
 
 @dataclass(slots=True)
 class SiteHolder:
-    """The owner of a site, with token and deadline. It also records new URLs that no refill of the owner has
-    covered.
-    """
+    """The owner of a site, with token and deadline, and a record of new URLs that the owner has not received."""
 
     owner: str
     token: int
@@ -31,7 +29,6 @@ class SiteHolder:
     """True if a leased URL became immediate and the owner does not know it yet."""
 
     def note_new(self, at: float) -> None:
-        """Record that new URLs arrived."""
         self.fresh = min(self.fresh, at)
 
     def note_refill(self, refill: Refill, *, immediate: int, never_crawled: int) -> bool:

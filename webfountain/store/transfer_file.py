@@ -214,7 +214,7 @@ def write_rows(file: Path, rows: Iterable[Row]) -> End:
     """Write a store's rows to a file: Parquet if its name ends in ``.parquet``, else JSON lines. Return the counts of
     rows.
 
-    The file appears completely or not at all. An existing file is replaced.
+    The file appears completely or not at all, in place of an existing file.
 
     Raises
     ------

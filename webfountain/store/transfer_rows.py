@@ -12,8 +12,8 @@ contain:
 Leases and the counts of lost steps are left out: a leased URL is in its place, and an active site is due.
 
 A file may come from anywhere, so ``webfountain import`` checks all rows before the first write, and again during the
-writes (`checked`). It checks what the stores rely on: the rows are in order, each page occurs once, URLs can be
-crawled, numbers are in range.
+writes (`checked`). The rows must be in order, each page must occur once, URLs must be valid, and numbers must be in
+range.
 """
 
 from __future__ import annotations
@@ -164,7 +164,6 @@ class Tally:
             yield row
 
     def end(self) -> End:
-        """Return the counts."""
         return End(*self._found.values())
 
 

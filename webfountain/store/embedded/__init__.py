@@ -1,4 +1,4 @@
-"""The embedded store: a frontier in one folder, without a server. It uses RocksDB and has one writer.
+"""The embedded store: a frontier in one folder, on RocksDB, with one writer and without a server.
 
 Life of a step
 --------------

@@ -1,7 +1,6 @@
 """The change log of the embedded store. Each entry is written in the same step as the change that it reports.
 
-Entries have consecutive numbers. The numbers of the first and the last kept entry are stored with the counts. A reader
-gets them from disk, because it is usually another process.
+Entries have consecutive numbers. The numbers of the first and the last kept entry are stored with the counts.
 """
 
 from __future__ import annotations
@@ -39,19 +38,19 @@ class LocalChangeLog:
     def note_outcome(
         self, batch: WriteBatch, before: PageRecord, outcome: Outcome, *, site: str, key: bytes, at: float
     ) -> None:
-        """Write the entry of a settled fetch, if consumers need one."""
+        """Write the entry of a settled fetch, if something changed for consumers."""
         entry = entry_of(before, outcome, site=site, key=key, at=at, sequence=self._steps.counts.changes + 1)
         if entry is not None:
             self._put(batch, entry)
 
     def note_parting(self, batch: WriteBatch, place: PagePlace, verdict: ChangeVerdict, at: float) -> None:
-        """Write the entry of a page that is removed, if it was held."""
+        """Write the entry of a removed page, if the page was held."""
         if is_held(place.record):
             sequence = self._steps.counts.changes + 1
             self._put(batch, parting(place.record, verdict, site=place.site, key=place.key, at=at, sequence=sequence))
 
     def erase(self, batch: WriteBatch, site: str, key: bytes | None = None) -> None:
-        """Remove the content of a page, or of all pages of a site, from the entries, by a scan of the log."""
+        """Remove the content of a page or of all pages of a site from the log, by a scan."""
         for name, value in self._steps.disk.scan(CHANGE, after(CHANGE)):
             entry = _entry.decode(value)
             if entry.site == site and key in (None, entry.key):
@@ -102,9 +101,7 @@ class LocalChangeLog:
         return None if value is None else _entry.decode(value).at
 
     def _last_before(self, at: float, low: int, high: int) -> int:
-        """Return the number of the newest entry before a time, among the entries `low` + 1 to `high`; `low` if there is
-        none.
-        """
+        """Return the number of the newest entry before a time among entries `low` + 1 to `high`, or `low`."""
         while low < high:
             middle = (low + high + 1) // 2
             value = self._steps.disk.get(CHANGE + number(middle))

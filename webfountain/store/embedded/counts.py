@@ -63,7 +63,7 @@ class Counts:
         self._clean()
 
     def present(self) -> Counts:
-        """Return the current counts. A store opened for reading first reads what the writing process wrote last."""
+        """Return the current counts, in a store opened for reading after reading them again."""
         if not self._disk.read_only:
             return self
         self._disk.refresh()

@@ -63,9 +63,7 @@ BLOOM_BITS: Final = 10
 MEMTABLE_BLOOM: Final = 0.02
 """Share of a memtable for its Bloom filter: two bytes per entry of 100 bytes."""
 LOG_BYTES: Final = 4 * MEBIBYTE
-"""Number of overwritten bytes in the log at which the log is flushed, or half of the live bytes in the tables if that
-is more.
-"""
+"""Least number of overwritten bytes in the log at which the log is flushed."""
 MOST_TABLES: Final = 8
 """Number of overlapping tables at which a merge starts."""
 FEWEST_TABLES: Final = 3
@@ -98,7 +96,7 @@ class Disk:
 
     def refresh(self) -> None:
         """Read what the writing process has written since the last call. If nothing is new, this costs a listing of the
-        folder. A database opened for writing is left as it is.
+        folder.
         """
         if self._secondary is None:
             return
@@ -207,8 +205,8 @@ class Disk:
     def _bound_size(self) -> None:
         """Flush the log and merge the tables if too much of their content was overwritten.
 
-        The store then takes at most four times the size of its live data. Otherwise a small store that recrawls its
-        pages would keep 100 MB for 6 MB of live data. Adding only new URLs causes no additional merges.
+        The store then takes at most four times the size of its live data. Without this, a small store that recrawls its
+        pages would take 100 MB for 6 MB of live data.
         """
         overlapping = self._number("num-files-at-level0")
         if overlapping < self._overlapping:
@@ -312,9 +310,9 @@ def open_reading(folder: Path) -> Disk:
 
 
 def _writable(database: Path, private: Scratch) -> Path:
-    """Return the database's folder. If it cannot be written, return a new folder with links to its files.
+    """Return the database's folder. If the folder cannot be written, return a new folder with links to its files.
 
-    This is needed because rocksdict writes its own options into the folder, even when it only reads.
+    Even for reading, rocksdict writes its own options into the folder.
     """
     if os.access(database, os.W_OK):
         return database

@@ -100,7 +100,7 @@ VALUE: Final = b"V"  # name -> a published value
 IMMEDIATE_NEVER: Final = CLASSES
 """Lane of the immediate URLs that are never-crawled."""
 BAR: Final = b"\x00"
-"""First byte of the value of a forgotten URL's page key. The name of the site follows."""
+"""First byte of the value of a forgotten URL's page key, before the name of the site."""
 _POINTER: Final = b"\x01"
 _word = struct.Struct(">Q")
 _time = struct.Struct(">d")
@@ -112,7 +112,7 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 class Meta(msgspec.Struct, frozen=True, array_like=True):
-    """The description of a store, stored in the store itself.
+    """The description of an embedded store.
 
     `generation` counts the openings of the store, so that no lease token is given twice. `log` names the change log.
     `unit` is the old unit during a conversion of bucket bytes. `correction` contains the `at` and `ahead` of a
@@ -175,7 +175,7 @@ def unpack_time(value: bytes) -> float:
 
 
 def number(value: int) -> bytes:
-    """Return eight bytes that sort like a number. The number must not be negative."""
+    """Return eight bytes that sort like a number, which must not be negative."""
     return _word.pack(value)
 
 

@@ -1,7 +1,7 @@
 """The leases of the embedded store, all in memory: site leases and the URL leases under them.
 
 A lease only hides the queue entry of its page, so leases end if the process dies. The upper bits of tokens and lease
-numbers count the openings of the store. So a lease from before a crash is never valid again.
+numbers count the openings of the store, so a lease from before a crash is never valid again.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _GENERATION_BITS: Final = 40
 class HeldLease:
     """An open URL lease.
 
-    `place.record` is the current record, and `handed` the record that the lease contained. They differ if the page's
-    copy has moved since.
+    `place.record` is the current record. `handed` is the record in the lease, and differs if the page's copy has moved
+    since.
     """
 
     id: LeaseId
@@ -70,7 +70,7 @@ class Leases:
         return len(self._held)
 
     def under(self, lease: SiteLease) -> LeasedSite | None:
-        """Return the active site of a site lease. If the lease is lost, count this and return None."""
+        """Return the active site of a site lease. If the lease is lost, count the step as fenced and return None."""
         active = self.active.get(lease.site)
         if active is None or active.token != lease.token:
             self.fenced += 1
@@ -78,7 +78,7 @@ class Leases:
         return active
 
     def enter(self, site: str, owner: str, until: float, queues: SiteQueues) -> None:
-        """Lease a site to an owner, under a new token. The leases of a previous owner end."""
+        """Lease a site to an owner, under a new token, and end the leases of a previous owner."""
         self.leave(site)
         self._given += 1
         self.active[site] = LeasedSite(owner, self._given, until, queues=queues)

@@ -1,7 +1,7 @@
 """Passes over a whole embedded store: conversion to other units, correction of times, counting again.
 
 No other process may write the store meanwhile. If the process is killed, the next opening continues a conversion or
-correction. Counting starts again from the beginning.
+correction, but counting starts from the beginning.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _AT_ONCE: Final = 2000
 
 
 def latest(disk: Disk) -> float | None:
-    """Return the time of the last step that had one, in whole seconds, or None before the first."""
+    """Return the time of the latest step, in whole seconds, or None before the first step."""
     value = disk.get(CLOCK)
     return None if value is None else float(int(unpack_time(value)))
 
@@ -79,8 +79,8 @@ def recover(disk: Disk) -> None:
 def in_units_and_time(disk: Disk, meta: Meta, *, period_s: float, fastest_s: float, at: float | None) -> Meta:
     """Convert the store to other units, and correct times after `at`, if needed. Return the new description.
 
-    Census rows and the plan depend on the units, so a conversion deletes them. A pass that was interrupted is completed
-    first.
+    A conversion deletes the census rows and the plan, because they are in the old units. An interrupted pass is
+    completed first.
     """
     meta = _carried_out(disk, meta)
     changed = msgspec.structs.replace(meta, period_s=period_s, fastest_s=fastest_s)
@@ -148,7 +148,6 @@ class RevisedDisk:
         return site.decode(), key
 
     def get(self, site: str) -> SiteRecord | None:
-        """Return a site."""
         row = self._sites.row(site)
         return self._sites.record(site, row) if row else None
 
@@ -196,8 +195,8 @@ class RevisedDisk:
 def recount(steps: Steps) -> None:
     """Count the pages by state, site, bucket and WARC file again.
 
-    The counts of the whole store are written in one batch at the end. If the process is killed, the old counts are
-    still there. Without counts, the next crawl would delete files with needed copies.
+    The counts of the whole store are written in one batch at the end. Without counts after an interruption, the next
+    crawl would delete files with needed copies.
     """
     disk, sites, counts = steps.disk, steps.sites, steps.counts
     counts.clear()

@@ -119,8 +119,8 @@ def _empty(disk: Disk) -> None:
 
 
 def _agreed(disk: Disk, collection: str | None, period_s: float | None, fastest_s: float | None) -> Meta:
-    """Return the description of the store, or a new description for a new store. Raise an error if it is not what the
-    caller expects.
+    """Return the description of the store, or a new description for a new store. Raise an error if the caller expects
+    another store.
     """
     value = disk.get(META)
     if value is None:

@@ -63,9 +63,7 @@ class PageRows:
         return self.places(site, [key])[0]
 
     def places(self, site: str, keys: Sequence[bytes]) -> list[PagePlace | None]:
-        """Return pages of one site, with None for unknown pages. This takes one multi-get, and another for
-        never-crawled pages.
-        """
+        """Return pages of one site, with None for unknown pages, by one or two multi-gets."""
         if not keys:
             return []
         sid = site_id(site)
@@ -86,7 +84,7 @@ class PageRows:
         yield from self._group(sid, group, state)
 
     def part_of(self, site: str, cursor: bytes, n: int) -> tuple[list[PagePlace], bytes]:
-        """Return up to `n` pages of a site after a key, and the last key that was read (b"" at the end of the site)."""
+        """Return up to `n` pages of a site after a key, and the last read key, or b"" at the end of the site."""
         sid = site_id(site)
         prefix = PAGE + sid
         begin = prefix + cursor + b"\0" if cursor else prefix
@@ -117,8 +115,8 @@ class PageRows:
     def put(
         self, batch: WriteBatch, site: str, key: bytes, record: PageRecord, *, arrival: int, before: bytes | None = None
     ) -> bytes:
-        """Write the record of a page with its queue entry, which replaces the entry `before`; return the new entry.
-        `arrival` is the page's arrival number, if it is never-crawled.
+        """Write the record of a page and its queue entry, which replaces the entry `before`; return the new entry.
+        `arrival` is the arrival number of a never-crawled page.
         """
         sid = site_id(site)
         if record.state == "never-crawled":
@@ -140,7 +138,7 @@ class PageRows:
         batch.delete(PAGE + site_id(place.site) + place.key)
 
     def bar(self, batch: WriteBatch, site: str, key: bytes) -> None:
-        """Refuse links to a page from now on. The site itself may be unknown."""
+        """Refuse links to a page from now on, even if its site is unknown."""
         batch.put(PAGE + site_id(site) + key, BAR + site.encode())
 
     def _group(self, sid: bytes, group: list[tuple[bytes, bytes | None]], state: State | None) -> Iterator[PagePlace]:

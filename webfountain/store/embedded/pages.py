@@ -58,7 +58,7 @@ class EmbeddedPages:
         return self._steps.pages.waiting(site, n)
 
     def forget(self, site: str, key: bytes | None = None, *, at: float) -> int:
-        """Remove a page or a site permanently. For a site, this takes one scan of its pages and three range deletes."""
+        """Remove a page, or a site by one scan of its pages and three range deletes, and refuse links to it."""
         with self._steps.begin() as batch:
             removed = self._forget_site(batch, site, at) if key is None else self._forget_page(batch, site, key, at)
         if key is None:
@@ -102,7 +102,7 @@ class EmbeddedPages:
         return count
 
     def _forget_page(self, batch: WriteBatch, site: str, key: bytes, at: float) -> int:
-        """Bar a page, and remove its record and the content of its log entries; return the number of removed
+        """Remove a page and the content of its log entries, and refuse links to it; return the number of removed
         records.
         """
         place = self._steps.pages.place(site, key)
@@ -117,7 +117,7 @@ class EmbeddedPages:
         return int(place is not None)
 
     def _forget_site(self, batch: WriteBatch, site: str, at: float) -> int:
-        """Bar a site and remove its pages; return the number of removed records."""
+        """Remove all pages of a site and refuse links to it; return the number of removed records."""
         row, removed = self._steps.sites.row(site), 0
         if row:
             self._changes.erase(batch, site)

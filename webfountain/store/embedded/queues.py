@@ -148,7 +148,7 @@ class EmbeddedQueues:
         return put
 
     def lease(self, refills: Sequence[Refill]) -> list[LeaseBatch | None]:
-        """Lease URLs of active sites. This reads a short range of each lane, and writes nothing."""
+        """Lease URLs of active sites, by reading a short range of each lane, without writes."""
         return [self._deal(refill) for refill in refills]
 
     def settle(
@@ -264,7 +264,6 @@ class EmbeddedQueues:
         return LeaseBatch(site, urgent, never, recrawl, lanes, overtaken)
 
     def _hold(self, site: str, active: LeasedSite, waiting: Sequence[Entry]) -> list[Lease]:
-        """Lease queue entries. The records of recrawl pages are read in one call."""
         tried = [one.key for one in waiting if one.record is None]
         records = {place.key: place.record for place in self._steps.pages.places(site, tried) if place is not None}
         return [

@@ -39,9 +39,7 @@ if TYPE_CHECKING:
 __all__ = ["salvage", "trouble_of"]
 
 _KEY_BYTES: Final = 17
-"""Length of a page key: family, site, page. The search for a readable key after a damaged block treats keys as numbers
-of this length.
-"""
+"""Length of a page key: family, site, page. The search after a damaged block treats keys as numbers of this length."""
 _TIME_BYTES: Final = 8
 _change = msgspec.msgpack.Decoder(Change)
 
@@ -119,7 +117,7 @@ def _copy(database: Path, to: Path) -> None:
 
 @contextmanager
 def _opened(database: Path) -> Iterator[Rdict]:
-    """Open the copy. If this fails, let RocksDB rebuild the file that lists the tables, and try again."""
+    """Open a copy of the database, if necessary after RocksDB has rebuilt the file that lists the tables."""
     try:
         db = _open(database)
     except Exception:
@@ -168,8 +166,8 @@ def _readable(db: Rdict, start: bytes, end: bytes) -> Iterator[tuple[bytes, byte
 
 
 def _behind(db: Rdict, at: bytes, end: bytes) -> bytes | None:
-    """Return a readable key shortly after an unreadable block, or None. The distance is doubled until a key is
-    readable, then bisected.
+    """Return a readable key shortly after an unreadable block, or None, found by doubling the distance and
+    bisection.
     """
     begin = int.from_bytes(at[:_KEY_BYTES].ljust(_KEY_BYTES, b"\x00"), "big")
     last = int.from_bytes(end[:_KEY_BYTES].ljust(_KEY_BYTES, b"\x00"), "big")
@@ -296,8 +294,8 @@ def _tried(db: Rdict, sid: bytes) -> Iterator[tuple[bytes, PageRecord]]:
 
 
 def _asked_again(record: PageRecord) -> PageRecord:
-    """Return a record that makes the page due. Its links may be lost, so even an unchanged page must be read for links
-    again.
+    """Return a record that makes the page due, and lets the crawl read it for links even if it is unchanged. Its known
+    links may be lost.
     """
     due = record.last_crawled if record.state == "crawled" else record.due
     return msgspec.structs.replace(record, due=due, digest=None, etag=None, last_modified=None)

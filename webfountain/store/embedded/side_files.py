@@ -30,7 +30,7 @@ __all__ = ["LOG_END", "LogEnd", "NoLogEnd", "damaged", "is_damaged", "keep_card"
 LOG_END = "log-end"
 _BYTES = 8
 _MOST = 1 << 48
-"""This number is larger than the number of any entry."""
+"""A number larger than the number of any entry."""
 
 CARD = "store-card"
 
@@ -59,7 +59,7 @@ class LogEnd(NoLogEnd):
 
     @property
     def last(self) -> int:
-        """The number that was last stored; 0 if there was none, -1 if the file is damaged."""
+        """The stored number, 0 if none was stored, or -1 if the file is damaged."""
         return self._noted
 
     def note(self, last: int) -> None:

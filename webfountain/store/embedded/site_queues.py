@@ -56,9 +56,7 @@ class SiteQueues:
         (self._never if entry[:1] == NEVER else self._recrawl).note(entry)
 
     def immediate(self, n: int) -> list[Entry]:
-        """Return up to `n` entries of the immediate lane in order of arrival. Both
-        queues contain a part of that lane.
-        """
+        """Return up to `n` entries of the immediate lane in order of arrival, merged from both queues."""
         new = [(float(arrival_of(item[0])), self._waiting(item)) for item in self._never.first(IMMEDIATE_NEVER, n)]
         tried = [(_order(entry), Entry(entry, entry[_KEY_AT:], None)) for entry, _ in self._recrawl.first(IMMEDIATE, n)]
         return [waiting for _, waiting in heapq.merge(new, tried)][:n]
@@ -96,8 +94,8 @@ class SiteQueues:
         return [Entry(entries[one], one.key, None) for one in chosen], list(left.items())
 
     def after(self, suffix: bytes, n: int) -> list[Entry]:
-        """Return the next `n` never-crawled entries of all classes after the entry with a suffix. With b"", begin with
-        the first.
+        """Return the next `n` never-crawled entries of all classes after the entry with a suffix, or the first if it is
+        b"".
         """
         return [self._waiting(item) for item in self._never.behind(suffix, CLASSES, n)]
 
@@ -110,7 +108,7 @@ class _Lanes:
     """The lanes of one queue of a site. A key consists of `prefix`, the lane in `width` bytes, and the order within the
     lane.
 
-    The front of a lane is stored when a scan has reached the lane. Scans reach the lanes in order.
+    The front of a lane is stored when a scan has reached the lane.
     """
 
     __slots__ = ("_disk", "_fronts", "_hidden", "_prefix", "_unread", "_width")
@@ -129,7 +127,7 @@ class _Lanes:
             self._fronts[lane] = min(self._fronts.get(lane, entry), entry)
 
     def lanes(self, below: int) -> list[int]:
-        """Return the lanes before `below` that may have entries, in order. The first call makes one seek per lane."""
+        """Return the lanes before `below` that may have entries, in order."""
         if self._unread < below:
             for entry in self._disk.first_of_each(
                 self._start(self._unread), self._start(below), width=_LANE_AT + self._width
@@ -139,8 +137,8 @@ class _Lanes:
         return sorted(lane for lane in self._fronts if lane < below)
 
     def first(self, lane: int, n: int, *, until: bytes | None = None) -> list[Item]:
-        """Return up to `n` entries of a lane that are not hidden, by one short scan. Among entries after the order
-        `until`, only the first is returned.
+        """Return up to `n` entries of a lane that are not hidden, by one short scan that ends at the first entry after
+        the order `until`.
         """
         if n <= 0 or (lane < self._unread and lane not in self._fronts):
             return []

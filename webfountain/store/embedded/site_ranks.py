@@ -1,7 +1,7 @@
 """The index of the embedded store's sites by pages, failed pages and last change.
 
-Each site has one entry per order, and one entry with its values in all orders. The entries change in the same step as
-the site. The values of up to `KEPT` sites are in memory.
+Each site has one entry per order, and one entry with its values in all orders. The values of up to `KEPT` sites are in
+memory.
 """
 
 from __future__ import annotations
@@ -106,7 +106,6 @@ class SiteRanks:
         self._known[site] = now
 
     def drop(self, batch: WriteBatch, site: str) -> None:
-        """Remove a site."""
         before, name = self._values(site), site.encode()
         for key in set() if before is None else before.keys(name):
             batch.delete(key)

@@ -66,11 +66,10 @@ class DueSites:
         self.load()
 
     def load(self) -> None:
-        """Forget the front, which is only in memory."""
+        """Reset the front."""
         self._front = DUE
 
     def put(self, batch: WriteBatch, site: str, due: float) -> None:
-        """Add a site."""
         key = due_key(due, site)
         batch.put(key, b"")
         self._front = min(self._front, key)
@@ -175,8 +174,8 @@ class SiteRows:
             self.load()
 
     def row(self, site: str) -> SiteRow | None:
-        """Return a site's row, BARRED_SITE for a forgotten site, or None for an unknown site. Callers share the row;
-        see `touch`.
+        """Return a site's row, BARRED_SITE for a forgotten site, or None for an unknown site. A caller that changes the
+        row calls `touch`.
         """
         rows = self._rows
         if site in rows:
@@ -186,7 +185,7 @@ class SiteRows:
         return row
 
     def read_row(self, site: str) -> SiteRow | None:
-        """Return a site's row like `row`, but always from disk. Any thread may call this method."""
+        """Return a site's row like `row`, but always from disk, for calls from any thread."""
         name = site.encode()
         value, barred = self._disk.get_many([SITE + name, BARRED + name])
         if barred is not None:
@@ -253,12 +252,11 @@ class SiteRows:
         self._touched.pop(site, None)
 
     def bar(self, batch: WriteBatch, site: str) -> None:
-        """Refuse links to the site from now on."""
+        """Refuse links to a site from now on."""
         self._rows[site] = BARRED_SITE
         batch.put(BARRED + site.encode(), b"")
 
     def due_of(self, row: SiteRow) -> float:
-        """Return the due time of the site of a row."""
         return row[_DUE]
 
     def active_on_disk(self) -> list[str]:
@@ -266,7 +264,6 @@ class SiteRows:
         return [key[1:].decode() for key, _ in self._disk.scan(ACTIVE, after(ACTIVE))]
 
     def record(self, site: str, row: SiteRow) -> SiteRecord:
-        """Return the site record of a row."""
         sid = site_id(site)
         name = site.encode()
         state, learned, owner, ranked = self._disk.get_many([STATE + sid, LEARNED + sid, ACTIVE + name, RANKED + name])

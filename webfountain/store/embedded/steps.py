@@ -26,8 +26,8 @@ class Steps:
     """The tables of an open store, with one write batch per step. After a failed write, rows and counts are read again.
 
     The batch of a changed page contains its record, its queue entry, and the counts of its site and of the store. The
-    fronts of active sites move before the batch is written. If the write fails, they are too early, which does no harm.
-    `generation` is the number of this opening.
+    fronts of active sites move before the batch is written; a front that is too early does no harm. `generation` is the
+    number of this opening.
     """
 
     def __init__(self, disk: Disk, *, generation: int, log_end: NoLogEnd) -> None:
@@ -40,7 +40,9 @@ class Steps:
 
     @contextmanager
     def begin(self) -> Iterator[WriteBatch]:
-        """Begin a step. The block fills a batch, which is then written with the changed site rows and counts."""
+        """Begin a step: the block fills a batch, which is written at the end together with the changed site rows and
+        counts.
+        """
         batch = WriteBatch(raw_mode=True)
         try:
             yield batch
@@ -60,7 +62,6 @@ class Steps:
         return row
 
     def is_leased(self, place: PagePlace) -> bool:
-        """Return whether a page is leased."""
         return place.entry in self.leases.hidden
 
     def free(self, site: str, keys: Sequence[bytes]) -> list[PagePlace]:
@@ -69,8 +70,8 @@ class Steps:
         return [place for place in places if place is not None and not self.is_leased(place)]
 
     def replace(self, batch: WriteBatch, place: PagePlace, record: PageRecord, *, arrival: int = 0) -> PagePlace:
-        """Replace the record of a page, and update the counts; return the new place. `arrival` is the arrival number of
-        a never-crawled page.
+        """Replace the record of a page, and update the counts; return the page's new place. `arrival` is the arrival
+        number of a never-crawled page.
         """
         row = self.site_row(place.site)
         self.counts.remove(row, place.record)
@@ -79,7 +80,7 @@ class Steps:
         return self.move(batch, place, record, arrival=arrival)
 
     def move(self, batch: WriteBatch, place: PagePlace, record: PageRecord, *, arrival: int = 0) -> PagePlace:
-        """Replace the record of a page by a record that changes no counts; return the new place."""
+        """Replace the record of a page by a record that changes no counts; return the page's new place."""
         entry = self.pages.put(batch, place.site, place.key, record, arrival=arrival, before=place.entry)
         if (active := self.leases.active.get(place.site)) is not None:
             active.queues.note(entry)

@@ -51,7 +51,6 @@ class EmbeddedBoard:
             batch.put(VALUE + name.encode(), value)
 
     def settle_value(self, name: str, value: bytes) -> bytes:
-        """Publish a value if there is none. This is atomic, because there is only one writer."""
         before = self.value(name)
         if before is None:
             self.put_value(name, value)

@@ -123,7 +123,7 @@ def _regrading(disk: Disk, site: str) -> tuple[int, int, int] | None:
 
 
 def load_folder(folder: Path, rows: Iterator[Row]) -> None:
-    """Create an embedded store from rows, in a folder without a store. If the process is killed, repeat the call.
+    """Create an embedded store from rows, in a folder without a store. A call that was interrupted can be repeated.
 
     Raises
     ------
@@ -165,7 +165,6 @@ class _StoreLoader:
         self._row: SiteRow = []
 
     def take(self, rows: Sequence[Row]) -> None:
-        """Write some rows and their counts."""
         batch = WriteBatch(raw_mode=True)
         for row in rows:
             match row:

@@ -38,15 +38,12 @@ class MemoryCensus:
         self._lost = 0
 
     def count_arrivals(self, births: int, at: float) -> None:
-        """Count new URLs that came from outside, not from links."""
         count_arrivals(self.counted, period_of(at, self.period_s), births)
 
     def count_outcome(self, before: PageRecord, outcome: Outcome, at: float) -> None:
-        """Count a settled fetch. `before` is the page's record before the fetch."""
         count_outcome(self.counted, period_of(at, self.period_s), before, outcome)
 
     def count_lost(self, outcomes: int) -> None:
-        """Count outcomes whose lease was lost."""
         self._lost += outcomes
 
     def buckets(self) -> dict[int, BucketCensus]:

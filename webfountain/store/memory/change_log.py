@@ -42,14 +42,14 @@ class MemoryChangeLog:
         return iter(self._entries)
 
     def note_outcome(self, before: PageRecord, outcome: Outcome, *, site: str, key: bytes, at: float) -> None:
-        """Append the entry of a settled fetch, if consumers need one."""
+        """Append the entry of a settled fetch, if something changed for consumers."""
         entry = entry_of(before, outcome, site=site, key=key, at=at, sequence=self._last() + 1)
         if entry is not None:
             self.add(entry)
             self.date(entry)
 
     def note_parting(self, record: PageRecord, verdict: ChangeVerdict, *, site: str, key: bytes, at: float) -> None:
-        """Append the entry of a page that is removed, if it was held."""
+        """Append the entry of a removed page, if the page was held."""
         if is_held(record):
             entry = parting(record, verdict, site=site, key=key, at=at, sequence=self._last() + 1)
             self.add(entry)

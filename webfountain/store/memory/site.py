@@ -77,7 +77,6 @@ class MemorySite:
         del self.pages[key], self.arrival[key]
 
     def is_leased(self, key: bytes) -> bool:
-        """Return whether a page is leased."""
         return key in self._leased
 
     def reweigh(self, keys: Sequence[bytes], importance: ImportanceOf) -> int:
@@ -146,7 +145,7 @@ class MemorySite:
         return held if held is not None and held.id == lease else None
 
     def end(self, lease: Lease, record: PageRecord | None = None) -> None:
-        """End a lease, and replace the page's record by `record` if given. The page returns to the queues."""
+        """End a lease, replace the page's record by `record` if given, and return the page to the queues."""
         del self.leases[lease.id.number]
         self._leased.discard(lease.key)
         if record is not None:
@@ -172,7 +171,6 @@ class MemorySite:
         return self.due if self.holder is None else self.holder.until
 
     def record(self) -> SiteRecord:
-        """Return the site in the form of the contract."""
         states = [record.state for record in self.pages.values()]
         return SiteRecord(
             site=self.name,

@@ -22,7 +22,7 @@ __all__ = ["MemorySiteList", "MemorySites"]
 
 
 class MemorySites:
-    """All sites, by name. The parts of the store share this table."""
+    """The table of all sites, by name, which the parts of the store share."""
 
     def __init__(self) -> None:
         self.fenced = 0
@@ -44,7 +44,6 @@ class MemorySites:
         return len(self._sites)
 
     def get(self, site: str) -> MemorySite | None:
-        """Return a site, or None if it is unknown."""
         return self._sites.get(site)
 
     def __getitem__(self, site: str) -> MemorySite:
@@ -65,7 +64,6 @@ class MemorySites:
         return self._sites.setdefault(site, MemorySite(site, first_seen=first_seen, due=due))
 
     def remove(self, site: str) -> None:
-        """Forget a site, if it is known."""
         self._sites.pop(site, None)
 
     def is_barred(self, site: str, key: bytes) -> bool:
@@ -73,7 +71,7 @@ class MemorySites:
         return site in self.barred_sites or (site, key) in self.barred_pages
 
     def held(self, lease: SiteLease) -> MemorySite | None:
-        """Return the site of a site lease. If the lease is lost, count this and return None."""
+        """Return the site of a site lease. If the lease is lost, count the step as fenced and return None."""
         site = self._sites.get(lease.site)
         if site is None or site.holder is None or site.holder.token != lease.token:
             self.fenced += 1

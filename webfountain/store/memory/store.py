@@ -1,7 +1,6 @@
 """The reference store, made of plain dicts and sorted lists, which ends with the process.
 
-Tests compare the other stores with it. Tests and simulations also use it as their store. A lease is fast for up to some
-hundred thousand URLs per site.
+Tests compare the other stores with the reference store. A lease is fast for up to some hundred thousand URLs per site.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ __all__ = ["MemoryBoard", "MemoryStore"]
 
 
 class MemoryBoard:
-    """The `Board` in a dictionary."""
+    """The `Board` of the reference store."""
 
     def __init__(self) -> None:
         self._values: dict[str, bytes] = {}

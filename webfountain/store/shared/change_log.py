@@ -4,8 +4,8 @@ Each shard numbers its own entries. A cursor contains one number per shard, so a
 entries of one page are in one shard, in the order of their steps. If the clocks of two processes differ, entries of
 different shards may be out of order by this difference.
 
-A cursor also contains a hash of the times of the numbered entries. A shard that lost entries gives their numbers to new
-entries, with other times. Then the hash differs, and each cursor after a lost entry is refused.
+A cursor also contains a hash of the times of the numbered entries. If a shard lost entries and gave their numbers to
+new entries, the hash differs, and the cursor is refused.
 """
 
 from __future__ import annotations
@@ -36,9 +36,7 @@ _HASH_BYTES: Final = 4
 _AT_ONCE: Final = 1000
 """Number of entries that one script reads or drops."""
 _FEW: Final = 100
-"""Number of entries that `every` reads from each shard at once. It is small, because the entries of all shards are in
-memory together.
-"""
+"""Number of entries that `every` reads from each shard at once."""
 _SPARE: Final = 16
 """Number of entries that each shard returns beyond its share, because entries are spread unevenly."""
 _TIME: Final = struct.Struct(">d")
@@ -47,7 +45,7 @@ _entry = msgspec.msgpack.Decoder(Change)
 
 
 class LogPosition:
-    """The number and time of one entry per shard. An unknown time is 0.0."""
+    """The number of one entry per shard, and its time (0.0 if unknown)."""
 
     def __init__(self, numbers: Sequence[int], times: Sequence[float]) -> None:
         self.numbers = list(numbers)
@@ -117,7 +115,9 @@ def _parsed(cursor: str, shards: int) -> tuple[list[int], bytes]:
 
 
 def _varint(number: int) -> bytes:
-    """Encode a number with seven bits per byte, lowest first. All bytes but the last have the eighth bit set."""
+    """Encode a number as a varint: seven bits per byte, lowest first, with the eighth bit set in all bytes but the
+    last.
+    """
     parts = bytearray()
     while number >= 0x80:
         parts.append(number & 0x7F | 0x80)
@@ -127,7 +127,7 @@ def _varint(number: int) -> bytes:
 
 
 def _numbers(packed: Iterable[int], most: int) -> tuple[list[int], int]:
-    """Decode up to `most` varints. Return them and the number of bytes read."""
+    """Decode up to `most` varints. Return the numbers and the count of bytes read."""
     numbers, number, shift, used = [], 0, 0, 0
     for place, byte in enumerate(packed, 1):
         number |= (byte & 0x7F) << shift
@@ -143,7 +143,7 @@ def _numbers(packed: Iterable[int], most: int) -> tuple[list[int], int]:
 def encode_entry(entry: Change | None) -> bytes | bool:
     """Encode an entry for `note` in `lua/parts/log.lua`, which assigns the number; return False for None.
 
-    An imported entry contains its number in the old store, and is ordered by this number.
+    An imported entry contains its number in the old store.
     """
     if entry is None:
         return False
@@ -225,7 +225,7 @@ class ShardedChangeLog:
     def erase(self, site: str, key: bytes | None = None) -> None:
         """Remove the contents of the entries of a page or a whole site, by a scan of the shard's log.
 
-        Call this after the page is barred, so that no entry follows. The entry that reports the removal stays.
+        Call this method after the page is barred, so that no entry follows. The entry that reports the removal stays.
         """
         shard = self._shards.of(site)
         needle = _encode(site) + (b"" if key is None else _encode(key))
@@ -279,7 +279,7 @@ class ShardedChangeLog:
         """Yield (shard, number, entry) of up to `n` entries after one number per shard, in order of time and, within a
         shard, of number.
 
-        It ends when the entries read from a shard are used up, because that shard may have the next entry.
+        The iterator ends when the entries read from a shard are used up, because that shard may have the next entry.
         """
         if not begin or n <= 0:
             return

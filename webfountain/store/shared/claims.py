@@ -56,7 +56,7 @@ class SharedClaims:
         return held
 
     def repeat(self) -> None:
-        """Claim again the names that this process has claimed without a deadline. The server may have lost them.
+        """Claim again the names that this process has claimed without a deadline, after a set-back of the server.
 
         Raises
         ------

@@ -1,8 +1,7 @@
 """A page as the bytes of one hash field: first the fields that scripts read, then the rest as msgpack.
 
 The scripts use the same layout (`lua/parts/pages.lua`). Memory limits a shared store, so the URL is stored without its
-site, a digest takes 20 bytes, and trailing fields with default values are not written. New fields of `PageRecord` are
-added at the end.
+site, a digest takes 20 bytes, and trailing fields with default values are not written.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ __all__ = [
 _IN_FRONT: Final = frozenset({"state", "due", "copy", "immediate", "provenance"})
 """Fields without their own position in the msgpack part. `provenance` shares the position of `source`."""
 _ORDER: Final = ("url", "depth", "importance", "policy", "request", "scores", "first_seen", "trust", "source")
-"""First fields of the msgpack part, in order. A never-crawled page needs only these."""
+"""First fields of the msgpack part, in order: the fields of a never-crawled page."""
 _FIELDS: Final = (*_ORDER, *(f for f in PageRecord.__struct_fields__ if f not in _IN_FRONT and f not in _ORDER))
 _RECORD: Final = PageRecord.__struct_fields__
 _DEFAULTS: Final = PageRecord(url="")

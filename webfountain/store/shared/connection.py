@@ -2,9 +2,9 @@
 
 URLs are ``redis://``, ``rediss://``, ``unix://``, ``redis+cluster://`` and
 ``redis+sentinel://host:port,host:port/name``. If a server does not answer, restarts, fails over, or is read-only or
-full for a while, the process waits. It logs the fault once, retries with jitter, and logs when the server answers
-again. A step that was sent but not answered may have been executed, so any step may be executed twice. The only effects
-are skipped numbers, and URL leases that last until their site lease ends.
+full for a while, the process waits and retries with jitter. A step that was sent but not answered may have been
+executed, so any step may be executed twice. A step that is executed twice may skip numbers, and leave URL leases open
+until their site lease ends.
 """
 
 from __future__ import annotations
@@ -141,7 +141,8 @@ class ServerConnection:
     def send(self, commands: Sequence[tuple[bytes, Command]]) -> list[Any]:
         """Send (key, command) pairs in one round trip per server. Return an answer or an error for each pair.
 
-        After a temporary fault this tries again, for at most `PATIENCE_S` and until the limit of `end_within`.
+        After a temporary fault, unanswered commands are sent again, for at most `PATIENCE_S` and until the limit of
+        `end_within`.
 
         Raises
         ------
@@ -247,7 +248,7 @@ class ServerConnection:
         self._of_primaries("CLIENT UNPAUSE")
 
     def disconnect(self) -> None:
-        """Break all connections. The next command opens new ones."""
+        """Break all connections. The next command opens new connections."""
         if isinstance(self.client, redis.cluster.RedisCluster):
             self.client.disconnect_connection_pools()
         else:
@@ -259,7 +260,7 @@ class ServerConnection:
         self.client.close()
 
     def _of_primaries(self, *command: Any) -> bool:
-        """Send one command to each primary. Return whether all accepted it."""
+        """Send one command to each primary; return whether all primaries accepted it."""
         try:
             if isinstance(self.client, redis.cluster.RedisCluster):
                 self.client.execute_command(*command, target_nodes=redis.cluster.RedisCluster.PRIMARIES)
@@ -296,7 +297,7 @@ class ServerConnection:
         return answers
 
     def _probe_again(self) -> None:
-        """Read the slots again, because they may have moved after a fault."""
+        """Read the slots of a cluster again after a fault, because they may have moved."""
         if self._end.is_over:
             return
         if isinstance(self.client, redis.cluster.RedisCluster):

@@ -1,8 +1,7 @@
 """Feeds on a server: lists of notes to a crawl, or of start URLs as in scrapy-redis.
 
 Any client may add entries, and each entry is taken by one process. The process calls `done` when the effect of the
-entry is stored. If the process dies before that, another process takes the entry. Taken entries are in a sorted set
-beside the list, in the same slot of a cluster.
+entry is stored. If `done` is not called in time, another process takes the entry.
 """
 
 from __future__ import annotations

@@ -50,13 +50,11 @@ KEYS: Final = (
 )
 """The keys of a shard, in the order in which each script receives them."""
 SUMS: Final = ("counts", "buckets", "copies")
-"""The keys of a shard that ``check --repair`` computes again. Until all are computed, the new values are in keys whose
-names end with "/new".
+"""The keys of a shard that ``check --repair`` computes again. New values are in keys with the suffix "/new" until all
+are computed.
 """
 FIRST_LANE: Final = CLASSES + 1
-"""Number of the first recrawl lane. Lane 0 is the immediate lane; the lanes between them are the classes of the
-never-crawled queue.
-"""
+"""Number of the first recrawl lane, after the immediate lane (0) and the never-crawled classes (1 to 64)."""
 LEASED: Final = 65535
 """Number of the lane that scripts report for leased URLs."""
 NODE_SIZE: Final = 96
@@ -112,7 +110,7 @@ class SharedMeta(msgspec.Struct, frozen=True):
     log: str
     """Name of the change log, used in the log's cursors."""
     id: str = ""
-    """Name of the store, which never changes. A new store on an emptied server has another name."""
+    """Name of the store, which never changes."""
     change: str = ""
     """Name of the current revision; "" for none."""
     unit: float = 0.0
@@ -146,7 +144,7 @@ class MetaEntry:
             ) from None
 
     def add(self, meta: SharedMeta) -> bool:
-        """Write the description of a new store. Return False if there already is a description."""
+        """Write the description of a new store. Return False if the store already exists."""
         return self._connection.ask(self.key, "SET", self.key, msgspec.json.encode(meta), "NX") is not None
 
     def replace(self, meta: SharedMeta) -> None:

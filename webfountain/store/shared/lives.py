@@ -7,8 +7,8 @@ process's last step that the shard has answered. If the mark in the shard is old
 reconnection all marks are read.
 
 A loss ends a *life* of the store. The first process that detects the loss gives the next life a name, which is also the
-new name of the change log. It writes the name into all shards, whose guards report the name to the other processes.
-Each process makes these repairs:
+new name of the change log. This process writes the name into all shards, whose guards report the name to the other
+processes. Each process makes these repairs:
 
 - its site leases in the shards that went back are ended (`lua/disown.lua`), and the caller receives the list of these
   sites;
@@ -18,9 +18,9 @@ Each process makes these repairs:
 A process may have leased a site in the lost time, although the server now shows the site as free. This process sends
 requests to the site until it detects the loss, at the latest until its term ends. So a site that is leased soon after a
 loss, or after the server was replaced, is marked (`records.LOST_LIFE`), and its new ant waits until then. Each shard
-detects by itself that its server was replaced (`lua/parts/era.lua`). Sites that a process has given up since are not
-marked, because it stops all requests before it gives up sites (`before_loss`). A site stays marked if that process had
-to wait for another process itself.
+detects by itself that its server was replaced (`lua/parts/era.lua`). A site that its process has given up since then is
+not marked, because the process stops all requests before it gives up sites (`before_loss`). The site stays marked if
+this process was itself still waiting.
 
 If the store no longer exists, because its server was emptied or replaced, the process ends with a StoreError.
 """
@@ -77,7 +77,7 @@ class _HeldSite(NamedTuple):
 
 
 class ServerLives:
-    """What one process knows about the lives of its store. All of its threads share it.
+    """The marks, site leases and recent work of one process, shared by all its threads.
 
     Parameters
     ----------
@@ -129,8 +129,7 @@ class ServerLives:
     def check(self, shards: GuardedShards) -> None:
         """Check that the store exists and knows this process's steps, and repair losses, in two round trips.
 
-        It is called with every heartbeat, so a loss is detected within one heartbeat, even in a shard that few steps
-        use. Raises StoreError if the store is gone.
+        Every heartbeat calls this, so a loss is detected within one heartbeat. Raises StoreError if the store is gone.
         """
         with self._lock:
             mended = self._mended
@@ -140,9 +139,7 @@ class ServerLives:
 
     @property
     def repairs(self) -> int:
-        """Number of repaired losses. If it changes during a call of several steps, some of these steps may be
-        undone.
-        """
+        """Number of repaired losses. If the number changes during several steps, some of these steps may be undone."""
         return self._mended
 
     def is_void(self, site: str, token: int) -> bool:
@@ -175,9 +172,7 @@ class ServerLives:
             self._repeat_log.add_call(number, call, size=size, name=name)
 
     def before_loss(self, call: Callable[[], object]) -> None:
-        """Register a function to call before sites are given up after a loss. It is called in the thread that detects
-        the loss.
-        """
+        """Register a function to call before sites are given up after a loss, in the thread that detects the loss."""
         self._before.append(call)
 
     def after_loss(self, call: Callable[[], object]) -> None:
@@ -262,7 +257,7 @@ class ServerLives:
             self._is_set_back |= bool(lost) or before != self.life
 
     def _describe(self) -> None:
-        """Read the store's description. Raise StoreError if it is gone or belongs to another store."""
+        """Read the store's description. Raise StoreError if the description is gone or belongs to another store."""
         raw = self._connection.ask(self._meta, "GET", self._meta)
         try:
             found = None if raw is None else msgspec.json.decode(raw, type=dict[str, Any])
@@ -287,9 +282,7 @@ class ServerLives:
         return str(self._described["log"])
 
     def _is_past(self) -> bool:
-        """Return whether the description names a life that has ended. This happens if the store lost the name of the
-        current life.
-        """
+        """Return whether the description names a life that has ended, because the store lost the current name."""
         return self._described["log"] in self._past
 
     def _lost(self, shards: GuardedShards) -> dict[int, int]:
@@ -357,7 +350,7 @@ class GuardedShards(Shards):
         self._lives.check(self)
 
     def send(self, step: str, calls: Sequence[tuple[int, Sequence[Any]]]) -> list[Any]:
-        """Send a guarded step with all of its arguments. Answers may be errors."""
+        """Send a guarded step with all of its arguments. Return answers or errors."""
         script = self._guarded.get(step) or self._guarded.setdefault(step, Script(step, guard=True))
         return script.answers(self._connection, [(self._keys[s][0], self._keys[s], given) for s, given in calls])
 

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 __all__ = ["OPENING_S", "RevisedShard", "SharedMaintenance", "UnitUse", "latest", "recount_shards"]
 
 OPENING_S: Final = 30.0
-"""Duration of a claim on ``unit/NAME``, s. An ant claims its own name within this time."""
+"""Duration of a claim on ``unit/NAME``, s; an ant claims its own name within this time."""
 logger = logging.getLogger(__name__)
 LOCK_S: Final = 30.0
 """Duration of the lock on a change, s. The process that makes the change extends the lock with each batch."""
@@ -80,7 +80,6 @@ class UnitUse:
         self._claims.claim([self.name], owner=self.name, until=at + OPENING_S, at=at, notes={self.name: units})
 
     def end(self) -> None:
-        """Release the claim."""
         if time.monotonic() < self._until:
             with contextlib.suppress(StoreError):
                 self._claims.drop({self.name: 0.0}, owner=self.name, at=0.0)
@@ -226,7 +225,7 @@ class SharedMaintenance:
         return seconds_ahead(latest(self._shards), self._time())
 
     def _refuse_beside(self, meta: SharedMeta, new: SharedMeta) -> None:
-        """Raise StoreHeld if other processes crawl in other units. First wait until the claims of killed ants
+        """Raise StoreHeld if other processes crawl in other units, after waiting until the claims of killed ants
         expire.
         """
         units = _units(new.period_s, new.fastest_s)
@@ -297,7 +296,7 @@ def _lasts(claim: Claim, at: float) -> bool:
 
 
 def _patience_s(left: float, ahead: float) -> float:
-    """Return how many seconds to wait for the end of a claim that lasts `left` seconds more. The clock of its owner may
+    """Return how many seconds to wait for the end of a claim that lasts `left` seconds more, if its owner's clock may
     be `ahead` seconds ahead.
     """
     if left > LONGEST_CLAIM_S:
@@ -362,7 +361,7 @@ class RevisedShard:
         self._prolong()
 
     def _step(self, site: str, key: bytes, times: list[Any] | bool, entries: list[list[bytes]]) -> list[bytes]:
-        """Write one batch. Return the keys whose values changed between reading and writing."""
+        """Write one batch; return the keys whose values changed since they were read."""
         place = b"\0".join((self._change, site.encode(), key))
         others = self._ask("revise", [site, self._come_to, place, times, *entries])
         if others is None:
@@ -383,8 +382,8 @@ class RevisedShard:
 def recount_shards(connection: ServerConnection, *, prefix: str, count: int) -> None:
     """Compute the counts of all shards again, in one round trip per site.
 
-    The new counts are under separate keys until all are complete. If a shard had no counts after an interruption, the
-    next crawl would delete files with needed copies.
+    The new counts are under separate keys until all are complete. Without counts after an interruption, the next crawl
+    would delete files with needed copies.
 
     Raises
     ------

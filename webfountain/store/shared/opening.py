@@ -1,7 +1,7 @@
 """Open or create a shared store, and warn of server settings that endanger it.
 
-The URL contains the store's own parameters: ``?prefix=NAME`` begins each key [webfountain], ``?shards=N`` is the
-number of shards of a new store [256]. An existing store keeps its number of shards.
+The URL may contain parameters of the store: ``?prefix=NAME`` begins each key [webfountain], and ``?shards=N`` is the
+number of shards of a new store [256].
 """
 
 from __future__ import annotations
@@ -114,8 +114,8 @@ def open_private(
     fresh: bool = False,
     at: float | None = None,
 ) -> SharedStore:
-    """Open or create the store on the server of a crawl's folder. If the server does not run, start it until the store
-    is closed.
+    """Open or create the store on the server of a crawl's folder. If the server does not run, it is started, and ends
+    with the store.
 
     Raises
     ------
@@ -169,7 +169,7 @@ def _started(folder: Path) -> PrivateServer | None:
 
 
 def load_shared(url: str, rows: Iterator[Row]) -> None:
-    """Create a store from rows at a URL without a store. If the process is killed, repeat the call.
+    """Create a store from rows at a URL without a store. A call that was interrupted can be repeated.
 
     Raises
     ------
@@ -221,9 +221,7 @@ def _made(
     fastest_s: float | None,
     shards: int,
 ) -> tuple[SharedMeta, bool]:
-    """Create the store if needed. Return its description, and whether this call created the store. Several processes
-    may call this at once.
-    """
+    """Create the store if needed. Return the description, and whether this call created the store."""
     shown, is_new = connection.shown, False
     meta = entry.read()
     if meta is None:

@@ -33,7 +33,7 @@ MOVE_S: Final = 2.0
 _MOVES: Final = (MovedError, AskError, TryAgainError)
 
 LAST_S: Final = 0.3
-"""Time limit of a call after the end, s. A working server answers within this time."""
+"""Time limit of a call after the limit is reached, s. A working server answers within this time."""
 
 
 class Outage:

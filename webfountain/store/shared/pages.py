@@ -95,9 +95,8 @@ class SharedPages:
     def forget(self, site: str, key: bytes | None = None, *, at: float) -> int:
         """Remove a page or a site permanently.
 
-        A page costs two round trips and a scan of the log, a site two round trips per thousand pages. Readers of the
-        change log receive no contents of the pages after the first round trip. If the process dies before the log
-        entries are erased, the next call for the same pages completes the work.
+        A page costs two round trips and a scan of the log, a site two round trips per thousand pages. If the process
+        dies meanwhile, the next call for the same pages completes the work.
         """
         removed, repairs = 0, -1
         while repairs != self._lives.repairs:  # a loss between the two steps may undo the first one

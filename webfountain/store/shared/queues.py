@@ -1,6 +1,6 @@
 """The URL queues of the shared store: each step is one script on each shard, all in one round trip.
 
-Each file in `lua/` contains one script. This module packs arguments and unpacks answers.
+Each file in `lua/` contains one script.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = ["SharedQueues"]
 
 
 class SharedQueues:
-    """The `UrlQueues` of the shared store. It remembers the URL leases of this process."""
+    """The `UrlQueues` of the shared store, which remembers the URL leases of this process."""
 
     def __init__(self, shards: GuardedShards, lives: ServerLives, due_times: DueTimes, *, period_s: float) -> None:
         self._shards = shards
@@ -191,7 +191,7 @@ class SharedQueues:
         return held
 
     def _outcome(self, outcome: Outcome, period: int, at: float) -> list[Any]:
-        """Encode an outcome for `lua/settle.lua`. If this process does not have the lease, the script counts the
+        """Encode an outcome for `lua/settle.lua`. If this process does not hold the lease, the script counts the
         outcome as lost.
         """
         lease = outcome.lease

@@ -1,6 +1,6 @@
 """The recent work of one process on a shared store, which is repeated if the store loses it.
 
-Steps are kept as they were sent, other work as function calls. Both are limited by bytes; the oldest are dropped first.
+Steps are kept as they were sent, other work as function calls. The oldest steps and calls are dropped first.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["RepeatLog", "SentStep"]
 
 MOST_BYTES: Final = 16_000_000
-"""Limit of the steps, and also of the calls, bytes. It is enough for some minutes of a fast ant."""
+"""Limit of the steps, and also of the calls, bytes: some minutes of a fast ant."""
 _OVERHEAD: Final = 200
 """Memory per entry in addition to its contents, bytes."""
 

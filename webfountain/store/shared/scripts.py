@@ -30,7 +30,7 @@ _FOLDER: Final = files("webfountain.store.shared") / "lua"
 _USES: Final = re.compile(rb"^-- Uses +(.+)$", re.MULTILINE)
 
 READING: Final = frozenset({"read", "rows", "log_read", "server"})
-"""Steps that change nothing. They are sent as read-only, so they work on a replica, and while writes are paused."""
+"""Steps that change nothing. Read-only steps work on a replica, and while writes are paused."""
 
 
 def _alone(name: str) -> bytes:
@@ -69,8 +69,7 @@ def pairs(fields: Any) -> Iterable[tuple[bytes, bytes]]:
 class Script:
     """A script: its text, and the hash by which servers identify it.
 
-    A step uses the keys of a shard. With `guard` (`lua/guard.lua`), a shard that was set back refuses the step. Other
-    scripts use other keys.
+    A step uses the keys of a shard. With `guard` (`lua/guard.lua`), a shard that was set back refuses the step.
     """
 
     def __init__(self, name: str, *, is_step: bool = True, reading: bool = False, guard: bool = False) -> None:
@@ -118,11 +117,9 @@ class Shards:
         self._touched: set[int] = set()
 
     def of(self, site: str) -> int:
-        """Return the shard of a site."""
         return xxhash.xxh3_64_intdigest(site.encode()) % self.count
 
     def key(self, shard: int, name: str) -> bytes:
-        """Return one of a shard's keys."""
         return self._keys[shard][KEYS.index(name)]
 
     def by_shard(self, entries: Sequence[tuple[str, Any]]) -> dict[int, list[int]]:
@@ -149,7 +146,7 @@ class Shards:
                 self._touched.update(arguments)
 
     def step(self, site: str, step: str, arguments: Sequence[Any]) -> Any:
-        """Run a step in a site's shard. Return the answer."""
+        """Run a step in a site's shard; return the answer."""
         shard = self.of(site)
         return self.run(step, {shard: arguments})[shard]
 

@@ -76,8 +76,8 @@ def _members(shards: Shards, letter: str, rank: bytes, name: str, limits: dict[i
 def rank_sites(shards: Shards, newest: Callable[[], Mapping[str, float]]) -> None:
     """Add every site to all orders, if an older version left a shard without orders.
 
-    `newest` returns the time of each site's newest entry in the change log. This takes one round trip, and two more per
-    hundred unordered sites of a shard.
+    `newest` returns the time of each site's newest entry in the change log. The cost is one round trip, and two more
+    per hundred unordered sites of a shard.
     """
     begin = dict.fromkeys(_unranked(shards), b"-")
     times = newest() if begin else {}
@@ -148,7 +148,9 @@ class SharedSites:
         return [lease for each in found.values() for lease in each]
 
     def renew(self, leases: Sequence[SiteLease], *, until: float) -> list[SiteLease]:
-        """Extend site leases, in three round trips. Two of them check whether the store was set back or is gone."""
+        """Extend site leases in one round trip, after a check in two round trips whether the store was set back or is
+        gone.
+        """
         self._shards.check()
         self._lives.prolong(until)
         parts = self._shards.by_shard([(lease.site, lease) for lease in leases])

@@ -1,6 +1,6 @@
 """The shared store: many processes on one Redis, Valkey or cluster.
 
-One thread takes steps. Another thread may read meanwhile.
+One thread takes steps; other threads may read meanwhile.
 """
 
 from __future__ import annotations

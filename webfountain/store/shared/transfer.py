@@ -169,7 +169,6 @@ class _Loader:
         self._is_dated = False  # site rows contain the times of last changes (only newer versions export them)
 
     def take(self, rows: Sequence[Row]) -> None:
-        """Write some rows."""
         sent: defaultdict[int, list[Sequence[Any]]] = defaultdict(list)
         for row in rows:
             match row:

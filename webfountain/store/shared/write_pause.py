@@ -1,8 +1,8 @@
 """A pause of all writes on a store's servers, so that an export sees every shard at one moment.
 
 The servers delay all writes meanwhile; the ants wait as for a slow server. A server has only one pause for all its
-clients, and any client can end it. So one process at a time owns the pause. The connection of the owner has a name that
-other processes see (``CLIENT LIST``). The name disappears when the process ends.
+clients, and any client can end it. So one process at a time owns the pause, and its connection has a name that other
+processes see (``CLIENT LIST``).
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class WritePause:
             self._let_go()
 
     def _await_turn(self, named: Connection) -> None:
-        """Name this process's connection as the owner of the pause. If two processes do this at once, both try again
+        """Name this process's connection as the owner of the pause. Two processes that do this at once both try again
         after a random time.
         """
         until = time.monotonic() + PATIENCE_S
