@@ -1,7 +1,4 @@
-"""Link importance in the store worker: credit links, and order queues and sites by the importance of their pages.
-
-Place in the walk: this is a stage of the store worker. `link_importance` computes the importance of a page.
-"""
+"""Link importance in the store worker: credit links, and order queues and sites by the importance of their pages."""
 
 from __future__ import annotations
 
@@ -26,19 +23,15 @@ if TYPE_CHECKING:
 __all__ = ["ImportanceStage"]
 
 GRADED: Final = 2000
-"""Largest number of waiting URLs per batch whose importance is updated from a new ranking. The update takes some
-milliseconds.
-"""
+"""Largest number of waiting URLs per batch that get a new importance after a ranking. This takes some milliseconds."""
 RISEN: Final = 64
-"""Largest number of a site's waiting URLs whose importance is corrected when the site's hand is refilled. A lease never
-takes more URLs.
-"""
+"""Largest number of a site's waiting URLs whose importance is corrected when the hand of the site is refilled."""
 _LINKING: Final = COPIED | {"redirected", "gone"}
 """Outcomes after which a page may have new links."""
 
 
 class ImportanceStage(Stage):
-    """Keeps the importance of pages in the store up to date. `known` returns the page counts of the store."""
+    """Keeps the importance of pages in the store up to date. `known` returns the counts of pages in the store."""
 
     def __init__(self, importance: LiveImportance, store: FrontierStore, known: Callable[[], Statistics]) -> None:
         self._importance = importance
@@ -68,9 +61,9 @@ class ImportanceStage(Stage):
         sites.wait(result.new_pages)
 
     def choose(self, room: int) -> list[str]:
-        """Choose sites if more are waiting than there is room for: half of the room goes to the most important ones.
+        """Choose sites if more sites wait than there is room for. Half of the room goes to the most important ones.
 
-        The other half goes to the sites that have been due for longest, so no site waits for ever.
+        The other half goes to the sites that are due longest.
         """
         sites = self._importance.sites
         return [] if len(sites) <= room else sites.take((room + 1) // 2)
@@ -81,7 +74,7 @@ class ImportanceStage(Stage):
         return leases
 
     def before_lease(self, batch: Batch, result: BatchResult) -> None:
-        """Apply a new ranking to the queues from which URLs are about to be leased; the work per call is bounded."""
+        """Apply a new ranking to the queues before URLs are leased from them, with bounded work per call."""
         left, importance = GRADED, self._importance
         epoch = importance.epoch
         for lease, room in [(refill.lease, refill.never_crawled) for refill in batch.refills if refill.never_crawled]:
@@ -109,12 +102,12 @@ class ImportanceStage(Stage):
 
 
 def _has_links(visit: Visit) -> bool:
-    """Return whether the links of a page must be logged: they differ, or they were read again for the log."""
+    """Return whether the links of a page must be logged, because they are new or were read again for the log."""
     return visit.kind in _LINKING or (visit.kind == "same" and visit.reading is not NOTHING)
 
 
 def _linked(visit: Visit, links: Sequence[Link]) -> LinkedPage:
-    """Return a visited page with those of its links that are followed. A page that is gone has no links."""
+    """Return a visited page with the links that the crawl follows. A gone page has no links."""
     again = leased(visit.fetch).last_crawled is not None
     redirected, reading, unfollowed = visit.kind == "redirected", visit.reading, visit.reading.unfollowed
     if len(links) < len(reading.links):  # the page repeats another page

@@ -1,7 +1,6 @@
-"""The files of a link log: names, columns, reading, writing, replacement and locks.
+"""The files of a link log: names, columns, reading, writing, replacement and locks. A log is a folder or an fsspec URL.
 
-A log is in a folder or at an fsspec URL. This module does not know what pages and links are (`link_log` does). A
-damaged file raises `DamagedFile`; `log_completeness` repairs it.
+A damaged file raises `DamagedFile`; `log_completeness` repairs it.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ MANIFEST: Final = "manifest.json"
 COMPLETE_SINCE: Final = "complete-since"
 _DAMAGED: Final = "damaged"
 _WORDS: Final = 200
-"""Largest number of characters that a message quotes from a reader's error."""
+"""Largest number of characters of an error that a message quotes."""
 ROW: Final = pa.schema(
     [
         ("source", pa.uint64()),
@@ -54,8 +53,7 @@ def shard_name(kind: str, generation: int, shard: int) -> str:
 
 
 class DamagedFile(RepositoryError):
-    """A file of a log exists but cannot be read. `name` is relative to the log. The caller should set the file aside
-    and continue."""
+    """A file of a log exists but cannot be read. `name` is relative to the log. Set the file aside and continue."""
 
     def __init__(self, name: str, message: str) -> None:
         super().__init__(message)
@@ -73,7 +71,7 @@ class Manifest(msgspec.Struct, frozen=True):
 
 
 class LogFiles:
-    """The files of a log. Names are relative to its root, with / as separator."""
+    """The files of a log. Names are relative to the log, with / as separator."""
 
     def __init__(self, url: str) -> None:
         self._fs: fsspec.AbstractFileSystem  # or `_Disk`, which has those methods that a folder needs
@@ -88,8 +86,8 @@ class LogFiles:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Hold a lock that prevents other processes from compacting, if the file system supports locks. The lock
-        disappears when its process is killed.
+        """Hold a lock against compaction by other processes, if the file system supports locks. The lock ends with its
+        process.
         """
         if not self._local:
             yield
@@ -106,9 +104,9 @@ class LogFiles:
             os.close(lock)
 
     def manifest(self) -> Manifest:
-        """Return the current manifest; it is empty before the first compaction.
+        """Return the current manifest, which is empty before the first compaction.
 
-        Raises DamagedFile if it cannot be read, or if shards exist without it.
+        Raises DamagedFile if it cannot be read, or if there are shards without a manifest.
         """
         try:
             content = self._content(MANIFEST)
@@ -132,7 +130,7 @@ class LogFiles:
         self._write(MANIFEST, json.dumps(msgspec.to_builtins(manifest), indent=1).encode())
 
     def text(self, name: str) -> str | None:
-        """Return the contents of a small file; None if it does not exist. Raises the same errors as `read`."""
+        """Return the contents of a small file; None if it does not exist. Raises as `read`."""
         content = self._content(name)
         try:
             return None if content is None else content.decode()
@@ -153,7 +151,7 @@ class LogFiles:
         return bool(self._fs.exists(self._path(name)))
 
     def beside(self, path: Path) -> str | None:
-        """Return the name of a file whose folder is next to the log's folder; None for a file in another place."""
+        """Return the name of a file in a folder next to the log; None for any other file."""
         path = path.absolute()
         if not self._local or path.parent.parent != Path(self._root).parent:
             return None
@@ -164,7 +162,8 @@ class LogFiles:
         self._write(name, content.encode())
 
     def live(self, kind: str) -> tuple[Manifest, list[str]]:
-        """Return the manifest, and the live files of `links` or `names`: its shards, and the segments not in them."""
+        """Return the manifest and the live files of `links` or `names`: shards, and segments that are not in the
+        shards."""
         # List the segments first: if one is compacted meanwhile, it is in the manifest and is read with the shards.
         present = self.listed("segments")
         manifest = self.manifest()
@@ -177,7 +176,7 @@ class LogFiles:
         return [each for each in self.listed("segments") if each not in contained]
 
     def sweep(self, manifest: Manifest) -> None:
-        """Delete the files that compactions leave behind: old shards, and segments that the shards contain."""
+        """Delete old shards, and segments that are in the shards."""
         kept = {*manifest.rows, *manifest.names}
         gone = [each for each in self.listed("shards") if each not in kept]
         gone += [each for each in self.listed("segments") if each in set(manifest.contained)]
@@ -199,7 +198,7 @@ class LogFiles:
             return _known(pq.read_table(io.BytesIO(file.read()), page_checksum_verification=True), name)
 
     def read_batches(self, name: str, batch: int, *, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
-        """Yield a file in batches of rows, with some or all columns. Raises the same errors as `read`."""
+        """Yield a file in batches of rows, with some or all columns. Raises as `read`."""
         with self._reading(name) as file:
             parquet = pq.ParquetFile(file, page_checksum_verification=True)
             _known(parquet.schema_arrow.empty_table(), name)  # a file without rows has no batch to check
@@ -213,7 +212,7 @@ class LogFiles:
                 raise ValueError(f"its rows differ by {missing} from their count")
 
     def count(self, name: str) -> int:
-        """Return the number of rows of a file, from its footer."""
+        """Return the number of rows in a file's footer."""
         with self._reading(name) as file:
             return int(pq.ParquetFile(file).metadata.num_rows)
 
@@ -237,7 +236,7 @@ class LogFiles:
         return DamagedFile(name, f"{self._path(name)}: damaged: {words}")
 
     def set_aside(self, name: str) -> None:
-        """Move a damaged file to the folder `damaged`. For a missing one, make an empty file there."""
+        """Move a damaged file to the folder `damaged`, or make an empty file there if it is missing."""
         there = f"{_DAMAGED}/{name.replace('/', '-')}"
         try:
             self._make_folder(self._path(_DAMAGED))
@@ -261,7 +260,7 @@ class LogFiles:
         self._write(name, made.getvalue())
 
     def _write(self, name: str, content: bytes) -> None:
-        """Write a file completely or not at all: in a folder by a rename, at an fsspec URL as one object."""
+        """Write a file completely or not at all."""
         path = self._path(name)
         try:
             self._make_folder(path.rpartition("/")[0])
@@ -274,7 +273,7 @@ class LogFiles:
             raise RepositoryError(f"{path}: {error}") from error
 
     def _make_folder(self, path: str) -> None:
-        """Create a folder and the log's folder, readable only by the user. At an fsspec URL, use the defaults."""
+        """Create a folder and the folder of the log, readable only by the user."""
         if not self._local:
             self._fs.makedirs(path, exist_ok=True)
             return
@@ -282,7 +281,7 @@ class LogFiles:
             Path(each).mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def aside(self) -> list[str]:
-        """Return the names of segments that were set aside."""
+        """Return the names of damaged segments that were moved away."""
         found = [each.removeprefix(f"{_DAMAGED}/") for each in self.listed(_DAMAGED)]
         return [each.replace("-", "/", 1) for each in found if each.startswith("segments-")]
 
@@ -300,7 +299,7 @@ class LogFiles:
 
 
 class _Disk:
-    """The local files, with some methods of an fsspec file system."""
+    """The local files, with the methods of an fsspec file system."""
 
     exists = staticmethod(os.path.exists)
     mv = staticmethod(os.replace)
@@ -318,7 +317,7 @@ class _Disk:
 
 
 def _known(table: pa.Table, name: str) -> pa.Table:
-    """Return a table after checking that it has the columns of its kind. Raises ValueError if it does not."""
+    """Return a table if it has the columns of its kind, else raise ValueError."""
     if not table.schema.equals(ROW if "/links-" in name else NAME):
         raise ValueError("its columns are not those of a link log")
     return table

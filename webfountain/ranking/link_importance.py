@@ -1,10 +1,9 @@
-"""Importance in the running crawl, from the last ranking, the links found since then, and the page's policy.
+"""Importance of pages in a crawl, from the last ranking, the links found since then, and the policies.
 
-Place in the walk (DESIGN 3): before the links of a page are discovered, they are logged and credited here. New links
-get an importance, which selects their lane. Waiting pages whose importance grew much get a new one when their site's
-hand is refilled (`risen`). Each new epoch of scores is applied to a site's queues when the site is activated or its
-hand refilled (`importance`, with the store's `regrade`). The worker thread owns the `LiveImportance` object. A crawl
-without ``ranking.every`` and ``score`` does not create it.
+The links of a page are logged and credited here before they are discovered. A new link gets an importance, which
+selects its lane. A waiting page gets a new lane when its importance has grown much and the hand of its site is refilled
+(`risen`). A new epoch of scores is applied to the queues of a site when the site is activated or its hand is refilled
+(`importance`, with the store's `regrade`). A crawl without ``ranking.every`` and ``score`` has no `LiveImportance`.
 """
 
 from __future__ import annotations
@@ -42,19 +41,18 @@ if TYPE_CHECKING:
 __all__ = ["PROMISE", "SAMPLE", "LiveImportance", "RisenPages", "live_importance"]
 
 PROMISE: Final = 2.0
-"""Smallest rank, relative to a mean page, that is expected of a waiting home page while few home pages were fetched."""
+"""Smallest expected rank of a waiting home page while few home pages were fetched, relative to a mean page."""
 SAMPLE: Final = 1000
-"""Number of home pages, those fetched last, whose mean rank is expected of waiting home pages."""
+"""Number of the last fetched home pages whose mean rank is expected of waiting home pages."""
 _SAMPLED: Final = 40_000
-"""Largest number of ranked pages from which the distribution of waiting pages is estimated, in some milliseconds."""
+"""Largest number of ranked pages from which the distribution of waiting pages is estimated."""
 _KEY: Final = attrgetter("key")
 
 
 class RisenPages:
-    """Waiting pages whose importance has grown, per site, in order of importance.
+    """Waiting pages whose importance has grown, by site, in order of importance.
 
-    Each page has the importance of its last `add`. If there are more than `most` pages, all are dropped: they stay in
-    their lanes until their importance grows again.
+    Above `most` pages, all are dropped and keep their lanes until their importance grows again.
     """
 
     def __init__(self, *, most: int = KEPT) -> None:
@@ -65,7 +63,7 @@ class RisenPages:
         self._heaps: dict[str, list[tuple[float, bytes]]] = {}
 
     def add(self, site: str, key: bytes, worth: float) -> None:
-        """Add a page with its current importance."""
+        """Add a page, or change its importance."""
         self._count += 1
         if self._count > self._most:
             self.clear()
@@ -73,11 +71,11 @@ class RisenPages:
         heappush(self._heaps.setdefault(site, []), (-worth, key))
 
     def drop(self, site: str, key: bytes) -> None:
-        """Drop a page, because it no longer waits."""
+        """Drop a page that no longer waits."""
         self._worth.get(site, {}).pop(key, None)
 
     def take(self, site: str, most: int) -> list[bytes]:
-        """Remove and return the most important pages of a site, at most `most`."""
+        """Remove and return the most important pages of a site."""
         worth, heap = self._worth.get(site, {}), self._heaps.get(site, [])
         taken: list[bytes] = []
         while heap and len(taken) < most:
@@ -99,7 +97,7 @@ class RisenPages:
 def live_importance(
     collection: Collection, folder: Path, *, writer: str, at: float, ranker: Ranker | None = None
 ) -> LiveImportance | None:
-    """Return the importance of a collection's pages, or None if the policies use only the trust of links.
+    """Return the importance of a collection's pages; None if the policies use only the trust of links.
 
     Parameters
     ----------
@@ -127,7 +125,7 @@ def live_importance(
 
 
 class LiveImportance:
-    """The importance of pages. Only the worker thread uses it.
+    """The importance of pages, used by the worker thread only.
 
     Parameters
     ----------
@@ -140,11 +138,11 @@ class LiveImportance:
         self, collection: Collection, *, rankings: Rankings | None = None, sites: WaitingSites | None = None
     ) -> None:
         self.sites = sites or WaitingSites(None)
-        """The waiting sites, in the order in which to crawl them."""
+        """The waiting sites, in the order of crawling."""
         self.words = TopicWords()
         """The word counts for topics."""
         self.weights = PolicyWeights(collection, self.words.topics)
-        """The weights of metrics in each policy."""
+        """The weights of scores in each policy."""
         self.risen = RisenPages()
         """Waiting pages that need a new importance."""
         self._rankings = rankings
@@ -162,14 +160,14 @@ class LiveImportance:
         return 0 if self._rankings is None else self._rankings.scores.epoch
 
     def is_unlogged(self, record: PageRecord) -> bool:
-        """Return whether the log may lack the row of a fetched page, so that its links must be read again."""
+        """Return whether the links of a fetched page must be read again, because the log may lack its row."""
         last = record.last_crawled
         return self._rankings is not None and last is not None and last < self._rankings.complete_since
 
     # ------------------------------------------------------------- crediting
 
     def record(self, fetched: Sequence[LinkedPage]) -> None:
-        """Log the links of fetched pages, and credit the ranks of these pages to the targets."""
+        """Log the links of fetched pages, and credit the links' targets."""
         if self._rankings is not None:
             self._rankings.log(fetched, anchors=self.weights.have_topics)
         if not fetched:
@@ -191,7 +189,7 @@ class LiveImportance:
     # -------------------------------------------------------------- weighing
 
     def weigh(self, links: Sequence[Link]) -> list[Link]:
-        """Return links with their importance as new pages, and the scores from which it was computed."""
+        """Return links with the importance of new pages, and with the scores behind it."""
         if not links:
             return []
         made = self._of_waiting(links, [link.key for link in links])
@@ -206,7 +204,7 @@ class LiveImportance:
         return found
 
     def worth_of_holding(self, records: Sequence[PageRecord]) -> list[float]:
-        """Return the importance of pages for a collection of a fixed size, on one scale for held and waiting pages."""
+        """Return the importance of pages for a collection of fixed size, on one scale for held and waiting pages."""
         found: list[float] = self.weights.with_hot_first(records, self._of_held(records)).tolist()
         return found
 
@@ -220,7 +218,7 @@ class LiveImportance:
         return self.weights.with_hot_first(pages, self._combined(pages, keys, self._worths_of_waiting(keys, pages)))
 
     def _of_held(self, records: Sequence[PageRecord]) -> Array:
-        """Return the importances of pages by rank, from the last ranking and the credit since then."""
+        """Return the importances of held pages, by the last ranking and the credit since then."""
         keys = [fingerprint(record.url) for record in records]
         [ranks] = self._published(keys, pagerank=PRIOR)
         return self._combined(records, keys, self._bounded(keys, ranks + self._online.gains(keys)))
@@ -235,19 +233,17 @@ class LiveImportance:
         return self.weights.combine(pages, scores)
 
     def _bounded(self, keys: Sequence[bytes], ranks: Array) -> Array:
-        """Return the (n,) ranks. In a collection of a fixed size, they are without the rank that pages of a link farm
-        give each other."""
+        """Return the (n,) ranks, limited by trust (against link farms) in a collection of fixed size."""
         if not self._is_bounded:
             return np.asarray(ranks)
         [trusts] = self._published(keys, trust=-1.0)
         return bounded_by_trust(ranks, trusts)
 
     def _worths_of_waiting(self, keys: Sequence[bytes], pages: Sequence[Link | PageRecord]) -> Array:
-        """Return (n,) values of waiting pages from the blended orders and the expected rank of home pages. They are
-        stored, so that a later rise is noticed.
+        """Return (n,) values of waiting pages from the blended orders and the expected rank of home pages.
 
-        In a collection of a fixed size, only the rank counts. Otherwise a page could displace a held page by its
-        expected rank, lose this rank when it is fetched, and be displaced by the next page, and so on without end.
+        In a collection of fixed size, only the rank counts. Otherwise a page with a high expected rank could displace a
+        held page, lose this rank at its fetch, and be displaced in turn, without end.
         """
         ranks, backlinks = self._published(keys, pagerank=0.0, backlinks=0.0)
         worths = self._online.weigh(keys, ranks=ranks, backlinks=backlinks * self._mean_backlinks())
@@ -256,7 +252,7 @@ class LiveImportance:
         return np.where([is_home(page.url) for page in pages], np.maximum(worths, self._promise), worths)
 
     def _backlinks(self, keys: Sequence[bytes]) -> Array:
-        """Return the (n,) backlinks, from the last ranking and the credit since then, relative to a mean page."""
+        """Return the (n,) backlinks by the last ranking and the credit since then, relative to a mean page."""
         ranked, pages = (0, 0) if self._rankings is None else (self._rankings.scores.links, len(self._rankings.scores))
         mean = (ranked + self._online.links) / max(self._known, pages, len(self._online), 1)
         [backlinks] = self._published(keys, backlinks=0.0)
@@ -270,8 +266,8 @@ class LiveImportance:
         return self._rankings.scores.links / len(self._rankings.scores)
 
     def _published(self, keys: Sequence[bytes], **absent: float) -> list[Array]:
-        """Return the (n,) scores of pages from the last ranking, by name; each argument is the value for pages without
-        the score."""
+        """Return the (n,) scores of pages in the last ranking. Each argument is a score's name and its value for
+        unknown pages."""
         if self._rankings is None:
             return [np.full(len(keys), each) for each in absent.values()]
         return self._rankings.published(keys, absent)
@@ -284,7 +280,7 @@ class LiveImportance:
             self.words.share(board, at=at)
 
     def tend(self, at: float, *, known: int) -> bool:
-        """Start a ranking if one is due, and load a new ranking if there is one. Return whether one was loaded.
+        """Start a due ranking, and load a new ranking. Return whether a new ranking was loaded.
 
         `known` is the number of pages in the store.
 
@@ -308,7 +304,7 @@ class LiveImportance:
         return True
 
     def _blend_orders(self) -> None:
-        """Use the weights and the waiting pages of the current ranking."""
+        """Use the weights of orders and the waiting pages of the current ranking."""
         if self._blend is None or self._rankings is None:
             return
         scores = self._rankings.scores

@@ -1,11 +1,11 @@
-"""The journal of a link log: rows that are not yet in a segment. With it, a row is as durable as its page's record.
+"""The journal of a link log: rows that are not in a segment yet.
 
-A row is appended to the journal before its page is settled. The journal is emptied when the rows are in a segment. So
-no kill or full disk loses the row of a settled page: the next process that opens the log moves the rows of ownerless
-journals into a segment. A row may be written twice; this does no harm, because only the newest row of a page counts.
+A row is appended to the journal before its page is settled, and removed when a segment contains it. So no kill or full
+disk loses the row of a settled page. The next process that opens the log moves the rows of ownerless journals into a
+segment. A row may be written twice, because only the newest row of a page counts.
 
-Each row is preceded by its length and a checksum. If a journal is damaged, the rows before the damage are recovered,
-and the number of lost bytes is reported. This module does not know what segments are (`link_log` does).
+Each row is preceded by its length and a checksum. Of a damaged journal, the rows before the damage are recovered, and
+the number of lost bytes is reported.
 """
 
 from __future__ import annotations
@@ -47,9 +47,8 @@ FOLLOWED: Final = 0
 NOFOLLOW: Final = 1
 REDIRECT: Final = 2
 UNFOLLOWED: Final = 4
-"""Flags of a link, which can be combined. NOFOLLOW: the author of the page asks not to follow the link, and the crawl
-obeys. REDIRECT: the page redirects to the target. UNFOLLOWED: the policy refuses the link, or the page repeats another
-page whose links are followed.
+"""Flags of a link. They can be combined. NOFOLLOW: the page asks not to follow the link. REDIRECT: the page redirects
+to the target. UNFOLLOWED: the policy refuses the link, or the page repeats another page, whose links are followed.
 """
 _SUFFIX: Final = ".rows"
 _frame: Final = struct.Struct("<II")
@@ -58,7 +57,7 @@ _encode: Final = msgspec.msgpack.Encoder().encode
 
 
 class JournalRow(msgspec.Struct, frozen=True, array_like=True):
-    """A row as written: joined fingerprints, and (URL, site) for each fingerprint whose name is in no segment yet."""
+    """A row: joined fingerprints, and (URL, site) of each fingerprint whose name is in no segment yet."""
 
     url: str
     site: str
@@ -71,7 +70,7 @@ class JournalRow(msgspec.Struct, frozen=True, array_like=True):
 
 
 class LinkJournal:
-    """The journal of one writer, in a file that it keeps locked. Not thread-safe."""
+    """The journal of one writer, in a locked file. Not thread-safe."""
 
     def __init__(self, folder: Path, writer: str) -> None:
         """Create the file. Raise RepositoryError if this fails."""
@@ -85,14 +84,14 @@ class LinkJournal:
             raise RepositoryError(f"{self.path}: {error}") from error
 
     def add(self, row: JournalRow) -> None:
-        """Add a row. `commit` writes it."""
+        """Add a row, which `commit` writes."""
         encoded = _encode(row)
         self._waiting += _frame.pack(len(encoded), crc32(encoded))
         self._waiting += encoded
 
     def commit(self) -> None:
-        """Write the rows added since the last call. Raise RepositoryError if the disk reports an error; then nothing
-        is written.
+        """Write the rows added since the last call. If the disk reports an error, nothing is written and
+        RepositoryError is raised.
         """
         if not self._waiting:
             return
@@ -109,7 +108,7 @@ class LinkJournal:
         self._end += len(data)
 
     def clear(self) -> None:
-        """Drop all rows, because they are in a segment."""
+        """Drop all rows, because a segment contains them."""
         self._waiting.clear()
         try:
             os.ftruncate(self._file, 0)
@@ -136,7 +135,7 @@ class LinkJournal:
             os.close(file)
 
     def _make_again(self) -> None:
-        """Copy the rows of a deleted file, which this process can still read, into a new file."""
+        """Make a deleted file again, with the rows that this process can still read."""
         logger.warning("%s: it was deleted; it is written again with its %d bytes", self.path, self._end)
         self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         deleted, file = self._file, self._made()
@@ -148,7 +147,7 @@ class LinkJournal:
 
 
 class LeftRows(NamedTuple):
-    """A journal whose owner has ended: its rows, its writer, and the number of bytes that were lost."""
+    """A journal without an owner: its rows, its writer, and the number of lost bytes."""
 
     writer: str
     rows: list[JournalRow]
@@ -156,7 +155,7 @@ class LeftRows(NamedTuple):
 
 
 def left_behind(folder: Path) -> Iterator[LeftRows]:
-    """Yield the rows of each journal without an owner. A journal is removed when the caller requests the next one.
+    """Yield the rows of each journal without an owner. A journal is removed when the caller takes the next one.
 
     Raises RepositoryError if a journal cannot be read for a reason other than damage.
     """
@@ -186,7 +185,7 @@ def left_behind(folder: Path) -> Iterator[LeftRows]:
 
 
 def read_rows(data: bytes) -> tuple[list[JournalRow], int]:
-    """Return the intact rows at the start of a journal, and the offset of the damage or of an unfinished row."""
+    """Return the intact rows at the start of a journal, and the offset after them."""
     decode = msgspec.msgpack.Decoder(JournalRow).decode
     rows: list[JournalRow] = []
     at = 0
@@ -204,7 +203,7 @@ def read_rows(data: bytes) -> tuple[list[JournalRow], int]:
 
 
 def journal_rows(folder: Path) -> Iterator[list[JournalRow]]:
-    """Yield the readable rows of each journal that has any, even if its owner is still writing."""
+    """Yield the readable rows of each journal, even while its owner writes."""
     for path in sorted(folder.glob(f"*{_SUFFIX}")):
         with suppress(OSError):  # its owner may have closed it
             rows, _ = read_rows(path.read_bytes())
@@ -224,7 +223,7 @@ def damaged_journals(folder: Path) -> list[str]:
 
 
 def mend_journals(folder: Path) -> list[str]:
-    """Cut damaged journals off after the last readable row. Return a line for each. The next crawl reads these rows."""
+    """Cut damaged journals off after the last readable row, and return a line for each."""
     found = damaged_journals(folder)
     if found:
         for path in sorted(folder.glob(f"*{_SUFFIX}")):

@@ -1,18 +1,16 @@
 """The link log: the links of each fetched page, one row per page, in Parquet files that other programs can read.
 
-A writer appends rows. Once per period, or when there are enough rows, it writes them as a *segment*. Until then, the
-rows are in its journal (`link_journal`). Compaction merges the segments into *shards*. The site of a page determines
-its shard; rows are sorted by site and page. In a shard, the newest row of a page replaces older rows. Each shard has a
-file of *names*: the URL of each fingerprint of its sites, in SURT order.
+A writer appends rows. Once per period, or after enough rows, it writes them as a *segment*. Until then, the rows are in
+its journal (`link_journal`). Compaction merges the segments into *shards*. The site of a page determines its shard.
+Rows are sorted by site and page. In a shard, the newest row of a page replaces older rows. Each shard has a file of
+*names*: the URL of each fingerprint of its sites, in SURT order.
 
-The manifest is replaced in one step. It lists the current shards and the segments that they contain. The live files
-are these shards and every segment that the manifest does not list. So a reader sees each row once: before, during and
-after a compaction, even if the compaction is killed. Unused files stay until the next compaction, for readers that have
-just started.
+The *manifest* lists the current shards and the segments in them. It is replaced in one step. The live files are these
+shards and all segments that are not in the manifest. So a reader sees each row once, even during a compaction or after
+its kill. Unused files stay until the next compaction, for readers that have just begun.
 
-Fingerprints are xxh3 hashes of 8 bytes, of the canonical URL of a page or of a site. The log computes no ranking and
-does not judge links. Links that are nofollow, or that the crawl does not follow, are logged with a flag, because
-another collection or an edited policy may treat them differently. The ranker decides which links count.
+Fingerprints are xxh3 hashes of 8 bytes, of a canonical URL or a site. Links that are not followed are logged with a
+flag, because another policy may follow them.
 """
 
 from __future__ import annotations
@@ -53,18 +51,18 @@ ROWS: Final = 20_000
 
 _KEY, _SITE = attrgetter("key"), attrgetter("site")
 _KNOWN_NAMES: Final = 1_000_000
-"""How many fingerprints a writer keeps, at most, to know that their names are already written; 60 bytes each."""
+"""Largest number of fingerprints that a writer remembers because their names are already written, 60 bytes each."""
 
 
 def fingerprint(url: str) -> int:
-    """Return the hash of a canonical URL or of a site, 8 bytes, as an int."""
+    """Return the 8-byte hash of a canonical URL or of a site as an int."""
     return xxh3_64_intdigest(url.encode())
 
 
 def surt(site: str) -> str:
-    """Return a site with the labels of its host reversed (``org,example,www:8080)``), so that a domain stays together.
+    """Return a site with the labels of its host reversed (``org,example,www:8080)``), which sorts by domain.
 
-    A URL's path follows unchanged. The scheme is omitted, so that both schemes of a host are together.
+    The scheme is omitted. The path of a URL follows unchanged.
     """
     parts = urlsplit(site)
     port = f":{parts.port}" if parts.port else ""
@@ -72,9 +70,9 @@ def surt(site: str) -> str:
 
 
 class LinkLog:
-    """A writer of segments. A log may have many writers, each with its own name.
+    """A writer of segments. A log may have many writers with different names.
 
-    `sequence` counts the rows since the log was opened; it orders rows of one page with the same time. Not
+    `sequence` counts the rows since the log was opened, and orders rows of one page with the same time. Not
     thread-safe.
     """
 
@@ -88,11 +86,11 @@ class LinkLog:
         journal: Path | None = None,
         at: float = 0.0,
     ) -> None:
-        """Open the log at `url`, a folder or an fsspec URL. `at` is the current time.
+        """Open the log at `url`, a folder or an fsspec URL. `at` is the current time. A segment covers at most `period`
+        seconds of the times of its rows.
 
-        A segment covers at most `period` seconds of its rows' own times. `journal` is the folder of the journals of all
-        writers of the log on this machine. Rows of ownerless journals in it are put into a segment. If it is None, rows
-        since the last segment are lost if the process dies.
+        `journal` is the folder for the journals of all writers on this machine. Rows of ownerless journals there are
+        moved into a segment. Without it, rows since the last segment are lost if the process dies.
 
         Raises RepositoryError if a file cannot be read or written.
         """
@@ -100,7 +98,7 @@ class LinkLog:
         self.is_new = not self._files.exists("")
         """True if the log did not exist."""
         self.complete_since = open_log(self._files, at=at)
-        """Time since which each fetched page has its row, UTC seconds."""
+        """Time since which each fetched page has a row, UTC seconds."""
         self._period, self._rows = period, rows
         # A file name is never used again: the manifest may still list an older file of this name as merged.
         self._writer = f"{writer}-{secrets.token_hex(4)}"
@@ -126,7 +124,7 @@ class LinkLog:
         flags: bytes = b"",
         anchors: Sequence[str] | None = None,
     ) -> None:
-        """Append the links of a page that was fetched at `at`. The row is durable after `commit` or `flush`.
+        """Append the links of a page that was fetched at `at`. The row is safe after `commit` or `flush`.
 
         Parameters
         ----------
@@ -135,7 +133,7 @@ class LinkLog:
         flags : one byte per link, of the flags in `link_journal`; empty: all FOLLOWED
         anchors : one text per link, if a policy needs them
 
-        Raises RepositoryError if a segment that is full or belongs to an earlier period cannot be written.
+        Raises RepositoryError if a full or old segment cannot be written.
         """
         period = int(at // self._period)
         if self._time and (period != self._current or len(self._time) >= self._rows):
@@ -166,7 +164,7 @@ class LinkLog:
             self._journal.add(row)
 
     def commit(self) -> None:
-        """Make the appended rows as durable as steps of the store. Raise RepositoryError if the disk reports an
+        """Write the appended rows as safely as steps of the store. Raise RepositoryError if the disk reports an
         error.
         """
         if self._journal is not None:
@@ -183,7 +181,7 @@ class LinkLog:
         self._anchors.append(row.anchors)
 
     def _take_over(self, folder: Path) -> bool:
-        """Put the rows of ownerless journals into a segment. Return whether any of these journals had lost rows."""
+        """Move the rows of ownerless journals into a segment. Return whether a journal had lost rows."""
         has_lost = False
         for writer, rows, lost in left_behind(folder):
             has_lost = has_lost or lost > 0
@@ -196,7 +194,7 @@ class LinkLog:
         return has_lost
 
     def flush(self) -> None:
-        """Write the appended rows as one segment, and the new names. Do nothing if there are no rows."""
+        """Write the appended rows, if any, as one segment, and the new names."""
         if not self._time:
             return
         count = len(self._time)
@@ -260,7 +258,7 @@ class LinkLog:
 
 
 class _Sites(dict[str, bytes]):
-    """Fingerprints of sites, each computed when first needed."""
+    """Fingerprints of sites, computed when first needed."""
 
     def __missing__(self, site: str) -> bytes:
         made = self[site] = xxh3_64_digest(site.encode())
@@ -268,7 +266,7 @@ class _Sites(dict[str, bytes]):
 
 
 class LinkLogReader:
-    """The live rows of a log when it was opened. Older rows of a page are omitted only if they are in shards."""
+    """The live rows of a log when it was opened. Older rows of a page are left out only within shards."""
 
     def __init__(self, url: str) -> None:
         self._files = LogFiles(url)
@@ -277,15 +275,15 @@ class LinkLogReader:
         self.name_files = self._files.live("names")[1]
 
     def rows(self, *, files: Sequence[str] | None = None, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
-        """Yield tables of the rows of `files` (default: all live files), shards first, with at most 20,000 pages
-        each. `columns` names the columns to read (default: all)."""
+        """Yield the rows of `files` (default: all live files) as tables, shards first, at most 20,000 pages each.
+        `columns` are the columns to read (default: all)."""
         for file in self.files if files is None else files:
             yield from self._files.read_batches(file, 20_000, columns=columns)
 
     def sources_of(self, target: int) -> dict[str, int]:
-        """Return the URLs of the pages whose last fetched version links to a page, with the flags of each link.
+        """Return the URLs of pages whose newest version links to a target, with the flags of each link.
 
-        The page is given by its fingerprint. The call reads the whole log.
+        The target is a fingerprint. The call reads the whole log.
         """
         found: dict[int, tuple[float, int]] = {}
         for table in self.rows():
@@ -309,10 +307,7 @@ class LinkLogReader:
         return urls
 
     def unfollowed(self) -> dict[str, list[str]]:
-        """Return the URL of each page that had refused links at its last fetch, and the URLs of these links.
-
-        The call reads the whole log. The result is held in memory.
-        """
+        """Return each page's refused links at its last fetch, by URL of the page. The call reads the whole log."""
         found: dict[int, tuple[float, npt.NDArray[np.uint64]]] = {}
         for table in self.rows():
             targets, times = table["targets"].combine_chunks(), table["time"].to_numpy()
@@ -336,21 +331,21 @@ class LinkLogReader:
         return {urls[source]: links for source, links in named.items() if source in urls}
 
     def names(self) -> Iterator[pa.Table]:
-        """Yield tables of fingerprint, site, url. A name may occur twice if the log is not compacted."""
+        """Yield tables of fingerprint, site, url. A name may occur twice before the compaction."""
         for file in self.name_files:
             yield from self._files.read_batches(file, 200_000)
 
 
 def compact(url: str, *, shards: int | None = None, fewest: int = 1) -> int:
-    """Merge all live segments into the shards, shard by shard. Return the number of rows in the shards.
+    """Merge all live segments into the shards, and return the number of rows in the shards.
 
     Fewer than `fewest` segments are not merged.
 
-    Only one compaction may run at a time. In a folder, a second compaction waits for the first. At an fsspec URL,
-    crawls that share a log must ensure this themselves. Memory is needed for the rows since the last compaction and for
-    one shard. `shards` is fixed at the first compaction (default 16).
+    Only one compaction may run at a time. In a folder, a second one waits. At an fsspec URL, crawls that share a log
+    must ensure this themselves. Memory is needed for the rows since the last compaction, and for one shard. `shards` is
+    fixed at the first compaction (default 16).
 
-    Raises RepositoryError if a file is missing, or cannot be read or written; the old manifest then stays valid.
+    Raises RepositoryError if a file is missing, or cannot be read or written. The old manifest stays valid.
     """
     files = LogFiles(url)
     with files.lock():
@@ -393,7 +388,7 @@ def _compacted(files: LogFiles, shards: int | None, fewest: int) -> int:
 
 
 def _split(tables: list[pa.Table], shards: int) -> list[list[pa.Table]]:
-    """Return the rows of each shard. The shard of a site is its fingerprint modulo the number of shards."""
+    """Return the rows of each shard, which is a site's fingerprint modulo the number of shards."""
     parts: list[list[pa.Table]] = [[] for _ in range(shards)]
     for table in tables:
         home = table["site"].to_numpy() % np.uint64(shards)
@@ -430,5 +425,5 @@ def _first_of_each(table: pa.Table, column: str) -> pa.Table:
 
 
 def _uint64(fingerprints: Sequence[bytes]) -> pa.Array:
-    """Return fingerprints as an array. They are given as digests; an element may be several joined digests."""
+    """Return fingerprints as an array. An element may be several joined fingerprints."""
     return pa.array(np.frombuffer(b"".join(fingerprints), dtype=">u8").astype(np.uint64))

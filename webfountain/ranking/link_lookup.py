@@ -1,8 +1,8 @@
-"""The links of single pages, looked up in the link log: to which pages a page links, and which pages link to it.
+"""Look up the links from and to single pages in the link log.
 
-The log is made for rankings, which read it as a whole. A lookup reads at most `MOST_ROWS` rows, beginning with the
-newest and with the page's own site, and at most `MOST_NAMES` names. The result says if something was left unread. A
-lookup also reads the journals of running crawls, so the links of a page are found as soon as the page is settled.
+The log is made for rankings, which read all of it. So a lookup reads at most `MOST_ROWS` rows, the newest and the
+page's own site first, and at most `MOST_NAMES` names. The result says if something was not read. A lookup also reads
+the journals of running crawls, so it finds the links of a page as soon as the page is settled.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ if TYPE_CHECKING:
 __all__ = ["LinkLookup", "LoggedLink", "LoggedLinks"]
 
 MOST_ROWS: Final = 200_000
-"""Largest number of rows of the log that one lookup reads; each page has a row."""
+"""Largest number of rows that one lookup reads. Each page has a row."""
 MOST_NAMES: Final = 2_000_000
-"""Largest number of names of pages that one lookup reads."""
+"""Largest number of names that one lookup reads."""
 _BATCH: Final = 20_000
 _COLUMNS: Final = ["source", "site", "time", "targets", "target_sites", "flags"]
 
 
 class LoggedLink(NamedTuple):
-    """A link from or to a page, described by the other page."""
+    """A link from or to a page, and the page at its other end."""
 
     url: str
     followed: bool
@@ -54,7 +54,7 @@ class LoggedLinks(NamedTuple):
 
 
 class _Rows(NamedTuple):
-    """Rows of the log. The links of row i are those from ends[i] to ends[i + 1]."""
+    """Rows of the log. The links of row i go from ends[i] to ends[i + 1]."""
 
     source: Prints
     site: Prints
@@ -66,7 +66,7 @@ class _Rows(NamedTuple):
 
 
 class _LinkEnd(NamedTuple):
-    """The other page of a link: fingerprints of page and site, and the flags of the link."""
+    """The other end of a link: fingerprints of its page and site, and the flags of the link."""
 
     page: int
     site: int
@@ -74,7 +74,7 @@ class _LinkEnd(NamedTuple):
 
 
 class LinkLookup:
-    """A reader of single links in the log at `url` (a folder or an fsspec URL), and in its `journal` folder, if any."""
+    """A reader of single links in the log at `url` (a folder or an fsspec URL) and in the `journal` folder, if any."""
 
     def __init__(self, url: str, *, journal: Path | None) -> None:
         self._files = LogFiles(url)
@@ -116,7 +116,7 @@ class LinkLookup:
         return self._named(list(found.values())[:most], complete=complete and len(found) <= most)
 
     def _rows(self, site: int, *, others: bool) -> Iterator[_Rows]:
-        """Yield the rows of the journals, of the segments, of the site's shard, and, if `others`, of other shards."""
+        """Yield the rows of journals, segments, the site's shard, and, if `others`, the other shards."""
         if self._journal is not None:
             for journal in journal_rows(self._journal):
                 yield _of_journal(journal)

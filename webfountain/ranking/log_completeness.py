@@ -1,14 +1,12 @@
-"""Completeness of a link log: the time since which each fetched page has its row in the log, despite damaged files.
+"""Completeness of a link log: the time since which each fetched page has a row, despite damaged files.
 
-A damaged file loses the rows of pages, and a log that is younger than its crawl never had the rows of earlier pages. A
-page that changes is logged again in any case. An unchanged page is logged when it is first fetched after the log
-became complete: then its links are read again (`pages.examiner`). So every row is there after the next visit of its
-page. The time is stored in a small file of the log, for all crawls that write the log.
+Rows are missing if a file is damaged, or if the log is younger than its crawl. A changed page is logged in any case.
+The links of an unchanged page are read and logged at its first fetch after that time (`pages.examiner`). So a page has
+its row after its next visit. The time is stored in a small file for all crawls that write the log.
 
-`mend` repairs a log. Unreadable files are moved to the folder `damaged` of the log. An empty shard replaces a missing
-one. Registers of the writers show which files are missing (`segment_register`). If the manifest is lost, the newest
-complete set of shards is used again. The ranker repairs a log that it cannot read (`ranker_process`). ``webfountain
-check`` reads all of a log and repairs it.
+`mend` repairs a log. It moves unreadable files to the folder `damaged`, and replaces a missing shard by an empty one.
+The writers' registers show which files are missing (`segment_register`). If the manifest is lost, the newest complete
+set of shards is used again.
 """
 
 from __future__ import annotations
@@ -30,8 +28,7 @@ __all__ = ["GRACE_S", "complete_since", "damaged_files", "incomplete_until", "me
 logger = logging.getLogger(__name__)
 
 GRACE_S: Final = 900.0
-"""Seconds after which every crawl that writes the log knows of the damage, and has ended the fetches that had begun
-before."""
+"""Seconds after which every crawl that writes the log knows of the damage and has ended its earlier fetches."""
 
 _SHARD: Final = re.compile(r"shards/(links|names)-(\d{6})-(\d{4})\.parquet")
 
@@ -54,7 +51,7 @@ def complete_since(files: LogFiles) -> float | None:
 
 
 def open_log(files: LogFiles, *, at: float) -> float:
-    """Return the time since which a log is complete, for a crawl that opens it. If no time is known, it is now."""
+    """Return the time since which a log is complete, for a crawl that opens it. If unknown, it is now."""
     try:
         since = complete_since(files)
         if since is not None:
@@ -66,9 +63,7 @@ def open_log(files: LogFiles, *, at: float) -> float:
 
 
 def _begin_log(files: LogFiles, *, at: float) -> float:
-    """Write a time if there is still none. If there are registers, an earlier time was lost, because the time is
-    written before them: log a warning.
-    """
+    """Write a time if there is none. Log a warning if a time was lost."""
     has_writers = has_registers(files)
     try:
         since = complete_since(files)
@@ -84,14 +79,14 @@ def _begin_log(files: LogFiles, *, at: float) -> float:
 
 
 def incomplete_until(files: LogFiles, at: float) -> float:
-    """Record that rows were found lost at the time `at`. Return the time from which the log will be complete."""
+    """Record that rows were lost before `at`, and return the time from which the log will be complete."""
     since = at + GRACE_S
     files.replace_text(COMPLETE_SINCE, str(since))
     return since
 
 
 def damaged_files(url: str) -> list[str]:
-    """Return a line for each damaged file of a log. It reads the whole log."""
+    """Return a line for each damaged file of a log. The call reads the whole log."""
     files = LogFiles(url)
     try:
         manifest = _last_manifest(files)
@@ -101,7 +96,7 @@ def damaged_files(url: str) -> list[str]:
 
 
 def mend(url: str, *, at: float) -> list[str]:
-    """Set damaged files aside, so that the log can be read. Return a line for each of them. `at` is the current time.
+    """Set damaged files aside, so that the log can be read, and return a line for each. `at` is the current time.
 
     Raises RepositoryError if a file cannot be read, moved or written for a reason other than damage.
     """
@@ -128,7 +123,7 @@ def mend(url: str, *, at: float) -> list[str]:
 
 
 def _last_manifest(files: LogFiles) -> Manifest:
-    """Return the manifest. Raise DamagedFile if it is not the newest: the newest shards would be ignored."""
+    """Return the manifest. Raise DamagedFile if newer shards exist, which would be ignored."""
     newest = newest_generation(files)  # before the manifest, because a compaction may end between the two
     manifest = files.manifest()
     if manifest.generation < newest:
@@ -151,8 +146,8 @@ def _damaged(files: LogFiles, manifest: Manifest) -> Iterator[DamagedFile]:
 
 
 def _in_force(files: LogFiles) -> Manifest:
-    """Return a manifest with the newest complete set of shards. Segments that the shards may contain are not listed,
-    so they are read again."""
+    """Return a manifest of the newest complete set of shards. Segments that may be in these shards are not listed, so
+    they are read again."""
     found: dict[int, dict[str, list[str]]] = defaultdict(lambda: {"links": [], "names": []})
     for name in files.listed("shards"):
         if (match := _SHARD.fullmatch(name)) is not None:

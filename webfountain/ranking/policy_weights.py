@@ -1,4 +1,4 @@
-"""The importance that a policy gives to pages: a weighted sum of metrics, each relative to its mean."""
+"""The importance of pages by policy: a weighted sum of scores, each relative to its mean."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 __all__ = ["PolicyWeights"]
 
 _MEMORY: Final = 1000.0
-"""Number of scores in the running mean of a metric whose exact mean is unknown."""
+"""Number of values in the running mean of a score."""
 _POLICY: Final = attrgetter("policy")
 
 
 class PolicyWeights:
-    """The weights of a collection's policies, and the running means of metrics computed from the pages themselves."""
+    """The weights of a collection's policies, and the running means of scores that are computed from the pages."""
 
     def __init__(self, collection: Collection, topics: Topics) -> None:
         self._words = topics
@@ -39,7 +39,7 @@ class PolicyWeights:
         self.adopt(collection)
 
     def adopt(self, collection: Collection) -> None:
-        """Use an edited policy file from now on. Any thread may call this."""
+        """Use an edited policy file. Any thread may call this."""
         self._collection = collection
         self._weights: dict[str, dict[str, float]] = {}
         self._topics = {name: table.topic for name, table in collection.policies.items() if table.topic is not None}
@@ -50,7 +50,7 @@ class PolicyWeights:
         return bool(self._topics)
 
     def trusted_seeds(self) -> dict[str, float]:
-        """Return the seeds with their trust; empty unless a policy uses trust or the collection has a fixed size."""
+        """Return the seeds with their trust, if a policy uses trust or the collection has a fixed size."""
         collection = self._collection
         if collection.limits.pages is None and not any(
             "trust" in collection.weights_of(policy) for policy in collection.policies
@@ -59,7 +59,7 @@ class PolicyWeights:
         return dict(collection.trust_of_seeds())
 
     def wanted(self, pages: Sequence[Link | PageRecord]) -> set[str]:
-        """Return the metrics that the policies of pages use."""
+        """Return the scores that the policies of pages use."""
         return {metric for name in set(map(_POLICY, pages)) for metric in self._weights_of(name)}
 
     def combine(self, pages: Sequence[Link | PageRecord], scores: Mapping[str, Array]) -> Array:
@@ -92,8 +92,7 @@ class PolicyWeights:
         return made
 
     def with_hot_first(self, pages: Sequence[Link | PageRecord], importances: Array) -> Array:
-        """Return the (n,) importances after moving hot pages to the front: among pages whose policy has a topic, hot
-        pages come before all others."""
+        """Return the (n,) importances with hot pages before all others whose policy has a topic."""
         if not self._topics:
             return importances
         hot, topical = np.zeros((2, len(pages)), dtype=np.bool_)
@@ -105,7 +104,7 @@ class PolicyWeights:
         return np.where(topical, with_hot_first(importances, hot), importances)
 
     def _weights_of(self, policy: str) -> dict[str, float]:
-        """Return the weights of a policy. The weights sum to 1."""
+        """Return the weights of a policy, which sum to 1."""
         weights = self._weights
         if policy not in weights:
             given = self._collection.weights_of(policy)
@@ -114,7 +113,7 @@ class PolicyWeights:
         return weights[policy]
 
     def _on_topic(self, pages: Sequence[Link | PageRecord]) -> Array:
-        """Return the similarity of (n,) pages to the topics of their policies; 0 for pages that are off topic."""
+        """Return the similarity of (n,) pages to the topics of their policies; 0 if off topic."""
         found = np.zeros(len(pages))
         for number, page in enumerate(pages):
             topic = self._topic_of(page.policy)
@@ -127,15 +126,15 @@ class PolicyWeights:
         return self._topics.get(policy if policy in self._collection.policies else "default")
 
     def _scores_of(self, page: Link | PageRecord, topic: TopicTable) -> Sequence[float]:
-        """Return the known scores of a page. If no links to it are known, the scores are predicted from the words of
-        its URL.
+        """Return the known scores of a page. Without known links, the scores are predicted from the words of its
+        URL.
         """
         if page.scores or not _waits(page):
             return page.scores
         return (self._words.promise(topic.query, page.url, ""),)
 
     def _relative(self, name: str, values: Array) -> Array:
-        """Return values relative to the running mean of their metric."""
+        """Return values relative to the running mean of a score."""
         share = min(1.0, len(values) / _MEMORY)
         mean = self._means.get(name)
         mean = float(values.mean()) if mean is None else mean + share * (float(values.mean()) - mean)

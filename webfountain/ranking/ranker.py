@@ -1,9 +1,9 @@
-"""The ranker: compute scores from a link log or a graph file, in a process of its own beside the crawl.
+"""The ranker: it computes scores from a link log or a graph file, in its own process beside the crawl.
 
-The ranker reads the log's rows once. Pages are numbered by their position in the sorted list of all sources and
-targets, so pages that were never fetched are ranked too. Links are sorted by target into files. Each file is one block
-of in-links, mapped into memory while the ranking reads it. So memory contains only the list of fingerprints, one block,
-the vectors of the ranking, and the links of a small log, for the replays of the orders.
+The rows of the log are read once. Pages are numbered by position in the sorted list of all sources and targets. So
+pages that were never fetched are ranked too. Links are sorted by target into files, each one block of in-links, which
+is mapped into memory when needed. So memory contains the list of fingerprints, one block, the vectors of the ranking,
+and the links of a small log for replays.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ if TYPE_CHECKING:
 FEWEST_REPLAYED: Final = 200
 """Smallest number of crawled pages for a replay of the orders."""
 MOST_REPLAYED: Final = 5000
-"""Largest number of crawled pages for a replay of the orders, which then takes about a second of CPU time."""
+"""Largest number of crawled pages for a replay of the orders, which then takes a second of CPU time."""
 MOST_REPLAYED_LINKS: Final = 1_000_000
-"""Largest number of links of these pages. A replay needs some hundred bytes and some microseconds for each link."""
+"""Largest number of links of these pages, at some hundred bytes and microseconds each."""
 _TARGETS_A_BLOCK: Final = 1 << 18
 
 
 @dataclass(frozen=True, slots=True)
 class RankedLog:
-    """The pages of a link log: (n,) fingerprints, ascending, and the graph; page numbers are positions in this list.
+    """The pages of a link log as ascending (n,) fingerprints, and the graph. Page numbers are positions in this list.
 
     `crawled` (n,) marks the pages with a row in the log.
     """
@@ -55,18 +55,17 @@ class RankedLog:
     graph: LinkGraph
     crawled: npt.NDArray[np.bool_]
     times: npt.NDArray[np.float64]
-    """(n,) time of the newest row of each page; inf for a page without a row."""
+    """(n,) time of the newest row of each page; inf without a row."""
     pairs: npt.NDArray[np.int32] | None
-    """(m, 2) source and target of each link, in the order of the links on their page; None if not `is_small`."""
+    """(m, 2) source and target of each link, in the order of the page; None if not `is_small`."""
 
 
 def publish_ranking(url: str, folder: Path, *, trusted: Mapping[str, float] | None = None, at: float = 0.0) -> int:
-    """Rank a link log by PageRank, backlinks and trust, and publish the scores. Return the epoch's number.
+    """Rank a link log by PageRank, backlinks and trust, publish the scores, and return the number of the epoch.
 
-    The process beside the crawl runs this function. Scores are relative to the mean. The score `crawled` is 1 for
-    pages with a row in the log. Sites are ranked by the links between them (Cho 2000, section 2.1); their scores are
-    in the subfolder `sites`. `trusted` gives URLs with their trust, 0 to 1. URLs that are not in the log are ignored.
-    If there are no trusted URLs, there is no trust score.
+    Scores are relative to the mean. The score `crawled` is 1 for pages with a row in the log. The scores of sites are
+    in the subfolder `sites` (Cho 2000, section 2.1). `trusted` gives URLs with their trust, 0 to 1. Unknown URLs are
+    ignored. Without trusted URLs, there is no trust score.
     """
     with tempfile.TemporaryDirectory(prefix="ranking-", dir=folder.parent) as scratch:
         log = ranked_log(url, Path(scratch))
@@ -88,10 +87,10 @@ def publish_ranking(url: str, folder: Path, *, trusted: Mapping[str, float] | No
 
 
 def replayed_orders(folder: Path, log: RankedLog, ranks: Scores, backlinks: Scores) -> tuple[int, Sequence[float]]:
-    """Return the number of pages in the last replay of the orders, and the sum of each order's losses so far.
+    """Return the number of pages in the last replay, and the sum of each order's losses so far.
 
-    The orders are replayed each time the crawl has grown by half, but only while it is small: the best order shows
-    early, and the replay of a large web is expensive.
+    While the crawl is small, the orders are replayed each time it has grown by half. For a large web, replays are
+    expensive.
     """
     last, losses = last_replay(folder)
     crawled = int(np.count_nonzero(log.crawled))
@@ -109,14 +108,12 @@ def replayed_orders(folder: Path, log: RankedLog, ranks: Scores, backlinks: Scor
 
 
 def is_small(crawled: int, links: int) -> bool:
-    """Return whether the orders can be replayed on a web of this number of crawled pages and their links."""
+    """Return whether a web is small enough for replays of the orders."""
     return crawled <= MOST_REPLAYED and links <= MOST_REPLAYED_LINKS
 
 
 def _publish_sites(url: str, folder: Path, at: float) -> None:
-    """Rank the sites of a link log by the links between them. A link from one site to another counts once, however
-    many pages have it.
-    """
+    """Rank the sites of a link log by the links between them. Several links from one site to another count once."""
     found: list[npt.NDArray[np.uint64]] = [np.zeros((0, 2), dtype=np.uint64)]
     waiting = 0
     for table in LinkLogReader(url).rows(columns=["site", "target_sites", "flags"]):
@@ -145,11 +142,10 @@ def _distinct_pairs(pairs: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
 
 
 def ranked_log(url: str, scratch: Path) -> RankedLog:
-    """Return the graph of a link log. Its blocks are files in `scratch`, which must exist as long as the graph is
-    used.
+    """Return the graph of a link log. Its blocks are files in `scratch`, which must exist while the graph is used.
 
-    Links with nofollow, and links that the crawl does not follow, do not count: a page's score is divided among its
-    valid outlinks (Policies 2006). Several links from one page to another count once.
+    Links that are nofollow or not followed do not count: a page's score is divided among its valid outlinks (Policies
+    2006). Several links from one page to another count once.
     """
     reader = LinkLogReader(url)
     pages = _all_pages(reader)
@@ -181,7 +177,7 @@ def ranked_log(url: str, scratch: Path) -> RankedLog:
 
 
 def _all_pages(reader: LinkLogReader) -> Fingerprints:
-    """Return the (n,) fingerprints, ascending, of all sources, and of all targets of links that count."""
+    """Return the (n,) ascending fingerprints of all sources, and of all targets of links that count."""
     pages = np.zeros(0, dtype=np.uint64)
     fresh: list[Fingerprints] = []
     waiting = 0
@@ -195,9 +191,7 @@ def _all_pages(reader: LinkLogReader) -> Fingerprints:
 
 
 def _links(reader: LinkLogReader) -> Iterator[tuple[Fingerprints, Times, npt.NDArray[np.intp], Fingerprints]]:
-    """Yield pages, their times, the numbers of their links that count, and the targets of these links, page after page,
-    from the newest row of each page.
-    """
+    """Yield pages, times, numbers of links that count, and targets of these links, from the newest row of each page."""
     shards, segments = set(reader.shards), reader.files
     fresh: dict[int, float] = {}
     # Files that are not compacted have the newest rows, so they are read last and searched first.
@@ -236,9 +230,7 @@ def _flat(table: pa.Table, column: str) -> npt.NDArray[Any]:
 
 
 def _block(file: Path, number: int, nodes: int, degree: npt.NDArray[np.int64]) -> LinkBlock:
-    """Return the in-links of a range of pages, mapped from a file. The out-links of each source are added to
-    `degree`.
-    """
+    """Return the block of in-links in a file, mapped into memory, and count its links per source in `degree`."""
     first = number * _TARGETS_A_BLOCK
     rows = min(_TARGETS_A_BLOCK, nodes - first)
     pairs = np.fromfile(file, dtype=np.int32).reshape(-1, 2) if file.exists() else np.zeros((0, 2), dtype=np.int32)
@@ -252,7 +244,7 @@ def _block(file: Path, number: int, nodes: int, degree: npt.NDArray[np.int64]) -
 
 
 def positions(wanted: Fingerprints, pages: Fingerprints) -> npt.NDArray[np.int64]:
-    """Return the positions in `pages` of those elements of `wanted` that `pages` contains."""
+    """Return the positions in `pages` of the elements of `wanted` that are in `pages`."""
     at = np.searchsorted(pages, wanted)
     at = at[at < len(pages)] if len(pages) else at[:0]
     return at[np.isin(pages[at], wanted)]

@@ -1,9 +1,8 @@
-"""The ranker as a process beside the crawl. It is started with a job, nobody waits for it, and it may be killed at any
-time.
+"""The ranker as a process beside the crawl, which may be killed at any time.
 
 ``python -m webfountain.ranking.ranker_process FILE`` reads a `Job`, compacts the link log if it has many segments,
-ranks it and publishes an epoch. It runs at the lowest priority. If it is killed, the log stays readable and the last
-published epoch stays in use. Only one such process can work in a folder.
+ranks it and publishes an epoch. It runs at the lowest priority, and only one at a time in a folder. After a kill, the
+log stays readable and the last epoch stays in use.
 """
 
 from __future__ import annotations
@@ -30,19 +29,19 @@ logger = logging.getLogger(__name__)
 _ROOT: Final = Path(__file__).resolve().parents[2]
 _NICE: Final = 19
 _MOST_LINES: Final = 20
-"""Largest number of damaged files that are reported. A pipe can hold this number of lines while nobody reads it."""
+"""Largest number of damaged files that are reported. A pipe holds so many lines while nobody reads."""
 
 LEAST_COST_S: Final = 0.6
-"""CPU time of a ranking of few pages, s. Most of it is spent on the start of the process."""
+"""CPU time of a ranking of few pages, s, mostly for the start of the process."""
 FEWEST_SEGMENTS: Final = 16
-"""Number of segments at which a ranking compacts the log first. A compaction writes two files for each of 16 shards,
-which costs as much as ranking some thousand pages from segments."""
+"""Number of segments from which a ranking compacts the log first. A compaction costs as much as ranking some thousand
+pages from segments."""
 
 
 class Job(msgspec.Struct, frozen=True):
     """A ranking job: the log at `links`, the epochs in `scores`, and the time `at`.
 
-    `trusted` are URLs with their trust, 0 to 1. If an epoch later than `newer_than` exists, the job does nothing.
+    `trusted` are URLs with their trust, 0 to 1. If an epoch after `newer_than` exists, the job does nothing.
     """
 
     links: str
@@ -60,7 +59,7 @@ class Ranker(Protocol):
         ...
 
     def failed(self) -> str | None:
-        """Return the error of the last job, or None if it succeeded or is still running."""
+        """Return the error of the last job; None if it succeeded or still runs."""
         ...
 
     def is_busy(self) -> bool:
@@ -68,17 +67,16 @@ class Ranker(Protocol):
         ...
 
     def cost_s(self) -> float:
-        """Return the CPU time of the last job, s; before the first job, the expected time."""
+        """Return the CPU time of the last job, s. Before the first job, it is an estimate."""
         ...
 
     def stop(self) -> None:
-        """Stop the running job before its end."""
+        """Kill the running job."""
         ...
 
 
 class RankerProcess:
-    """Runs each job in a new process. The process is killed when this object is deleted, so it never outlives its
-    owner."""
+    """Runs each job in a new process, which never outlives this object."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
@@ -147,9 +145,9 @@ def _dispose(process: subprocess.Popen[bytes]) -> None:
 
 
 def carry_out(job: Job) -> int | None:
-    """Compact the log if it has many segments, rank it and publish the scores. Return the epoch's number.
+    """Compact the log if it has many segments, rank it, publish the scores, and return the number of the epoch.
 
-    Return None if another process has done this or is doing it.
+    Return None if another process did this or is doing it.
 
     Raises RepositoryError if a file cannot be read or written.
     """

@@ -1,7 +1,4 @@
-"""The rankings of a running crawl: log links, start the ranker when a ranking is due, and look up scores.
-
-Place in the walk: `link_importance` calls this module to log fetched pages and to read scores.
-"""
+"""The rankings of a crawl: log links, start due rankings, and look up scores."""
 
 from __future__ import annotations
 
@@ -34,23 +31,21 @@ logger = logging.getLogger(__name__)
 FLUSH_S: Final = 60.0
 """Seconds after which logged rows are written to a segment."""
 FEWEST: Final = 250
-"""Number of logged pages at which the first ranking starts. The next rankings start at each doubling."""
+"""Number of logged pages at the first ranking. The next rankings start at each doubling."""
 DOUBLING: Final = 16_000
-"""Number of logged pages up to which rankings start at each doubling. Early rankings are rare, so that the crawl also
+"""Number of logged pages up to which rankings start at each doubling. Early rankings are rare, so that the crawl
 explores."""
 GROWTH: Final = 0.2
-"""Beyond `DOUBLING`, the next ranking starts when the number of logged pages has grown by this share."""
+"""Above `DOUBLING`, a ranking starts when the number of logged pages has grown by this share."""
 HEADSTART_S: Final = 15.0
-"""CPU time, s, that rankings may take beyond `SHARE`, so that collections of some 100,000 pages are ranked in time."""
+"""CPU time, s, that rankings may take in addition to `SHARE`."""
 SHARE: Final = 0.05
-"""Largest CPU time of rankings, as a share of the CPU time of the crawl. For rankings that are due because of `every`,
-it is a share of one core.
-"""
+"""Largest CPU time of rankings, as a share of the crawl's CPU time, or of one core for rankings due by `every`."""
 _NOFOLLOW, _UNFOLLOWED = bytes((NOFOLLOW,)), bytes((UNFOLLOWED,))
 
 
 class RowLog(Protocol):
-    """The writer of a link log (`LinkLog`), or a substitute for it if the ranker has the links anyway."""
+    """The writer of a link log (`LinkLog`), or a substitute if the ranker has the links anyway."""
 
     is_new: bool
     complete_since: float
@@ -101,7 +96,7 @@ class Rankings:
                 "The link log %s is missing, although it was ranked; each page is logged again at its next visit", links
             )
         self.complete_since = log.complete_since
-        """Time since which each fetched page has its row, UTC seconds."""
+        """Time since which each fetched page has a row, UTC seconds."""
         self._flush_at = at + FLUSH_S
         self._logged = 0  # rows since the last ranking
         self._ranked_pages = self.scores.count_crawled()  # about the number of rows before it
@@ -109,7 +104,7 @@ class Rankings:
         self._spent = 0.0  # CPU seconds of the rankings, expected of the last one
 
     def log(self, fetched: Sequence[LinkedPage], *, anchors: bool) -> None:
-        """Log all links of pages, including those that are not followed. Call it before the pages are settled."""
+        """Log all links of pages, also those that are not followed. Call it before the pages are settled."""
         for one in fetched:
             links, flags = one.links, b""
             if one.nofollow or one.unfollowed:
@@ -125,7 +120,7 @@ class Rankings:
         self._log.commit()
 
     def tend(self, at: float, trusted: Callable[[], dict[str, float]]) -> bool:
-        """Write the logged rows, and start a ranking when one is due. Return whether a new ranking was loaded.
+        """Write the logged rows, start a due ranking, and return whether a new ranking was loaded.
 
         `trusted` returns the seeds with their trust.
 
@@ -154,7 +149,7 @@ class Rankings:
         return True
 
     def _refresh_completeness(self) -> None:
-        """Reload the time from which the log is complete. It changes if the last ranking found a damaged file."""
+        """Reload the time from which the log is complete. A ranking may have found a damaged file."""
         from webfountain.ranking.link_files import DamagedFile, LogFiles  # noqa: PLC0415  (pyarrow)
         from webfountain.ranking.log_completeness import complete_since  # noqa: PLC0415
 
@@ -163,9 +158,7 @@ class Rankings:
             self.complete_since = self.complete_since if since is None else since
 
     def _is_time(self, at: float) -> bool:
-        """Return whether a ranking should start: rows were logged, its time has come or the collection has grown, and
-        the CPU time is within limits.
-        """
+        """Return whether a ranking should start now."""
         if not self._logged:
             return False
         cost = self._ranker.cost_s()
@@ -176,8 +169,8 @@ class Rankings:
         return at >= max(self.scores.at, self._started_at) + max(self._every, cost / SHARE)
 
     def published(self, keys: Sequence[bytes], absent: Mapping[str, float]) -> list[Array]:
-        """Return the (n,) scores of pages from the last ranking, for each name in `absent`, which gives the value for
-        pages without a score."""
+        """Return the (n,) scores of pages in the last ranking, for each name in `absent`, which also gives the value
+        for unknown pages."""
         fingerprints = np.frombuffer(b"".join(keys), dtype=">u8").astype(np.uint64)
         return self.scores.lookup_several(absent, fingerprints)
 

@@ -1,8 +1,7 @@
-"""The published scores of pages: each epoch is a folder of arrays with the sorted fingerprints and their scores.
+"""The published scores of pages. An epoch is a folder of arrays: sorted fingerprints, and their scores.
 
-An epoch is first written completely. Then the file `EPOCH`, which names the current epoch, is replaced. So a reader
-sees either the old epoch or the new one, even after a kill. The crawl calls `refresh` at moments when it may wait for
-a file. The previous epoch is kept for readers that have not refreshed yet.
+First a complete epoch is written, then the file `EPOCH`, which names it, is replaced. So a reader sees the old or the
+new epoch, even after a kill. The previous epoch is kept for readers that have not called `refresh` yet.
 """
 
 from __future__ import annotations
@@ -42,13 +41,13 @@ __all__ = [
 ]
 
 UNREADABLE: Final = (EOFError, SyntaxError, TokenError, TypeError, KeyError, OverflowError, MemoryError)
-"""Errors that numpy raises, besides ValueError, if the header of an array file is invalid."""
+"""Errors of numpy, besides ValueError, for an invalid header of an array file."""
 
 logger = logging.getLogger(__name__)
 
 _NAME: Final = "EPOCH"
 _WORDS: Final = 100
-"""Largest number of characters that a message quotes from a damaged file or from the error that it caused."""
+"""Largest number of characters of a damaged file or an error that a message quotes."""
 
 
 def publish_scores(
@@ -61,7 +60,7 @@ def publish_scores(
     replayed: int = 0,
     losses: Sequence[float] = (),
 ) -> int:
-    """Publish scores of pages as the next epoch. Return the epoch's number.
+    """Publish scores of pages as the next epoch, and return its number.
 
     Parameters
     ----------
@@ -103,15 +102,14 @@ def publish_scores(
 
 
 def published_at(folder: Path) -> float:
-    """Return the time of the current ranking, UTC seconds, or -inf before the first. Raise RepositoryError if it
-    cannot be read.
+    """Return the time of the current ranking, UTC seconds; -inf before the first. Raise RepositoryError if it cannot be
+    read.
     """
     return _epoch(folder).at
 
 
 class EpochScores:
-    """The scores that were current when this object was opened or last refreshed. Before the first ranking, the epoch
-    is 0, which has no pages."""
+    """The scores that were current at the last `refresh`. Epoch 0, before the first ranking, has no pages."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -136,7 +134,7 @@ class EpochScores:
         return len(self._fingerprints)
 
     def refresh(self) -> bool:
-        """Load a newer epoch if there is one. Return whether one was loaded. A publication may run meanwhile."""
+        """Load a newer epoch, and return whether there was one. A publication may run meanwhile."""
         epoch = _epoch(self._folder)
         if epoch.number == self.epoch:
             return False
@@ -154,7 +152,7 @@ class EpochScores:
         return True
 
     def lookup(self, name: str, fingerprints: Fingerprints, *, absent: float = 0.0) -> npt.NDArray[np.float64]:
-        """Return the (k,) scores of the pages with these (k,) fingerprints, and `absent` for pages without a score.
+        """Return the (k,) scores of pages by fingerprint, and `absent` for pages without a score.
 
         Raises KeyError for an unknown name.
         """
@@ -164,9 +162,9 @@ class EpochScores:
         return found
 
     def lookup_several(self, absent: Mapping[str, float], fingerprints: Fingerprints) -> list[npt.NDArray[np.float64]]:
-        """Return the (k,) scores of pages for each name in `absent`, which gives the value for pages without a score.
+        """Return the (k,) scores of pages for each name in `absent`, which also gives the value for unknown pages.
 
-        The cost per page is one binary search in the mapped file, some microseconds at 10^7 pages.
+        The cost per page is a binary search in a mapped file, some microseconds at 10^7 pages.
         """
         found = [np.full(len(fingerprints), each) for each in absent.values()]
         if not self._is_whole():
@@ -181,10 +179,10 @@ class EpochScores:
         return found
 
     def waiting(self, names: Sequence[str], *, most: int) -> tuple[int, list[npt.NDArray[np.float64]]]:
-        """Return an estimate of how many pages waited when they were ranked, and the scores (s,) of a sample of them.
+        """Estimate how many pages waited at the ranking, and return this number with the scores (s,) of a sample of
+        them.
 
-        At most `most` pages are drawn evenly from the list of fingerprints, which are random. The sample consists of
-        the waiting pages among these.
+        The sample consists of the waiting pages among at most `most` pages, drawn evenly from all fingerprints.
         """
         if not self._is_whole():
             return 0, [np.zeros(0) for _ in names]
@@ -195,11 +193,11 @@ class EpochScores:
         return round(scale * np.count_nonzero(waits)), list(drawn[:, waits])
 
     def count_crawled(self) -> int:
-        """Return the number of pages that were crawled when they were ranked. It reads a whole file of scores."""
+        """Return the number of pages that were crawled at the ranking. The call reads a whole file."""
         return int(np.count_nonzero(self._scores["crawled"])) if self._is_whole() and "crawled" in self._scores else 0
 
     def _is_whole(self) -> bool:
-        """Return whether there are scores. If a file was cut, drop all scores, because reading the file would end the
+        """Return whether there are scores. If a file was cut, drop all scores, because reading it would end the
         process."""
         cut = next((path for path, size in self._sizes.items() if is_cut(path, size)), None)
         if cut is not None:
@@ -209,10 +207,9 @@ class EpochScores:
 
 
 def places(pages: Fingerprints, wanted: Fingerprints) -> npt.NDArray[np.int64]:
-    """Return the position in `pages` (ascending) of each fingerprint, or the position at which it would be inserted.
+    """Return the position in `pages` (ascending) at which each fingerprint is, or would be inserted.
 
-    The searches are made in the order of fingerprints, so that neighbours share cache lines and disk pages. This takes
-    less than half the time, including the sort.
+    Searching in the order of fingerprints takes less than half the time, because neighbours share cache lines.
     """
     order = np.argsort(wanted)
     found = np.empty(len(order), dtype=np.int64)
@@ -221,7 +218,7 @@ def places(pages: Fingerprints, wanted: Fingerprints) -> npt.NDArray[np.int64]:
 
 
 class _Epoch(NamedTuple):
-    """An epoch: its number (0: none), time of ranking, number of links, names of scores, and results of replays."""
+    """An epoch: number (0: none), time of ranking, number of links, names of scores, results of replays."""
 
     number: int = 0
     at: float = -inf
@@ -232,13 +229,13 @@ class _Epoch(NamedTuple):
 
 
 def last_replay(folder: Path) -> tuple[int, tuple[float, ...]]:
-    """Return the number of pages in the last replay, and the sum of each order's losses; 0 and () before a replay."""
+    """Return the number of pages in the last replay, and the sum of each order's losses; 0 and () before."""
     epoch = _epoch(folder)
     return epoch.replayed, epoch.losses
 
 
 def _epoch(folder: Path) -> _Epoch:
-    """Return the current epoch. A damaged file is set aside; then there is no epoch until the next ranking."""
+    """Return the current epoch, or epoch 0 after setting a damaged file aside."""
     try:
         return _read_epoch((folder / _NAME).read_text(encoding="ascii"))
     except FileNotFoundError:
@@ -251,8 +248,7 @@ def _epoch(folder: Path) -> _Epoch:
 
 
 def _read_epoch(text: str) -> _Epoch:
-    """Parse an epoch file. Raise ValueError if the text is invalid. Files of earlier versions do not name their
-    scores."""
+    """Parse an epoch file. Raise ValueError if it is invalid. Files of earlier versions do not name their scores."""
     number, at, *rest = text.split(" ")
     links = int(rest[0]) if rest else 0
     names = tuple(rest[1].split(",")) if len(rest) > 1 and rest[1] else ()
@@ -266,9 +262,7 @@ def _read_epoch(text: str) -> _Epoch:
 
 
 def _set_aside(folder: Path, error: Exception) -> None:
-    """Move unreadable scores away; the next ranking will publish new ones. This is logged only once, because there are
-    no unreadable scores afterwards.
-    """
+    """Move unreadable scores away. The next ranking publishes new ones."""
     with suppress(OSError):  # the folder may be read-only
         os.replace(folder / _NAME, folder / f"{_NAME}.damaged")
     words = " ".join(str(error).split())[:_WORDS]
@@ -276,13 +270,13 @@ def _set_aside(folder: Path, error: Exception) -> None:
 
 
 def _newest(folder: Path) -> int:
-    """Return the largest number of an epoch whose files exist; 0 if there are none."""
+    """Return the largest number of an epoch with files; 0 if there are none."""
     found = (each.name.removeprefix("epoch-") for each in folder.glob("epoch-*"))
     return max((int(number) for number in found if number.isdecimal()), default=0)
 
 
 def damaged_scores(folder: Path) -> list[str]:
-    """Return a line for each damaged file of the current epoch. It reads all files."""
+    """Return a line for each damaged file of the current epoch, after reading all files."""
     path = folder / _NAME
     if not path.exists():
         return []
@@ -304,7 +298,7 @@ def damaged_scores(folder: Path) -> list[str]:
 
 
 def mend_scores(folder: Path) -> list[str]:
-    """Set damaged scores aside. Return a line for each file."""
+    """Set damaged scores aside, and return a line for each file."""
     found = damaged_scores(folder)
     if found:
         with suppress(FileNotFoundError):
@@ -313,7 +307,7 @@ def mend_scores(folder: Path) -> list[str]:
 
 
 def _loaded(made: Path, names: Iterable[str]) -> dict[str, npt.NDArray[Any]]:
-    """Return the mapped arrays of an epoch as plain arrays, because operations on a memmap would create new memmaps.
+    """Return the mapped arrays of an epoch as plain arrays, which are faster than a memmap.
 
     Raises ValueError if the files do not belong to one epoch, FileNotFoundError if they do not exist.
     """

@@ -1,12 +1,10 @@
-"""The registers of a link log's writers: they show when a file was deleted that no other file mentions.
+"""The registers of a link log's writers, which show that a file was deleted.
 
-Each writer makes a register in the folder `written` of the log when it opens the log. After each segment it writes the
-names of its segments there, each with the generation of the shards at that time. A compaction takes in all segments
-that exist when it begins. So segments of two generations ago are in the shards, and are no longer listed. Until the
-writer ends, its register also says where its journal is, if the journal is next to the log. If a writer is killed, the
-process that takes over its journal closes its register.
-
-So a register shows if a segment or journal is missing, and the segments of a writer show if its register is missing.
+A writer makes a register in the log's folder `written` when it opens the log. After each segment it adds the names of
+its segments, with the generation of the shards at that time. A compaction merges all segments that exist when it
+begins. So segments of two generations ago are in the shards, and are removed from the list. While the writer runs, its
+register also names its journal, if the journal is next to the log. If a writer is killed, the process that takes over
+its journal closes its register.
 """
 
 from __future__ import annotations
@@ -48,14 +46,14 @@ class _Entries(NamedTuple):
     journal: str | None = None
 
     def text(self) -> str:
-        """Return the lines of the file. The last line is a checksum, which shows whether the file was cut."""
+        """Return the lines of the file. The last line is a checksum."""
         first = "" if self.journal is None else f"open {self.journal}\n"
         lines = first + "".join(f"{generation} {name}\n" for generation, name in self.segments)
         return f"{lines}{crc32(lines.encode()):08x}\n"
 
 
 class SegmentRegister:
-    """The register of one writer. No other process writes it while the writer runs."""
+    """The register of one writer. Only the writer writes it while it runs."""
 
     def __init__(self, files: LogFiles, writer: str, journal: Path | None) -> None:
         """Make the register. The file `journal` must exist. Raise RepositoryError if the disk reports an error."""
@@ -66,7 +64,7 @@ class SegmentRegister:
         self._write()
 
     def add(self, segments: Sequence[str]) -> None:
-        """List segments that were just written. Raise RepositoryError if the disk reports an error."""
+        """List new segments. Raise RepositoryError if the disk reports an error."""
         self._has_segments = True
         try:
             present = self._files.manifest().generation
@@ -77,7 +75,7 @@ class SegmentRegister:
         self._write()
 
     def close(self) -> None:
-        """Record that the writer has ended and its journal is empty. Remove the register if it never had a segment."""
+        """Record that the writer has ended, or remove the register if it has no segments."""
         self._entries = self._entries._replace(journal=None)
         if self._has_segments:
             self._write()
@@ -99,9 +97,9 @@ def close_register(files: LogFiles, writer: str) -> None:
 
 
 def damaged_registers(files: LogFiles, manifest: Manifest) -> Iterator[DamagedFile]:
-    """Yield an error for each register, segment or journal that is missing, and for each register that is damaged.
+    """Yield an error for each missing register, segment or journal, and for each damaged register.
 
-    Files are read in the reverse of the order of writing, which is: the time of the log, registers, journals, segments.
+    Files are read in the reverse order of writing (time of the log, registers, journals, segments).
     """
     fresh = files.segments(manifest)
     registers = files.listed(_FOLDER, suffix=_SUFFIX)
@@ -139,7 +137,7 @@ def damaged_registers(files: LogFiles, manifest: Manifest) -> Iterator[DamagedFi
 
 
 def mend_registers(files: LogFiles, manifest: Manifest) -> None:
-    """Make registers again from the segments that exist, and forget missing journals."""
+    """Make registers again from existing segments, and forget missing journals."""
     lost: dict[str, list[tuple[int, str]]] = {}
     for segment in files.segments(manifest):
         if (register := _register_of(segment)) is not None:
@@ -168,7 +166,7 @@ def _present_generation(files: LogFiles) -> int:
 
 
 def newest_generation(files: LogFiles) -> int:
-    """Return the newest generation in a readable register. If the manifest is older, it is not the newest manifest."""
+    """Return the newest generation in a readable register. An older manifest is not the newest one."""
     newest = 0
     for register in files.listed(_FOLDER, suffix=_SUFFIX):
         try:
@@ -179,12 +177,12 @@ def newest_generation(files: LogFiles) -> int:
 
 
 def has_registers(files: LogFiles) -> bool:
-    """Return whether there is a register: a writer of this version is running, or has written segments."""
+    """Return whether there is a register, that is, a writer runs or has written segments."""
     return bool(files.listed(_FOLDER, suffix=_SUFFIX))
 
 
 def drop_old_registers(files: LogFiles, manifest: Manifest) -> None:
-    """Delete the registers of ended writers whose segments are all in the shards since an earlier generation."""
+    """Delete the registers of ended writers whose segments are all in older shards."""
     for register in files.listed(_FOLDER, suffix=_SUFFIX):
         try:
             segments, journal = _read(files, register)
@@ -204,7 +202,7 @@ def _register_of(segment: str) -> str | None:
 
 
 def _read(files: LogFiles, register: str) -> _Entries:
-    """Return the entries of a register; they are empty if the file does not exist."""
+    """Return the entries of a register, or empty entries if the file does not exist."""
     text = files.text(register)
     if text is None:
         return _Entries()

@@ -1,4 +1,4 @@
-"""Word counts that the ants of a crawl share. They are needed to judge topics."""
+"""Word counts for topics, shared by the ants of a crawl."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 __all__ = ["TopicWords", "words_of"]
 
 _EXCHANGE_S: Final = 60.0
-"""Seconds between two exchanges. If the process is killed, counts since the last exchange are lost."""
+"""Seconds between two exchanges. A killed process loses the counts since the last one."""
 _NO_WORDS: Final = msgspec.msgpack.encode(WordCounts())
 
 
 class TopicWords:
-    """The word counts of this process, exchanged with other ants and with earlier and later crawls."""
+    """The word counts of this process, exchanged with other ants and other crawls."""
 
     def __init__(self) -> None:
         self.topics = Topics(threading.Lock())
-        """The word counts. The threads that examine pages add to them."""
+        """The word counts, to which the threads that examine pages add."""
         self._share_at = -inf
 
     def share(self, board: Board, *, at: float) -> None:
@@ -42,9 +42,7 @@ class TopicWords:
 
 
 def words_of(board: Board) -> WordCounts:
-    """Return the published counts. The result is empty before the first exchange, or if another version published the
-    counts.
-    """
+    """Return the published counts; empty before the first exchange or from another version."""
     try:
         return msgspec.msgpack.decode(board.value(WORDS) or _NO_WORDS, type=WordCounts)
     except msgspec.MsgspecError:

@@ -1,4 +1,4 @@
-"""The sites that have due pages and wait, in order of their importance."""
+"""The waiting sites with due pages, in order of importance."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ __all__ = ["KEPT", "WaitingSites"]
 _SITE: Final = attrgetter("site")
 
 KEPT: Final = 500_000
-"""Largest number of waiting sites in memory, and of links between sites; each takes about 300 bytes."""
+"""Largest number of waiting sites, and of links between sites, in memory, at 300 bytes each."""
 
 
 class WaitingSites:
-    """Sites with due pages that are not crawled here, in order of their importance.
+    """Sites with due pages that are not crawled here, in order of importance.
 
-    The importance of a site is its PageRank among sites in the last ranking, plus credit from sites that linked to it
-    for the first time since then. A site is known here once it was discovered in this run or left the active list.
-    Sites of an earlier run and of other ants are added when they have been due for longest.
+    The importance of a site is its PageRank in the last ranking of sites, plus credit from sites that linked to it
+    since then. A site is known here if it was discovered in this run or left the active list. Other sites are added
+    when they have been due for longest.
 
     Source: Cho 2000, section 2.1 (sites chosen by the PageRank of the graph of sites).
 
@@ -39,7 +39,7 @@ class WaitingSites:
     ----------
     scores : folder with the ranking of sites; None: there are no rankings
 
-    If there are more than `KEPT` sites, or links between sites, all of them are dropped.
+    Above `KEPT` sites or links, all of them are dropped.
     """
 
     def __init__(self, scores: Path | None) -> None:
@@ -54,7 +54,7 @@ class WaitingSites:
         return len(self._waiting)
 
     def refresh(self) -> None:
-        """Load a new ranking, and drop the credit that it already includes."""
+        """Load a new ranking, and drop the credit that is in it."""
         if self._scores is not None and self._scores.refresh():
             self._gained.clear()
 
@@ -73,7 +73,7 @@ class WaitingSites:
             self._linked, self._gained, self._links = {}, {}, 0
 
     def joined(self, sites: Iterable[str]) -> None:
-        """Record that sites are now on the active list."""
+        """Record that sites are active now."""
         for site in sites:
             self._active.add(site)
             self._waiting.pop(site, None)
@@ -89,7 +89,7 @@ class WaitingSites:
             self._waiting.clear()
 
     def take(self, most: int) -> list[str]:
-        """Return the most important sites, at most `most`. They count as active until `left` is called."""
+        """Return the most important sites. They count as active until `left` is called."""
         names = list(self._waiting)
         if most <= 0 or not names:
             return []
