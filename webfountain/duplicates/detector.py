@@ -1,27 +1,23 @@
-"""The duplicate detector: it decides which fetched pages repeat another page, on the same or another site.
+"""The duplicate detector decides which fetched pages repeat another page, on the same or another site.
 
-Place in the walk (DESIGN.md section 3): duplicates are detected in the worker thread, after the copies are written and
-before links are discovered. Pages with equal bodies are duplicates, whatever the bodies contain. For other pages, the
-texts decide. The index finds pages with similar sketches. If an estimate is too close to the threshold, the two texts
-themselves are compared. A page that repeats no other page is a *representative*; it is added to the index before it is
-settled. The record of a duplicate points to its representative, and the duplicate is fetched rarely. The links of a
-duplicate are not followed, with two exceptions: links within its site to pages that the representative's site does not
-have, and samples of the other links.
+It runs in the worker thread, after copies are written and before links are discovered (DESIGN.md section 3). Pages with
+equal bodies are duplicates. For other pages, the texts decide. The index finds pages with similar sketches. If an
+estimate is too close to the threshold, the texts are compared. A page that repeats no other page is a *representative*.
+It is added to the index before it is settled. The record of a duplicate points to its representative. The duplicate is
+fetched rarely. A duplicate's links are not followed, except samples and links within its site to pages that the
+representative's site lacks.
 
-`precedence` decides which of two pages is the representative. A page that outranks its representative replaces it: the
-old representative is fetched again at once and then points to the new one. The canonical URL that a page declares
-(``rel=canonical``) is accepted if the texts agree; then the canonical page is the representative, even if it is fetched
-later. Across sites, only equal bodies or the texts decide; a sketch decides only if a text cannot be read. A pointer is
-valid while its representative is held and unchanged. This is checked each time the duplicate is fetched. A page that is
-missing from the index (lost, or fetched before detection was switched on) is added at its next fetch, from its copy.
-Pages of a *mirror* are not fetched if the original page is known, except for samples (`mirrors`).
+If a new page outranks its representative (`precedence`), the old representative is fetched again at once and then
+points to the new one. If a page declares a canonical URL (``rel=canonical``) and the texts agree, the canonical page is
+the representative. Across sites, a sketch decides only if a text cannot be read. A pointer is valid while its
+representative is held and unchanged. Each fetch of the duplicate checks this. A page that is missing from the index is
+added from its copy at its next fetch. Pages of a *mirror* are fetched only as samples if the original page is known
+(`mirrors`).
 
-Each ant has its own index, and reads the indices of other ants in the neighbouring folders. Another ant's index may be
-out of date. So a page found there counts only if the digest in the store equals the digest in the index. If two ants
-fetch a page and its duplicate at the same moment, neither finds the other's page and both are kept. Therefore unchanged
-pages are looked up again when they are fetched. If neither page outranks the other, the one with the smaller
-fingerprint stays. The two pages cannot end up pointing to each other, because only the page with the larger fingerprint
-changes.
+Each ant has its own index, and reads the other ants' indices, which may be out of date. So a page found there counts
+only if its digest in the store equals the digest in the index. If two ants fetch a page and its duplicate at the same
+moment, both are kept. Therefore unchanged pages are looked up again when they are fetched. If neither outranks the
+other, the page with the smaller fingerprint stays, so they never point to each other.
 
 Source: Edwards 2001, section 2 (duplicate detectors); Cho, Shivakumar, Garcia-Molina, *Finding replicated web
 collections*, 2000.
@@ -59,13 +55,13 @@ if TYPE_CHECKING:
 __all__ = ["MARGIN", "MIRROR", "DuplicateDetector"]
 
 MIRROR: Final = "mirror"
-"""Error word of a page that was not fetched because its site is a mirror and the original site has the page."""
+"""Error of a page that was not fetched because its site is a mirror and the original site has the page."""
 MARGIN: Final = 0.06
-"""Largest distance from the threshold at which the texts themselves are compared: two standard errors."""
+"""Largest distance from the threshold at which the texts are compared: two standard errors."""
 _COMPARED: Final = 3
 """Largest number of texts that are compared with one page."""
 _REOPENED: Final = 2000
-"""How many refused pages are checked per batch, after their site turned out not to be a mirror."""
+"""Number of refused pages that are checked per batch after their site turned out not to be a mirror."""
 _UNREAD: Final = ANSWERED - COPIED
 
 
@@ -103,16 +99,12 @@ class DuplicateDetector:
         # Records of this batch's pages that will be held once it is settled.
         self._held: dict[str, PageRecord | None] = {}
         self.counts: Counter[str] = Counter()
-        """Counts of what was found since the caller last read them."""
+        """Counts of findings since the caller last read them."""
 
     # ------------------------------------------------------------ mirrors
 
     def judge(self, visits: Sequence[Visit]) -> tuple[list[JudgedVisit], list[str]]:
-        """Return the judged visits, which say what to settle and which links to follow, and the URLs to fetch again
-        now.
-
-        These URLs are those of representatives that another page has replaced.
-        """
+        """Return the judged visits, and the URLs of replaced representatives, which must be fetched again now."""
         self._texts.clear()
         self._held.clear()
         judged = [JudgedVisit(_without_pointer(visit), visit.reading.links) for visit in visits]
@@ -141,8 +133,8 @@ class DuplicateDetector:
         return judged, outranked
 
     def unasked(self, lease: Lease, *, at: float) -> Outcome | None:
-        """Return the outcome for a new page of a mirror if its counterpart on the original site is held. None means
-        that the page must be fetched.
+        """Return the outcome for a new page of a mirror if its counterpart on the original site is held. None: the page
+        must be fetched.
         """
         record = lease.record
         original = self._original_of(lease.site, record)
@@ -161,13 +153,11 @@ class DuplicateDetector:
 
     @property
     def reopening(self) -> list[str]:
-        """Return the sites that were wrongly taken for mirrors and still have refused pages to fetch."""
+        """Return the sites that were wrongly taken for mirrors and have refused pages to fetch."""
         return list(self._reopened)
 
     def reopen(self, site: str) -> list[bytes]:
-        """Return refused pages of a site that was wrongly taken for a mirror. Each call returns some of them, until
-        all were returned.
-        """
+        """Return refused pages of a site that was wrongly taken for a mirror. Each call returns further pages."""
         original, records = self._reopened[site]
         some = [record for _, record in itertools.islice(records, _REOPENED)]
         if len(some) < _REOPENED:
@@ -182,7 +172,7 @@ class DuplicateDetector:
             self._reopened.pop(site, None)
 
     def share_of(self, site: str) -> float:
-        """Return the share of a site's pages that repeat others, 0.0 if none was judged recently."""
+        """Return the share of a site's pages that repeat others; 0.0 if none was judged recently."""
         return self._mirrors.share_of(site)
 
     def close(self) -> None:
@@ -200,7 +190,7 @@ class DuplicateDetector:
         return self._mirrors.original_of(site) if record.state == "never-crawled" else None
 
     def _page(self, visit: Visit, known: Mapping[str, tuple[IndexedPage, int] | None]) -> IndexedPage | str | None:
-        """Return the page to look up for a visit, the URL that the page still repeats, or None if nothing changed."""
+        """Return the page to look up for a visit, the URL that it still repeats, or None if nothing changed."""
         record = visit.record
         if visit.kind in COPIED:
             return self._read(record, visit.reading.text, canonical=visit.reading.canonical)
@@ -221,25 +211,21 @@ class DuplicateDetector:
         return self._read(record, text)
 
     def _still_repeats(self, visit: Visit, url: str) -> bool:
-        """Return whether the representative of an unchanged duplicate is unchanged and still outranks it."""
+        """Return whether an unchanged duplicate still repeats its representative."""
         other, before = self._standing(url), _before(visit)
         if other is None or self.precedence.outranks(visit.record, other, before=before):
             return False
         return other.copied is None or before is None or other.copied <= (before.last_crawled or 0.0)
 
     def _kept(self, page: IndexedPage, names: int, record: PageRecord) -> IndexedPage | None:
-        """Return an unchanged representative that must be looked up again, because it may repeat a newer page: its
-        canonical page or a page of another ant.
-        """
+        """Return an unchanged representative that must be looked up again, because it may repeat a newer page."""
         canonical = self._index.url_of(names) if names else None
         if canonical is None and self._index.is_alone:
             return None
         return msgspec.structs.replace(page, digest=record.digest, canonical=canonical)
 
     def _read(self, record: PageRecord, text: str, *, canonical: str | None = None) -> IndexedPage:
-        """Return a page in the form that look-ups need. A page without words resembles no other page; otherwise all
-        such pages would match.
-        """
+        """Return a page in the form that look-ups need. A page without words resembles no other page."""
         assert record.digest is not None
         if not text or text.isspace():
             return IndexedPage(record.url, f"{number_of(record.url):016x}")
@@ -248,10 +234,9 @@ class DuplicateDetector:
         return IndexedPage(record.url, record.digest, drawn, None if canonical == record.url else canonical, second)
 
     def _choose(self, probe: Probe, visit: Visit) -> tuple[Match | None, list[str]]:
-        """Return the representative of a page: its canonical page if the two resemble each other, else the most
-        similar page.
+        """Return the representative of a page, and the URLs that the page outranks.
 
-        Also return the URLs that the page outranks; they are fetched again if the page has no representative.
+        The representative is the canonical page if both resemble each other, else the most similar page.
         """
         page, compared = probe.page, 0
         chosen: Match | None = None
@@ -301,9 +286,7 @@ class DuplicateDetector:
                 self.counts["duplicates/canonical_refused"] += 1
 
     def _compared(self, url: str, match: Match) -> float:
-        """Return the resemblance of two texts if both are available, else the estimate from their sketches. Nobody can
-        forge a sketch without the key.
-        """
+        """Return the resemblance of two texts if both are available, else the estimate from their sketches."""
         text, other = self._text(url), self._text(match.url)
         if text is None or other is None:
             return match.resemblance
@@ -311,7 +294,7 @@ class DuplicateDetector:
         return exact_resemblance(text, other)
 
     def _are_alike(self, *urls: str) -> bool:
-        """Return whether the texts of two pages resemble each other. If one cannot be read, return True."""
+        """Return whether the texts of two pages resemble each other, or cannot be read."""
         texts = [text for url in urls if (text := self._text(url)) is not None]
         return len(texts) < 2 or exact_resemblance(*texts) >= self._least
 
@@ -332,17 +315,17 @@ class DuplicateDetector:
         return self._held[url]
 
     def _repeats(self, visit: Visit, url: str, *, canonical: str | None = None) -> JudgedVisit:
-        """Return the record of a duplicate, and its links to follow."""
+        """Return the record of a duplicate with the links to follow."""
         due = visit.fetched.at + self._revisit_s
         record = msgspec.structs.replace(visit.record, duplicate_of=url, due=due)
         named = [link for link in visit.reading.links if link.url == canonical]
         return JudgedVisit(record, [*named, *(link for link in self._own_links(visit, url) if link.url != canonical)])
 
     def _own_links(self, visit: Visit, url: str) -> list[Link]:
-        """Return the links of a duplicate that stay within its site and are not also found through its representative.
+        """Return the links of a duplicate within its site that its representative does not give.
 
-        If the representative is on another site, these are links to pages that the other site does not have, and a
-        sample of the rest, because pages with the same path are not always the same page.
+        For a representative on another site, these are links to pages that the other site lacks, and a sample of the
+        rest.
         """
         site, original = visit.fetch.site, site_of(url)
         links = [] if site == original else [link for link in visit.reading.links if link.site == site]
@@ -363,9 +346,7 @@ class DuplicateDetector:
             self._mirrors.count(site, None if match is None else site_of(match.url))
 
     def _count_sample(self, visit: Visit, match: Match | None) -> None:
-        """Count a sample: a page that was fetched although its counterpart on the original site is held. The sample
-        shows whether the verdict "mirror" is right.
-        """
+        """Count a sample of a mirror, which shows whether the verdict "mirror" is right."""
         site, before = visit.fetch.site, _before(visit)
         original = None if before is None else self._original_of(site, before)
         if original is None or self._standing(_counterpart(visit.record.url, site, original)) is None:
@@ -387,12 +368,12 @@ def _counterpart(url: str, site: str, original: str) -> str:
 
 
 def _digest(record: PageRecord) -> int | None:
-    """Return the part of a page's digest that the index stores."""
+    """Return the part of a digest that the index stores."""
     return None if record.digest is None else digest_number(record.digest)
 
 
 def _without_pointer(visit: Visit) -> PageRecord:
-    """Return the record of a visit without its pointer; a new one may be found. A failed visit keeps its pointer."""
+    """Return the record of a visit without its pointer, unless the visit failed."""
     record = visit.record
     if record.duplicate_of is None or visit.kind == "failed":
         return record

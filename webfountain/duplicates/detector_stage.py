@@ -1,7 +1,4 @@
-"""Detection of duplicate texts in the store worker. It sets pointers, and avoids fetching pages of mirrors.
-
-Place in the walk: this is a stage of the store worker. The decisions are made in `detector`.
-"""
+"""The stage of the store worker that finds duplicates and refuses pages of mirrors."""
 
 from __future__ import annotations
 
@@ -28,7 +25,7 @@ __all__ = ["DetectorStage"]
 
 
 class DetectorStage(Stage):
-    """The stage that finds duplicates among visited pages and refuses pages of mirrors."""
+    """Finds duplicates among visited pages, and refuses pages of mirrors."""
 
     def __init__(self, detector: DuplicateDetector, store: FrontierStore) -> None:
         self._detector = detector
@@ -42,7 +39,7 @@ class DetectorStage(Stage):
         return found
 
     def after_settle(self, batch: Batch, result: BatchResult) -> None:
-        """Request a new fetch of representatives that another page replaced."""
+        """Request a new fetch of replaced representatives."""
         for url in self._outranked:
             self._store.queues.advance(site_of(url), [fingerprint(url)], due=batch.at, at=batch.at)
             result.new_pages.add(site_of(url))
@@ -52,9 +49,7 @@ class DetectorStage(Stage):
         self._detector.precedence.adopt(collection)
 
     def before_lease(self, batch: Batch, result: BatchResult) -> None:
-        """Queue again the pages that were refused because their site was wrongly taken for a mirror, as if they had
-        never been leased.
-        """
+        """Queue pages again that were refused because their site was wrongly taken for a mirror."""
         detector = self._detector
         if not detector.reopening:
             return
@@ -66,7 +61,7 @@ class DetectorStage(Stage):
                 self._store.pages.evict(leases[site], detector.reopen(site), at=batch.at)
 
     def leased(self, dealt: LeaseBatch, at: float) -> LeaseBatch:
-        """End the leases of those pages of a mirror that the original site has too."""
+        """End the leases of a mirror's pages that the original site has too."""
         never, recrawl = (self._asked(leases, at) for leases in (dealt.never_crawled, dealt.recrawl))
         return msgspec.structs.replace(dealt, never_crawled=never, recrawl=recrawl)
 

@@ -1,13 +1,11 @@
 """An index on disk of the pages that other pages may repeat.
 
-Each page that repeats no other, a *representative*, has a record (`page_records`). It is written before the page is
-settled, so a kill loses nothing. The keys of the page (one for each band of its sketch, one for its digest, one for the
-page itself) are first held in memory and later written to sorted files (`key_runs`). When the index is opened, keys
-that are in no run are read from the records. The file `FORM` names the format of the sketches. An index with another
-format is emptied, because its sketches cannot be compared with the current ones. An index with damaged records or runs
-is emptied before the next look-up; it can be rebuilt from the copies.
+Each *representative*, a page that repeats no other, has a record (`page_records`), written before the page is settled.
+The keys of a page (one per band of its sketch, one for its digest, one for itself) are first in memory, later in sorted
+files (`key_runs`). The file `FORM` names the format of the sketches. An index with another format is emptied. A damaged
+index is emptied before the next look-up. It can be rebuilt from the copies.
 
-In a crawl with many ants, each ant writes its own index and also looks pages up in the others' (`other_indices`).
+Each ant of a crawl writes its own index and also reads the others' (`other_indices`).
 """
 
 from __future__ import annotations
@@ -54,28 +52,24 @@ logger = logging.getLogger(__name__)
 
 PAGES_A_RUN: Final = 10_000
 _STALE: Final = 3.0
-"""The runs are rebuilt when the index is opened with this many stale entries (of pages that changed) per valid
-entry.
-"""
+"""Stale entries (of changed pages) per valid entry at which the runs are rebuilt when the index is opened."""
 _DAMAGED: Final = "this duplicate index is damaged"
 _OTHERS: Final = "this duplicate index has the sketches of another version or of another store"
 
 
 def sketch_key(board: Board) -> int:
-    """Return the key of a store's sketches, a number of 64 bits. If the store has no key yet, draw one and store it.
+    """Return the 64-bit key of a store's sketches, or draw and store a new one.
 
-    An author who can compute sketches can choose words until a text has the sketch of another page. So the hashes of
-    the words use a random number as key. All ants of a crawl find it in the store, because they read each other's
-    indices. An export of the store contains it, so an imported store can use the existing index next to the copies.
-    This is safe: whoever reads an export can read all data of the crawl anyway. If the key becomes known, it only costs
-    more comparisons, because across sites the texts decide.
+    Without a secret key, an author could choose words until a text has the sketch of another page. All ants share the
+    key, because they read each other's indices. An export of the store contains the key, so an imported store can use
+    the existing index.
     """
     return int.from_bytes(board.settle_value(SKETCH_KEY, secrets.token_bytes(_BYTES)), "little")
 
 
 class IndexedPage(msgspec.Struct, frozen=True, gc=False):
-    """A page in the form in which it is compared: `digest` in hex, `sketch` from `core.sketch`, and `canonical`, the
-    URL that the page declares.
+    """A page to compare: `digest` in hex, `sketch` from `core.sketch`, and `canonical`, the URL that the page
+    declares.
     """
 
     url: str
@@ -83,27 +77,27 @@ class IndexedPage(msgspec.Struct, frozen=True, gc=False):
     sketch: bytes | None = None
     canonical: str | None = None
     second_sketch: bytes | None = None
-    """The second sketch that `core.sketch.sketches` may return; it is compared but not stored."""
+    """The second sketch of `core.sketch.sketches`, which is compared but not stored."""
 
 
 class Match(NamedTuple):
-    """A representative and its resemblance to a page: 1.0 if their digests are equal."""
+    """A representative and its resemblance to a page, 1.0 for equal digests."""
 
     url: str
     resemblance: float
     is_exact: bool
     names: int
-    """Fingerprint of the URL that the representative declares canonical; 0 if it declares none or its own."""
+    """Fingerprint of the representative's canonical URL; 0 if it declares none or its own."""
     digest: int
-    """First bytes of the representative's digest when it was stored, as `digest_number` returns them."""
+    """First bytes of the representative's digest (`digest_number`) when it was stored."""
 
 
 class Probe:
     """A page during its look-up.
 
-    `keys` are the page's keys. `asked` are these and the keys of its second sketch. `found` are the numbers of the
-    records in runs that share a key with the page. `beside` are such numbers in the indices of other ants, by the
-    position of each index. `number` is the number of the page's own record.
+    `keys` are the page's keys. `asked` are these and the keys of the second sketch. `found` are the numbers of records
+    in runs that share a key with the page. `beside` are the same for each other ant's index. `number` is the record
+    number of the page itself.
     """
 
     __slots__ = ("asked", "beside", "found", "keys", "names", "number", "page")
@@ -122,8 +116,8 @@ class Probe:
 class DuplicateIndex:
     """An index in its own folder, with one writer. Not thread-safe.
 
-    Memory: the keys of some ten thousand pages (15 MB), 1 MB for each other ant, and one step of a merge (10 MB), in
-    addition to the mapped files. On disk a page takes 250 bytes plus its URL.
+    Memory: about 25 MB and 1 MB for each other ant, in addition to the mapped files. On disk, a page takes 250 bytes
+    plus its URL.
     """
 
     def __init__(
@@ -166,18 +160,18 @@ class DuplicateIndex:
             raise RepositoryError(f"{folder}: the duplicate index cannot be opened: {error}") from error
 
     def __len__(self) -> int:
-        """Return the number of representatives, including those that are no longer valid."""
+        """Return the number of representatives, valid or not."""
         return self._size
 
     @property
     def is_alone(self) -> bool:
-        """Return whether there are no other ants' indices to read."""
+        """Return whether there are no other ants' indices."""
         return self._others.is_absent
 
     # ------------------------------------------------------------ look-up
 
     def probe(self, pages: Sequence[IndexedPage]) -> list[Probe]:
-        """Look up all pages of a batch. After that, call `nearest` and, if needed, `keep` for one page after the other.
+        """Look up all pages of a batch. Then call `nearest` and, if needed, `keep` for one page after the other.
 
         Raises
         ------
@@ -212,11 +206,10 @@ class DuplicateIndex:
         return probes
 
     def nearest(self, probe: Probe, *, least: float = 0.9) -> list[Match]:
-        """Return the representatives that a page resembles by `least` or more: first those with an equal digest, then
+        """Return the representatives that a page resembles by `least` or more, except itself: first equal digests, then
         the most similar.
 
-        The result excludes the page itself. If the page is itself a representative, its number is stored, and `keep`
-        replaces its record.
+        If the page is a representative, its number is stored, and `keep` replaces its record.
         """
         found: list[Match] = []
         if numbers := self._there(probe.found | self._recent.find(probe.asked)):
@@ -234,10 +227,10 @@ class DuplicateIndex:
         return sorted(found, key=lambda match: (not match.is_exact, -match.resemblance))
 
     def known(self, urls: Sequence[str]) -> list[tuple[IndexedPage, int] | None]:
-        """Return, for each page, the form in which it was last stored and the fingerprint of its canonical URL (0:
-        none). Return None for a page that was never stored.
+        """Return each page as it was last stored, with the fingerprint of its canonical URL (0: none); None if it was
+        never stored.
 
-        The index stores only the first eight bytes of a digest.
+        Of digests, only the first eight bytes are stored.
         """
         found = self._records_of([number_of(url) for url in urls])
         return [
@@ -246,7 +239,7 @@ class DuplicateIndex:
         ]
 
     def url_of(self, name: int) -> str | None:
-        """Return the URL with this fingerprint, if any ant has stored its page."""
+        """Return the URL with this fingerprint, if any ant stored its page."""
         [record] = self._records_of([name])
         if record is not None:
             return self._files.url(record) if self._files.is_sound(record) else None
@@ -260,9 +253,9 @@ class DuplicateIndex:
     # --------------------------------------------------------------- writing
 
     def give_way(self, url: str, to: str) -> None:
-        """Make a representative's record name the page that replaces it. The record can still be found.
+        """Let the record of a representative name the page that replaces it.
 
-        A record of another ant stays unchanged. Raises RepositoryError if the disk reports an error.
+        Records of other ants stay unchanged. Raises RepositoryError if the disk reports an error.
         """
         name = number_of(url)
         for number in self._there(self._numbers_of([name])[0]):
@@ -273,7 +266,7 @@ class DuplicateIndex:
                     self._files.replace(number, record, names, record["sketch"].tobytes())
 
     def keep(self, probe: Probe) -> None:
-        """Store a page as a representative; the record survives a kill. Raises RepositoryError if the disk reports an
+        """Store a page as a representative, safe against a kill. Raises RepositoryError if the disk reports an
         error."""
         drawn = probe.page.sketch or NO_SKETCH
         with self._disk():
@@ -292,7 +285,7 @@ class DuplicateIndex:
                 self._write_run(self._size)
 
     def close(self) -> None:
-        """Close the files. A running merge is cancelled."""
+        """Close the files and cancel a running merge."""
         self._runs.close()
         self._files.close()
         self._others.close()
@@ -300,7 +293,7 @@ class DuplicateIndex:
     # --------------------------------------------------------------- private
 
     def _records_of(self, names: Sequence[int]) -> list[np.void | None]:
-        """Return the records of pages, given by fingerprint."""
+        """Return the records of pages by fingerprint."""
         return [
             next((record for record in self._files.read(self._there(found)) if int(record["page"]) == name), None)
             if found
@@ -309,7 +302,7 @@ class DuplicateIndex:
         ]
 
     def _numbers_of(self, names: Sequence[int]) -> list[set[int]]:
-        """Return, for each page (given by its fingerprint), the numbers of the records that may be its own."""
+        """Return, for each fingerprint of a page, the numbers of the records that may be its own."""
         if not names:
             return []
         keys = self_keys(names)
@@ -319,21 +312,21 @@ class DuplicateIndex:
         return numbers
 
     def _there(self, numbers: Iterable[int]) -> list[int]:
-        """Return, ascending, those numbers for which a record exists. A run that contains other numbers is damaged."""
+        """Return, ascending, the numbers of existing records. A run with other numbers is damaged."""
         found = sorted(numbers)
         there = [number for number in found if number < self._size]
         self._is_damaged |= len(there) < len(found)
         return there
 
     def _write_run(self, records: int) -> None:
-        """Write the recent keys to a run. After that the runs contain all keys of the first `records` records."""
+        """Write the recent keys to a run. Then runs contain all keys of the first `records` records."""
         self._files.sync()
         self._runs.write(*self._recent.entries(), records=records)
         self._files.forget_noted()
         self._recent.written()
 
     def _read_recent_keys(self) -> None:
-        """Read the keys that are in no run from the records."""
+        """Read keys that are in no run from the records."""
         behind = self._runs.records
         for number in sorted({number for number in self._files.noted() if number < behind}):
             self._recent.add(keys_of_records(self._files.read([number]))[0], number)
@@ -351,7 +344,7 @@ class DuplicateIndex:
         self._read_recent_keys()
 
     def _empty(self, why: str) -> None:
-        """Empty the files. If a kill interrupts this, the next opening completes it."""
+        """Empty the files. The next opening completes an interrupted call."""
         if len(self._files):
             logger.warning("%s: %s: a new index is built as pages are fetched", self._folder, why)
         self._runs.clear()
@@ -368,7 +361,7 @@ class DuplicateIndex:
 
     @contextmanager
     def _disk(self) -> Iterator[None]:
-        """Raise RepositoryError if the disk reports an error."""
+        """Turn errors of the disk into RepositoryError."""
         try:
             yield
         except OSError as error:
@@ -376,7 +369,7 @@ class DuplicateIndex:
 
 
 def _matches(probe: Probe, records: npt.NDArray[np.void], least: float, files: RecordFiles) -> tuple[list[Match], int]:
-    """Return the records, except the page's own, that a page resembles by `least` or more, and the number of damaged
+    """Return the records that a page resembles by `least` or more, except its own, and the number of damaged
     records."""
     exact = records["digest"] == probe.names.digest
     alike = exact.astype(np.float64)

@@ -1,7 +1,7 @@
-"""Check an index of duplicates for ``webfountain check``, which repairs a damaged index by removing it.
+"""Check an index of duplicates for ``webfountain check``, which removes a damaged index.
 
-The fingerprint in every record must be that of its URL. Every run must be sorted and must refer only to existing
-records. The index is derived from the copies: after its removal it is rebuilt as pages are fetched.
+The fingerprint in a record must be that of its URL. A run must be sorted and refer only to existing records. After its
+removal, an index is rebuilt as pages are fetched.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _AT_ONCE: Final = 100_000
 
 
 def damaged_index(folder: Path) -> list[str]:
-    """Return a line for each damaged file of an index. The whole index is read. Raises OSError if the disk reports an
+    """Return a line for each damaged file of an index, after reading all of it. Raises OSError if the disk reports an
     error."""
     if not (folder / "FORM").exists() and not (folder / "records").exists():
         return []
@@ -34,9 +34,7 @@ def damaged_index(folder: Path) -> list[str]:
 
 
 def mend_index(folder: Path) -> list[str]:
-    """Remove a damaged index, so that the next crawl starts an empty one. Return a line for each damaged file. No
-    crawl may have the index open.
-    """
+    """Remove a damaged index, and return a line for each damaged file. No crawl may have the index open."""
     found = damaged_index(folder)
     if found:
         for path in (folder / "INDEX", folder / "FORM", *folder.glob("run-*"), folder / "records", folder / "urls"):

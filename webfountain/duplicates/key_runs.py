@@ -1,9 +1,9 @@
-"""The keys of an index of duplicates, by which records are found. The newest are in memory, the others in sorted files.
+"""The keys of an index of duplicates, by which records are found: the newest in memory, the others in sorted files.
 
-A *run* is a file of sorted keys and the record number of each, mapped into memory. When about ten thousand new pages
-have been added, their keys (`RecentKeys`) become a run. A thread beside the crawl merges runs of similar length, so
-that there are only a few. The file `INDEX` names the current runs and the number of records whose keys they contain. It
-is replaced in one step. If `INDEX` or a run is lost, all runs are rebuilt from the records (`index`).
+A *run* is a mapped file of sorted keys, each with a record number. The keys of about ten thousand new pages
+(`RecentKeys`) become a run. A thread merges runs of similar length, so that there are only a few. The file `INDEX`
+names the current runs and the number of records in them. It is replaced in one step. If `INDEX` or a run is lost, all
+runs are built again from the records (`index`).
 """
 
 from __future__ import annotations
@@ -46,16 +46,15 @@ logger = logging.getLogger(__name__)
 
 ENTRY_BYTES: Final = 12
 MOST_OF_A_KEY: Final = 16
-"""Largest number of records that are found per key. Representatives are not similar to each other, so few records
-share a key."""
+"""Largest number of records that are found per key."""
 RATIO: Final = 4
-"""A run is merged with the run before it while the earlier run is less than this many times as long."""
+"""A run is merged with the earlier run while this one is less than so many times as long."""
 _MERGED_AT_ONCE: Final = 1 << 18
-"""How many entries a merge has in memory at once."""
+"""Number of entries that a merge has in memory at once."""
 
 
 class IndexState(msgspec.Struct, frozen=True):
-    """The current runs, oldest first, the number of records that they contain, and the number of runs ever written."""
+    """The current runs, oldest first, the number of records in them, and the number of runs ever written."""
 
     runs: tuple[str, ...] = ()
     records: int = 0
@@ -63,7 +62,7 @@ class IndexState(msgspec.Struct, frozen=True):
 
 
 class Run(NamedTuple):
-    """Sorted keys, and the record number of each: views of one mapped file, or arrays in memory (no path)."""
+    """Sorted keys with record numbers: views of one mapped file, or arrays in memory (no path)."""
 
     name: str
     keys: Keys
@@ -71,12 +70,12 @@ class Run(NamedTuple):
     path: Path | None = None
 
     def is_cut(self) -> bool:
-        """Return whether the file is shorter than it was when it was mapped."""
+        """Return whether the file has become shorter since it was mapped."""
         return self.path is not None and is_cut(self.path, ENTRY_BYTES * len(self.keys))
 
 
 class KeyRuns:
-    """The runs of one index. Every method raises OSError if the disk reports an error. Not thread-safe."""
+    """The runs of one index. Not thread-safe. Every method raises OSError if the disk reports an error."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -89,14 +88,11 @@ class KeyRuns:
 
     @property
     def records(self) -> int:
-        """Return how many records, counted from the first, have their keys in runs."""
+        """Return the number of records, counted from the first, whose keys are in runs."""
         return self._state.records
 
     def load(self, *, records: int, most_entries: float) -> None:
-        """Map the runs on disk; map none if they are damaged or name more records or entries than are possible.
-
-        Other files are removed.
-        """
+        """Map the runs on disk, or none if they are damaged or too large. Other files are removed."""
         try:
             state = read_state(self._folder)
         except FileNotFoundError:
@@ -112,15 +108,15 @@ class KeyRuns:
         self._remove_strays()
 
     def are_cut(self) -> bool:
-        """Return whether a file became shorter. Then the runs must be built again."""
+        """Return whether a file became shorter, so that the runs must be built again."""
         return any(run.is_cut() for run in self._runs)
 
     def find(self, keys: Keys) -> Iterator[tuple[int, int]]:
-        """Yield (position among the keys, number of a record that has this key)."""
+        """Yield (position among the keys, number of a record with this key)."""
         return find_in(self._runs, keys)
 
     def write(self, keys: Keys, numbers: Numbers, *, records: int) -> None:
-        """Write keys to a new run, then start a merge. After that the runs contain all keys of the first `records`
+        """Write keys to a new run, then start a merge. Then the runs contain all keys of the first `records`
         records.
         """
         run = sorted_run(f"run-{self._state.written:012d}", keys, numbers)
@@ -131,7 +127,7 @@ class KeyRuns:
         self._begin_merge()
 
     def take_merge(self) -> None:
-        """Replace runs by the run that merges them, once it is ready."""
+        """Replace runs by their merged run, once it is ready."""
         if self._merge is None or not self._merge.done():
             return
         done, self._merge = self._merge, None
@@ -158,7 +154,7 @@ class KeyRuns:
         self._remove_strays()
 
     def close(self) -> None:
-        """Cancel a running merge. It is repeated later."""
+        """Cancel a running merge."""
         self._stop.set()
         self._merger.shutdown(wait=True)
 
@@ -185,7 +181,7 @@ class KeyRuns:
 
 
 def read_state(folder: Path) -> IndexState:
-    """Return the contents of `INDEX`. Raise FileNotFoundError if it does not exist, ValueError if it is damaged."""
+    """Return the contents of `INDEX`. Raise FileNotFoundError if it is missing, ValueError if it is damaged."""
     return msgspec.json.decode((folder / "INDEX").read_bytes(), type=IndexState)
 
 
@@ -197,7 +193,7 @@ def map_run(path: Path) -> Run:
 
 
 def map_runs(folder: Path, state: IndexState, mapped: Sequence[Run]) -> list[Run]:
-    """Return the current runs; those already mapped are reused. Raise FileNotFoundError if one does not exist."""
+    """Return the current runs, with mapped ones reused. Raise FileNotFoundError if one is missing."""
     known = {run.name: run for run in mapped}
     return [known.get(name) or map_run(folder / name) for name in state.runs]
 
@@ -209,9 +205,9 @@ def sorted_run(name: str, keys: Keys, numbers: Numbers) -> Run:
 
 
 def find_in(runs: Sequence[Run], keys: Keys) -> Iterator[tuple[int, int]]:
-    """Yield (position among the keys, number of a record that has this key), up to a limit for each key.
+    """Yield (position among the keys, number of a record with this key), up to a limit per key.
 
-    A run whose file has become shorter is left out; its owner builds it again.
+    A run whose file became shorter is left out.
     """
     flat = keys.ravel()
     order = np.argsort(flat)  # in order, so that keys that are neighbours in a run are looked up one after the other
@@ -233,9 +229,9 @@ def find_in(runs: Sequence[Run], keys: Keys) -> Iterator[tuple[int, int]]:
 
 
 def _merged(path: Path, runs: Sequence[Run], stop: threading.Event) -> str:
-    """Merge runs into a new one, one range of keys at a time. Return its name, even if the merge was stopped.
+    """Merge runs into a new one, a range of keys at a time, and return its name, even if the merge was stopped.
 
-    Raises OSError if a file became shorter meanwhile.
+    Raises OSError if a file became shorter.
     """
     total = sum(len(run.keys) for run in runs)
     steps = -(-total // _MERGED_AT_ONCE)
@@ -261,7 +257,7 @@ def _merged(path: Path, runs: Sequence[Run], stop: threading.Event) -> str:
 
 
 def _size_of(path: Path) -> int:
-    """Return the size of a file in bytes, 0 if it does not exist."""
+    """Return the size of a file in bytes; 0 if it does not exist."""
     try:
         return path.stat().st_size
     except FileNotFoundError:
@@ -269,9 +265,9 @@ def _size_of(path: Path) -> int:
 
 
 class RecentKeys:
-    """Keys that are in no run yet, with the numbers of their records, mostly one number per key; 150 bytes per key.
+    """Keys that are in no run yet, with record numbers, at 150 bytes per key.
 
-    Keys that became a run stay in memory until the next look-up begins, because the current batch may still need them.
+    Keys of a new run stay in memory until the next look-up, because the current batch may still need them.
     """
 
     def __init__(self) -> None:
@@ -279,11 +275,11 @@ class RecentKeys:
         self._written: dict[int, int | tuple[int, ...]] = {}  # keys that became a run since the last look-up began
 
     def __len__(self) -> int:
-        """Return the number of keys that are in no run."""
+        """Return the number of keys in no run."""
         return len(self._fresh)
 
     def find(self, keys: Collection[int]) -> set[int]:
-        """Return the numbers of the records that have any of these keys."""
+        """Return the numbers of records that have any of these keys."""
         numbers = set[int]()
         for held in (self._fresh, self._written):
             if not held.keys().isdisjoint(keys):  # most keys of a page are new
@@ -308,7 +304,7 @@ class RecentKeys:
                 fresh[key] = (*others, number)
 
     def entries(self) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32]]:
-        """Return the keys that are in no run, repeated for each record, and the record numbers."""
+        """Return the keys that are in no run, once per record, and the record numbers."""
         pairs = [
             (key, number)
             for key, found in self._fresh.items()
@@ -323,7 +319,7 @@ class RecentKeys:
         self._fresh = {}
 
     def begin(self) -> None:
-        """Begin a look-up, which finds all keys written so far in the runs."""
+        """Begin a look-up. Keys written before are found in the runs."""
         self._written = {}
 
     def clear(self) -> None:

@@ -1,17 +1,11 @@
-"""Mirror sites: sites judged to repeat another site. Samples check the verdict; if it was wrong, it is revoked.
+"""Mirror sites, which repeat another site. Samples check this verdict.
 
-A site is a *mirror* of another when at least half of its judged pages, and at least ten, repeat pages of that site.
-From then on, a page of the mirror is not fetched if the other site has a page with the same path, its counterpart.
-This is a guess, because the page itself was never fetched. So one in `SAMPLED` of these pages is fetched as a sample.
-A key selects the samples, so nobody can predict them; each time a page is due, it is drawn again. If more than
-`TOLERATED` of the samples do not repeat the other site, the verdict is revoked until this process ends. Then all
-refused pages are fetched.
+A site is a *mirror* if at least half of its judged pages, and at least ten, repeat pages of one other site. A page of a
+mirror is not fetched if the other site has a page with the same path. This is a guess, so one in `SAMPLED` of these
+pages is fetched as a sample. A secret key selects the samples anew each time that a page is due. If more than
+`TOLERATED` of the samples do not repeat the other site, the verdict is revoked and all refused pages are fetched.
 
-The counts belong to this process. After a restart, refused pages are still refused when they are due, except for
-samples.
-
-Place in the walk: the duplicate detector (`duplicates`) counts its judgements here and checks pages before they are
-leased.
+Counts and revoked verdicts last until this process ends.
 
 Source: Cho, Shivakumar, Garcia-Molina, *Finding replicated web collections*, 2000 (mirrors by their share of
 duplicates).
@@ -27,22 +21,20 @@ from xxhash import xxh3_64_intdigest
 __all__ = ["SAMPLED", "TOLERATED", "Mirrors", "is_mirror"]
 
 SAMPLED: Final = 10
-"""One of this many pages that would be refused is fetched."""
+"""One in this number of refused pages is fetched."""
 TOLERATED: Final = 0.1
-"""If a larger share of the samples does not repeat the original site, the verdict is revoked."""
+"""Share of samples that do not repeat the original site above which the verdict is revoked."""
 _LEAST_MISSES: Final = 2
 _SITES: Final = 20_000
-"""Largest number of sites whose pages are counted. The least recently seen sites are dropped."""
+"""Largest number of sites whose pages are counted."""
 _MIRRORED_SHARE: Final = 0.5
 _MIRRORED_PAGES: Final = 10
-"""`_MIRRORED_PAGES`: least number of duplicates that make a site a mirror. `_MIRRORED_SHARE`: their least share of the
-judged pages.
-"""
+"""Smallest number of duplicates in a mirror, and their smallest share of the judged pages."""
 
 
 class _SiteCounts:
-    """The counts of one site: judged first copies, the duplicates among them, the duplicates and the samples per other
-    site, and how many samples repeated nothing of that site.
+    """Counts of one site: judged first copies, duplicates among them, duplicates and samples per other site, and
+    samples that repeated nothing of that site.
     """
 
     __slots__ = ("judged", "misses", "originals", "refuted", "repeats", "samples")
@@ -57,15 +49,14 @@ class _SiteCounts:
 
 
 class Mirrors:
-    """The counts of sites. `key` decides which pages are samples."""
+    """The counts of sites. `key` selects the samples."""
 
     def __init__(self, *, key: int = 0) -> None:
         self._key = key
         self._sites: dict[str, _SiteCounts] = {}
 
     def original_of(self, site: str) -> str | None:
-        """Return the site that this site is a mirror of, judged by the pages that this process has seen. None means
-        that the site is no mirror."""
+        """Return the site that this site mirrors, as far as this process knows; None if it is no mirror."""
         counted = self._sites.get(site)
         if counted is None or not counted.originals:
             return None
@@ -78,13 +69,11 @@ class Mirrors:
         return counted is not None and original in counted.refuted
 
     def is_sample(self, key: bytes, turn: int) -> bool:
-        """Return whether a page that would be refused is fetched as a sample. `turn` is the number of times that the
-        page was due. The answer is the same at each call.
-        """
+        """Return whether a refused page is fetched as a sample, at the `turn`-th time that it is due."""
         return xxh3_64_intdigest(key + turn.to_bytes(4, "little"), self._key) % SAMPLED == 0
 
     def count(self, site: str, original: str | None) -> None:
-        """Count the first copy of a page, and the site of the page that it repeats (None: it repeats none)."""
+        """Count the first copy of a page, and the site of the page that it repeats, if any."""
         counted = self._sites.pop(site, None) or _SiteCounts()
         self._sites[site] = counted
         if len(self._sites) > _SITES:
@@ -95,7 +84,7 @@ class Mirrors:
             counted.originals[original] += original != site
 
     def count_sample(self, site: str, original: str, *, repeats: bool) -> bool:
-        """Count a page of a mirror that was fetched as a sample. Return whether this sample revokes the verdict."""
+        """Count a sample of a mirror. Return whether this sample revokes the verdict."""
         counted = self._sites.setdefault(site, _SiteCounts())
         counted.samples[original] += 1
         counted.misses[original] += not repeats
@@ -107,13 +96,11 @@ class Mirrors:
         return ends
 
     def share_of(self, site: str) -> float:
-        """Return the share of a site's pages that repeat others, 0.0 if none was judged recently."""
+        """Return the share of a site's pages that repeat others; 0.0 if none was judged recently."""
         counted = self._sites.get(site)
         return counted.repeats / counted.judged if counted is not None and counted.judged else 0.0
 
 
 def is_mirror(duplicates: int, pages: int) -> bool:
-    """Return whether a site is a mirror: at least half of its judged pages, and at least ten, are duplicates of pages
-    of the other site.
-    """
+    """Return whether a site with so many duplicates of another site is a mirror."""
     return duplicates >= _MIRRORED_PAGES and duplicates >= _MIRRORED_SHARE * pages

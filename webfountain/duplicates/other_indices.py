@@ -1,9 +1,8 @@
-"""The duplicate indices of the other ants of a crawl, which are read while their owners write them.
+"""The duplicate indices of other ants, read while their owners write them.
 
-Each ant writes an index in its own folder of copies, and finds the other indices in the neighbouring folders. The runs
-of these indices are mapped into memory unchanged. Keys that are not in a run yet are read from the records and sorted
-in memory. No ant waits for another: a record that is being written during a look-up is found at the next one. The
-caller checks in the store whether a page still has the digest in its record (`Match.digest`).
+The indices are in the neighbouring folders of copies. Their runs are mapped into memory. Keys that are not in a run yet
+are read from the records and sorted. No ant waits for another. A record that is being written is found at the next
+look-up. The caller checks in the store that a page still has the digest in its record (`Match.digest`).
 """
 
 from __future__ import annotations
@@ -36,17 +35,17 @@ _AT_ONCE: Final = 10_000
 
 
 class OtherIndices:
-    """The indices of all other ants. `form` is the format of the sketches; an index with another format is ignored."""
+    """The indices of all other ants. An index with a format of sketches other than `form` is ignored."""
 
     def __init__(self, beside: Path | None, own: Path, form: str) -> None:
-        """`beside` is the folder that contains the ants' folders; None: there are no other ants."""
+        """Use the ants' folders in `beside`; None: there are no other ants."""
         self._beside, self._own, self._form = beside, own, form
         self._polls = 0
         self._indices: dict[Path, _OtherIndex] = {}
 
     @property
     def is_absent(self) -> bool:
-        """Return whether there can be no other ants."""
+        """Return whether there are no other ants."""
         return self._beside is None
 
     def refresh(self) -> Sequence[_OtherIndex]:
@@ -77,7 +76,7 @@ class OtherIndices:
 
 
 class _OtherIndex:
-    """The index of one other ant, as far as its owner has written it. This process never writes it."""
+    """The index of one other ant. This process never writes it."""
 
     def __init__(self, folder: Path, form: str) -> None:
         self._folder, self._form = folder, form
@@ -91,7 +90,7 @@ class _OtherIndex:
         self._behind: list[Run] = []  # in memory: keys of records that are in no run, longest list first
 
     def find(self, keys: Keys) -> Iterator[tuple[int, int]]:
-        """Yield (position among the keys, number of a record that has this key)."""
+        """Yield (position among the keys, number of a record with this key)."""
         return find_in([*self._mapped, *self._behind], keys)
 
     def refresh(self) -> None:
@@ -117,7 +116,7 @@ class _OtherIndex:
         return found.st_ino, found.st_mtime_ns
 
     def _take_runs(self, stamp: tuple[int, int]) -> None:
-        """Map the current runs. If a run no longer exists, keep the old maps, which still contain its keys."""
+        """Map the current runs. Keep the old maps if a run no longer exists."""
         if read_form(self._folder) != self._form:
             return
         try:
@@ -144,8 +143,7 @@ class _OtherIndex:
 
 
 def read_form(folder: Path) -> str | None:
-    """Return the format of the sketches in an index (`core.sketch.sketch_form`), or None if the index does not name
-    it."""
+    """Return the format of the sketches in an index (`core.sketch.sketch_form`); None if it names none."""
     try:
         return (folder / "FORM").read_text(encoding="ascii", errors="replace")
     except FileNotFoundError:

@@ -1,10 +1,10 @@
-"""The records of an index of duplicates: one of fixed size for each representative, and a file of their URLs.
+"""The records of an index of duplicates: one of fixed size per representative, and a file of URLs.
 
 A record contains the fingerprint and digest of a page, its sketch, and the fingerprint of its canonical URL. The keys
-of the index refer to a record by its position. A page that changes keeps its number: its record is replaced, and the
-number is appended to a third file, `again`, until the new keys are in a run (`key_runs`).
+of the index refer to a record by position. A page that changes keeps its number. Its record is replaced, and its number
+is noted in the file `again` until the new keys are in a run (`key_runs`).
 
-Disk errors may damage a record. So a record is valid only if its URL has its fingerprint (`RecordFiles.is_sound`).
+Disk errors may damage a record, so it is valid only if its URL has its fingerprint (`RecordFiles.is_sound`).
 """
 
 from __future__ import annotations
@@ -47,15 +47,13 @@ RECORD: Final = np.dtype(
 )
 NO_SKETCH: Final = bytes(SKETCH_BYTES)
 KEYS_A_PAGE: Final = BANDS + 2
-"""Number of keys per page: one for each band of the sketch, one for the digest, one for the page itself."""
+"""Number of keys per page: one per band of the sketch, one for the digest, one for the page itself."""
 _DIGEST, _SELF = np.uint64(0xD1CE57), np.uint64(0x5E1F)
-"""Numbers mixed into the keys of digests and of pages, so that these keys never equal keys of bands."""
+"""Numbers mixed into the keys of digests and of pages, so that keys of different kinds are never equal."""
 _FILES: Final = ("records", "urls", "again")
 _USUAL_BYTES: Final = 256
 _MOST_BYTES: Final = 1 << 16
-"""Two limits of a URL's length, bytes: nearly all URLs are shorter than the first, and all are shorter than the
-second.
-"""
+"""Two limits of a URL's length, bytes: of nearly all URLs, and of all."""
 _SAMPLES: Final = 64
 """Number of records that are checked when an index is opened."""
 _record: Final = struct.Struct(f"<QQQQ{SKETCH_BYTES}s")
@@ -97,7 +95,7 @@ class RecordFiles:
         return os.fstat(self._records).st_size // RECORD.itemsize
 
     def read(self, numbers: Sequence[int]) -> npt.NDArray[np.void]:
-        """Return the records with these numbers. Numbers without a record are skipped."""
+        """Return the records with these numbers, as far as they exist."""
         size = RECORD.itemsize
         found = [os.pread(self._records, size, number * size) for number in numbers]
         return np.frombuffer(b"".join([each for each in found if len(each) == size]), dtype=RECORD)
@@ -114,7 +112,7 @@ class RecordFiles:
         return ""
 
     def is_sound(self, record: np.void) -> bool:
-        """Return whether a record is intact: whether its fingerprint is that of its URL."""
+        """Return whether the fingerprint of a record is that of its URL."""
         return number_of(self.url(record)) == int(record["page"])
 
     def samples_are_sound(self) -> bool:
@@ -131,7 +129,7 @@ class RecordFiles:
         self._end += len(line)
 
     def replace(self, number: int, before: np.void, names: PageNames, sketch: bytes) -> None:
-        """Replace a record. Call `note` first if its keys change."""
+        """Replace a record. First call `note` if its keys change."""
         _write_at(self._records, _record.pack(*names, int(before["url"]), sketch), number * RECORD.itemsize)
 
     def note(self, number: int) -> None:
@@ -153,7 +151,7 @@ class RecordFiles:
         os.lseek(self._again, 0, os.SEEK_SET)
 
     def cut(self) -> None:
-        """Drop a record that a kill interrupted, and continue the notes at their end."""
+        """Drop a record or a note that a kill interrupted."""
         os.ftruncate(self._records, len(self) * RECORD.itemsize)
         os.lseek(self._again, 0, os.SEEK_END)
 
@@ -181,7 +179,7 @@ def number_of(url: str) -> int:
 
 
 def digest_number(digest: str) -> int:
-    """Return the first eight bytes of a hex digest: the part that a record stores."""
+    """Return the first eight bytes of a hex digest, which a record stores."""
     return int(digest[:16], 16)
 
 
@@ -191,20 +189,20 @@ def self_keys(pages: Sequence[int]) -> Keys:
 
 
 def keys_of_pages(names: Sequence[PageNames] | Keys, drawn: npt.NDArray[np.uint8]) -> Keys:
-    """Return the (n, 10) keys of pages: for their bands, their digest and the page itself."""
+    """Return the (n, 10) keys of pages, for bands, digest and page."""
     rows = np.array(names, dtype=np.uint64).reshape(-1, 3)
     return np.hstack([band_keys(drawn), mixed(rows[:, 1:2] ^ _DIGEST), mixed(rows[:, :1] ^ _SELF)])
 
 
 def keys_of_records(records: npt.NDArray[np.void]) -> list[list[int]]:
-    """Return the keys of each record. A record without a sketch has no keys for bands."""
+    """Return the keys of each record, without keys for bands if it has no sketch."""
     names = np.stack([records[name] for name in PageNames._fields], axis=1)
     rows = keys_of_pages(names, records["sketch"]).tolist()
     return [row if drawn.any() else row[BANDS:] for row, drawn in zip(rows, records["sketch"], strict=True)]
 
 
 def _write_at(file: int, data: bytes, at: int) -> None:
-    """Write all bytes, or raise OSError. A partial write does no harm, because bytes after the known end are never
+    """Write all bytes, or raise OSError. A partial write is harmless, because bytes after the known end are never
     read.
     """
     if os.pwrite(file, data, at) < len(data):

@@ -1,12 +1,9 @@
-"""Precedence of two pages that repeat each other: a page of a seed's site first, then the more trusted, then the
-older.
+"""Precedence of two pages that repeat each other: first a page of a seed's site, then the more trusted, then the older
+page.
 
-The order of fetches must not decide; otherwise a faster copy would replace the original site. A page is *of a seed* if
-its site is the site of a seed of the collection. The scheme and a leading ``www.`` are ignored here, because seeds
-often redirect to such variants. Age counts only between two held pages: a page that is new, or that now repeats another
-page, has no age to compare. A fetch never changes these criteria, so two pages never replace each other in turn.
-
-Place in the walk: the duplicate detector (`duplicates`) calls this module. It does not compare texts.
+If the order of fetches decided, a faster copy would replace the original site. A page is *of a seed* if its site is
+that of a seed. Scheme and a leading ``www.`` are ignored, because seeds often redirect to such variants. Age counts
+only between two held pages. A fetch never changes these criteria, so two pages do not replace each other in turn.
 """
 
 from __future__ import annotations
@@ -24,7 +21,7 @@ __all__ = ["Precedence"]
 
 
 class Precedence:
-    """The order of precedence among pages of one collection. Used by the worker thread only."""
+    """The order of precedence of pages in a collection, for the worker thread."""
 
     def __init__(self, collection: Collection | None = None) -> None:
         """Without a collection, there are no seeds."""
@@ -33,13 +30,13 @@ class Precedence:
             self.adopt(collection)
 
     def adopt(self, collection: Collection) -> None:
-        """Use the seeds of this collection from now on."""
+        """Use the seeds of this collection."""
         self._seeds = frozenset(_name(site_of(url)) for url in collection.seeds())
 
     def outranks(self, page: PageRecord, other: PageRecord, *, before: PageRecord | None = None) -> bool:
         """Return whether a page outranks a held page that it repeats.
 
-        `before` is the page's record before the current fetch; None: it was never fetched.
+        `before` is the record of the page before the current fetch; None: the first fetch.
         """
         ours, theirs = self._rank(page), self._rank(other)
         if ours != theirs:
@@ -47,7 +44,7 @@ class Precedence:
         return before is not None and is_held(before) and page.first_seen < other.first_seen
 
     def is_equal(self, page: PageRecord, other: PageRecord) -> bool:
-        """Return whether neither page outranks the other if both are held."""
+        """Return whether neither of two held pages outranks the other."""
         return (*self._rank(page), page.first_seen) == (*self._rank(other), other.first_seen)
 
     def _rank(self, page: PageRecord) -> tuple[bool, float]:

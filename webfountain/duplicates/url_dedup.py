@@ -1,15 +1,13 @@
-"""The duplicate URL eliminator, which separates new links from known ones before they reach the store.
+"""The duplicate URL eliminator separates new links from known ones before the store.
 
-It runs after the host splitter and before the never-crawled queue (DESIGN.md section 3). A cache of recently seen
-fingerprints saves most look-ups in the store, because links repeat (a cache of 50,000 entries answers eight in ten).
-The store decides about the rest, and only URLs that it has confirmed are cached. Links themselves are not kept here.
+A cache of recently seen fingerprints saves most look-ups, because links repeat: 50,000 entries answer eight in ten. The
+store decides about the rest, and its answers are cached.
 
-If a page is found under a policy other than its own, the collection's conflict rule (`conflicts`) decides. The rule
-`first` changes nothing and costs nothing. A page that a switch moved to another policy is dropped from the cache, so
-that links to it are compared with the new policy.
+If a page is found under another policy than its own, the conflict rule (`conflicts`) decides. The rule `first` costs
+nothing. A page that a switch moved to another policy leaves the cache, so that links to it are compared again.
 
-If the policy has a topic, a link may show that a page is on topic, or nearer to such a page than known. Then the record
-of the page is updated (`PageRecord.scores`), and a waiting page is queued with the pages on topic.
+If the policy has a topic, a link may show that its target is on topic or nearer to a page on topic. Then the scores in
+the target's record are updated, and a waiting target is queued as hot.
 
 Source: Broder, Najork, Wiener, "Efficient URL caching for World Wide Web crawling", 2003, section 5: LRU, because
 CLOCK is slower in Python and misses as often (`bench_urlcache`).
@@ -40,11 +38,11 @@ __all__ = ["CACHE_SIZE", "DedupStatistics", "DuplicateEliminator"]
 
 CACHE_SIZE: Final = 200_000
 _SCORED: Final = ((), *itertools.product((0.0, 1.0), map(float, range(int(FAR) + 1))))
-"""All values that `_scored` can return."""
+"""All values of `_scored`."""
 
 
 class DedupStatistics(msgspec.Struct, frozen=True, gc=False):
-    """A snapshot of three counts: new URLs, links found in the cache, and links that only the store knew."""
+    """Three counts: new URLs, links found in the cache, and links that only the store knew."""
 
     new: int
     duplicates_by_cache: int
@@ -54,9 +52,9 @@ class DedupStatistics(msgspec.Struct, frozen=True, gc=False):
 
 
 class DuplicateEliminator:
-    """A cache of recent URLs in front of `store.discover`: LRU with `size` entries, or a given cache.
+    """A cache of recent URLs in front of `store.discover`, LRU unless another one is given.
 
-    It stores eight-byte fingerprints of site and key (`core.url_cache`).
+    The cache contains eight-byte fingerprints of site and key (`core.url_cache`).
     """
 
     def __init__(
@@ -68,7 +66,7 @@ class DuplicateEliminator:
         collection: Collection | None = None,
         weigh: Callable[[Sequence[Link]], Sequence[Link]] | None = None,
     ) -> None:
-        """`weigh` returns links, most of them new, with their current importance; None: links keep their importance."""
+        """Begin with an empty cache. `weigh` returns links with their current importance; None: links keep theirs."""
         self._store = store
         self._weigh = weigh
         self._size = size or CACHE_SIZE
@@ -82,14 +80,14 @@ class DuplicateEliminator:
             self.adopt(collection)
 
     def adopt(self, collection: Collection) -> None:
-        """Use the conflict rule of this collection from now on."""
+        """Use the conflict rule of this collection."""
         self._reassigned += 0 if self._conflicts is None else self._conflicts.settled
         is_first = collection.conflict == "first"
         self._conflicts = None if is_first else PolicyConflicts(self._store, collection, size=self._size)
         self._recent.clear()
 
     def discover(self, links: Sequence[Link], *, at: float) -> list[Link]:
-        """Add the unknown links to the store, in one batch. Return the new ones, each once, with their importance."""
+        """Add the unknown links to the store, in one batch, and return the new ones, each once, with importance."""
         asked, found = self._ask(links, at)
         if not found.known:
             return list(asked)
@@ -97,7 +95,7 @@ class DuplicateEliminator:
         return [link for nth, link in enumerate(asked) if nth not in repeated]
 
     def offer(self, links: Sequence[Link], *, at: float) -> list[Link]:
-        """Do the same as `discover`, but return the links that were known before or that repeat an earlier link."""
+        """Do the same as `discover`, but return the known and the repeated links."""
         new = {(link.site, link.key) for link in self.discover(links, at=at)}
         known = []
         for link in links:
@@ -109,7 +107,7 @@ class DuplicateEliminator:
         return known
 
     def _ask(self, links: Sequence[Link], at: float) -> tuple[Sequence[Link], DiscoverResult]:
-        """Return the links that were sent to the store, and its answer."""
+        """Send links to the store, and return these links with its answer."""
         asked: Sequence[Link] = self._unseen(links)
         if self._weigh is not None and asked:
             asked = self._weigh(asked)
@@ -129,7 +127,7 @@ class DuplicateEliminator:
         return asked, found
 
     def forget(self, site: str, key: bytes | None = None) -> None:
-        """Drop a page, or all pages of a site, from the cache, so that the store decides about it."""
+        """Drop a page, or a whole site, from the cache."""
         if key is None:
             self._recent.clear()  # a fingerprint does not contain its site, so all are dropped; this is rare
             return
@@ -152,9 +150,9 @@ class DuplicateEliminator:
         return DedupStatistics(self._new, self._by_cache, self._by_store, self._reassigned + settled)
 
     def _unseen(self, links: Sequence[Link]) -> list[Link]:
-        """Return the links that are not in the cache, without repeats, and add them to it.
+        """Return the links that are not in the cache, each once, and cache them.
 
-        If trust decides conflicts, also return links with better trust than the cached ones.
+        If trust decides conflicts, links with better trust than the cached ones are returned too.
         """
         prints = [hash((link.site, link.key)) if not link.scores else _fingerprint(link) for link in links]
         missing = self._recent.missing(prints)
@@ -170,7 +168,7 @@ class DuplicateEliminator:
         return [link for link in first.values() if link is not None]
 
     def _update_topics(self, links: Sequence[Link]) -> None:
-        """Update the records of known pages that links show to be on topic, or closer to such pages than known."""
+        """Update the records of known pages that links show to be on topic or nearer to it."""
         of_site: dict[str, dict[bytes, Link]] = {}
         for link in links:
             of_site.setdefault(link.site, {})[link.key] = link
@@ -179,33 +177,27 @@ class DuplicateEliminator:
             self._store.queues.reassign(site, list(found), partial(_with_link, by_url))
 
     def overtaken(self, lease: Lease, record: PageRecord) -> PageRecord:
-        """Return the record with which a lease ends. It has the policy of a link that was found during the lease, if
-        there is one.
-        """
+        """Return the record with which a lease ends, under the policy of a link found meanwhile."""
         return record if self._conflicts is None else self._conflicts.overtaken(lease, record)
 
 
 def _fingerprint(link: Link) -> int:
-    """Return the fingerprint that the cache stores for a link. It covers site, key, and the part of the link's topic
-    scores that matters for a known page.
-    """
+    """Return the fingerprint of a link in the cache: site, key, and the relevant part of its topic scores."""
     return _cached(link.site, link.key, _scored(link.scores))
 
 
 def _cached(site: str, key: bytes, scored: tuple[float, ...]) -> int:
-    """Return the fingerprint of a link. In nearly all cases it is the store's own key."""
+    """Return a fingerprint, in nearly all cases the store's own key."""
     return hash((site, key, scored) if scored else (site, key))
 
 
 def _scored(scores: tuple[float, ...]) -> tuple[float, ...]:
-    """Return a link's scores reduced to few classes: whether its words are on topic, and its distance from a hot
-    page.
-    """
+    """Return a link's scores in few classes: on topic or not, and distance from a hot page."""
     return (float(scores[0] > 0.0), links_from_hot(scores)) if scores else ()
 
 
 def _with_link(links: Mapping[str, Link], record: PageRecord) -> PageRecord | None:
-    """Return the record of a known page updated by a link, or None if the link changes nothing."""
+    """Return the record of a known page updated by a link; None if the link changes nothing."""
     link = links.get(record.url)
     if link is None or record.request is not None or record.policy != link.policy:
         return None

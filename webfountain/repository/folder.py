@@ -1,11 +1,10 @@
 """The folder of WARC files, for reading: names and numbers of files, records by location, records that moved.
 
 ``webfountain-<UTC time>-<number>.warc.gz`` is a WARC file. File numbers only grow, even across restarts. ``….index`` is
-its index. ``….moved`` lists the new locations of records that compaction or an erasure moved. It is needed because a
-page that was leased meanwhile, or is settled late, may still name the old location. Readers use this list; `tidy`
-updates the page later.
+its index. ``….moved`` lists the new locations of records that compaction or an erasure moved, until all pages name
+them.
 
-`Folder` needs no lock and may read beside a running crawl, even from another process. It does not use the store.
+`Folder` needs no lock and may read beside a running crawl.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ def pack_moves(moves: Sequence[tuple[Copy, Copy]]) -> bytes:
 
 
 class Folder:
-    """The files of a repository, for reading; safe to share between threads."""
+    """The files of a repository, for reading. Thread-safe."""
 
     def __init__(self, directory: Path, *, repository: int = 0) -> None:
         self.directory = directory
@@ -52,11 +51,11 @@ class Folder:
         self._lock = threading.Lock()
 
     def copy(self, file: int, offset: int, length: int) -> Copy:
-        """Return the `Copy` for a location in this repository."""
+        """Return the `Copy` of a location in this repository."""
         return Copy(file, offset, length, self.repository)
 
     def files(self) -> dict[int, Path]:
-        """Return number -> path of each existing WARC file, in order of number.
+        """Return number -> path of each WARC file, in order of number.
 
         Raises
         ------
@@ -89,7 +88,7 @@ class Folder:
         return data
 
     def place(self, copy: Copy) -> Copy:
-        """Return the current location of a copy, using the ``.moved`` files. Raise RepositoryError if there is none."""
+        """Return the current location of a copy, by the ``.moved`` files. Raise RepositoryError if there is none."""
         files = self._paths
         if copy.file not in files or not files[copy.file].exists():
             files = self.files()
@@ -103,9 +102,7 @@ class Folder:
         return place
 
     def holds(self, copy: Copy) -> bool:
-        """Return whether there are bytes at the location of a copy, or at its new location. Only reading shows whether
-        they belong to the copy.
-        """
+        """Return whether there are bytes at the current location of a copy, which may belong to another record."""
         try:
             place = self.place(copy)
             return self._paths[place.file].stat().st_size >= place.offset + place.length
@@ -113,8 +110,8 @@ class Folder:
             return False
 
     def record(self, copy: Copy, *, most: int | None = None) -> Record:
-        """Return one whole record, or the first `most` bytes of it. Raise RepositoryError as `member` does, or if the
-        record is damaged.
+        """Return one whole record, or the first `most` bytes of it. Raise RepositoryError as `member`, or if the record
+        is damaged.
         """
         try:
             if most is None:
@@ -126,7 +123,7 @@ class Folder:
             raise RepositoryError(f"{self.directory}, file {copy.file}, offset {copy.offset}: {error}") from None
 
     def head(self, number: int, row: IndexRow) -> Record:
-        """Return the WARC header of a record, without decompressing the rest."""
+        """Return the WARC header of a record without the rest."""
         start = self.copy(number, row.offset, min(row.length, HEAD_BYTES))
         try:
             return parse_head(self.member(start))
@@ -134,7 +131,7 @@ class Folder:
             return self.record(self.copy(number, row.offset, row.length))
 
     def rows(self, number: int) -> list[IndexRow]:
-        """Return the records of a file. If the index is missing or incomplete, the file is scanned."""
+        """Return the records of a file, by its index or a scan."""
         return rows_of(self.files()[number])
 
     def moved_files(self) -> dict[int, Path]:
@@ -142,7 +139,7 @@ class Folder:
         return {int(path.stem.rpartition("-")[2]): path for path in self.directory.glob("webfountain-*-*.moved")}
 
     def moves(self, number: int) -> dict[tuple[int, int], Copy]:
-        """Return (offset, length) -> new location of the records that left a file."""
+        """Return (offset, length) -> new location of records that left a file."""
         for path in self.directory.glob(f"webfountain-*-{number:08d}.moved"):
             with contextlib.suppress(FileNotFoundError):
                 data = path.read_bytes()
@@ -168,9 +165,7 @@ class Folder:
                     os.close(descriptor)
 
     def _pread(self, copy: Copy) -> bytes | None:
-        """Return the bytes at a location, or None if the file does not exist. It takes the lock, because eviction must
-        not close a file in use.
-        """
+        """Return the bytes at a location; None if the file does not exist."""
         with self._lock:
             descriptor = self._descriptor(copy.file)
             try:

@@ -1,9 +1,8 @@
 """The index of the records in one WARC file, and the scan that creates or completes it.
 
-Next to ``NAME.warc.gz`` is ``NAME.index``, with one row of 13 bytes per record (offset, length, kind), appended after
-the record. It is a checkpoint: after a kill, only the bytes after its last row are scanned, not the whole gigabyte,
-and a torn last record is cut off. It can be deleted at any time; then it is rebuilt once from the file. It does not
-say which records are live: the store knows that.
+``NAME.index`` beside ``NAME.warc.gz`` has one row of 13 bytes per record (offset, length, kind), written after the
+record. After a kill, only the bytes after its last row are scanned, and a torn last record is cut off. A deleted index
+is rebuilt from its file.
 """
 
 from __future__ import annotations
@@ -44,8 +43,8 @@ class IndexRow(msgspec.Struct, frozen=True, gc=False):
 
 
 class Summary(msgspec.Struct, frozen=True, gc=False):
-    """The sums of one file: the number of records, the number of responses, and `copy_bytes`, the size of the responses
-    with their requests.
+    """Sums of one file: the number of records, the number of responses, and `copy_bytes`, the size of responses with
+    their requests.
     """
 
     records: int
@@ -54,14 +53,12 @@ class Summary(msgspec.Struct, frozen=True, gc=False):
 
 
 def beside(path: Path, suffix: str) -> Path:
-    """Return the path of the side file with this suffix. `path` is that of the WARC file or of another side file."""
+    """Return the path of the side file with this suffix, beside a WARC file or another side file."""
     return path.with_name(path.name.partition(".")[0] + suffix)
 
 
 def open_private(path: str, flags: int) -> int:
-    """Open a file; this function is the `opener` argument of `open`. A newly created file is readable by the user
-    only.
-    """
+    """Open a file, as the `opener` of `open`. A new file is readable by the user only."""
     return os.open(path, flags | os.O_CLOEXEC, 0o600)
 
 
@@ -71,13 +68,13 @@ def pack(rows: Sequence[IndexRow]) -> bytes:
 
 
 def rows_of(path: Path) -> list[IndexRow]:
-    """Return the complete records of a file. If the index is missing or incomplete, the file is scanned."""
+    """Return the complete records of a file, by its index or a scan."""
     rows = _indexed(path)
     return rows + list(_scan(path, rows[-1].end if rows else 0))
 
 
 def summary(path: Path) -> Summary:
-    """Return the sums of a file. It takes 0.1 s for a file of a gigabyte."""
+    """Return the sums of a file, in 0.1 s per gigabyte."""
     rows = rows_of(path)
     copied = 0
     before: Kind = "warcinfo"
@@ -89,9 +86,7 @@ def summary(path: Path) -> Summary:
 
 
 class RecoveredFile(NamedTuple):
-    """The result of a recovery: the file's size, and whether records were lost. A lost record is named by the index, or
-    its beginning is in the file.
-    """
+    """Result of a recovery: the file's size, and whether records were lost."""
 
     size: int
     cut: bool
@@ -119,10 +114,9 @@ def recover(path: Path) -> RecoveredFile:
 
 
 def _indexed(path: Path) -> list[IndexRow]:
-    """Return the rows of a file's index, as far as they are consecutive and lie within the file.
+    """Return the rows of a file's index that are consecutive and within the file.
 
-    The last of these rows is compared with its record: a wrong length in it may be the reason why the next row does not
-    follow.
+    The last of these rows is compared with its record, because its length may be wrong.
     """
     try:
         data = beside(path, ".index").read_bytes()
@@ -143,7 +137,7 @@ def _indexed(path: Path) -> list[IndexRow]:
 
 
 def _unpack(data: bytes, end: int) -> IndexRow:
-    """Return the row of an index that ends at `end`. A row of an unknown kind is not accepted."""
+    """Return the row of an index that ends at `end`, if its kind is known."""
     offset, length, kind = _ROW.unpack_from(data, end - _ROW.size)
     return IndexRow(offset, length, _KINDS[kind % len(_KINDS)])
 
@@ -161,7 +155,7 @@ def _scan(path: Path, start: int) -> Iterator[IndexRow]:
 
 
 def _member(file: BinaryIO, offset: int) -> IndexRow | None:
-    """Return the record that begins at `offset`, or None if it is cut, damaged or missing."""
+    """Return the record that begins at `offset`; None if it is cut, damaged or missing."""
     file.seek(offset)
     unpack = isal_zlib.decompressobj(GZIP)
     parts: list[bytes] = []

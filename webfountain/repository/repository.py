@@ -1,12 +1,9 @@
-"""`Repository`, the entrance of this package: the newest copy of each page, limited in size, readable at any time.
+"""`Repository`, the entrance of this package, which keeps the newest copy of each page within a size limit.
 
-Place in the walk: `write` comes first in the order of durability (DESIGN.md section 3): records written → links
-discovered → settled. After that the crawl calls `settled`. Until then `tidy` spares the new copies, which would look
-superseded because no page record names them yet. `tidy` runs once per period, never in the reactor's thread. `erase`
-removes all versions of pages on request. `Pages` only reads and needs no lock, so ``webfountain cat`` uses it beside a
-running crawl.
-
-This package does not store texts, does not decide what counts as a change, and does not know policies.
+Records are written first, then links are discovered, then pages are settled (DESIGN.md section 3). Then the crawl calls
+`settled`. Until this call, `tidy` spares the new copies, which no page record names yet. `tidy` runs once per period,
+never in the reactor's thread. `erase` removes all versions of pages on request. `Pages` only reads and needs no lock,
+so ``webfountain cat`` can run beside a crawl.
 """
 
 from __future__ import annotations
@@ -42,7 +39,7 @@ GIGABYTE = 1_000_000_000
 
 
 def folder_of_ant(directory: Path, number: int) -> Path:
-    """Return the folder of the ant with this number, inside the folder of copies of a crawl with many ants."""
+    """Return the folder of an ant in the folder of copies of a crawl with many ants."""
     return directory / f"ant-{number:04d}"
 
 
@@ -63,7 +60,7 @@ class Pages:
     def read(self, copy: Copy, url: str, *, most: int | None = None) -> StoredCopy:
         """Return the copy of the page `url`: the response, and its body after content decoding.
 
-        With `most`, at most this many bytes of a record are read, so a large body is cut short.
+        With `most`, at most this many bytes are read, so a large body is cut.
 
         Raises
         ------
@@ -79,11 +76,10 @@ class Pages:
         return _read(folder, copy, url, most)
 
     def versions(self, copy: Copy, url: str, *, most: int | None = None) -> Iterator[StoredCopy]:
-        """Yield the copies of the page `url` that still exist, the newest first, beginning at `copy`. For `most` see
-        `read`.
+        """Yield the existing copies of the page `url`, newest first, beginning at `copy`.
 
-        Each copy names the one before it. With `keep = "newest"` the older ones disappear with time. Only the newest
-        copy raises RepositoryError, as in `read`.
+        With `keep = "newest"`, older copies disappear with time. For `most` see `read`. Only for the newest copy is
+        RepositoryError raised as in `read`.
         """
         found = self.read(copy, url, most=most)
         yield found
@@ -98,12 +94,11 @@ class Pages:
             yield found
 
     def reaches(self, number: int) -> bool:
-        """Return whether the folder of the ant with this number is available here."""
+        """Return whether the folder of an ant can be read here."""
         return self._folder(number).directory.is_dir()
 
     def may_hold(self, copy: Copy) -> bool:
-        """Return whether a copy probably still exists. It returns True for a copy of an ant whose folder is not
-        available here."""
+        """Return whether a copy probably still exists; True if its ant's folder cannot be read here."""
         folder = self._folder(copy.repository)
         return folder.holds(copy) or (copy.repository != 0 and not folder.directory.is_dir())
 
@@ -169,7 +164,7 @@ class Repository:
         )
         self._folder = Folder(Path(directory), repository=number)
         self.others = IdleFolders(Path(directory).parent) if number else None
-        """The folders with copies of ants that no longer run; None: there are no other ants."""
+        """The folders of ants that no longer run; None: there are no other ants."""
         self._others = Pages(Path(directory).parent if number else directory)
         self._number = number
         self._retention = Retention(self._folder, self._writer, rules=rules, rotate_bytes=rotate_bytes)
@@ -179,10 +174,8 @@ class Repository:
         self._unsettled: Counter[int] = Counter()
 
     def write(self, captures: Sequence[Capture]) -> list[Copy | None]:
-        """Write fetches: all of them or none. Return the location of each body, None for a revisit or a fetch without
-        a response.
-
-        When it returns, the records survive the death of the process.
+        """Write all fetches or none, safe against a kill. Return the location of each body; None for a revisit or a
+        fetch without a response.
 
         Raises
         ------
@@ -202,38 +195,35 @@ class Repository:
         return copies
 
     def settled(self, copies: Iterable[Copy | None]) -> None:
-        """Record that the pages of these copies (as `write` returned them) were settled, or that their leases were
-        lost.
+        """Record that the pages of these copies (from `write`) were settled or lost their leases.
 
-        Until this call, `tidy` does not delete their files.
+        Until then, `tidy` does not delete their files.
         """
         with self._counting:
             self._unsettled.subtract(copy.file for copy in copies if copy is not None)
             self._unsettled = +self._unsettled
 
     def read(self, copy: Copy, url: str) -> StoredCopy:
-        """Return a copy as `Pages.read` does, including copies of other ants whose folders are available."""
+        """Return a copy as `Pages.read` does, also of other ants whose folders can be read."""
         if copy.repository != self._number:
             return self._others.read(copy, url)
         return _read(self._folder, copy, url)
 
     def reaches(self, number: int) -> bool:
-        """Return whether copies of the ant with this number can be read here, if it has written any."""
+        """Return whether copies of this ant can be read here, if there are any."""
         return number == self._number or self._others.reaches(number)
 
     def holds(self, copy: Copy) -> bool:
-        """Return whether a copy probably still exists: its file exists and is long enough. Costs one check of the
-        file's size.
-        """
+        """Return whether a copy's file exists and is long enough."""
         return self._folder.holds(copy) if copy.repository == self._number else self._others.may_hold(copy)
 
     def is_untidy(self) -> bool:
-        """Return whether so much was written since the last `tidy` that some files may have to be deleted."""
+        """Return whether `tidy` should run after so many writes."""
         return self._retention.is_due()
 
     def tidy(self, store: CopyStore) -> TidyResult:
-        """Delete superseded files, and keep the folder within `max_bytes` or, if that is not set, within a few times
-        the live bytes.
+        """Delete superseded files, and keep the folder within `max_bytes` or, without a limit, within a few times the
+        live bytes.
 
         Raises
         ------
@@ -249,7 +239,7 @@ class Repository:
         *,
         progress: Callable[[int, int], None] = lambda done, total: None,
     ) -> ErasureResult:
-        """Remove every record, of every version, whose URL `is_forgotten`. See `Retention.erase`."""
+        """Remove every record whose URL `is_forgotten` (`Retention.erase`)."""
         return self._retention.erase(is_forgotten, store, progress=progress)
 
     def bytes_on_disk(self) -> int:
@@ -257,9 +247,7 @@ class Repository:
         return self._folder.bytes_on_disk()
 
     def free_bytes(self) -> int:
-        """Return the free bytes on the folder's disk. If the number is unknown, return the largest one; then a failing
-        write reports the error.
-        """
+        """Return the free bytes on the folder's disk, or the largest number if unknown."""
         try:
             return shutil.disk_usage(self._folder.directory).free
         except OSError:
@@ -277,8 +265,7 @@ class Repository:
 
 
 class IdleFolders:
-    """The folders in which no ant writes now, in a crawl with many ants. Copies of ants that no longer run are erased
-    through this class.
+    """The folders of ants that no longer run, from which copies can be erased.
 
     Parameters
     ----------
@@ -291,7 +278,7 @@ class IdleFolders:
         """The folders that the last `erase` skipped, because ants write there."""
 
     def erase(self, is_forgotten: Callable[[str], bool], store: CopyStore) -> ErasureResult:
-        """Do the same as `Repository.erase`, folder by folder. Folders in which an ant writes are skipped."""
+        """Do the same as `Repository.erase`, in each folder in which no ant writes."""
         records = files = 0
         self.held.clear()
         for place in sorted(self._directory.glob("ant-*")):
@@ -307,8 +294,7 @@ class IdleFolders:
 
 
 def _read(folder: Folder, copy: Copy, url: str, most: int | None = None) -> StoredCopy:
-    """Return a copy after checking that its record belongs to this page: after a loss, a location may contain another
-    page's record."""
+    """Return a copy, if its record belongs to this page."""
     found = stored(folder.record(copy, most=most))
     if found.url != target_uri(url):
         raise RepositoryError(
@@ -318,7 +304,6 @@ def _read(folder: Folder, copy: Copy, url: str, most: int | None = None) -> Stor
 
 
 def _first_copy(group: Sequence[Member], places: Iterator[Copy]) -> Copy | None:
-    """Return the location of the body among the records of one fetch. The call takes one item of `places` per
-    record."""
+    """Return the location of the body among the records of one fetch. One item of `places` is taken per record."""
     mine = [next(places) for _ in group]
     return mine[0] if group and group[0].kind == "response" else None

@@ -1,13 +1,11 @@
-"""Remove copies from the disk: superseded files, compaction under a size limit, erasure on request.
+"""Remove copies from the disk: superseded files, compaction to a size limit, erasure on request.
 
-It runs beside the crawl, once per period and whenever so much was written that files may have to be deleted. Three
-things may name a location in a file at the same moment: the store's page records, running leases (their records are
-settled later), and captures that are written but not settled. So a file is deleted only if none of the three can need
-it: it is closed, has no unsettled capture, and no page names it, either directly or through a row of a ``.moved`` file
-(`folder`).
+It runs beside the crawl, once per period and after many writes. Three things may name a location: page records in the
+store, running leases, and captures that are not settled. So a file is deleted only if it is closed, has no unsettled
+capture, and no page names it, directly or by a ``.moved`` file (`folder`).
 
-Moving records survives a kill at each step: copy to the file being written → record the moves → update the store →
-delete the old file. Repeating it from the start loses nothing; at worst, superseded bytes stay until the next run.
+A kill is harmless at each step of a move: copy to the file being written → record the moves → update the store → delete
+the old file.
 """
 
 from __future__ import annotations
@@ -39,12 +37,11 @@ __all__ = ["FILES_PER_LIMIT", "CopyStore", "ErasureResult", "Retention", "TidyRe
 
 _BATCH_BYTES: Final = 4_000_000
 _FORWARD_S: Final = 86_400.0
-"""Time for which a ``.moved`` file is kept after its last use, s: longer than any lease."""
+"""Time for which a ``.moved`` file is kept after its last use, s. It is longer than any lease."""
 FILES_PER_LIMIT: Final = 16
 """Least number of files in `max_bytes`, because only closed files can be compacted."""
 _HIGH: Final = 0.85
-"""Share of the limit at which compaction begins. Compaction needs room for one file, while another file is being
-written."""
+"""Share of the limit at which compaction begins. Compaction needs room for one more file."""
 _ENOUGH: Final = 0.8
 """Share of the limit at which compaction stops, so that it does not start again at once."""
 _WORTHWHILE: Final = 0.02
@@ -52,23 +49,21 @@ _WORTHWHILE: Final = 0.02
 _CHEAP: Final = 0.25
 """Least superseded share of a file that is rewritten before the limit is near."""
 _MOST_PER_LIVE: Final = 2.0
-"""Without a limit, the folder is compacted when it reaches this multiple of its live bytes, until it is down to the
-multiple `_ENOUGH_PER_LIVE`.
-"""
+"""Multiple of the live bytes at which a folder without a limit is compacted, down to `_ENOUGH_PER_LIVE`."""
 _ENOUGH_PER_LIVE: Final = 1.5
 _LEAST_STEP: Final = 32_000_000
-"""Least number of bytes written between two checks if there is no limit."""
+"""Smallest number of bytes written between two checks without a limit."""
 
 
 class CopyStore(Protocol):
-    """The part of the store that retention uses (`store.contract.PageRecords`)."""
+    """The part of the store for retention (`store.contract.PageRecords`)."""
 
     def copies(self, *, repository: int = 0) -> dict[int, int]:
-        """Return, for each WARC file number of one repository, how many page records name the file."""
+        """Return, for each WARC file number, how many page records name the file."""
         ...
 
     def get(self, site: str, key: bytes) -> PageRecord | None:
-        """Return the record of one URL, or None if it is unknown."""
+        """Return the record of a URL; None if it is unknown."""
         ...
 
     def relocate(self, moves: Sequence[Move]) -> int:
@@ -77,7 +72,7 @@ class CopyStore(Protocol):
 
 
 class TidyResult(msgspec.Struct, frozen=True):
-    """The result of one `tidy`: deleted files, freed bytes, moved live copies."""
+    """Result of one `tidy`: deleted files, freed bytes, moved live copies."""
 
     files: int = 0
     bytes: int = 0
@@ -85,14 +80,14 @@ class TidyResult(msgspec.Struct, frozen=True):
 
 
 class ErasureResult(msgspec.Struct, frozen=True):
-    """The result of an erasure: removed records (including requests and revisits), and rewritten files."""
+    """Result of an erasure: removed records (requests and revisits included), and rewritten files."""
 
     records: int = 0
     files: int = 0
 
 
 class Retention:
-    """The part of the repository that deletes and rewrites closed files. Only one thread at a time uses it."""
+    """Deletes and rewrites closed files of a repository. Only one thread at a time uses it."""
 
     def __init__(self, folder: Folder, writer: Writer, *, rules: RepositoryTable, rotate_bytes: int) -> None:
         self._folder = folder
@@ -105,7 +100,7 @@ class Retention:
         self._next_tidy = self._step()
 
     def is_due(self) -> bool:
-        """Return whether so much was written since the last `tidy` that it should run again."""
+        """Return whether `tidy` should run after so many writes."""
         return self._writer.appended >= self._next_tidy
 
     def tidy(self, store: CopyStore, unsettled: Callable[[], Counter[int]]) -> TidyResult:
@@ -149,12 +144,11 @@ class Retention:
     def erase(
         self, is_forgotten: Callable[[str], bool], store: CopyStore, *, progress: Callable[[int, int], None]
     ) -> ErasureResult:
-        """Rewrite each file that contains a record of a forgotten URL, without those records.
+        """Rewrite each file with records of forgotten URLs, without these records.
 
-        The URL of every record on disk is read, without decompressing bodies. This takes about 15 µs per record, some
-        seconds per gigabyte. `progress` is called with (files done, total). A record whose URL cannot be read is
-        removed too. Records that are written meanwhile are not checked, so forget the URL in the store first
-        (`PageRecords.forget`).
+        The URL of every record is read, without bodies, in some seconds per gigabyte. `progress` is called with (files
+        done, total). Records with unreadable URLs are removed too. First forget the URL in the store
+        (`PageRecords.forget`), because records written meanwhile are not checked.
         """
         current = self._writer.rotate()
         numbers = [number for number in self._folder.files() if number != current]
@@ -185,14 +179,14 @@ class Retention:
         return TidyResult(files=len(doomed), bytes=sum(self._delete(number) for number in doomed))
 
     def _closed(self, unsettled: Callable[[], Counter[int]]) -> list[int]:
-        """Return the files that the crawl itself does not need: closed files without unsettled captures."""
+        """Return the closed files without unsettled captures."""
         current, files, waiting = self._writer.number, self._folder.files(), unsettled()
         if any(number not in files for number in waiting):
             return []  # an erasure moved a capture that is not settled, so no page names its new location
         return [number for number in files if number < current and number not in waiting]
 
     def _needed(self, store: CopyStore) -> set[int]:
-        """Return the files that a page names, directly or through files that no longer exist."""
+        """Return the files that a page names, directly or by the moves of a deleted file."""
         files = self._folder.files()
         needed: set[int] = set()
         ask = list(self._copies(store))
@@ -205,9 +199,9 @@ class Retention:
         return needed
 
     def _mend(self, store: CopyStore) -> None:
-        """Update pages that still name deleted files, and drop moves that no page can name now.
+        """Update pages that name deleted files, and drop moves that no page needs.
 
-        With `keep = "all"` the moves stay, because newer copies name older ones.
+        With `keep = "all"` all moves stay, because newer copies name older ones.
         """
         files, named = self._folder.files(), self._copies(store)
         for number, path in self._folder.moved_files().items():
@@ -227,21 +221,21 @@ class Retention:
                 yield Move(*page, old=old, new=new)
 
     def _page(self, copy: Copy) -> tuple[str, bytes] | None:
-        """Return the page whose record is at a location, or None if the record is damaged."""
+        """Return the page whose record is at a location; None if the record is damaged."""
         try:
             return self._folder.record(copy).page
         except RepositoryError:
             return None
 
     def _head(self, number: int, row: IndexRow) -> Record | None:
-        """Return the WARC header of a record, or None if it is damaged."""
+        """Return the WARC header of a record; None if it is damaged."""
         try:
             return self._folder.head(number, row)
         except RepositoryError:
             return None
 
     def _place(self, copy: Copy) -> Copy | None:
-        """Return the current location of a copy, or None if it was superseded and deleted."""
+        """Return the current location of a copy; None if it was deleted."""
         try:
             return self._folder.place(copy)
         except RepositoryError:
@@ -250,8 +244,8 @@ class Retention:
     def _compact(
         self, store: CopyStore, unsettled: Callable[[], Counter[int]], done: TidyResult, *, goal: float, least: float
     ) -> TidyResult:
-        """Rewrite the files with the smallest live share until the folder has `goal` bytes. Only files whose
-        superseded share is `least` or more are rewritten.
+        """Rewrite the files with the smallest live share until the folder has `goal` bytes. Only files with a
+        superseded share of at least `least` are rewritten.
         """
         current = self._writer.number
         if self._shares([current], store, unsettled())[0][0] > least:
@@ -287,7 +281,7 @@ class Retention:
                 with_request = False
 
     def _newest(self, number: int, row: IndexRow, store: CopyStore) -> Copy | None:
-        """Return the newest copy, according to the store, of the page to which a response belongs."""
+        """Return the newest copy, by the store, of a response's page."""
         head = self._head(number, row)
         page = None if head is None else head.page
         record = None if page is None else store.get(*page)
@@ -295,7 +289,7 @@ class Retention:
         return copy if copy is not None and copy.repository == self._folder.repository else None
 
     def _move(self, store: CopyStore, number: int, rows: Sequence[IndexRow]) -> int:
-        """Copy records byte for byte to the file being written, and update the store. Return the number of moved
+        """Copy records byte for byte to the file being written, update the store, and return the number of moved
         copies.
         """
         moved = 0
@@ -317,7 +311,7 @@ class Retention:
         return moved
 
     def _copies(self, store: CopyStore) -> dict[int, int]:
-        """Return the number of page records that name each file of this repository."""
+        """Return the number of page records that name each file."""
         return store.copies(repository=self._folder.repository)
 
     def _shares(self, numbers: Iterable[int], store: CopyStore, unsettled: Counter[int]) -> list[tuple[float, int]]:
@@ -325,7 +319,7 @@ class Retention:
         return [(self._superseded_share(number, live[number]), number) for number in numbers]
 
     def _superseded_share(self, number: int, live: int) -> float:
-        """Estimate the share of a file's bytes that compaction would free, from the mean size of its responses."""
+        """Estimate the share of a file that compaction would free, from the mean size of its responses."""
         path = self._folder.files()[number]
         size = path.stat().st_size
         known, found = self._summaries.get(number, (-1, None))
@@ -357,7 +351,7 @@ class Retention:
 
 
 def _batches(rows: Iterable[IndexRow]) -> Iterator[list[IndexRow]]:
-    """Yield rows in groups of a few megabytes. A response and its request stay together."""
+    """Yield rows in groups of a few megabytes, a response always with its request."""
     batch: list[IndexRow] = []
     size = 0
     for row in rows:

@@ -1,7 +1,4 @@
-"""Parse a WARC record: its header alone, the whole record, or the response in it.
-
-`folder` finds the bytes; this module uses no files and no clock.
-"""
+"""Parse a WARC record: its header alone, the whole record, or the response in it."""
 
 from __future__ import annotations
 
@@ -30,13 +27,13 @@ __all__ = [
 ]
 
 BEFORE: Final = "X-Webfountain-Before"
-"""Header of a response record: repository, file, offset and length of the copy that it superseded."""
+"""Header of a response record that locates the superseded copy: repository, file, offset and length."""
 GZIP: Final = 31
 """Value of zlib's window bits for "gzip, 32 KB window"."""
 GzipError: Final = cast("type[Exception]", isal_zlib.error)
-"""Type of the exception for damaged bytes (the type stub does not show that it is an exception)."""
+"""Type of the exception for damaged bytes."""
 HEAD_BYTES: Final = 2048
-"""This many compressed bytes from the start of a record contain its whole header, unless its URL is kilobytes long."""
+"""Number of compressed bytes that contain a record's header, unless its URL is very long."""
 
 
 class Record(msgspec.Struct, frozen=True):
@@ -57,7 +54,7 @@ class Record(msgspec.Struct, frozen=True):
 
     @property
     def page(self) -> tuple[str, bytes] | None:
-        """Return (site, key) of the page in the store, or None for a fetch of robots.txt or a sitemap."""
+        """Return (site, key) of the page in the store; None for a robots.txt or a sitemap."""
         key = self.headers.get("x-webfountain-key")
         return None if key is None else (site_of(self.url), bytes.fromhex(key))
 
@@ -71,13 +68,13 @@ class StoredCopy(msgspec.Struct, frozen=True):
     headers: tuple[tuple[str, str], ...]
     body: bytes
     before: Copy | None = None
-    """Location of the copy that this one superseded. None for the first copy, and in records of older versions."""
+    """Location of the superseded copy; None for the first copy and in records of older versions."""
     size: int = 0
-    """Size of the whole body, bytes. `body` may be only its beginning, if no more was read."""
+    """Size of the whole body, bytes. `body` may be only its beginning."""
 
 
 def parse_head(data: bytes) -> Record:
-    """Return the WARC header alone, from the first bytes of a member (HEAD_BYTES are enough). The block is empty.
+    """Return the WARC header from the first HEAD_BYTES of a member. The block is empty.
 
     Raises
     ------
@@ -95,9 +92,9 @@ def parse_head(data: bytes) -> Record:
 
 
 def parse_beginning(data: bytes, most: int) -> Record:
-    """Return the beginning of a record, up to `most` bytes: its header and the first part of its block.
+    """Return the header and the first part of the block of a record, up to `most` bytes.
 
-    `data` begins with the record's gzip member, which may be cut. Raise RepositoryError as `parse_record` does.
+    `data` is a gzip member, which may be cut. Raise RepositoryError as `parse_record`.
     """
     try:
         unpacked = isal_zlib.decompressobj(GZIP).decompress(data, most)
@@ -124,7 +121,7 @@ def parse_record(data: bytes) -> Record:
 
 
 def parse_unpacked(data: bytes) -> Record:
-    """Return a whole record that is already decompressed. Raise RepositoryError as `parse_record` does."""
+    """Return a whole record from decompressed bytes. Raise RepositoryError as `parse_record`."""
     head, _, rest = data.partition(b"\r\n\r\n")
     try:
         headers = _warc_headers(head)

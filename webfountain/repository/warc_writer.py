@@ -1,13 +1,12 @@
 """Convert a fetch to WARC/1.1 records.
 
-Place in the walk: a fetch with a body becomes a response record and a request record. A fetch that repeats the known
-body (same digest, or 304) becomes a revisit record and a request record. Each record is its own gzip member, so a copy
-is read by one seek. `Repository` decides to which file the members go, `folder` finds them again.
+A fetch with a body becomes a response record and a request record. A fetch that repeats the known body (same digest, or
+304) becomes a revisit record and a request record. Each record is a gzip member, so that a copy can be read alone.
 
-Other tools can replay a stored response. It contains the body after content decoding and a corrected Content-Length.
-Content-Encoding and Transfer-Encoding are kept under an ``X-Archive-Orig-`` name. Header texts are untrusted: names
-that are not tokens and values with control characters are repaired, so that no value can end a line early and forge a
-header or a record. Cookie and Authorization headers are not archived.
+Other tools can replay a stored response: it has the body after content decoding and a corrected Content-Length.
+Content-Encoding and Transfer-Encoding are renamed ``X-Archive-Orig-…``. Header texts are untrusted: invalid names and
+values with control characters are repaired, so that no value forges a header or a record. Cookie and Authorization
+headers are not archived.
 
 Source: ISO 28500:2017 (WARC/1.1); the revisit profiles of its section 6.7. Compression: igzip level 1, by measurement
 (20 KB pages: 36 µs to 0.324 of the size; zlib level 1: 134-160 µs to 0.334).
@@ -44,7 +43,7 @@ _LEVEL: Final = 1
 _PROFILE: Final = "http://netpreserve.org/warc/1.1/revisit/"
 _HTTP_ANSWER: Final = "Content-Type: application/http; msgtype=response\r\n"
 _METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "TRACE", "OPTIONS", "CONNECT", "PATCH"})
-"""Request methods that other tools accept in a request record; no request record is written for others."""
+"""Request methods that other tools accept in a request record. For other methods, none is written."""
 _PRIVATE: Final = frozenset({"authorization", "proxy-authorization", "cookie"})
 _RENAMED: Final = frozenset({"content-encoding", "transfer-encoding", "content-length"})
 _REASONS: Final = {status.value: status.phrase for status in http.HTTPStatus}
@@ -57,11 +56,11 @@ _PRINTABLE: Final = re.compile(r"[!-~]+")
 
 
 class Capture(msgspec.Struct, frozen=True):
-    """One fetch that is to be written.
+    """One fetch to write.
 
-    `digest` is the hex SHA-1 of the body (for a 304, of the known copy's body); it is computed if None. `repeats` is
-    the time of the fetch that brought the known copy (`PageRecord.copied`); with it, the fetch becomes a revisit
-    record. A 304 always becomes a revisit record. `before` is the location of the copy that this one supersedes.
+    `digest` is the hex SHA-1 of the body (for a 304, of the known copy's body), computed if None. If `repeats` is
+    given, the time of the fetch of the known copy (`PageRecord.copied`), the fetch becomes a revisit record. A 304
+    always becomes a revisit record. `before` is the location of the superseded copy.
     """
 
     fetched: FetchResult
@@ -70,7 +69,7 @@ class Capture(msgspec.Struct, frozen=True):
     method: str = "GET"
     before: Copy | None = None
     metadata: Sequence[tuple[str, str]] = ()
-    """Names and values for a metadata record, such as the title that the page gives itself."""
+    """Names and values of a metadata record, such as the title."""
 
     @property
     def is_revisit(self) -> bool:
@@ -86,7 +85,7 @@ class Member(msgspec.Struct, frozen=True, gc=False):
 
 
 class WarcWriter:
-    """A converter of captures to records. Its only state is a counter, which makes record ids unique."""
+    """A converter of captures to records, with a counter for unique record ids."""
 
     def __init__(self, *, software: str) -> None:
         self._software = software
@@ -95,7 +94,7 @@ class WarcWriter:
         self._numbers = count()
 
     def warcinfo(self, *, filename: str, at: float) -> Member:
-        """Return the first record of a file, which names the software that wrote it and the format."""
+        """Return the first record of a file, which names the software and the format."""
         fields = (
             f"software: {_text(self._software)}\r\nformat: WARC File Format 1.1\r\n"
             "conformsTo: https://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/\r\n"
@@ -104,9 +103,7 @@ class WarcWriter:
         return _member("warcinfo", head, fields)
 
     def members(self, capture: Capture) -> list[Member]:
-        """Return the records of one capture, the response or revisit first. If the fetch had no response, there are
-        none.
-        """
+        """Return the records of one capture, the response or revisit first; none without a response."""
         fetched = capture.fetched
         if fetched.status is None:
             return []
@@ -166,9 +163,7 @@ def _revisit(capture: Capture, head: str) -> Member:
 
 
 def _member(kind: Kind, head: str, block: bytes, body: bytes = b"") -> Member:
-    """Return one gzip member: WARC header, block (of a response: its HTTP head, then the body), and the final blank
-    lines.
-    """
+    """Return a gzip member: WARC header, block (of a response: HTTP head, then body), and final blank lines."""
     digest = hashlib.sha1(block, usedforsecurity=False)
     digest.update(body)
     length = len(block) + len(body)
@@ -189,14 +184,12 @@ def _target(fetched: FetchResult) -> str:
 
 
 def target_uri(url: str) -> str:
-    """Return a URL in the form that a record needs. A canonical URL is already printable ASCII; other characters are
-    percent-encoded.
-    """
+    """Return a URL as a record needs it, with characters other than printable ASCII percent-encoded."""
     return url if _PRINTABLE.fullmatch(url) else quote(url, safe="!#$%&'()*+,/:;=?@[]~")
 
 
 def _answer_head(fetched: FetchResult, length: int) -> bytes:
-    """Return the status line and headers. `length` is the size of the body in bytes."""
+    """Return status line and headers for a body of `length` bytes."""
     headers = [_renamed(name, value) for name, value in fetched.headers]
     headers.append(("content-length", str(length)))
     status = fetched.status or 0
@@ -220,9 +213,7 @@ def _request_head(capture: Capture) -> bytes:
 
 
 def _lines(headers: Sequence[tuple[str, str]]) -> bytes:
-    """Return header lines. One check of all lines together finds out whether any is hostile; if so, each is
-    repaired.
-    """
+    """Return header lines. If any line is hostile, each is repaired."""
     text = "".join([f"{name}: {value}\r\n" for name, value in headers])
     # Counting the lines finds a value that contains a complete, valid line.
     if text.count("\n") != len(headers) or not _CLEAN.fullmatch(text):

@@ -1,8 +1,6 @@
 """Write the folder of WARC files: append records, rotate files and recover after a kill.
 
-Place in the walk: a page's records are written here before its links are discovered and the page is settled. When a
-write returns, it survives SIGKILL (one write call passes the batch to the kernel); it survives a power failure once
-its file was closed or full (fsync). The writer does not know which records are live; `Retention` does.
+A finished write survives SIGKILL. It survives a power failure once its file was closed or full (fsync).
 """
 
 from __future__ import annotations
@@ -30,7 +28,7 @@ __all__ = ["Writer"]
 
 
 class Writer:
-    """The only writer of a folder of WARC files. Its methods are thread-safe.
+    """The only writer of a folder of WARC files. Thread-safe.
 
     Parameters
     ----------
@@ -80,7 +78,7 @@ class Writer:
         return self._number
 
     def append(self, members: Sequence[Member]) -> list[Copy]:
-        """Append records to one file, with a single write call. Return their locations.
+        """Append records to one file with a single write call, and return their locations.
 
         Raises
         ------
@@ -96,7 +94,7 @@ class Writer:
                 return self._append(members)
 
     def rotate(self) -> int:
-        """Close the file being written, durably, and start the next one. Return its number."""
+        """Close the file being written, start the next one, and return its number."""
         with self._mutex, self._trouble("written"):
             self._check_open()
             self._close_file()
@@ -116,13 +114,13 @@ class Writer:
                 self._held = -1
 
     def note_moves(self, number: int, moves: Sequence[tuple[Copy, Copy]]) -> None:
-        """Store the (old, new) locations of copied records, before any page is updated."""
+        """Store the (old, new) locations of copied records. Call it before pages are updated."""
         path = next(self.directory.glob(f"webfountain-*-{number:08d}.warc.gz"))
         with self._trouble("written"), open(beside(path, ".moved"), "ab", opener=open_private) as file:
             file.write(pack_moves(moves))
 
     def delete(self, number: int) -> int:
-        """Remove a file and its index; never the file being written. Return the freed bytes."""
+        """Remove a closed file and its index, and return the freed bytes."""
         if number == self._number:
             raise ValueError(f"file {number} is being written")
         freed = 0
@@ -135,9 +133,9 @@ class Writer:
         return freed
 
     def _resume(self, given_out: int = 0) -> None:
-        """Continue the newest file, or start the next one if its end or the whole file was lost.
+        """Continue the newest file, or start the next one if some of it was lost.
 
-        Pages may still name lost records, so their locations must never contain another page's record.
+        Pages may still name lost records, whose locations must never contain another page's record.
         """
         with self._trouble("opened"):
             files = Folder(self.directory).files()
@@ -209,9 +207,7 @@ class Writer:
             raise RepositoryError(f"repository {self.directory} is closed")
 
     def _check_in_place(self) -> None:
-        """Check before each batch that the file still exists under its name: a write to a deleted or replaced file
-        would succeed but be lost.
-        """
+        """Check that the file still exists under its name, because a write to a deleted file would be lost silently."""
         if self._data < 0:
             self._resume()
         now = os.stat(self._path)
@@ -221,7 +217,7 @@ class Writer:
 
     @contextlib.contextmanager
     def _trouble(self, verb: str) -> Iterator[None]:
-        """Raise RepositoryError with the system's error in one line."""
+        """Turn an error of the system into RepositoryError, in one line."""
         try:
             yield
         except OSError as error:
@@ -230,8 +226,7 @@ class Writer:
 
 
 def _hold(directory: Path) -> int:
-    """Return the lock that makes this process the folder's only writer. The system releases it whenever the process
-    ends."""
+    """Take the lock that makes this process the folder's only writer, until it ends."""
     path = directory / "lock"
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:

@@ -27,13 +27,13 @@ __all__ = ["FRAME", "LARGE_BYTES", "JobResult", "ReadJob", "main"]
 
 FRAME: Final = struct.Struct("<II")
 LARGE_BYTES: Final = 96_000_000
-"""Limit of a child's resident memory, bytes. A child that exceeds it after a job ends, and is replaced by a new one."""
+"""Limit of a child's resident memory, bytes. A child above the limit after a job ends, and is replaced."""
 
 
 class ReadJob(msgspec.Struct, frozen=True, array_like=True):
-    """One body to parse: a page of type `kind`; a sitemap if `kind` is None; a robots.txt if `is_robots`.
+    """One body to parse: a page of type `kind`, a sitemap if `kind` is None, or a robots.txt if `is_robots`.
 
-    The job may use `memory_bytes` in addition to the memory of the idle child, and `cpu_s` seconds of CPU time.
+    The job may use `cpu_s` seconds of CPU time, and `memory_bytes` in addition to the idle child's memory.
     """
 
     kind: tuple[str, str | None] | None
@@ -47,7 +47,7 @@ class ReadJob(msgspec.Struct, frozen=True, array_like=True):
 
 
 class JobResult(msgspec.Struct, frozen=True, array_like=True):
-    """One of three results, or the error. After a result with `last` set, the child terminates."""
+    """One of three results, or the error. After a result with `last`, the child ends."""
 
     document: Document | None = None
     sitemap: SitemapFile | None = None
@@ -83,9 +83,7 @@ def main() -> None:
 
 
 def _own_pipes() -> tuple[BinaryIO, BinaryIO]:
-    """Return the pipes of jobs and answers. No other code can reach them, even if a project's extractor prints or reads
-    standard input.
-    """
+    """Return the pipes of jobs and answers, which no other code can reach."""
     jobs, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     nothing = os.open(os.devnull, os.O_RDWR)
     for standard in (0, 1):
@@ -95,7 +93,7 @@ def _own_pipes() -> tuple[BinaryIO, BinaryIO]:
 
 
 def _within_bounds(job: ReadJob, body: bytes, reader: PlainReader, idle_bytes: int) -> JobResult:
-    """Parse the body. If that takes too much CPU time, the process is killed during this call."""
+    """Parse the body. If it takes too much CPU time, the process is killed."""
     hard = resource.getrlimit(resource.RLIMIT_AS)[1]
     soft = idle_bytes + len(body) + job.memory_bytes
     if hard == resource.RLIM_INFINITY or soft < hard:
@@ -123,7 +121,7 @@ def _within_bounds(job: ReadJob, body: bytes, reader: PlainReader, idle_bytes: i
 
 
 def _peak() -> int:
-    """Return the largest address space that this process has had, in bytes."""
+    """Return the largest address space of this process so far, in bytes."""
     try:
         with open("/proc/self/status", "rb") as status:
             return next(1024 * int(line.split()[1]) for line in status if line.startswith(b"VmPeak:"))
@@ -141,7 +139,7 @@ def _address_space() -> int:
 
 
 def _resident() -> int:
-    """Return the resident memory of this process in bytes, or its peak if the system does not report it."""
+    """Return the resident memory of this process in bytes, or its peak if unknown."""
     try:
         with open("/proc/self/statm", "rb") as sizes:
             return int(sizes.read().split()[1]) * resource.getpagesize()

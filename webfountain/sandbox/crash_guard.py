@@ -1,14 +1,11 @@
-"""Remember which pages were being examined when the process died, so that one page cannot crash every crawl.
+"""Remember the pages that were being examined when the process died, so that no page crashes every crawl.
 
-Place in the walk: pages of our own collection are guarded while they are examined. A page that crashes the process is
-not settled, so it is among the first pages of the next start, and may crash that one too. To prevent this, the pages
-under examination are written to a small mapped file, which the kernel keeps when the process is killed. The pages that
-it contains at the next start are suspects. If several pages were examined at the same time, it is unknown which one was
-the cause, so only a death with a single page counts. A suspect is examined last and alone, so its next death counts. A
-suspect that is examined without a crash is no longer a suspect. After three deaths a page counts as failed.
+A page that crashes the process is not settled. So it is among the first pages of the next start, and may crash it
+again. Therefore the pages under examination are in a small mapped file, which survives a kill. At the next start, these
+pages are suspects. A suspect is examined last and alone. Only a death with a single page counts, because otherwise the
+cause is unknown. A suspect that is examined without a crash is cleared. After three deaths, a page counts as failed.
 
-Child processes protect from hostile bodies; this module protects from unforeseen causes, such as a machine that runs
-out of memory.
+Child processes protect from hostile bodies, this module from other causes, such as a machine without free memory.
 """
 
 from __future__ import annotations
@@ -34,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["CRASHES", "CrashSuspects"]
 
 CRASHES: Final = 3
-"""Number of deaths with this page alone under examination after which the page counts as failed."""
+"""Number of deaths with this page alone after which it counts as failed."""
 _SLOTS: Final = 16
 _SLOT_BYTES: Final = 4_096
 _FILE_BYTES: Final = _SLOTS * _SLOT_BYTES
@@ -42,8 +39,8 @@ _LENGTH: Final = struct.Struct("<I")
 
 
 class CrashSuspects:
-    """The pages that are under examination now, and those that were at the last death. Any thread may examine pages,
-    but only one process at a time may use the files.
+    """The pages under examination now and at the last death. Any thread may examine pages, but only one process may use
+    the files.
 
     Parameters
     ----------
@@ -61,7 +58,7 @@ class CrashSuspects:
         self._alone = False
         self._waiting = 0
         self.found: Sequence[str] = ()
-        """Pages that were under examination when the last process died."""
+        """Pages under examination when the last process died."""
         if folder is not None:
             self._open(folder / "examined", folder / "suspects.json")
 
@@ -72,12 +69,12 @@ class CrashSuspects:
         return len(self._deaths)
 
     def may_examine_at_once(self, url: str) -> bool:
-        """Return whether a page may be examined now without waiting."""
+        """Return whether a page can be examined without waiting."""
         return not (self._alone or self._waiting) and url not in self._deaths
 
     def has_crashed(self, url: str) -> bool:
-        """Return whether a page has crashed too many processes. This returns True only once: when the page is due
-        again, it is examined again, and only another death makes the result True again.
+        """Return whether a page has crashed too many processes. True is returned only once. When the page is due again,
+        it is examined again.
         """
         if self._deaths.get(url, 0) < CRASHES:
             return False
@@ -87,9 +84,7 @@ class CrashSuspects:
 
     @contextmanager
     def examining(self, url: str) -> Iterator[None]:
-        """Mark a page as under examination while the block runs. A suspect must be alone, so first wait until no other
-        page is under examination.
-        """
+        """Mark a page as under examination while the block runs. A suspect first waits until it is alone."""
         suspect = url in self._deaths
         with self._turn:
             self._waiting += suspect
@@ -115,9 +110,9 @@ class CrashSuspects:
     def put_last(
         self, never: Sequence[Lease], recrawl: Sequence[Lease]
     ) -> tuple[list[Lease], list[Lease], list[Lease]]:
-        """Return those leases of one site, from both queues, that may be fetched now, and those to release.
+        """Return the leases of a site that may be fetched now, from both queues, and those to release.
 
-        Suspects are released, and leased again later, until their site has only suspects left.
+        Suspects are released until their site has only suspects left.
         """
         others = [[each for each in leases if each.record.url not in self._deaths] for leases in (never, recrawl)]
         if not self._deaths or not any(others):
@@ -182,11 +177,10 @@ class CrashSuspects:
         return self._slots[at + _LENGTH.size : at + _LENGTH.size + length].decode("utf-8", "replace")
 
     def _is_whole(self) -> bool:
-        """Return whether the file has its full size. If another program has cut it, fill it again: an access behind
-        the end of a mapped file would end the process.
+        """Return whether the file has its full size. If another program cut the file, fill it again, because access
+        behind its end would end the process.
 
-        This is checked before a page is examined, not again at its end: each system call in the loop's thread hands
-        the interpreter to the other threads, which costs 10 µs. For the same reason the file is mapped.
+        The file is checked only before a page is examined, because a system call in the loop's thread costs 10 µs.
         """
         assert self._file is not None
         with suppress(OSError):
@@ -196,9 +190,7 @@ class CrashSuspects:
         return False
 
     def _fill(self) -> None:
-        """Give the file its full size. Zeros are written, because on a full disk a hole in a mapped file would end the
-        process, too.
-        """
+        """Give the file its full size with zeros. On a full disk, a hole in a mapped file would end the process."""
         assert self._file is not None
         size = os.fstat(self._file).st_size
         if os.pwrite(self._file, bytes(max(_FILE_BYTES - size, 0)), size) < _FILE_BYTES - size:
@@ -206,7 +198,7 @@ class CrashSuspects:
         os.truncate(self._file, _FILE_BYTES)
 
     def _write(self) -> None:
-        """Write all suspects, completely or not at all. A full disk is reported by other parts."""
+        """Write all suspects, completely or not at all."""
         assert self._list is not None
         with suppress(OSError), replaced(self._list) as file:
             file.write(msgspec.json.encode(self._deaths))

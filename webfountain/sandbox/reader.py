@@ -1,18 +1,15 @@
 """The parser of hostile bodies: child processes with limits.
 
-Life of a job: a thread that has a body to parse uses its own child process. The child starts with the first body and
-parses many. It receives the body through a pipe. Before it reads the body, the child limits its own address space by
-`setrlimit`, and its CPU time by a timer whose signal ends the child, even inside the parser's C code. The result comes
-back as a `formats.document.Document` or a `SitemapFile`. If the child ends instead, the job gets an error word that
-says how it ended, and the next job starts another child. A child also ends when its parent ends, when a job left it
-large, and at once when the crawl stops. One thread reads large bodies, so only one large body is in memory at a time.
-Two threads read all other bodies, which therefore never wait behind large ones.
+A thread that has a body to parse uses its own child process. A child parses many bodies, which it receives through a
+pipe. The child first limits its address space (`setrlimit`) and its CPU time (a timer whose signal ends it, even in the
+parser's C code). If the child ends without a result, the job gets an error word, and the next job starts another child.
+A child also ends with its parent, or when a job left it large. One thread reads large bodies, so that only one of them
+is in memory at a time. Two threads read the others.
 
-Place in the walk: the reader stands between the examiner and the formats. Reading blocks, so it must run in a thread;
-`run` provides threads. ``python -m webfountain.sandbox`` is the child. The child reads frames from standard input: the
-sizes of job and body as two uint32, a `ReadJob` as msgpack, the body. It writes the size of the answer and a
-`JobResult` as msgpack. It imports only the package `formats`. Systems that do not enforce RLIMIT_AS (macOS) limit the
-memory of a child only through its CPU time.
+Reading blocks, so it must run in a thread, which `run` provides. ``python -m webfountain.sandbox`` is the child. The
+child reads frames from standard input: the sizes of job and body as two uint32, a `ReadJob` as msgpack, the body. It
+writes the size of the answer and a `JobResult` as msgpack. Without RLIMIT_AS (macOS), only CPU time limits a child's
+memory.
 """
 
 from __future__ import annotations
@@ -55,27 +52,26 @@ _T = TypeVar("_T")
 CPU_S: Final = 2.0
 """Maximum CPU time for one body, in seconds."""
 MEMORY_BYTES: Final = 256_000_000
-"""Maximum memory for parsing one body, not counting the body itself. Small bodies get less (`_memory_for`)."""
+"""Maximum memory for parsing a body, without the body itself."""
 _MEMORY_AT_LEAST: Final = 96_000_000
 _MEMORY_PER_BYTE: Final = 24
-"""Bytes of memory that a job gets for each byte of its body. A tree of only three-letter tags takes 40 bytes per byte
-of the body, an ordinary page 5."""
+"""Bytes of memory for each byte of a body. A tree of only three-letter tags takes 40, an ordinary page 5."""
 _WALL_S: Final = 60.0
 """Time after which a child that neither answers nor uses CPU time is killed."""
 _LARGE_BYTES: Final = 1_000_000
 _SMALL_SITEMAP_BYTES: Final = 65_536
 _THREADS: Final = 2
 _TRIES: Final = 3
-"""Number of children that must die on a body before the body counts as the cause. One death proves little, because
-children are also killed from outside.
+"""Number of children that must die on a body before it counts as the cause, because children are also killed from
+outside.
 """
 _ROOT: Final = Path(__file__).resolve().parents[2]
 
 
 class FencedReader:
-    """A `formats.document.DocumentReader` for untrusted bodies. Any thread may read; `close` kills all children.
+    """A `formats.document.DocumentReader` for untrusted bodies. Any thread may read. `close` kills all children.
 
-    A body that cannot be parsed within the limits gives a document with an error word, never an exception.
+    A body that exceeds the limits gives a document with an error word, never an exception.
     """
 
     LANES: Final = {"large": 1, "others": _THREADS}
@@ -94,7 +90,7 @@ class FencedReader:
     def read(
         self, body: bytes, kind: ContentType, links: LinkSource | None = None, rules: ReadingRules = WHOLE_PAGE
     ) -> Document:
-        """Return the document of a body, within limits of time and memory. It can block for some seconds."""
+        """Return the document of a body, within limits of time and memory. The call may block for some seconds."""
         found = self.read_at_once(body, kind, links, rules)
         if found is not None:
             return found
@@ -115,18 +111,18 @@ class FencedReader:
     def read_at_once(
         self, body: bytes, kind: ContentType, links: LinkSource | None = None, rules: ReadingRules = WHOLE_PAGE
     ) -> Document | None:
-        """Do the same as `read` if that is certainly cheap, else return None."""
+        """Return the same as `read` if reading is certainly cheap, else None."""
         return self._plain.read_at_once(body, kind, links, rules)
 
     def read_sitemap(self, body: bytes) -> SitemapFile | ReadError:
-        """Do the same as `formats.sitemap.read_sitemap`, within limits of time and memory, or return the error."""
+        """Return the same as `formats.sitemap.read_sitemap` within limits, or the error."""
         if len(body) <= _SMALL_SITEMAP_BYTES and not body.startswith(b"\x1f\x8b"):
             return read_sitemap(body)
         answer = self._ask(ReadJob(None, MEMORY_BYTES, CPU_S), body)
         return answer.sitemap or answer.error or "parse-crash"
 
     def read_robots(self, body: bytes, robot: str) -> bytes:
-        """Do the same as `formats.robots.binding_part`. A short file is returned as it is."""
+        """Return the same as `formats.robots.binding_part` within limits. A short file is returned as it is."""
         if len(body) <= MAX_ORDINARY_ROBOTS_BYTES:
             return body
         found = self._ask(ReadJob(None, MEMORY_BYTES, CPU_S, robot=robot, is_robots=True), body).robots
@@ -157,7 +153,7 @@ class FencedReader:
             threads.shutdown(wait=False)
 
     def _ask(self, job: ReadJob, body: bytes) -> JobResult:
-        """Return the answer of a child. If the child crashed or was killed from outside, try again."""
+        """Return the answer of a child. Try again if the child crashed or was killed from outside."""
         answer = self._ask_once(job, body)
         for _ in range(_TRIES - 1):
             if self._closed or answer.error != "parse-crash" or not answer.died:
@@ -189,7 +185,7 @@ class FencedReader:
 
 
 class _Child:
-    """One child process. One thread uses it; any thread may `kill` it."""
+    """One child process, used by one thread. Any thread may `kill` it."""
 
     def __init__(self) -> None:
         path = os.pathsep.join(filter(None, [str(_ROOT), os.environ.get("PYTHONPATH", "")]))
@@ -214,7 +210,7 @@ class _Child:
         return pipe
 
     def ask(self, job: ReadJob, body: bytes) -> JobResult:
-        """Return the child's answer. If the child ends without an answer, return the reason as its last answer."""
+        """Return the child's answer, or the reason why it ended."""
         packed = msgspec.msgpack.encode(job)
         with self._asking:
             return self._asked(packed, body)
@@ -235,16 +231,16 @@ class _Child:
         return answer
 
     def kill(self) -> None:
-        """Kill the child now. A caller that waits for the child's answer gets an error as the answer."""
+        """Kill the child now. A waiting caller gets an error."""
         self._process.kill()
 
     def clear(self) -> None:
-        """Clean up after `kill`, once no caller waits any more."""
+        """Clean up after `kill`, when no caller waits any more."""
         with self._asking:
             self._end()
 
     def _end(self, *, late: bool = False) -> ReadError:
-        """Wait for a process that has ended, and return how it ended."""
+        """Wait until the process has ended, and return the reason."""
         if late:
             self.kill()
         status = _wait(self._process)
@@ -258,7 +254,7 @@ class _Child:
             rest = rest[os.write(pipe, rest) :]
 
     def _read(self, size: int) -> bytes:
-        """Read exactly `size` bytes. Raises EOFError if the child ended, TimeoutError if it does not answer."""
+        """Read exactly `size` bytes. Raise EOFError if the child ended, TimeoutError if it does not answer."""
         pipe, pieces = self._pipe(self._process.stdout).fileno(), []
         while size:
             if not self._answers.poll(1000 * _WALL_S):
@@ -278,7 +274,7 @@ def _dispose(process: subprocess.Popen[bytes]) -> None:
 
 
 def _wait(process: subprocess.Popen[bytes]) -> int:
-    """Wait for a child that has ended or is about to, and return its status."""
+    """Wait for a child that is about to end, and return its status."""
     for pipe in (process.stdin, process.stdout):
         if pipe is not None:
             with contextlib.suppress(OSError):
