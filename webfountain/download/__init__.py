@@ -28,6 +28,5 @@ A connection belongs to one endpoint: address, port, host name, plain or TLS.
    a new connection.
 5. *Closed*, always at once. Nothing that was not requested is read.
 
-Nothing here uses Scrapy, a store, or a clock other than the monotonic one. The callers decide on politeness, redirects
-and the meaning of a status.
+Nothing here uses Scrapy, a store, or a clock other than the monotonic one.
 """

@@ -1,4 +1,4 @@
-"""The exception for a response that could not be read. Its reason is one of a few words."""
+"""The exception for a response that could not be used, with a word for the reason."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ErrorWord = Literal[
 
 
 class BadResponse(Exception):
-    """Raised when a response cannot be used; `word` is the reason. The connection must be closed."""
+    """Raised when a response cannot be used, with the reason in `word`. The connection must be closed."""
 
     def __init__(self, word: ErrorWord) -> None:
         super().__init__(word)

@@ -1,22 +1,18 @@
-"""The memory budget for the bodies of one crawl: bodies that are being received, and complete ones not yet examined.
+"""The memory budget for the bodies of a crawl, from the first received byte until a body has been examined.
 
-`connection` reports to it each request and the received bytes. The user of a body examines it and then calls `release`,
-which frees its bytes in the budget. Without the budget a hundred sites with pages of 7.5 MB take 750 MB before the
-first page is parsed.
+`connection` reports requests and received bytes. The user of a body calls `release` afterwards. Without the budget, a
+hundred sites with pages of 7.5 MB take 750 MB before the first page is parsed.
 
-**The rule.** All connections read while less than `OPEN_SHARE` of the budget is used. If more is used, every connection
-that waits for a response or receives one stops reading, so TCP makes the servers stop too. (40 kB of gzip in one packet
-may be a body of 10 MB: once read, it cannot be stopped.) When bodies are released, connections resume, as many as have
-room in the budget. Those that have part of their body come first, in the order in which they began. The others follow,
-in the order of their requests. New requests go to the end of this queue.
+**Rule.** All connections read while less than `OPEN_SHARE` of the budget is used. Above it, connections that wait for a
+response or receive one stop reading, so TCP makes their servers stop. When bodies are released, the connections for
+which there is room resume. Connections with a part of their body come first, then the others in the order of their
+requests.
 
-**No deadlock.** Either some connection reads, or there is a complete body that its owner will release. If neither is
-true, the body that began first continues even above the budget. It ends normally or by its time limits, and then the
-next one continues. So the budget is exceeded only by a body that is larger than the free part of the budget.
+**No deadlock.** Some connection reads, or some complete body will be released. If neither is true, the body that began
+first continues even above the budget, until it ends or meets its time limits. So only a body larger than the free part
+of the budget exceeds the budget.
 
-**Time.** The clock of a paused exchange stops: the time limit and the minimum rate judge the server, but a server
-cannot send while we do not read. Each exchange has its own limits, and an exchange waits at most as long as the
-exchanges before it take.
+**Time.** The clock of a paused exchange stops, because its server cannot send while we do not read.
 """
 
 from __future__ import annotations
@@ -26,30 +22,28 @@ from typing import Final, NamedTuple, Protocol
 __all__ = ["BODY_BYTES", "OPEN_SHARE", "BodyBudget", "BudgetStatistics", "HeldBody"]
 
 BODY_BYTES: Final = 256_000_000
-"""The budget of a crawl: a quarter of the gigabyte that all its processes may use together. The processes that parse
-pages use most of the rest. At 10 MB per page and 100 ms of parsing per page, this is a queue of two seconds of work.
-"""
+"""Budget of a crawl, a quarter of the gigabyte that all its processes may use."""
 OPEN_SHARE: Final = 0.875
-"""Share of the budget up to which all connections read. The rest, 32 MB, is for the next read of each connection, and
-for the one body that continues when no other can.
+"""Share of the budget up to which all connections read. The rest is for the next read of each connection, and for the
+one body that may exceed the budget.
 """
 _PIECE: Final = 1_000_000
-"""Expected number of bytes that a resumed connection receives; few pages are larger."""
+"""Expected number of bytes for a resumed connection. Few pages are larger."""
 
 
 class IncomingBody(Protocol):
     """An exchange that waits for a response, or receives one."""
 
     def pause(self) -> None:
-        """Stop reading, and stop the clock."""
+        """Stop reading and stop the clock."""
 
     def resume(self) -> None:
-        """Read again, and start the clock."""
+        """Read again and start the clock."""
 
 
 class BudgetStatistics(NamedTuple):
-    """A snapshot: bytes used now, the most bytes used so far, running exchanges, paused exchanges, complete bodies, and
-    number of pauses.
+    """Bytes used now, most bytes used so far, running exchanges, paused exchanges, complete bodies, and number of
+    pauses.
     """
 
     held: int
@@ -75,11 +69,11 @@ class HeldBody:
         self.paused = False
 
     def ask(self, incoming: IncomingBody) -> None:
-        """Record that the request was sent, or sent again because the connection closed before the response."""
+        """Record that the request was sent, for the first time or again."""
         self._budget.ask(self, incoming)
 
     def grow(self, size: int) -> None:
-        """Count bytes that were received while the body is incomplete."""
+        """Count received bytes of an incomplete body."""
         self._budget.grow(self, size)
 
     def land(self, size: int) -> None:
@@ -87,15 +81,15 @@ class HeldBody:
         self._budget.land(self, size)
 
     def release(self) -> None:
-        """Free the bytes, because the body is no longer used or will not be received. A second call has no effect."""
+        """Free the bytes of a body that is no longer used or will not be received. A second call has no effect."""
         self._budget.release(self)
 
 
 class BodyBudget:
-    """A limit of `most` bytes of bodies at once. It is used in the loop thread. All downloads of a crawl share one.
+    """A limit of `most` bytes of bodies at once, for all downloads of a crawl. Used in the loop thread.
 
-    Invariant: a body is in `_asked` until its first bytes are received, then in `_coming` until it is complete or has
-    failed. Invariant: while an exchange is paused, another one reads, or some body is complete.
+    Invariant: a body is in `_asked` until its first bytes, then in `_coming` until it is complete or has failed.
+    Invariant: while an exchange is paused, another one reads, or some body is complete.
     """
 
     def __init__(self, most: int = BODY_BYTES) -> None:
@@ -154,8 +148,7 @@ class BodyBudget:
         self._peak = max(self._peak, self._held)
 
     def _leave(self, body: HeldBody) -> None:
-        """Remove the entry of a body whose exchange ended. The connection of the exchange may be reused for another
-        one."""
+        """Remove the entry of a body whose exchange ended."""
         assert body.incoming is not None
         if body.paused:
             self._resume(body)
@@ -167,7 +160,7 @@ class BodyBudget:
         return len(self._asked) + len(self._coming) - self._paused
 
     def _close(self) -> None:
-        """Pause all exchanges except the one that must continue, if there is one."""
+        """Pause all exchanges, except the one that must continue."""
         if not self._landed and self._running() == 1:
             return
         for body in (*self._coming, *self._asked):
@@ -176,8 +169,7 @@ class BodyBudget:
         self._go_on()
 
     def _go_on(self) -> None:
-        """Resume the exchanges that have room in the budget. If no other exchange can end, resume the first one even
-        without room."""
+        """Resume the exchanges for which there is room. If no other exchange can end, resume the first one anyway."""
         if not self._paused:
             return
         running = self._running()

@@ -1,7 +1,7 @@
 """A connection to one endpoint, and the exchange that it carries: one request and its response.
 
-It passes bytes between a socket and `http_reader`. A connection carries one exchange at a time. When an exchange ends
-cleanly, the connection returns to its owner, the pool, for reuse. Otherwise it is closed at once.
+A connection carries one exchange at a time. After a clean end it returns to the pool for reuse, else it is closed at
+once.
 """
 
 from __future__ import annotations
@@ -30,9 +30,8 @@ logger = logging.getLogger(__name__)
 class Endpoint(NamedTuple):
     """The other end of a connection: address, port, host name, plain or TLS.
 
-    `host` is the name in SNI and in the certificate. Connections are never shared between two host names, because a
-    proxy at the address may have bound the connection to the first name. `local` is the local address to bind to; None
-    means any.
+    `host` is the name in SNI and in the certificate. Connections are never shared by two host names, because a proxy at
+    the address may have bound the connection to the first. `local` is the local address to bind to; None: any.
     """
 
     address: str
@@ -47,31 +46,30 @@ class Sink(Protocol):
 
     @property
     def taken(self) -> int:
-        """Bytes received so far, before decoding."""
+        """Number of bytes received so far, before decoding."""
 
     @property
     def size(self) -> int:
-        """Decoded bytes in memory so far."""
+        """Number of decoded bytes in memory so far."""
 
     @property
     def full(self) -> bool:
-        """Return whether no more bytes are wanted. If so, the exchange ends successfully."""
+        """Return whether no more bytes are wanted, so that the exchange ends successfully."""
 
     def take(self, data: bytes) -> None:
-        """Take the next bytes. Raises BadResponse if they cannot be used."""
+        """Take the next bytes. Raise BadResponse if they cannot be used."""
 
     def end(self) -> bytes:
-        """Return the complete body. Raises BadResponse if it is incomplete."""
+        """Return the complete body. Raise BadResponse if it is incomplete."""
 
 
 class Exchange:
-    """One request and its response. `done` is resolved once. After that, read `error`; if it is None, read `reader` and
+    """One request and its response. `done` is resolved once. Then `error` is set, or if it is None, `reader` and
     `body`.
 
-    `begin` is called when the head of the response is complete. It returns the sink for the body, or raises
-    BadResponse to cut the response after the head. `may_send` is called right before the request is written; if it
-    returns False, the exchange ends as "lapsed". `held` is the body's entry in the budget of bodies. After a successful
-    exchange the owner of `held` releases it.
+    `begin` is called after the head of the response. It returns the sink for the body, or raises BadResponse to stop
+    there. `may_send` is called right before the request is written. If it returns False, the exchange ends as "lapsed".
+    `held` is the body's entry in the budget, which the owner releases after a successful exchange.
     """
 
     __slots__ = (
@@ -107,7 +105,7 @@ class Exchange:
         self.body = b""
         self.error: ErrorWord | None = None
         self.cause: BaseException | None = None
-        """The operating system's error if the connection failed; None if the peer closed it normally."""
+        """The system's error if the connection failed; None if the peer closed it normally."""
         self.answered = False
         self.aborted = False
         self.connection: Connection | None = None
@@ -115,7 +113,7 @@ class Exchange:
         self.time = ExchangeTime(limits)
 
     def mark_sent(self) -> None:
-        """Count the body in the budget from now on, because its request is being sent."""
+        """Count the body in the budget from now on."""
         if self._held is not None:
             self._held.ask(self)
 
@@ -138,25 +136,25 @@ class Exchange:
         return complete
 
     def pause(self) -> None:
-        """Stop reading, and stop the clock."""
+        """Stop reading and stop the clock."""
         self.time.pause()
         if self.connection is not None and self.connection.usable():
             assert self.connection.transport is not None
             self.connection.transport.pause_reading()
 
     def resume(self) -> None:
-        """Read again, and start the clock."""
+        """Read again and start the clock."""
         self.time.resume()
         if self.connection is not None and self.connection.usable():
             assert self.connection.transport is not None
             self.connection.transport.resume_reading()
 
     def late(self, now: float) -> ErrorWord | None:
-        """Return the error word if the peer is too slow at `now` (monotonic seconds), else None."""
+        """Return an error word if the peer is too slow at `now` (monotonic seconds), else None."""
         return self.time.late(now, None if self.sink is None else self.sink.taken)
 
     def settle(self, error: ErrorWord | None, cause: BaseException | None = None) -> None:
-        """Resolve `done`, once; a second end of the same exchange has no effect."""
+        """Resolve `done` with the first end of the exchange."""
         if self.done.done():
             if self._held is not None and self.done.cancelled():
                 self._held.release()
@@ -183,13 +181,13 @@ class Exchange:
             self.settle(word)
 
     def again(self) -> None:
-        """Prepare to run on a second connection, because the first was closed before any response."""
+        """Prepare to run on a second connection."""
         self.error = self.cause = None
         self.done = asyncio.get_running_loop().create_future()
 
 
 class ConnectionOwner(Protocol):
-    """The object that counts connections and keeps them between exchanges: the pool."""
+    """The pool, which counts connections and keeps them between exchanges."""
 
     def keep(self, connection: Connection) -> None:
         """Keep a connection for another exchange."""
@@ -268,28 +266,28 @@ class Connection(asyncio.Protocol):
             self.abort()
 
     def abort(self) -> None:
-        """Close the connection at once. Bytes not yet sent are dropped."""
+        """Close the connection at once, without the bytes that were not sent yet."""
         self._owner.drop(self)
         if self.transport is not None:
             self.transport.abort()
 
     def tls(self) -> ssl.SSLObject | None:
-        """Return what TLS knows about the peer; None for a connection without TLS."""
+        """Return what TLS knows about the peer; None without TLS."""
         return None if self.transport is None else self.transport.get_extra_info("ssl_object")
 
     def usable(self) -> bool:
-        """Return whether the connection is still open, as far as this process knows."""
+        """Return whether the connection seems open."""
         return self.transport is not None and not self.transport.is_closing()
 
 
 def check_certificates(context: ssl.SSLContext) -> None:
-    """Make a TLS client context require a valid certificate that names the host, as browsers do.
+    """Make a TLS client context require a valid certificate for the host, as browsers do.
 
-    Without that, anyone on the network path can change a page. With it, the crawl loses pages behind an expired
-    certificate, or behind a server that omits an intermediate certificate (which a browser finds elsewhere).
+    Otherwise anyone on the network path could change a page. The crawl loses pages behind an expired certificate or
+    without an intermediate certificate.
 
-    The certificate authorities are the system's, or those that SSL_CERT_FILE and SSL_CERT_DIR name. If the system has
-    none, as in small containers, certifi's are used.
+    Certificate authorities are the system's, or those of SSL_CERT_FILE and SSL_CERT_DIR, or certifi's if the system has
+    none.
     """
     context.check_hostname = True
     context.verify_mode = ssl.CERT_REQUIRED

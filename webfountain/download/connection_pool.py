@@ -1,10 +1,8 @@
-"""A connection pool: it runs exchanges over kept connections to the same endpoint, or opens new ones.
+"""A connection pool, which runs exchanges over kept or new connections.
 
-The pool does not resolve names and does not know politeness. It connects to the given addresses, with the site's name
-in SNI, and waits for permission before it uses an address other than the first. One timer checks all exchanges. After a
-clean exchange a connection is kept (`IdleConnections`), for the next exchange with the same endpoint. When there are
-too many idle connections of a kind, the longest idle one of that kind is closed. The limit of open files has its own
-module (`file_limit`).
+The pool connects to the given addresses, with the site's name in SNI. Before it uses an address other than the first,
+it waits for permission. After a clean exchange, a connection is kept for the next exchange with the same endpoint
+(`IdleConnections`).
 """
 
 from __future__ import annotations
@@ -29,31 +27,25 @@ __all__ = ["ConnectionPool", "IdleConnections", "PoolStatistics"]
 
 TICK_S: Final = 0.25
 ATTEMPT_S: Final = 1.0
-"""Time after which the next address of a host is tried, s. RFC 8305 section 5 allows 0.1 to 2 s. A browser waits 0.25
-s; a crawler waits longer to avoid a second connection.
-"""
+"""Seconds after which the next address of a host is tried. RFC 8305, section 5, allows 0.1 to 2 s."""
 _NO_FILE: Final = frozenset({errno.EMFILE, errno.ENFILE})
 _OWN_NETWORK: Final = frozenset({errno.ENETUNREACH, errno.ENETDOWN, errno.EADDRNOTAVAIL})
 
 IDLE_S: Final = 30.0
-"""Time for which an idle connection is kept, s. Politeness separates the requests to a site by seconds. Most servers
-keep a connection for longer (nginx: 75 s by default); the other servers close it themselves.
+"""Seconds for which an idle connection is kept. Politeness separates the requests to a site by seconds, and most
+servers keep a connection for longer.
 """
 MAX_IDLE: Final = 4096
-"""Maximum number of idle connections, 2 kB each: enough for some thousand sites that are fetched in turn."""
+"""Maximum number of idle connections, 2 kB each."""
 MAX_IDLE_TLS: Final = 512
-"""Maximum number of idle TLS connections. Each TLS connection takes 0.3 MB, because asyncio reads it through a buffer
-of 256 kB.
-"""
+"""Maximum number of idle TLS connections, 0.3 MB each because of asyncio's buffer."""
 MAX_IDLE_AT: Final = 32
-"""Maximum number of idle connections to one address. A server with many sites accepts only a limited number of
-connections, and other clients need them too.
-"""
+"""Maximum number of idle connections to one address. A server of many sites accepts a limited number of connections."""
 
 
 class PoolStatistics(NamedTuple):
-    """A snapshot of four numbers: connections that are open or being opened, how many of them are kept idle, running
-    exchanges, and exchanges that wait for a file.
+    """Number of connections (open or being opened), idle connections, running exchanges, and exchanges that wait for a
+    file.
     """
 
     open: int
@@ -65,8 +57,8 @@ class PoolStatistics(NamedTuple):
 class ConnectionPool:
     """All connections of a downloader.
 
-    `tls` makes the context of all TLS connections when the first one is opened. `spare` returns how many more
-    connections may be opened now. Further exchanges wait.
+    `tls` makes the context of TLS connections when the first one is opened. `spare` returns how many more connections
+    may be opened now; further exchanges wait.
     """
 
     def __init__(self, tls: Callable[[], ssl.SSLContext], *, spare: Callable[[], int] | None = None) -> None:
@@ -90,13 +82,13 @@ class ConnectionPool:
         repeatable: bool,
         turn: Callable[[Endpoint], float] | None = None,
     ) -> Endpoint:
-        """Send `data` and wait until `exchange` is done. On failure, `exchange.error` is a word. Return the endpoint
-        used.
+        """Send `data`, wait until `exchange` is done, and return the endpoint used. After a failure, `exchange.error`
+        is a word.
 
-        The first of `endpoints` is the one that politeness chose. If it does not answer, the others are tried, each
-        `ATTEMPT_S` after the previous one (RFC 8305). Before a request is sent to one of them, `turn` is called until
-        it returns 0; other values are seconds to wait. If the peer closed a kept connection before it answered, the
-        request is sent once more over a new connection, provided that it is `repeatable` (RFC 9112 section 9.3.1).
+        Politeness chose the first of `endpoints`. If it does not answer, the others are tried, each `ATTEMPT_S` after
+        the previous one (RFC 8305). Before a request goes to one of the others, `turn` is called until it returns 0.
+        Other values are seconds to wait. If the peer closes a kept connection before it answers, a `repeatable` request
+        is sent once more over a new connection (RFC 9112, section 9.3.1).
         """
         self._active.add(exchange)
         self._check_soon()
@@ -184,8 +176,7 @@ class ConnectionPool:
         return connection.endpoint
 
     async def _race(self, endpoints: Sequence[Endpoint], exchange: Exchange) -> Connection:
-        """Return a connection to the first address that answers. If none answers, raise the error of the first
-        attempt."""
+        """Return a connection to the first address that answers, or raise the first attempt's error."""
         untried = deque(endpoints)
         attempts: list[asyncio.Task[Connection]] = []
         under_way: set[asyncio.Task[Connection]] = set()
@@ -218,9 +209,9 @@ class ConnectionPool:
                     raise
 
     async def _reserve(self, exchange: Exchange) -> None:
-        """Wait until a file may be opened for a connection. The exchange's time starts after the wait.
+        """Wait until a file is free for a connection, then start the exchange's time.
 
-        Raises OSError if the exchange was ended during the wait.
+        Raises OSError if the exchange was ended meanwhile.
         """
         free = self._files.reserve()
         if free is None:
@@ -271,9 +262,7 @@ class ConnectionPool:
             self._timer = asyncio.get_running_loop().call_later(seconds, self._check)
 
     def _check(self) -> None:
-        """End exchanges that are too slow, and close connections idle for too long. The timer for this runs only while
-        there are exchanges or connections.
-        """
+        """End exchanges that are too slow, and close connections idle for too long."""
         self._timer = None
         now = time.monotonic()
         soonest = now + TICK_S
@@ -290,14 +279,14 @@ class ConnectionPool:
 
 
 async def _await_turn(endpoint: Endpoint, turn: Callable[[Endpoint], float], exchange: Exchange) -> None:
-    """Wait until politeness allows an address other than the first. The exchange's time starts after the wait."""
+    """Wait until politeness allows an address other than the first, then start the exchange's time."""
     while not exchange.done.done() and (wait := turn(endpoint)) > 0:
         await asyncio.sleep(min(wait, TICK_S))
     exchange.time.start()
 
 
 def _close_late(attempt: asyncio.Task[Connection]) -> None:
-    """Close the connection of an attempt, because another attempt was faster."""
+    """Close the connection of an attempt that was too late."""
     if not attempt.cancelled() and attempt.exception() is None:
         attempt.result().abort()
 
@@ -312,10 +301,9 @@ def _word_of(error: OSError) -> ErrorWord:
 
 
 class IdleConnections:
-    """The idle connections, which may be used again.
+    """The idle connections.
 
-    Invariant: each connection is in `_by_endpoint` and in each of its `_orders`, which begin with the longest idle
-    connection.
+    Invariant: each connection is in `_by_endpoint` and in each of its `_orders`, where the longest idle one is first.
     """
 
     def __init__(self) -> None:
@@ -340,7 +328,7 @@ class IdleConnections:
                 next(iter(order)).abort()
 
     def take(self, endpoint: Endpoint) -> Connection | None:
-        """Remove and return the most recently used connection to an endpoint, or None."""
+        """Remove and return the last used connection to an endpoint, if any."""
         while kept := self._by_endpoint.get(endpoint):
             connection = kept[-1]
             self.discard(connection)
@@ -363,7 +351,7 @@ class IdleConnections:
             del self._by_endpoint[endpoint]
 
     def close_oldest(self) -> None:
-        """Close the longest idle connection, if there is one, to free its file."""
+        """Close the longest idle connection, if any, to free its file."""
         if self._all:
             next(iter(self._all)).abort()
 
@@ -378,7 +366,7 @@ class IdleConnections:
             connection.abort()
 
     def _orders(self, endpoint: Endpoint) -> list[tuple[OrderedDict[Connection, None], int]]:
-        """Return the orders that contain the connections of an endpoint, the narrowest first, with their limits."""
+        """Return the orders with the connections of an endpoint, the narrowest first, with their limits."""
         orders = [(self._at_address[endpoint.address], MAX_IDLE_AT)]
         if endpoint.tls:
             orders.append((self._tls, MAX_IDLE_TLS))

@@ -1,9 +1,8 @@
-"""Decode a response's content coding while the body is received, within a limit that stops decompression bombs.
+"""Decode a response's content coding while the body is received, within limits against decompression bombs.
 
-`Fetcher` uses it. A coded body is decoded completely, or refused with an error word. A gzip stream is read to its last
-member, a zstd stream to its last frame. A stream that ends inside a member or frame is "cut". How the bytes are split
-into packets makes no difference. Each step takes at most `_STEP` bytes from the decompressor, so this limit bounds the
-memory, whatever the server sends. The work is proportional to the number of input and output bytes.
+A coded body is decoded completely, or refused with an error word. A gzip stream is read to its last member, a zstd
+stream to its last frame. A stream that ends inside one is "cut". Each step takes at most `_STEP` bytes from the
+decompressor, which bounds the memory.
 """
 
 from __future__ import annotations
@@ -31,47 +30,46 @@ up to 20, generated tables up to 100.
 """
 BOMB_BYTES: Final = 1_048_576
 _BLOCK: Final = BOMB_BYTES // BOMB_RATIO
-"""Number of input bytes between two checks of the ratio. The places of the checks do not depend on how the body is
-split into packets, so the same body always gets the same result.
+"""Number of input bytes between two checks of the ratio. The result for a body does not depend on its packets, because
+the checks come at fixed places.
 """
 MAX_MEMBERS: Final = 10_000
-"""A stream may have up to this number of gzip members or zstd frames of any size. A stream with more of them must have
-`_MEMBER_BYTES` of output per member on average. An empty member has 9 to 20 bytes and costs up to 20 µs. Programs that
-write many members (bgzip, pzstd) put 64 kB into each.
+"""Largest number of gzip members or zstd frames of any size. With more of them, the output must have `_MEMBER_BYTES`
+per member on average. An empty member has 9 to 20 bytes and costs up to 20 µs. Programs that write many members (bgzip,
+pzstd) put 64 kB into each.
 """
 _MEMBER_BYTES: Final = 1_024
 _MAX_CODINGS: Final = 3
 _STEP: Final = 262_144
 _FIRST_PIECE: Final = 512
-"""Number of input bytes that each member after the first gets at its start. The number doubles while the member needs
-more. A decompressor copies the input that follows its member's end, so giving the whole rest of a packet to each of
-many members would take quadratic time.
+"""Number of input bytes that a member after the first gets at first. It doubles while the member needs more. A
+decompressor copies the input after its member's end, so a whole packet for each small member would take quadratic time.
 """
 _ZEROS = re.compile(rb"\0*")
 
 _BROKEN: Final[tuple[type[Exception], ...]] = (isal_zlib.error, brotli.error)  # type: ignore[assignment]
 
 _PLAIN: Final = frozenset({"", "identity", "none", "null", "binary", "8bit", "7bit"})
-"""Words that servers send for an uncoded body. Names of charsets, which some servers send, count as such
-words too. A body with any other unknown coding cannot be read."""
+"""Words that servers send for an uncoded body, also names of charsets. A body with any other unknown coding cannot be
+read."""
 
 
 class Coder(Protocol):
     """One content coding of one body."""
 
     def decode(self, data: bytes) -> Iterator[bytes]:
-        """Decode all of `data`, in steps of at most `_STEP` bytes. Raises BadResponse or an error of `_BROKEN`."""
+        """Decode all of `data`, in steps of at most `_STEP` bytes. Raise BadResponse or an error of `_BROKEN`."""
         ...
 
     def ended(self) -> bool:
-        """Return whether the input may end here: it is empty, or ends where a stream ends."""
+        """Return whether the input may end here: before or after a whole stream."""
         ...
 
 
 class _Members:
-    """What gzip, deflate and zstd have in common: successive members, each with its own decompressor.
+    """Common part of gzip, deflate and zstd: successive members, each with its own decompressor.
 
-    Invariant: `_member` is None only between two members, where `_begin` decides what the next byte means.
+    Invariant: `_member` is None only between two members.
     """
 
     __slots__ = ("_count", "_given", "_member")
@@ -103,13 +101,11 @@ class _Members:
         return self._member is None
 
     def _begin(self, data: bytes, at: int) -> int:
-        """Make a `_member` for the bytes from `at`, or skip them. Return the index at which to continue."""
+        """Make a `_member` for the bytes from `at`, or skip them. Return where to continue."""
         raise NotImplementedError
 
     def _waiting(self, out: bytes) -> bytes | None:
-        """Return the input that the decompressor needs after `out` and before any new input, or None if it has no more
-        output.
-        """
+        """Return the decompressor's remaining input after `out`, or None if it has no more output."""
         raise NotImplementedError
 
     def _counted(self, member: Any) -> Any:
@@ -141,9 +137,7 @@ class _Deflate(_Members):
 
 
 class _Gzip(_Deflate):
-    """gzip: members, which zeros may follow (tape blocks), and then any bytes. These last bytes are ignored, as in
-    browsers.
-    """
+    """gzip: members, then zeros (tape blocks) and any other bytes, which are ignored as in browsers."""
 
     __slots__ = ("_padding",)
 
@@ -163,8 +157,7 @@ class _Gzip(_Deflate):
 
 
 class _Zstd(_Members):
-    """zstd: frames, including skippable ones. Bytes after a frame that are not a frame are an error (RFC 8878 section
-    3)."""
+    """zstd: frames, including skippable ones. Other bytes after a frame are an error (RFC 8878, section 3)."""
 
     __slots__ = ("_zstd",)
 
@@ -195,8 +188,7 @@ class _Zstd(_Members):
 
 
 class _Brotli:
-    """brotli: one stream. The decompressor gives no output if bytes follow the stream's end, so such bytes are an
-    error."""
+    """brotli: one stream. Bytes after its end are an error, because the decompressor then gives no output."""
 
     __slots__ = ("_object", "_started")
 
@@ -229,7 +221,7 @@ _CODERS: Final[dict[str, Callable[[], Coder]]] = {
 
 
 def check_codings(encoding: str) -> None:
-    """Raise BadResponse("content-coding") for a body in an unknown coding, because it cannot be read as a page."""
+    """Raise BadResponse("content-coding") for an unknown coding."""
     names = [name.strip(" \t").lower() for name in encoding.split(",")]
     if not all(name in _CODERS or name in _PLAIN or webencodings.lookup(name) for name in names):
         raise BadResponse("content-coding")
@@ -238,7 +230,7 @@ def check_codings(encoding: str) -> None:
 class Body:
     """The body of one response while it is received: decoded, counted, limited to `limit` bytes.
 
-    With `truncate`, a body above the limit is cut there and accepted (robots.txt, RFC 9309 section 2.5).
+    With `truncate`, a larger body is cut and accepted (robots.txt, RFC 9309, section 2.5).
     """
 
     __slots__ = ("_coders", "_pieces", "_truncate", "full", "limit", "size", "taken")
@@ -276,8 +268,7 @@ class Body:
             raise BadResponse("bad-response") from error
 
     def end(self) -> bytes:
-        """Return the whole body. Raises BadResponse with the word "cut" if the end of a coded stream is missing, or
-        "bomb"."""
+        """Return the whole body. Raises BadResponse "cut" if a coded stream has no end, or "bomb"."""
         if not self.full and not all(made.ended() for made in self._coders):
             raise BadResponse("cut")
         if not self.full and self.size > BOMB_BYTES and self.size > BOMB_RATIO * self.taken:

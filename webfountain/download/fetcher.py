@@ -1,6 +1,6 @@
-"""`Fetcher`, the entrance of this package. The ant has chosen URL and address before; `connection` uses the sockets.
+"""`Fetcher`, the entrance of this package.
 
-Errors of servers are returned as a word in `FetchResult.error` and never raised as an exception.
+An error of a server is a word in `FetchResult.error`, never an exception.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["ROBOTS_BYTES", "Authority", "Fetcher", "Terms", "allowed", "authority_of", "terms_of"]
 
 ROBOTS_BYTES: Final = 512_000
-"""RFC 9309 section 2.5: at least 500 KiB of robots.txt must be parsed; the rest may be ignored."""
+"""Number of bytes of a robots.txt that are read; at least 500 KiB (RFC 9309, section 2.5)."""
 
 _public = functools.lru_cache(maxsize=65_536)(is_public_address)
 
@@ -43,7 +43,7 @@ class Authority(NamedTuple):
     port: int
     tls: bool
     text: str
-    """Host and port as written in the URL: the Host header."""
+    """Host and port as in the URL, for the Host header."""
 
     def at(self, address: str, local: tuple[str, int] | None = None) -> Endpoint:
         """Return the endpoint for one address of this authority, bound to a local address or to any."""
@@ -59,8 +59,7 @@ def authority_of(site: str) -> Authority:
 
 
 def allowed(addresses: Iterable[str], *, allow_private: bool) -> list[str]:
-    """Return the addresses to which a crawl may connect, in order: all of them if `allow_private`, else only the public
-    ones.
+    """Return the addresses to which a crawl may connect, in order: all if `allow_private`, else the public ones.
 
     Raises
     ------
@@ -78,7 +77,7 @@ def allowed(addresses: Iterable[str], *, allow_private: bool) -> list[str]:
 
 
 class Terms(NamedTuple):
-    """The collection's rules for every fetch, in the form that `Fetcher` needs, computed once."""
+    """The collection's rules for every fetch, as `Fetcher` needs them."""
 
     limits: TimeLimits
     max_bytes: int
@@ -89,11 +88,9 @@ class Terms(NamedTuple):
     head: str
     """`headers` as they are sent."""
     detour: Callable[[Fetch, str], float]
-    """Returns the seconds that a fetch must wait before it may use another address of its host; 0.0 if it need not
-    wait."""
+    """Returns the seconds to wait before a fetch may use another address of its host."""
     may_send: Callable[[], bool] | None = None
-    """Called right before a request is sent; the result says whether it may be sent. None means that every request may
-    be sent."""
+    """Returns whether a request may be sent now; None: always."""
 
 
 def terms_of(
@@ -147,8 +144,8 @@ class Fetcher:
         extra: Sequence[tuple[str, str]] = (),
         held: HeldBody | None = None,
     ) -> FetchResult:
-        """Request one page, robots.txt file or sitemap. `extra` headers are added to those of `terms` and replace
-        headers of the same name. `held` counts the body in the budget until the caller releases it.
+        """Request a page, robots.txt file or sitemap. `extra` headers replace headers of the same name in `terms`.
+        `held` counts the body in the budget until the caller releases it.
         """
         slash = path_start(fetch.url)
         site = fetch.url[:slash]
@@ -209,9 +206,7 @@ def _request(
 
 
 def _begin(kind: str, terms: Terms, reader: ResponseReader) -> Body:
-    """Check whether the body of a response is wanted and how it is coded, and return its sink. Raises BadResponse if
-    it is not wanted.
-    """
+    """Return the sink for a response's body. Raise BadResponse if the body is not wanted or has an unknown coding."""
     encoding = content_type = ""
     for name, value in reader.headers:
         if name == "content-encoding":
@@ -230,9 +225,7 @@ def _begin(kind: str, terms: Terms, reader: ResponseReader) -> Body:
 
 
 def _check_type(content_type: str, accept: frozenset[str]) -> None:
-    """Raise BadResponse("content-type") for a type that the policy does not accept. A response without a type is
-    accepted.
-    """
+    """Raise BadResponse("content-type") for a type that the policy does not accept. A missing type is accepted."""
     kind = content_type.partition(";")[0].strip(" \t").lower()
     if kind and kind not in accept and f"{kind.partition('/')[0]}/*" not in accept and "*/*" not in accept:
         raise BadResponse("content-type")

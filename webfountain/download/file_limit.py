@@ -1,7 +1,7 @@
-"""The limit of open files. Each connection is counted before it is opened, so the process never runs out of files.
+"""The limit of open files, in which connections are counted before they are opened.
 
-If no file is free, a connection waits for its turn. All other users of files (the store, WARC files, sockets of the
-resolver) open them without a count; a reserve is kept for them.
+If no file is free, a connection waits. Other users of files (the store, WARC files, the resolver) open them from a
+reserve, without a count.
 """
 
 from __future__ import annotations
@@ -19,14 +19,13 @@ if TYPE_CHECKING:
 __all__ = ["FileLimit", "spare_files"]
 
 COUNT_S: Final = 1.0
-"""Time between two counts of the process's open files, s. The files are counted only while more than half of the
-allowed ones are open."""
+"""Seconds between two counts of the process's open files, made only while more than half of the limit is open."""
 
 
 class FileLimit:
     """Counter of the files of connections. `spare` returns how many more may be opened now.
 
-    Invariant: `open` counts the connections whose file is open or about to be.
+    Invariant: `open` counts the connections with a file that is open or will be opened at once.
     """
 
     def __init__(self, spare: Callable[[], int]) -> None:
@@ -42,9 +41,7 @@ class FileLimit:
         return len(self._waiting)
 
     def reserve(self) -> asyncio.Future[None] | None:
-        """Count a file for a new connection. If the limit of open files is reached, return a future that is resolved
-        when a place is free and reserved.
-        """
+        """Count a file for a new connection, or return a future that is resolved when a file has been counted."""
         if self.open >= self._most:
             self._count()
         if self.open < self._most and not self._waiting:
@@ -54,36 +51,33 @@ class FileLimit:
         return self._waiting[-1]
 
     def withdraw(self, turn: asyncio.Future[None]) -> None:
-        """Give up a wait that `reserve` returned, or the file if the wait has ended meanwhile."""
+        """Give up a wait from `reserve`, or the file if the wait has ended."""
         if turn.cancelled():
             self._waiting.remove(turn)
         else:
             self.release()
 
     def release(self) -> None:
-        """Count a closed file, so that the next waiting connection may open one."""
+        """Count a closed file. The next waiting connection may use it."""
         self.open -= 1
         self._admit()
 
     def refuse(self) -> None:
-        """Record that the system refused to open a file, because the reserve is used up. New connections wait until
-        the files are counted again.
-        """
+        """Record that the system refused to open a file. New connections wait until files are counted again."""
         self._most, self._counted_at = self.open - 1, time.monotonic()
 
     def recount(self) -> None:
-        """Count the open files again if there may be fewer now. Then admit the waiting connections for which a file is
-        free."""
+        """Count the open files if there may be fewer now, and admit waiting connections."""
         if self._waiting or 2 * self.open > self._most:
             self._count()
             self._admit()
 
     def admit_all(self) -> None:
-        """Admit all waiting connections, so that they can notice that their exchanges have ended."""
+        """Admit all waiting connections, because their exchanges have ended."""
         self._admit(len(self._waiting))
 
     def _admit(self, most: int = 0) -> None:
-        """Admit the waiting connections for which a file is free, but at least `most` of them."""
+        """Admit the waiting connections for which a file is free, and at least `most` of them."""
         while self._waiting and (self.open < self._most or most > 0):
             self.open += 1
             most -= 1
@@ -98,7 +92,7 @@ class FileLimit:
 
 
 def spare_files() -> int:
-    """Return how many more files the process may open for connections: its limit minus open files minus a reserve."""
+    """Return how many more files connections may open: the limit minus open files minus a reserve."""
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if limit == resource.RLIM_INFINITY:
         return 1 << 20

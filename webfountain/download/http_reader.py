@@ -1,11 +1,9 @@
-"""Read one HTTP/1.1 response from bytes while they are received: head, framing, content coding, limits.
+"""Read one HTTP/1.1 response while it is received: head, framing, content coding, limits.
 
-This module has no sockets and no clock. It is the lowest layer of the downloader (`connection` calls it). It accepts
-what browsers accept (bare line feeds, folded and invalid header lines, interim responses). It refuses what could block
-a crawler: endless heads, contradicting lengths, chunks of one byte each. It refuses by raising `BadResponse` with one
-of the words of `records.FetchResult.error`. The syntax is RFC 9112. Differences from llhttp are listed, with the
-reasons, in tests/download/test_against_httptools.py. A connection is never reused after a response with unusual
-framing.
+It accepts what browsers accept, such as bare line feeds, invalid header lines and interim responses. It refuses with
+`BadResponse` what could block a crawler: endless heads, contradicting lengths, chunks of one byte each. The syntax is
+RFC 9112. Differences from llhttp are in tests/download/test_against_httptools.py. A connection is never reused after
+unusual framing.
 """
 
 from __future__ import annotations
@@ -25,26 +23,24 @@ MAX_CHUNK_LINE: Final = 4_096
 _STATUS_LINE = re.compile(r"HTTP/1\.\d[ \t]+([1-9]\d\d)(?:[ \t]|$)", re.ASCII)
 _HEAD_END = re.compile(rb"\r?\n\r?\n")
 _HEADER = re.compile(r"^([A-Za-z0-9!#$%&'*+.^_`|~-]++)[ \t]*+:[ \t]*+([^\n\r\0]*+)$", re.MULTILINE)
-"""Pattern of a header line: a name and a value. A line with a CR or NUL inside does not match, because its value, when
-written to a file or sent on, would look like further lines. The pattern never backtracks (`*+`), so a head full of
-blanks costs no more than any other head.
+"""Pattern of a header line, name and value. A line with CR or NUL inside does not match, because its value would look
+like several lines in a file. The pattern never backtracks (`*+`), so the time is linear.
 """
 _FOLD = re.compile(r"\n[ \t]++")
 _LENGTH = re.compile(r"\d{1,18}", re.ASCII)
 _CHUNK_SIZE = re.compile(rb"([0-9a-fA-F]{1,15})[ \t]*(?:;.*)?\r?", re.DOTALL)
 _BLANK: Final = " \t"
-r"""White space of RFC 9110 section 5.6.3. Python's own `strip` would also remove \xa0, \x85, \x0b."""
+r"""White space of RFC 9110, section 5.6.3. Python's `strip` would also remove \xa0, \x85, \x0b."""
 _FRAMING: Final = frozenset({"content-length", "transfer-encoding", "connection"})
 _NO_BODY: Final = frozenset({204, 304})
 
 
 class ResponseReader:
-    """Reader of one response. Feed it bytes; read `status`, `headers` and `complete`; at the end read `keep_alive` and
-    `rest`.
+    """Reader of one response. Feed it bytes, then read `status`, `headers` and `complete`, and at the end `keep_alive`
+    and `rest`.
 
-    `headers` has lower-case names in order; values are bytes decoded as latin-1. `length` is the Content-Length, or
-    None if that is missing or the body is chunked. `feed` returns the body bytes without their transfer coding, but
-    still in their content coding.
+    `headers` has lower-case names in order, with values decoded as latin-1. `length` is the Content-Length; None if it
+    is missing or the body is chunked. `feed` returns the body without transfer coding, but in its content coding.
     """
 
     __slots__ = (
@@ -74,7 +70,7 @@ class ResponseReader:
         self.complete = False
         self.keep_alive = False
         self.rest = False
-        """True if bytes followed the end of the response. If so, the connection cannot be used again."""
+        """True if bytes followed the response. Then the connection cannot be used again."""
         self._head_only = head_only
         self._buffer = b""
         self._chunked = False
@@ -98,7 +94,7 @@ class ResponseReader:
         return self._read_chunks(data) if self._chunked else self._read_plain(data)
 
     def eof(self) -> None:
-        """Record that the peer closed the connection. Raises BadResponse("cut") if the response is incomplete then."""
+        """Record that the peer closed the connection. Raise BadResponse("cut") if the response is incomplete."""
         if self.complete:
             return
         if self.status is None or self._chunked or self._left is not None:
@@ -106,7 +102,7 @@ class ResponseReader:
         self.complete = True
 
     def _read_head(self, data: bytes) -> bytes:
-        """Parse the head once it is complete. Return the bytes after it."""
+        """Parse the head once it is complete, and return the bytes after it."""
         data = self._buffer + data if self._buffer else data
         while True:
             data = self._skip_empty_lines(data) if data[:1] in b"\r\n" else data
@@ -140,16 +136,14 @@ class ResponseReader:
         return b""
 
     def _count_interim(self, status: int) -> None:
-        """Count an interim response. 100, 102 and 103 are allowed, but very many of them are an attack. 101 is an
-        error, because no upgrade was requested.
-        """
+        """Count an interim response. Refuse 101 and a very large number of interim responses."""
         self._interim += 1
         if status == 101 or self._interim > MAX_INTERIM:
             raise BadResponse("bad-response")
         self.headers = []
 
     def _parse_head(self, head: bytes) -> int:
-        """Set `headers` and return the status. Lines that are not valid headers are skipped, as in browsers."""
+        """Set `headers` and return the status. Invalid header lines are skipped, as in browsers."""
         first, _, rest = head.decode("latin-1").replace("\r\n", "\n").partition("\n")
         if rest.count("\n") > MAX_HEAD_LINES - 2:
             raise BadResponse("headers-too-large")
@@ -216,8 +210,8 @@ class ResponseReader:
         return body
 
     def _read_chunks(self, data: bytes) -> bytes:
-        """Extract the chunks from `data`. Invariant: `_left` is the number of bytes still missing from the current
-        chunk, including its CRLF.
+        """Extract the chunks from `data`. Invariant: `_left` is the number of missing bytes of the current chunk,
+        including its CRLF.
         """
         data = self._buffer + data if self._buffer else data
         at = 0
@@ -247,7 +241,7 @@ class ResponseReader:
         return at + len(piece)
 
     def _chunk_line(self, line: bytes) -> None:
-        """Process the line of a chunk size, the empty line after a chunk's data, or a trailer line."""
+        """Process the line of a chunk size, the empty line after a chunk, or a trailer line."""
         empty = line in (b"", b"\r")
         if self._trailer_lines >= 0:
             self._trailer_lines += 1
@@ -264,9 +258,7 @@ class ResponseReader:
             self._trailer_lines = 0
 
     def _check_overhead(self) -> None:
-        """Refuse a response with more framing than content: endless extensions or trailers, or chunks of one byte
-        each.
-        """
+        """Refuse a response with more framing than content, such as chunks of one byte each."""
         if self._left is None and len(self._buffer) > MAX_CHUNK_LINE:
             raise BadResponse("bad-response")
         if self._trailer_lines > MAX_HEAD_LINES:
@@ -276,14 +268,13 @@ class ResponseReader:
 
 
 def _words(value: str) -> list[str]:
-    """Return the members of a header whose value is a list."""
+    """Return the members of a header that is a list."""
     if "," not in value:
         return [value] if value else []
     return [word for part in value.split(",") if (word := part.strip(_BLANK))]
 
 
 def _length(lengths: set[str]) -> int | None:
-    """Return the length on which all headers agree. Return None if there is no length, if there are several, or if it
-    is not a number."""
+    """Return the length on which all headers agree, if it is a number."""
     said = next(iter(lengths)) if len(lengths) == 1 else ""
     return int(said) if _LENGTH.fullmatch(said) else None

@@ -1,8 +1,7 @@
-"""`Resolver` finds the addresses of host names, many at a time, outside the loop thread. It keeps answers for some
-minutes.
+"""Find the addresses of host names, many at a time, outside the loop thread. Answers are kept for some minutes.
 
-Politeness needs the addresses of a site, so a site that joined the active list waits for them (`ask`). A fetch that
-leads to another host, such as a redirected robots.txt, waits for the addresses itself (`resolve`).
+A site that joins the active list waits for its addresses (`ask`). A fetch from another host, such as a redirected
+robots.txt, waits for them itself (`resolve`).
 """
 
 from __future__ import annotations
@@ -22,15 +21,13 @@ if TYPE_CHECKING:
 __all__ = ["LIFE_S", "THREADS", "Resolver", "addresses_of"]
 
 THREADS: Final = 32
-"""Number of simultaneous look-ups. A name server that does not answer blocks a thread for several seconds."""
+"""Number of simultaneous look-ups."""
 LIFE_S: Final = 300.0
 _KEPT: Final = 50_000
 
 
 class Resolver:
-    """A cache of addresses. `lookup` returns the addresses of a host name, if it has any; the default is the system's
-    resolver.
-    """
+    """A cache of addresses. `lookup` returns the addresses of a host name, by default from the system's resolver."""
 
     def __init__(self, lookup: Callable[[str], Awaitable[Sequence[str]]] | None = None) -> None:
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="webfountain-dns")
@@ -39,8 +36,7 @@ class Resolver:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def ask(self, hosts: Sequence[str], deliver: Callable[[str, Sequence[str]], None]) -> None:
-        """Find the addresses of `hosts`. `deliver(host, addresses)` is called for each host, at once if the addresses
-        are known."""
+        """Find the addresses of `hosts`. `deliver(host, addresses)` is called for each host."""
         for host in hosts:
             addresses = (host,) if is_address(host) else self._kept(host)
             if addresses:
@@ -51,7 +47,7 @@ class Resolver:
             task.add_done_callback(self._tasks.discard)
 
     async def resolve(self, host: str) -> tuple[str, ...]:
-        """Return the addresses of a host, the best first; an empty tuple if there are none."""
+        """Return the addresses of a host, the best first; () if there are none."""
         addresses = (host,) if is_address(host) else self._kept(host)
         if not addresses:
             addresses = tuple(await self._lookup(host))
@@ -61,7 +57,7 @@ class Resolver:
         return addresses
 
     def close(self) -> None:
-        """Cancel pending look-ups. Threads that still wait for a name server end when it answers or times out."""
+        """Cancel pending look-ups. Their threads end when the name server answers or times out."""
         for task in self._tasks:
             task.cancel()
         self._threads.shutdown(wait=False, cancel_futures=True)
@@ -78,7 +74,7 @@ class Resolver:
 
 
 def addresses_of(host: str) -> tuple[str, ...]:
-    """Return all addresses of a host name, IPv4 first, because many IPv6 addresses do not answer."""
+    """Return all addresses of a host name, IPv4 first because many IPv6 addresses do not answer."""
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):

@@ -1,7 +1,6 @@
-"""Time limits of an exchange: a deadline for the whole exchange, and a minimum number of bytes in every window of its
-body.
+"""Time limits of an exchange: a deadline, and a minimum number of bytes in each window of its body.
 
-Times are monotonic seconds. One timer of the pool checks all exchanges, so an exchange needs no timer of its own.
+Times are monotonic seconds.
 """
 
 from __future__ import annotations
@@ -17,9 +16,9 @@ __all__ = ["ExchangeTime", "TimeLimits"]
 
 
 class TimeLimits(NamedTuple):
-    """The limits for a slow peer: seconds for the whole exchange, and bytes per second in every window of its body.
+    """Limits for a slow peer: seconds for the whole exchange, and bytes per second in each window of the body.
 
-    If `least_rate` is None, only `timeout` applies, as with Scrapy's DOWNLOAD_TIMEOUT.
+    If `least_rate` is None, only `timeout` applies.
     """
 
     timeout: float
@@ -27,14 +26,14 @@ class TimeLimits(NamedTuple):
 
     @property
     def window(self) -> float:
-        """Return the length, in seconds, of the windows over which the rate is measured. Because of the windows a body
-        may pause for a while, but not for ever.
+        """Return the length, s, of the windows over which the rate is measured. A body may pause for about this
+        time.
         """
         return min(10.0, self.timeout / 3)
 
 
 class ExchangeTime:
-    """The clock of one exchange. It runs from `start`, except between `pause` and `resume`."""
+    """The clock of one exchange, which runs from `start`, except between `pause` and `resume`."""
 
     __slots__ = ("_left_s", "_limits", "_paused_at", "_window_end", "_window_taken", "deadline", "started")
 
@@ -58,23 +57,23 @@ class ExchangeTime:
         return max(0.0, self.deadline - time.monotonic())
 
     def pause(self) -> None:
-        """Stop the clock: the server cannot send while we do not read."""
+        """Stop the clock, because the server cannot send while we do not read."""
         self._paused_at = time.monotonic()
         self._left_s, self.deadline = self.deadline - self._paused_at, inf
         self._window_end = inf
 
     def resume(self) -> None:
-        """Start the clock again. The pause counts neither towards the deadline nor towards the rate."""
+        """Start the clock again. The pause does not count."""
         now = time.monotonic()
         self.started += now - self._paused_at
         self.deadline = now + self._left_s
         self._window_end = 0.0
 
     def late(self, now: float, taken: int | None) -> ErrorWord | None:
-        """Return the error word if the exchange is too slow at `now`, else None.
+        """Return an error word if the exchange is too slow at `now`, else None.
 
-        `taken` is the number of bytes of the body so far, None before the head is complete. The word is "timeout" if
-        the peer sent no response, and "too-slow" if it sends too slowly or for too long.
+        `taken` is the number of bytes of the body so far; None before the head is complete. The word is "timeout"
+        without a response, else "too-slow".
         """
         rate = self._limits.least_rate
         if now >= self.deadline:
