@@ -28,7 +28,7 @@ from webfountain.formats.document import PlainReader
 from webfountain.formats.links import LinkExtractor
 from webfountain.frontier.orders import WorkExchange
 from webfountain.frontier.pages.guarded_examiner import GuardedExaminer
-from webfountain.frontier.pages.link_judge import LinkJudge
+from webfountain.frontier.pages.page_judge import PageJudge
 from webfountain.frontier.worker.store_worker import StoreWorker
 from webfountain.ranking.importance_stage import ImportanceStage
 from webfountain.ranking.link_importance import LiveImportance
@@ -53,7 +53,7 @@ SEAMS: list[tuple[str, Any, str]] = [
     ("loop: finish", Landings, "ended"),
     ("loop: examine", GuardedExaminer, "examine_at_once"),
     ("loop: links", LinkExtractor, "extract"),
-    ("loop: links judged", LinkJudge, "judged"),
+    ("loop: links judged", PageJudge, "links"),
     ("loop: parse", PlainReader, "read_at_once"),
     ("loop: text", text, "visible_text"),
     ("loop: orders, absorb", WorkExchange, "take"),

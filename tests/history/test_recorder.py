@@ -10,7 +10,7 @@ import pytest
 from tests.frontier.drive import Drive, collection_of
 from tests.store.local_claims import LocalClaims
 from webfountain.clock import ManualClock
-from webfountain.frontier.sites.statistics import SiteStatistics, State
+from webfountain.frontier.sites.site import SiteStatistics, State
 from webfountain.history.archive import Archive
 from webfountain.history.live import LiveSnapshot, WaitReason, live_site
 from webfountain.history.publishing import ClaimPlace, FilePlace, drop_dead, read_claims, read_file

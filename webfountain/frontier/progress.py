@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
     from webfountain.config import FountainConfig
     from webfountain.frontier.batch import Batch, BatchResult
-    from webfountain.frontier.sites.active_list import ActiveList
-    from webfountain.frontier.sites.statistics import ActiveListStatistics
+    from webfountain.frontier.sites.active_list import ActiveList, ActiveListStatistics
     from webfountain.frontier.visit import Visit
     from webfountain.policy.tables import CycleTable
     from webfountain.records import FetchResult, Link

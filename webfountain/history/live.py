@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import msgspec
 
-from webfountain.frontier.sites.statistics import State
+from webfountain.frontier.sites.site import State
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from webfountain.frontier.sites.statistics import SiteStatistics
+    from webfountain.frontier.sites.site import SiteStatistics
 
 __all__ = ["EVERY_S", "MAX_SITES", "STALE_S", "LiveSite", "LiveSnapshot", "WaitReason", "live_site", "live_sites"]
 

@@ -24,7 +24,7 @@ from webfountain.urls import fingerprint
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from webfountain.frontier.sites.statistics import SiteStatistics
+    from webfountain.frontier.sites.site import SiteStatistics
 
 SEVEN = [f"http://10.0.0.{host}" for host in range(1, 8)]
 

@@ -10,7 +10,7 @@ import pytest
 from tests.frontier.drive import Drive, collection_of
 from tests.frontier.sites.street import SEVEN, Street
 from webfountain.frontier.sites.hand import LARGEST_HAND, largest_hand
-from webfountain.frontier.sites.statistics import State
+from webfountain.frontier.sites.site import State
 from webfountain.store.answers import LeaseBatch
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.frontier.sites.street import Street, sites_of
-from webfountain.frontier.sites.statistics import State
+from webfountain.frontier.sites.site import State
 from webfountain.records import Fetch, SiteState
 
 ONE, TWO, FAR = "http://10.0.0.1", "http://10.0.0.1:8080", "http://10.0.0.2"

@@ -7,7 +7,7 @@ import pytest
 from tests.frontier.drive import Answer, Drive, Web, collection_of
 from tests.frontier.test_frontier import linked, site_of_pages
 from webfountain.frontier.batch import Batch
-from webfountain.frontier.sites.statistics import State
+from webfountain.frontier.sites.site import State
 from webfountain.records import Fetch, Link, PageRecord
 from webfountain.urls import fingerprint, site_of
 

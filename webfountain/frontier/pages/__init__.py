@@ -2,14 +2,13 @@
 
 Life of a visit
 ---------------
-A body waits for its reader thread (`reader_turns`). The examiner (`examiner`, behind the guards of `guarded_examiner`)
-compares it with the stored copy (`page_comparison`), without what was learned to be noise (`noise_learner`). From the
-answer and the page's record it makes an outcome, a new record, a title, a text and judged links (`link_judge`). Facts
-about the page can switch it to another policy (`policy_switch`). `unexamined_ends` ends a page that is not examined. A
-sitemap becomes links, changed pages and further sitemaps (`sitemap_reader`).
+A body waits for its reader thread (`guarded_examiner`). The examiner (`examiner`) compares it with the stored copy
+(`page_comparison`), without what was learned to be noise (`noise_learner`). From the answer and the page's record it
+makes an outcome, a new record, a title, a text and judged links. Facts about the page can switch it to another policy
+(`page_judge`). A sitemap becomes links, changed pages and further sitemaps (`sitemap_reader`).
 
 Parts of the store worker do the rest: they read sitemaps (`sitemap_reader`), make sure that a second visit which proves
 noise is made first (`extra_visits`), delay pages that killed a process, store the redirects of seeds (`seed_forms`) and
 settle conflicts between policies (`conflicts`). After an edit of the policies they review known pages (`review_stage`,
-`policy_review`, `derivation`). In a collection of a fixed size they replace pages (`fixed_size`).
+`policy_review`). In a collection of a fixed size they replace pages (`fixed_size`).
 """

@@ -21,9 +21,8 @@ from webfountain.formats.document import ReadError
 from webfountain.formats.links import LinkSource
 from webfountain.formats.media_type import content_type
 from webfountain.formats.page_hints import MAX_HINTED_TEXT, hint_of_page, hint_of_redirect
-from webfountain.frontier.pages.link_judge import LinkJudge
 from webfountain.frontier.pages.page_comparison import counted_text, is_outdated
-from webfountain.frontier.pages.policy_switch import PageFactsReader, switched
+from webfountain.frontier.pages.page_judge import PageJudge, switched
 from webfountain.frontier.planning.schedule import page_backoff
 from webfountain.frontier.visit import NOTHING, PageContent, Visit, leased
 from webfountain.policy.switches import PageFacts
@@ -90,12 +89,11 @@ class Examiner:
         self._comparison = comparison
         self._sketches = sketches
         self._unlogged = unlogged
-        self._facts = PageFactsReader(judge, topics, duplicates)
-        self._links = LinkJudge(judge, topics, logs=collection.ranking.every is not None)
+        self._logs_links = collection.ranking.every is not None
+        self._pages = PageJudge(judge, topics, duplicates=duplicates, logs=self._logs_links)
         self._period = collection.cycle.period_s
         self._fastest = collection.cycle.fastest_s
         self._diffs = collection.changes.diff
-        self._logs_links = collection.ranking.every is not None
 
     def examine(self, fetched: FetchResult, prior: change_rate.Prior) -> Visit:
         """Return the visit of a fetch of a leased page. `prior` is the believed change rate of pages of its site.
@@ -159,8 +157,7 @@ class Examiner:
         """Return the visit of a new body that was read."""
         if document.error is not None:
             return self._without_copy(fetched, "failed", document.error)
-        record = self._facts.judged(fetched, document, record)
-        reading = self._links.reading(fetched, document, record)
+        record, reading = self._pages.judged(fetched, document, record)
         if record.digest is None:
             bucket = bucket_of(prior.interval, self._fastest)
             counted = self._comparison.first(fetched, document, rules)
@@ -218,7 +215,7 @@ class Examiner:
         """Return the visit of an unchanged page with its links. The links of a duplicate are not followed."""
         if document.error is not None:
             return visit
-        reading = self._links.reading(visit.fetched, document, visit.record)
+        reading = self._pages.content(visit.fetched, document, visit.record)
         if visit.record.duplicate_of is not None:
             reading = msgspec.structs.replace(reading, links=(), unfollowed=reading.unfollowed + reading.links)
         return msgspec.structs.replace(visit, reading=reading)
@@ -248,11 +245,11 @@ class Examiner:
         if record.hops >= MAX_HOPS:
             ended = PageContent(links_seen=1, refused={"links/chain_ended": 1})
             return self._without_copy(fetched, "failed", "redirect-chain", ended)
-        found = self._links.judged([target], fetched.fetch, "redirect", record)
+        found = self._pages.links([target], fetched.fetch, "redirect", record)
         form = None
         if record.depth == 0 and not found[0] and self._judge.admit(urls.site_of(target), seed=fetched.fetch.site):
             form = urls.site_of(target)
-            found = self._links.judged([target], fetched.fetch, "redirect", record)
+            found = self._pages.links([target], fetched.fetch, "redirect", record)
         links, refused, unfollowed = found
         if record.scores:  # The target is the same page at another URL.
             links = tuple(

@@ -7,7 +7,7 @@ Pages that are now refused are made due at once. They are leased with the next r
 without a request, and the change log gets a tombstone.
 
 An edit of what spreads along links (seeds, trust, dampening, rules and similar) reaches known pages in the same pass.
-Each page gets the policy and trust that its seed, or the page that led to it, gives it now (`derivation`).
+Each page gets the policy and trust that its seed, or the page that led to it, gives it now (`_Derivation`).
 
 The review also handles a page that a ``[[switch]]`` with ``also = "discovered"`` moved to another policy. The review
 goes through the sites in rounds: first the pages discovered through that page get the policy that it passes on, then
@@ -33,23 +33,23 @@ from typing import TYPE_CHECKING, Final, Literal
 import msgspec
 import xxhash
 
-from webfountain.frontier.pages.derivation import Derivation
-from webfountain.frontier.pages.policy_switch import switched
+from webfountain.frontier.pages.page_judge import switched
 from webfountain.frontier.planning.schedule import earlier_visits
 from webfountain.policy.collection_file import CollectionInForce
 from webfountain.policy.judge import Origin, judge_again
-from webfountain.policy.lineage import parent_of, spreading
+from webfountain.policy.lineage import Lineage, parent_of, spreading
 from webfountain.policy.provenance import Provenance
 from webfountain.policy.switches import PageFacts
 from webfountain.store.contract import COLLECTION
 from webfountain.urls import fingerprint, site_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from webfountain.frontier.planning.schedule import Schedule
     from webfountain.policy.collection import Collection
     from webfountain.policy.judge import Judge
+    from webfountain.policy.lineage import PageName
     from webfountain.records import PageRecord, State
     from webfountain.store.contract import FrontierStore
 
@@ -118,7 +118,7 @@ class Review:
         self.is_waiting = False
         """True if only leased pages are left; then no step is needed until a page has landed."""
         self._again = False  # whether another round follows this one
-        self._derivation: Derivation | None = None
+        self._derivation: _Derivation | None = None
         self._names: deque[str] = deque()  # the next sites
         self._site = ""  # the site that is being reviewed
         self._unread: Iterator[PageRecord] = iter(())
@@ -137,7 +137,7 @@ class Review:
             self._progress = msgspec.structs.replace(self._progress, law=law, spread=spread, derives=derives)
             self._begin_round(waiting, is_done=is_new)
             self._keep(self._progress)
-        self._derivation = Derivation(self._store, collection, self._judge) if self._progress.derives else None
+        self._derivation = _Derivation(self._store, collection, self._judge) if self._progress.derives else None
 
     def place_anew(self) -> None:
         """Read all crawled pages again, to set earlier visits. If a round is under way, this waits for its end.
@@ -375,3 +375,61 @@ def review_of(collection: Collection, store: FrontierStore, judge: Judge) -> Rev
     review = Review(store, judge)
     review.begin(collection)
     return review
+
+
+class _Derivation:
+    """One pass over the known pages by one policy file. `is_settled` is False once a page was skipped because it was
+    leased. Then it is computed again after it has landed. `policy.lineage` does the computation.
+    """
+
+    def __init__(self, store: FrontierStore, collection: Collection, judge: Judge) -> None:
+        self._store = store
+        self._read: dict[PageName, PageRecord | None] = {}
+        self._lineage = Lineage(collection, judge, self._page)
+        self.is_settled = True
+
+    def begin_round(self) -> None:
+        """Start again with the first site."""
+        self._lineage.clear()
+        self.is_settled = True
+
+    def derive(self, site: str, records: Sequence[PageRecord], *, at: float) -> tuple[list[PageRecord], list[bytes]]:
+        """Apply the policy file to pages of a site. Return the current records of all, and the keys of the changed
+        pages.
+
+        It costs one read of the store for each page that led to others, and one step of the store.
+        """
+        found = self.revised(records, at=at)
+        if not found:
+            return list(records), []
+        keys = {fingerprint(url): url for url in found}
+        lineage = self._lineage
+        # The store computes the records again, because a page may have been fetched since it was read.
+        done = self._store.queues.reassign(site, list(keys), lambda record: lineage.revised(record, at=at))
+        self.is_settled = self.is_settled and not done.leased
+        left = {keys[key] for key in done.leased}
+        now = [record if record.url in left else found.get(record.url, record) for record in records]
+        return now, [key for key, url in keys.items() if url not in left]
+
+    def revised(self, records: Sequence[PageRecord], *, at: float) -> dict[str, PageRecord]:
+        """Return, by URL, the new records of pages that the policy file changes."""
+        self._read = {}
+        self._read_parents(records)
+        found = ((record.url, self._lineage.revised(record, at=at)) for record in records)
+        return {url: new for url, new in found if new is not None}
+
+    def _read_parents(self, records: Iterable[PageRecord]) -> None:
+        """Read the pages through which the records were found, and their parents in turn: one step of the store per
+        site and hop."""
+        while wanted := self._lineage.missing(records) - self._read.keys():
+            of_site: dict[str, list[bytes]] = {}
+            for site, key in wanted:
+                of_site.setdefault(site, []).append(key)
+            for site, keys in of_site.items():
+                names = ((site, key) for key in keys)
+                self._read.update(zip(names, self._store.pages.get_many(site, keys), strict=True))
+            records = [record for name in wanted if (record := self._read[name]) is not None]
+
+    def _page(self, site: str, key: bytes) -> PageRecord | None:
+        name = (site, key)
+        return self._read[name] if name in self._read else self._store.pages.get(site, key)

@@ -14,6 +14,8 @@ from itertools import islice
 from math import inf
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from webfountain.core.topics import HOT
 from webfountain.frontier.batch import remembered
 from webfountain.frontier.cluster.address_claims import AddressClaims, NoClaims
@@ -21,10 +23,9 @@ from webfountain.frontier.cluster.ant_notes import GUEST
 from webfountain.frontier.sites.addresses import Addresses
 from webfountain.frontier.sites.departures import Departures
 from webfountain.frontier.sites.flights import Flights
-from webfountain.frontier.sites.site import ActiveSite, state_of
+from webfountain.frontier.sites.site import ActiveSite, State, state_of
 from webfountain.frontier.sites.site_table import BLOCKED_S, SiteTable, is_busy
 from webfountain.frontier.sites.slot_lending import SlotLending
-from webfountain.frontier.sites.statistics import ActiveListStatistics, State
 from webfountain.public_addresses import is_private_host
 from webfountain.records import SiteState
 from webfountain.store.answers import ParkRequest
@@ -37,12 +38,27 @@ if TYPE_CHECKING:
     from webfountain.frontier.cluster.heartbeats import HeartbeatResult
     from webfountain.frontier.cluster.membership import Membership
     from webfountain.frontier.sites.domain_shares import DomainShares
+    from webfountain.frontier.sites.site import SiteStatistics
     from webfountain.frontier.sites.site_context import SiteContext
     from webfountain.frontier.sites.site_files import FileRequest
-    from webfountain.frontier.sites.statistics import SiteStatistics
     from webfountain.records import SiteLease, SiteRecord
 
-__all__ = ["ActiveList"]
+__all__ = ["ActiveList", "ActiveListStatistics"]
+
+
+class ActiveListStatistics(msgspec.Struct, frozen=True):
+    """A frozen snapshot of the active list."""
+
+    sites: int
+    guests: int
+    """Number of sites without a lease, which only serve files."""
+    preparing: int
+    """Number of sites whose pages wait for an address or a robots.txt."""
+    in_flight: int
+    quiet: int
+    timers: int
+    addresses: int
+    """Number of addresses that are known."""
 
 
 class ActiveList:

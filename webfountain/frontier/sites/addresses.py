@@ -17,8 +17,7 @@ from __future__ import annotations
 import ipaddress
 from typing import TYPE_CHECKING, Any, Final
 
-from webfountain.frontier.sites.by_worth import ByWorth
-from webfountain.frontier.sites.sequencers import RoundRobin, Tier
+from webfountain.frontier.sites.sequencers import ByWorth, RoundRobin, Tier
 from webfountain.records import Fetch
 from webfountain.urls import host_of
 

@@ -11,8 +11,8 @@ from math import inf
 from typing import TYPE_CHECKING, Final
 
 from webfountain.frontier.cluster.ant_notes import GUEST
+from webfountain.frontier.sites.site import State
 from webfountain.frontier.sites.site_table import BLOCKED_S, is_busy
-from webfountain.frontier.sites.statistics import State
 from webfountain.store.answers import ParkRequest
 
 if TYPE_CHECKING:

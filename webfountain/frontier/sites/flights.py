@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from webfountain.frontier.pages.unexamined_ends import acknowledged
-from webfountain.frontier.sites.statistics import State
-from webfountain.frontier.visit import counts_of
+from webfountain.frontier.sites.site import State
+from webfountain.frontier.visit import acknowledged, counts_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

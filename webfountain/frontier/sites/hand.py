@@ -31,7 +31,7 @@ LARGEST_HAND: Final = 64
 MAX_UNREAD: Final = 2
 """Largest number of bodies of one site that wait or are being read: one is read, the next is ready. A body stays in
 memory until a reader thread has read it, so one site with slow pages would fill the memory and stop the whole crawl.
-`pages.reader_turns` decides which body is read next.
+`pages.guarded_examiner` decides which body is read next.
 """
 _HAND_S: Final = 0.2
 """Shortest time that a full hand lasts, seconds."""

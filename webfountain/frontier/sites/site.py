@@ -23,6 +23,7 @@ site belongs to another ant, which lent some slots: its pages are leased, its fi
 
 from __future__ import annotations
 
+from enum import Enum
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -36,7 +37,6 @@ from webfountain.frontier.sites.politeness import SITE_ERRORS, SitePoliteness
 from webfountain.frontier.sites.site_changes import SiteChanges
 from webfountain.frontier.sites.site_files import DISALLOWED, FileRequest, SiteFiles
 from webfountain.frontier.sites.site_pages import PRIVATE, SitePages
-from webfountain.frontier.sites.statistics import SiteStatistics, State
 from webfountain.public_addresses import is_private_host
 from webfountain.records import LOST_LIFE, SiteState
 
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from webfountain.policy.tables import PolitenessTable
     from webfountain.records import FetchKind, FetchResult, Lease, PageRecord, SiteLease
 
-__all__ = ["ActiveSite", "state_of"]
+__all__ = ["ActiveSite", "SiteStatistics", "State", "state_of"]
 
 TRIES: Final = 5
 """An impatient crawl gives a site up after this many requests in a row without an answer. The back-off grows with
@@ -61,6 +61,39 @@ _KEPT_S: Final = 5.0
 shorter times.
 """
 _TOO_SLOW_TO_READ: Final = "parse-time"
+
+
+class State(Enum):
+    """State of an active site. The docstring of the module has a table of the states."""
+
+    RESOLVING = "resolving"
+    ROBOTS = "robots"
+    OPEN = "open"
+    EMPTY = "empty"
+    SHUT = "shut"
+    LOST = "lost"
+
+    @property
+    def is_preparing(self) -> bool:
+        """Return whether the site waits for an address or a robots.txt."""
+        return self is State.RESOLVING or self is State.ROBOTS
+
+
+class SiteStatistics(msgspec.Struct, frozen=True):
+    """A frozen snapshot of one site."""
+
+    state: State
+    barred: str | None
+    address: str | None
+    opens_at: float
+    failures: int
+    hand: int
+    """Number of leased pages in the hand, in the two queues."""
+    immediate: int
+    """Number of immediate fetches that are ready; `held` wait for robots.txt or an address."""
+    held: int
+    files: int
+    under_way: int
 
 
 class ActiveSite:

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from webfountain.frontier.inbox.blocks import BLOCKED, RECHECK_S
-from webfountain.frontier.pages.unexamined_ends import acknowledged, deferred, refused
 from webfountain.frontier.planning.schedule import within_policy
 from webfountain.frontier.sites.site_files import DISALLOWED
+from webfountain.frontier.visit import acknowledged, deferred, refused
 from webfountain.metrics import observed
 from webfountain.policy.judge import Origin
 from webfountain.store.answers import Refill

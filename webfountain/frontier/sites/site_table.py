@@ -13,7 +13,7 @@ import heapq
 from math import inf
 from typing import TYPE_CHECKING, Final
 
-from webfountain.frontier.sites.statistics import State
+from webfountain.frontier.sites.site import State
 from webfountain.records import Fetch, FetchResult
 from webfountain.urls import site_of
 

@@ -17,8 +17,7 @@ from webfountain.frontier.batch import remembered
 from webfountain.frontier.cluster.ant_notes import BUSY
 from webfountain.frontier.cluster.loans import Loan
 from webfountain.frontier.inbox.notes import SlotReturn
-from webfountain.frontier.sites.site import ActiveSite
-from webfountain.frontier.sites.statistics import State
+from webfountain.frontier.sites.site import ActiveSite, State
 from webfountain.records import SiteLease, SiteState
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from webfountain.clock import ManualClock
-from webfountain.frontier.pages.reader_turns import ReaderTurns
+from webfountain.frontier.pages.guarded_examiner import ReaderTurns
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

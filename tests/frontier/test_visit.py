@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from tests.frontier.pages.test_examiner import DAY, crawled, fetched
-from webfountain.frontier.pages.unexamined_ends import refused
+from webfountain.frontier.visit import refused
 
 
 def test_a_refused_page_keeps_what_is_known_of_it_and_backs_off() -> None:

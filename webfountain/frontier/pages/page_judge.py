@@ -1,0 +1,190 @@
+"""Judge an examined page: which policy it belongs to, which of its links that policy admits.
+
+Place in the walk: after its body is read, facts about a page (its language, its similarity to a topic, the share of
+duplicates on its site) can switch it to another policy. Judging its links is the last step of the `examiner`; the
+worker discovers the admitted ones. A page is also switched when the pages discovered through it are counted
+(`policy_review`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Literal
+
+import msgspec
+
+from webfountain import urls
+from webfountain.core.topics import NEAR, links_from_hot
+from webfountain.formats.links import MAX_LINKS
+from webfountain.frontier.visit import PageContent
+from webfountain.policy.judge import Origin
+from webfountain.policy.provenance import Provenance, arrived, rule_number
+from webfountain.policy.switches import PageFacts
+from webfountain.records import Link
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from webfountain.core.topics import Topics
+    from webfountain.formats.document import Document
+    from webfountain.policy.judge import Judge
+    from webfountain.policy.url_rules import Verdict
+    from webfountain.records import Fetch, FetchResult, PageRecord
+
+__all__ = [
+    "PageJudge",
+    "switched",
+]
+
+_BY_HAND: Final = arrived("now")
+
+
+class PageJudge:
+    """Judges examined pages. `duplicates` returns the share of a site's pages that repeat others. If `logs` is True,
+    refused links are returned too, for the link log.
+    """
+
+    def __init__(self, judge: Judge, topics: Topics, *, duplicates: Callable[[str], float], logs: bool) -> None:
+        self._judge = judge
+        self._topics = topics
+        self._duplicates = duplicates
+        self._logs = logs
+
+    def judged(self, fetched: FetchResult, document: Document, record: PageRecord) -> tuple[PageRecord, PageContent]:
+        """Return the record of a page under the policy that its facts require, with its scores. Return its content
+        with judged links, too.
+        """
+        seen = self._seen(fetched, document, record)
+        record = self._scored(switched(self._judge, record, seen, at=fetched.at), document)
+        return record, self.content(fetched, document, record)
+
+    def content(self, fetched: FetchResult, document: Document, record: PageRecord) -> PageContent:
+        """Return the content of a page with its judged links."""
+        links, refused, unfollowed = self.links(document.links, fetched.fetch, "link", record)
+        if document.anchors:
+            links = self._promising(links, dict(zip(document.links, document.anchors, strict=True)), record)
+        if len(document.links) >= MAX_LINKS:
+            refused["links/too_many"] = 1
+        seen, nofollow = len(document.links), tuple(map(_logged, document.nofollow))
+        return PageContent(
+            document.title, document.text, links, seen, refused, document.canonical, nofollow, unfollowed
+        )
+
+    def links(
+        self, found: Sequence[str], fetch: Fetch, kind: Literal["link", "redirect"], record: PageRecord
+    ) -> tuple[tuple[Link, ...], dict[str, int], tuple[Link, ...]]:
+        """Return the links that the page's policy admits, the number of refused links by reason, and the refused links
+        for the link log.
+        """
+        depth, hops = record.depth + (kind == "link"), record.hops + 1 if kind == "redirect" else 0
+        refused: dict[str, int] = {}
+        links, unfollowed = [], []
+        fingerprint = urls.fingerprint
+        source, home = fetch.url, fetch.site
+        near = home + "/"
+        sites: dict[str, str] = {}  # one string for all links of a site: later steps hash it only once
+        verdicts = self._judge.judge(found, Origin(kind, depth, record.policy, record.trust, source))
+        kept = 0 if kind == "redirect" else _accepted(verdicts)
+        last = None
+        for url, judged in zip(found, verdicts, strict=True):
+            if judged is not last:  # nearly all links of a page get the same verdict
+                last, (policy, trust, reason, rule), worth = judged, judged, self._judge.importance(judged)
+                provenance = arrived(kind, rule=rule, links=kept)
+            if reason is None:
+                if url.startswith(near):
+                    site = home
+                else:
+                    site = urls.site_of(url)
+                    site = sites.setdefault(site, site)
+                key = fingerprint(url)
+                links.append(Link(url, site, key, depth, policy, worth, source, None, trust, (), "", provenance, hops))
+            else:
+                refused[f"judge/{reason}"] = refused.get(f"judge/{reason}", 0) + 1
+                if self._logs:
+                    unfollowed.append(_logged(url))
+        return tuple(links), refused, tuple(unfollowed)
+
+    def _promising(self, links: Sequence[Link], anchors: Mapping[str, str], record: PageRecord) -> tuple[Link, ...]:
+        """Return the links with their link texts. Under a policy with a topic they also get a score from their words.
+
+        Each link is one hop farther from a page on topic than this page is.
+        """
+        far = links_from_hot(record.scores) + 1
+        found = []
+        for link in links:
+            topic, anchor = self._judge.policy(link.policy).topic, anchors.get(link.url, "")
+            promised = 0.0 if topic is None else self._topics.promise(topic.query, link.url, anchor)
+            says = topic is not None and (promised > 0.0 or far <= NEAR)
+            scores = (promised, far) if says else ()
+            found.append(msgspec.structs.replace(link, scores=scores, anchor=anchor) if scores or anchor else link)
+        return tuple(found)
+
+    def _seen(self, fetched: FetchResult, document: Document, record: PageRecord) -> PageFacts:
+        """Return those facts of a page that some switch uses."""
+        judge, text = self._judge, document.text
+        asked = judge.asks
+        if not asked:
+            return PageFacts(fetched.status, text)
+        language, similarity = None, None
+        if "language" in asked:
+            from webfountain.formats.language import language_of  # noqa: PLC0415  (few policies ask for it)
+
+            language = language_of(text, document.language or fetched.header("content-language"))
+        if "similarity" in asked and text:
+            topic = judge.policy(record.policy).topic
+            similarity = None if topic is None else self._topics.similarity(topic.query, text)
+        share = self._duplicates(fetched.fetch.site) if "duplicates" in asked else 0.0
+        return PageFacts(fetched.status, text, language, similarity, share)
+
+    def _scored(self, record: PageRecord, document: Document) -> PageRecord:
+        """Return the record with the scores of its text for the topic of its policy, if the policy has one."""
+        topic = self._judge.policy(record.policy).topic
+        if topic is None:
+            return record if not record.scores else msgspec.structs.replace(record, scores=())
+        similarity = self._topics.similarity(topic.query, document.text)
+        if record.digest is None:
+            self._topics.learn(document.text)
+        far = 0.0 if similarity >= topic.min_similarity else links_from_hot(record.scores)
+        return msgspec.structs.replace(record, scores=(similarity, far))
+
+
+def _accepted(verdicts: Sequence[Verdict]) -> int:
+    """Return how many links are accepted. On nearly all pages all links have the same verdict, so no loop is needed to
+    count them.
+    """
+    if verdicts and verdicts.count(verdicts[0]) == len(verdicts):
+        return len(verdicts) if verdicts[0].reason is None else 0
+    return sum(verdict.reason is None for verdict in verdicts)
+
+
+def _logged(url: str) -> Link:
+    """Return a link that is logged but not followed."""
+    return Link(url, urls.site_of(url), urls.fingerprint(url))
+
+
+def switched(judge: Judge, record: PageRecord, seen: PageFacts, *, at: float) -> PageRecord:
+    """Return the record under the policy that the page's facts require. Its links inherit that policy from then on."""
+    if record.provenance == _BY_HAND:  # It was not judged when it was requested.
+        record = _ruled(judge, record)
+    switch = judge.switched(record.policy, seen)
+    if switch is None:
+        return record
+    trust = judge.trust_switched(record.policy, record.trust, to=switch.to)
+    reported = Provenance.decode(record.provenance).because("switch", at=at, rule=rule_number(switch))
+    worth = judge.importance_of(record, trust)
+    return msgspec.structs.replace(
+        record, policy=switch.to, trust=trust, importance=worth, provenance=reported.encode()
+    )
+
+
+def _ruled(judge: Judge, record: PageRecord) -> PageRecord:
+    """Return the record of a page that `now` requested, under the ``[[rule]]`` that matches it."""
+    verdict = judge.inherited(record.url, Origin("seed", record.depth, record.policy, record.trust))
+    if not verdict.rule:
+        return record
+    return msgspec.structs.replace(
+        record,
+        policy=verdict.policy,
+        trust=verdict.trust,
+        importance=judge.importance_of(record, verdict.trust),
+        provenance=arrived("now", rule=verdict.rule),
+    )
