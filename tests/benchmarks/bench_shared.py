@@ -31,8 +31,7 @@ from tests.acceptance.crawls import ROOT, policy
 from tests.benchmarks.bench_crawl import WEB, served_by
 from tests.servers.valkey import single
 from webfountain.frontier.cluster.ant_notes import AntNote
-from webfountain.frontier.cluster.heartbeats import ControllerState
-from webfountain.frontier.cluster.membership import Membership, join_ants
+from webfountain.frontier.cluster.membership import ControllerState, Membership, join_ants
 from webfountain.frontier.polls import COUNT_LONGEST_S, POLL_INTERVAL_S, POLL_LONGEST_S
 from webfountain.lab.demo.process import DemoServer
 from webfountain.records import Link, Outcome

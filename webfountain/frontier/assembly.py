@@ -406,7 +406,7 @@ def _examiner_features(
     if detector is not None:
         found["duplicates"] = detector.share_of
     if others is not None:
-        found["sketches"] = others.copies.is_apart
+        found["sketches"] = others.heartbeats.are_copies_apart
     if importance is not None:
         found |= {"topics": importance.words.topics, "unlogged": importance.is_unlogged}
     return found

@@ -20,8 +20,15 @@ from tests.store.stores import server_url
 from webfountain.clock import ManualClock
 from webfountain.frontier.cluster.address_claims import AddressClaims, NoClaims
 from webfountain.frontier.cluster.ant_notes import ROLE, AntNote, Colony, ants_of
-from webfountain.frontier.cluster.heartbeats import FEW, ControllerState
-from webfountain.frontier.cluster.membership import LoneAnt, Membership, join_ants, most_sites, surplus
+from webfountain.frontier.cluster.membership import (
+    FEW,
+    ControllerState,
+    LoneAnt,
+    Membership,
+    join_ants,
+    most_sites,
+    surplus,
+)
 from webfountain.records import FetchResult, Link
 from webfountain.repository.repository import Repository, folder_of_ant
 from webfountain.store.memory.census import MemoryCensus

@@ -12,7 +12,7 @@ Life of an ant
    ant holds a site's address, the site is given back, and a letter makes the other ant take it (`ant_stage`): sites
    follow their address. If an ant only requests a file from a site, it claims the site as a guest.
 3. At each *heartbeat* all leases and claims are renewed at once. This happens beside the worker thread, so that no
-   lease expires during a long batch (`heartbeats`). The loop applies the result (`heart`): it drops sites and addresses
+   lease expires during a long batch. The loop applies the result (`heart`): it drops sites and addresses
    that other ants have taken over. The heartbeat also checks whether the ant can read the copies of all other ants.
 4. Before each request it checks its *term* (`term`): the time until which all its leases and claims are valid. The term
    is measured by a clock that runs on while the process is stopped. The term ends if the store does not answer or

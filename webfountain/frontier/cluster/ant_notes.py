@@ -2,7 +2,7 @@
 
 Each ant stores an `AntNote` beside its claim at every heartbeat. The note contains the load of the ant's CPU core since
 the previous heartbeat. If there are few ants, each reads the notes of all. If there are many, one ant reads them and
-stores the sum (`Colony`) beside the claim of its role (`heartbeats`). This module also defines the names of all claims.
+stores the sum (`Colony`) beside the claim of its role (`membership`). This module also defines the names of all claims.
 """
 
 from __future__ import annotations

@@ -15,16 +15,14 @@ from typing import TYPE_CHECKING, Final
 import xxhash
 
 from webfountain.frontier.cluster.ant_notes import AntNote
-from webfountain.frontier.cluster.heartbeats import ControllerState
-from webfountain.frontier.cluster.membership import surplus
+from webfountain.frontier.cluster.membership import ControllerState, surplus
 from webfountain.frontier.stage import Order
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from webfountain.frontier.batch import BatchResult
-    from webfountain.frontier.cluster.heartbeats import HeartbeatRequest, HeartbeatResult
-    from webfountain.frontier.cluster.membership import Membership
+    from webfountain.frontier.cluster.membership import HeartbeatRequest, HeartbeatResult, Membership
     from webfountain.frontier.orders import OpenBatch
     from webfountain.frontier.planning.planner import Planner
     from webfountain.frontier.progress import Progress
@@ -104,14 +102,20 @@ class Heart(Order):
 
     def apply(self, result: HeartbeatResult) -> None:
         """Apply the result of a heartbeat: drop what other ants now hold, and only then send again."""
-        others, batch = self._others, self._batches.gather()
-        self._sites.apply_heartbeat(result, batch)
+        others, sites, batch = self._others, self._sites, self._batches.gather()
+        for lease in result.lost:
+            sites.departures.lose_lease(lease.site, lease.token, batch)
+        sites.renew(result.renewed)
+        for name in result.lost_claims:
+            sites.claims.lost(name, batch)
+        if (lending := sites.lending) is not None:
+            lending.end(result.over, batch)
         others.take_in(result)
-        if (lending := self._sites.lending) is not None:
+        if lending is not None:
             lending.borrow(result.borrowed, batch)
             lending.lend(batch.at)
         if self._shares is not None and (spent := result.request.note.spent) is not None:
-            self._sites.flights.wake(self._shares.take_in(result.colony.spent, spent))
+            sites.flights.wake(self._shares.take_in(result.colony.spent, spent))
         self._planner.follower.share = self._progress.share = others.share()
         self._planner.obey(result.plan, None if result.controller is None else result.controller.price)
         if others.counts:

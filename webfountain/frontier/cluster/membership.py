@@ -1,42 +1,57 @@
 """The membership of one ant among the ants of a store: its term, its roles, its part of the sites and of the budget.
 
 Place in the walk: the loop thread makes a request when a heartbeat is due (`request`). A separate thread carries it out
-(`heartbeats`). The loop thread drops what was lost (`heart`) and then applies the result (`take_in`). Only then does a
-new term begin. Each ant has the mean number of sites, give or take a quarter (`most_sites`, `surplus`). Sites move with
-their address, so an address with many sites limits this balance. This module fetches nothing and owns no site. A
-`LoneAnt` has its store to itself: it waits for nobody and claims nothing. The rest of the frontier uses both classes
-through `Others`.
+(`Heartbeats`), so that no lease expires during a long batch. The loop thread drops what was lost (`heart`) and then
+applies the result (`take_in`). Only then does a new term begin. Each ant has the mean number of sites, give or take a
+quarter (`most_sites`, `surplus`). Sites move with their address, so an address with many sites limits this balance.
+This module fetches nothing and owns no site. A `LoneAnt` has its store to itself: it waits for nobody and claims
+nothing. The rest of the frontier uses both classes through `Others`.
 """
 
 from __future__ import annotations
 
 import time
 from math import ceil, inf
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
-from webfountain.frontier.cluster.ant_notes import ANT, COUNTING, ROLE, Colony, CoreLoad
-from webfountain.frontier.cluster.heartbeats import CopyReach, HeartbeatRequest, Heartbeats
+from webfountain.frontier.cluster.ant_notes import ANT, COUNTING, FREE, ROLE, AntNote, Colony, CoreLoad, strike_off
+from webfountain.frontier.cluster.loans import LoanClaims
 from webfountain.frontier.cluster.term import EndlessTerm, Term, steady_clock
+from webfountain.store.contract import PLAN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from webfountain.frontier.cluster.ant_notes import AntNote
-    from webfountain.frontier.cluster.heartbeats import ControllerState, HeartbeatResult
-    from webfountain.frontier.cluster.loans import Loan
+    from webfountain.frontier.cluster.loans import BorrowedSlots, Loan
     from webfountain.records import SiteLease
     from webfountain.store.contract import FrontierStore
     from webfountain.store.shared_contract import Claims
 
-__all__ = ["LoneAnt", "Membership", "Others", "join_ants", "most_sites", "surplus"]
+__all__ = [
+    "FEW",
+    "ControllerState",
+    "HeartbeatRequest",
+    "HeartbeatResult",
+    "Heartbeats",
+    "LoneAnt",
+    "Membership",
+    "Others",
+    "join_ants",
+    "most_sites",
+    "surplus",
+]
 
 _SOON: Final = 0.1
 """An ant that became idle reports this after this share of a heartbeat."""
 UNEVEN: Final = 0.25
 """An ant may have more or fewer sites than the mean by this share of the mean, plus a site or two."""
-FEW: Final = 2
+SPARE_SITES: Final = 2
+FEW: Final = 16
+"""With at most this number of ants, each ant reads the notes of all ants, and so learns within one heartbeat that all
+are idle. With more ants, the cost for the server would grow with the square of their number.
+"""
 
 
 class LoneAnt:
@@ -81,11 +96,11 @@ class Membership:
     def __init__(
         self,
         owner: str,
+        claims: Claims,
         *,
         heartbeat_s: float,
         term: Term,
         heartbeats: Heartbeats,
-        copies: CopyReach,
         load: CoreLoad,
         start: float,
         plans: bool,
@@ -94,7 +109,7 @@ class Membership:
         self.heartbeat_s = heartbeat_s
         self.term = term
         self.heartbeats = heartbeats
-        self.copies = copies
+        self._claims = claims
         self.load = load
         self.shared = True
         """Whether other ants may use the store."""
@@ -204,12 +219,13 @@ class Membership:
 
     def end_within(self, seconds: float) -> None:
         """Limit the wait for the store to this many seconds, because this ant is ending."""
-        self.heartbeats.end_within(seconds)
+        self._claims.end_within(seconds)
 
     def sign_off(self, claimed: Mapping[str, float], *, at: float) -> None:
-        """Drop the claims, each as of its own time, and then the claim of the ant's name. It runs in the worker
-        thread."""
-        self.heartbeats.sign_off(claimed, at=at)
+        """Drop the claims, each as of its own time, and then the claims of the ant's name and roles. It runs in
+        the worker thread."""
+        self._claims.drop(claimed, owner=self.owner, at=at)
+        self._claims.drop({f"{ANT}{self.owner}": at, ROLE: at, COUNTING: at}, owner=self.owner, at=at)
 
 
 Others = Membership | LoneAnt
@@ -236,14 +252,14 @@ def join_ants(
     plans : whether there is anything to plan. If not, no ant takes the controller's role
     reaches : returns whether this ant can read the copies of the ant with this number; None: this ant stores none
     """
-    term, copies = Term(heartbeat_s, steady=steady), CopyReach(claims, reaches)
+    term = Term(heartbeat_s, steady=steady)
     store.lives.before_loss(term.lapse)  # at once: the loop thread reads of the loss a batch later
     return Membership(
         owner,
+        claims,
         heartbeat_s=heartbeat_s,
         term=term,
-        heartbeats=Heartbeats(store, claims, owner=owner, lease_s=term.lease_s, copies=copies),
-        copies=copies,
+        heartbeats=Heartbeats(store, claims, owner=owner, lease_s=term.lease_s, reaches=reaches),
         load=CoreLoad(steady, cpu),
         start=start,
         plans=plans,
@@ -252,12 +268,12 @@ def join_ants(
 
 def most_sites(mean: float, fewest: int) -> int:
     """Return the maximum number of sites of an ant. If another ant has too few, the maximum is the mean."""
-    return ceil(mean) if _is_short(mean, fewest) else int(mean * (1.0 + UNEVEN)) + FEW
+    return ceil(mean) if _is_short(mean, fewest) else int(mean * (1.0 + UNEVEN)) + SPARE_SITES
 
 
 def surplus(mine: int, mean: float, fewest: int) -> int:
     """Return how many of its sites an ant should give up. `fewest` is the smallest number of sites of an ant."""
-    if mine > mean * (1.0 + UNEVEN) + FEW:
+    if mine > mean * (1.0 + UNEVEN) + SPARE_SITES:
         return mine - int(mean)
     if _is_short(mean, fewest):
         return max(mine - ceil(mean), 0)
@@ -267,3 +283,151 @@ def surplus(mine: int, mean: float, fewest: int) -> int:
 def _is_short(mean: float, fewest: int) -> bool:
     """Return whether an ant has so few sites that the others must give some of theirs, even if none has too many."""
     return fewest < mean * (1.0 - UNEVEN) - 0.5
+
+
+class ControllerState(msgspec.Struct, frozen=True, array_like=True):
+    """What the controller stores for all ants: the price of a fetch, and the number of the plan (0: none)."""
+
+    price: float | None = None
+    plan: int = 0
+
+
+class HeartbeatRequest(NamedTuple):
+    """One heartbeat on its way to the store."""
+
+    note: AntNote
+    """What this ant reports."""
+    steady: float
+    """Time at which the heartbeat began, by the clock of the term."""
+    leases: Sequence[SiteLease]
+    claimed: Sequence[str]
+    notes: Mapping[str, bytes]
+    """The notes to store, by the name of their claim: one for the ant itself, one for each role that it would take."""
+    knows_plan: int
+    loans: Sequence[Loan]
+    """Loans to extend."""
+    borrowed_sites: frozenset[str] | None
+    """Sites of which the ant borrows slots; None if ants do not lend slots."""
+
+
+class HeartbeatResult(NamedTuple):
+    """The result of a heartbeat."""
+
+    request: HeartbeatRequest
+    renewed: list[SiteLease]
+    lost: list[SiteLease]
+    """Leases of sites that other ants took over."""
+    lost_claims: list[str]
+    """Claims on addresses and guests that other ants now hold."""
+    colony: Colony
+    """The sum of the notes of all living ants, including this one."""
+    is_controller: bool
+    controller: ControllerState | None
+    """The state that the controller stored, if another ant is the controller."""
+    plan: bytes | None
+    """The current plan, if this ant does not have it yet."""
+    counts: bool
+    """True if this ant computes the sum of all notes."""
+    over: list[Loan]
+    """Loans that were not extended: the borrower or the site is gone, or the loan has ended."""
+    borrowed: list[BorrowedSlots]
+
+
+class Heartbeats:
+    """Carries out an ant's heartbeats in a separate thread.
+
+    `reaches` returns whether this ant can read the copies of the ant with a given number. It is None if this ant stores
+    no copies.
+    """
+
+    def __init__(
+        self,
+        store: FrontierStore,
+        claims: Claims,
+        *,
+        owner: str,
+        lease_s: float,
+        reaches: Callable[[int], bool] | None,
+    ) -> None:
+        self._store = store
+        self._claims = claims
+        self._owner = owner
+        self._lease_s = lease_s
+        self._reaches = reaches
+        self._ants = 0  # number of ants when the copies were last checked
+        self._is_apart = False
+        self._loans = LoanClaims(store, claims, owner=owner)
+
+    def carry_out(self, request: HeartbeatRequest) -> HeartbeatResult:
+        """Renew leases and claims, store the notes, and read the notes of other ants. Errors of the store are raised.
+
+        It takes three to seven round trips, and two more if slots are lent.
+        """
+        claims, at, until = self._claims, request.note.at, request.note.at + self._lease_s
+        renewed = self._store.sites.renew(request.leases, until=until)
+        kept = {lease.site for lease in renewed}
+        held = claims.claim(request.claimed, owner=self._owner, until=until, at=at)
+        said = claims.claim(list(request.notes), owner=self._owner, until=until, at=at, notes=request.notes)
+        roles = {claim.name: claim for claim in said}
+        is_controller = ROLE in roles and roles[ROLE].owner == self._owner
+        controller, plan = None, None
+        if ROLE in roles and not is_controller and roles[ROLE].note:
+            controller = msgspec.msgpack.decode(roles[ROLE].note, type=ControllerState)
+            if controller.plan not in (0, request.knows_plan):
+                plan = self._store.board.value(PLAN)
+        counts = roles[COUNTING].owner == self._owner
+        colony = self._colony(roles[COUNTING].note, at=at, until=until, counts=counts)
+        over = self._loans.prolong(request.loans, kept, until=until, at=at)
+        borrowed = [] if request.borrowed_sites is None else self._loans.borrowed(request.borrowed_sites, at=at)
+        self._check_copies(colony.ants)
+        return HeartbeatResult(
+            request,
+            renewed=renewed,
+            lost=[lease for lease in request.leases if lease.site not in kept],
+            lost_claims=[claim.name for claim in held if claim.owner != self._owner],
+            colony=colony,
+            is_controller=is_controller,
+            controller=controller,
+            plan=plan,
+            counts=counts,
+            over=over,
+            borrowed=borrowed,
+        )
+
+    def _colony(self, note: bytes, *, at: float, until: float, counts: bool) -> Colony:
+        """Return the sum of all notes. This ant computes it if there are few ants or it has the role `COUNTING`.
+        Otherwise it returns the sum that another ant has stored.
+        """
+        colony = msgspec.msgpack.decode(note, type=Colony)
+        if counts or colony.ants <= FEW:
+            colony = self._count(at)
+        if counts:
+            notes = {COUNTING: msgspec.msgpack.encode(colony)}
+            self._claims.claim([COUNTING], owner=self._owner, until=until, at=at, notes=notes)
+        return colony
+
+    def _count(self, at: float) -> Colony:
+        """Read the notes of all ants. Remove the claims of ants that expired long ago."""
+        alive = {}
+        for claim in self._claims.claims("ant"):
+            if claim.until > at:
+                alive[claim.owner] = msgspec.msgpack.decode(claim.note, type=AntNote)
+            else:
+                strike_off(self._claims, claim, owner=self._owner, at=at)
+        free = tuple(owner for owner, note in alive.items() if note.load < FREE and not note.lacks_room)[:FEW]
+        return msgspec.structs.replace(Colony.of(list(alive.values())), free=free)
+
+    def are_copies_apart(self) -> bool:
+        """Return whether the copies of some ant cannot be read here. Any thread may call this."""
+        return self._is_apart
+
+    def _check_copies(self, ants: int) -> None:
+        """Check again whether all copies can be read, if the number of ants has changed. After one check has found
+        unreadable copies, the result stays the same.
+        """
+        if self._reaches is not None and not self._is_apart and ants != self._ants:
+            places = {int(claim.name.partition("/")[2]): claim.owner for claim in self._claims.claims("repository")}
+            # An ant that claimed a number in a folder of this machine may not have created its own folder yet.
+            here = {place for number, place in places.items() if self._reaches(number)}
+            self._is_apart = not here.issuperset(places.values())
+        self._ants = ants

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
     from webfountain.core.change_rate import Prior
     from webfountain.frontier.batch import Batch, BatchResult
-    from webfountain.frontier.cluster.heartbeats import HeartbeatResult
     from webfountain.frontier.cluster.membership import Membership
     from webfountain.frontier.sites.domain_shares import DomainShares
     from webfountain.frontier.sites.site import SiteStatistics
@@ -177,7 +176,7 @@ class ActiveList:
             if site is not None and site.lease is not None and site.lease.token == token:
                 site.pages.settled(many)
                 self.sites.note(site, batch.at)
-        self._renew(result.renewed)
+        self.renew(result.renewed)
         self._take_shared(result, batch)
         self._take_leases(result, batch)
         # Sorted by name, because the order of a set must not decide the order of turns.
@@ -227,20 +226,11 @@ class ActiveList:
             if (site := self.sites.by_name.get(name)) is not None and site.pages.outrank(importance, batch):
                 self.sites.note(site, batch.at)
 
-    def _renew(self, leases: Sequence[SiteLease]) -> None:
+    def renew(self, leases: Sequence[SiteLease]) -> None:
+        """Extend site leases, unless a site has another lease by now."""
         for lease in leases:
             if (site := self.sites.by_name.get(lease.site)) is not None:
                 site.renew(lease)
-
-    def apply_heartbeat(self, result: HeartbeatResult, batch: Batch) -> None:
-        """Extend the leases, and drop the sites and addresses that other ants now hold."""
-        for lease in result.lost:
-            self.departures.lose_lease(lease.site, lease.token, batch)
-        self._renew(result.renewed)
-        for name in result.lost_claims:
-            self.claims.lost(name, batch)
-        if self.lending is not None:
-            self.lending.end(result.over, batch)
 
     def leases(self) -> list[SiteLease]:
         """Return the site leases that this ant holds, without those of borrowed sites."""
