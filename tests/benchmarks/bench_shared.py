@@ -32,7 +32,7 @@ from tests.benchmarks.bench_crawl import WEB, served_by
 from tests.servers.valkey import single
 from webfountain.frontier.cluster.ant_notes import AntNote
 from webfountain.frontier.cluster.membership import ControllerState, Membership, join_ants
-from webfountain.frontier.polls import COUNT_LONGEST_S, POLL_INTERVAL_S, POLL_LONGEST_S
+from webfountain.frontier.orders import COUNT_LONGEST_S, POLL_INTERVAL_S, POLL_LONGEST_S
 from webfountain.lab.demo.process import DemoServer
 from webfountain.records import Link, Outcome
 from webfountain.store.answers import Refill

@@ -28,7 +28,7 @@ robots.txt and sitemaps have no lease. They pass steps 2 and 3, and then belong 
 
 Other modules
 -------------
-`polls` determines how often the store is polled, `server_clock` corrects the clock, `requests_by_url` finds the keys of
-a URL and puts requests first. The other packages are `cluster` (many ants), `inbox`, `pages`, `planning`, `sites` and
-`worker`.
+`orders` determines what is ordered with each batch, `server_clock` corrects the clock, `requests_by_url` finds the keys
+of a URL and puts requests first. The other packages are `cluster` (many ants), `inbox`, `pages`, `planning`, `sites`
+and `worker`.
 """

@@ -24,7 +24,16 @@ from webfountain.frontier.cluster.membership import LoneAnt, join_ants
 from webfountain.frontier.cluster.term import steady_clock
 from webfountain.frontier.frontier import Frontier
 from webfountain.frontier.inbox.seeds import Entrance
-from webfountain.frontier.orders import Chores, IdleCheck, OpenBatch, SiteSupply, WorkExchange, chores_of
+from webfountain.frontier.orders import (
+    Chores,
+    IdleCheck,
+    OpenBatch,
+    Polls,
+    RankTurns,
+    SiteSupply,
+    WorkExchange,
+    chores_of,
+)
 from webfountain.frontier.pages.examiner import Examiner
 from webfountain.frontier.pages.extra_visits import extra_visits_of
 from webfountain.frontier.pages.fixed_size import replacement_of
@@ -38,7 +47,6 @@ from webfountain.frontier.planning.plan import plan_number
 from webfountain.frontier.planning.plan_follower import PlanFollower, plans
 from webfountain.frontier.planning.planner import Controller, Planner
 from webfountain.frontier.planning.urgent_pages import urgent_pages_of
-from webfountain.frontier.polls import Polls, RankTurns
 from webfountain.frontier.progress import Progress
 from webfountain.frontier.sites.active_list import ActiveList
 from webfountain.frontier.sites.domain_shares import shares_of

@@ -18,11 +18,10 @@ from webfountain.frontier.pages.sitemap_reader import SitemapStage, every_later
 from webfountain.frontier.planning.earlier_due_times import ParkedSites
 from webfountain.frontier.planning.urgency_stage import UrgencyStage
 from webfountain.frontier.stage import Stages
-from webfountain.frontier.worker.copies import CopyWriter, LostCopies, RepositoryCopyWriter, Takedowns
-from webfountain.frontier.worker.housekeeping import ChangeLogTrim, DiskRoom
+from webfountain.frontier.worker.copies import CopyWriter, DiskRoom, LostCopies, RepositoryCopyWriter, Takedowns
 from webfountain.frontier.worker.settlement import Discovery, LearnedSites, LossRecovery, Settlement
 from webfountain.frontier.worker.stocktaking import Stocktaking, counts_of
-from webfountain.frontier.worker.store_worker import Leasing, StoreWorker
+from webfountain.frontier.worker.store_worker import ChangeLogTrim, Leasing, StoreWorker
 from webfountain.ranking.importance_stage import ImportanceStage
 
 if TYPE_CHECKING:

@@ -1,13 +1,14 @@
-"""Copies of pages in the repository: they are written with visits, checked for loss, and erased if a page is forgotten.
+"""Copies of pages in the repository: they are written with visits, checked for loss, and removed in time.
 
 Place in the walk: writing copies is the first step of durability. Bodies are written before links are discovered and
 leases are settled. A page whose copy is missing on the disk is fetched again in full. A page that was forgotten while
-it was fetched is not written.
+it was fetched is not written. Near the end of a batch, superseded copies are removed (`DiskRoom`).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import logging
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -20,6 +21,7 @@ from webfountain.repository.warc_writer import Capture
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from webfountain.frontier.batch import Batch, BatchResult
     from webfountain.frontier.inbox.notes import ForgetNote
     from webfountain.frontier.visit import Visit
     from webfountain.records import Copy, FetchResult, Lease
@@ -27,7 +29,14 @@ if TYPE_CHECKING:
     from webfountain.store.answers import LeaseBatch
     from webfountain.store.contract import FrontierStore
 
-__all__ = ["CopyWriter", "LostCopies", "RepositoryCopyWriter", "Takedowns"]
+__all__ = ["CopyWriter", "DiskRoom", "LostCopies", "RepositoryCopyWriter", "Takedowns"]
+
+logger = logging.getLogger(__name__)
+_SHORT: Final = (
+    "Fetching stops: the disk of the copies has %.0f MB left, and the limit is %.0f MB (WEBFOUNTAIN_LEAST_FREE_BYTES)"
+)
+_ROOM: Final = 1.1
+"""Factor: fetching resumes when the free space is this many times the limit at which it stopped."""
 
 
 class CopyWriter(Stage):
@@ -125,6 +134,34 @@ class Takedowns:
     def holds(self, lease: Lease) -> bool:
         """Return whether the leased page was forgotten since it was leased."""
         return self._any and self._store.pages.get(lease.site, lease.key) is None
+
+
+class DiskRoom(Stage):
+    """Keeps `least_free` bytes of the disk free, and removes superseded copies."""
+
+    def __init__(self, repository: Repository, store: FrontierStore, *, least_free: int) -> None:
+        self._repository = repository
+        self._store = store
+        self._least_free = least_free
+        self._lacks_room = False
+
+    def chores(self, batch: Batch, result: BatchResult) -> None:
+        """Remove superseded copies when it is time, then check the free space. Each change of state is logged once."""
+        repository = self._repository
+        if batch.tidy or repository.is_untidy():
+            self._tidy(result)
+        if repository.free_bytes() < self._least_free:
+            if not self._lacks_room:
+                self._tidy(result)
+                logger.warning(_SHORT, repository.free_bytes() / 1e6, self._least_free / 1e6)
+            self._lacks_room = True
+        elif self._lacks_room and repository.free_bytes() >= _ROOM * self._least_free:
+            logger.warning("Fetching resumes: the disk of the copies has room again")
+            self._lacks_room = False
+        result.lacks_room = self._lacks_room
+
+    def _tidy(self, result: BatchResult) -> None:
+        result.counts["repository/deleted"] += self._repository.tidy(self._store.pages).files
 
 
 def _capture(visit: Visit) -> Capture:

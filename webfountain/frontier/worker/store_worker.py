@@ -16,6 +16,7 @@ import msgspec
 from webfountain.frontier.batch import BatchResult
 from webfountain.frontier.progress import LIMIT, RateLimit
 from webfountain.frontier.sites.domain_shares import SHARES
+from webfountain.frontier.stage import Stage
 from webfountain.policy.collection_file import CollectionInForce
 from webfountain.store.answers import Refill
 from webfountain.store.contract import COLLECTION, PLAN, PRICE
@@ -31,11 +32,12 @@ if TYPE_CHECKING:
     from webfountain.frontier.worker.settlement import LossRecovery, Settlement
     from webfountain.frontier.worker.stocktaking import Stocktaking
     from webfountain.policy.collection import Collection
+    from webfountain.policy.tables import ChangesTable
     from webfountain.records import SiteLease
     from webfountain.store.answers import LeaseBatch
-    from webfountain.store.contract import Board, FrontierStore
+    from webfountain.store.contract import Board, Changes, FrontierStore
 
-__all__ = ["IMMEDIATE_BATCH", "Leasing", "Publisher", "StoreWorker"]
+__all__ = ["IMMEDIATE_BATCH", "ChangeLogTrim", "Leasing", "Publisher", "StoreWorker"]
 
 IMMEDIATE_BATCH: Final = 100
 """A batch takes at most this many sites with immediate URLs, and at most this many immediate URLs of each."""
@@ -263,3 +265,14 @@ class Publisher:
             self._board.put_value(LIMIT, msgspec.msgpack.encode(RateLimit(batch.at, batch.limit)))
         if batch.shares is not None:
             self._board.put_value(SHARES, msgspec.msgpack.encode(batch.shares))
+
+
+class ChangeLogTrim(Stage):
+    """Keeps the change log within the age and the number of entries that the collection allows."""
+
+    def __init__(self, changes: Changes, rules: ChangesTable) -> None:
+        self._changes = changes
+        self._rules = rules
+
+    def tidy(self, batch: Batch) -> None:
+        self._changes.trim(before=batch.at - self._rules.keep, most=self._rules.max_entries)
