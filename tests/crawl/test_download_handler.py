@@ -209,3 +209,23 @@ def test_a_location_reaches_the_project_as_the_bytes_that_were_sent() -> None:
 def test_a_length_that_is_no_number_beside_chunks_does_no_harm() -> None:
     body = b"Transfer-Encoding: chunked\r\nContent-Length: many\r\n\r\n2\r\nok\r\n0\r\n\r\n"
     assert answered(HEAD + body, ask).body == b"ok"
+
+
+def test_a_certificate_of_another_name_is_warned_of_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async def run() -> None:
+        async with peer(ok(b"1"), ok(b"2"), tls=tls_of(tmp_path, "elsewhere.test")) as served, handler() as (built, _):
+            for _ in range(2):
+                assert (await built.download_request(Request(served.base + "/"))).status == 200
+
+    asyncio.run(run())
+    assert caplog.text.count('Remote certificate is not valid for hostname "127.0.0.1"') == 1
+
+
+@pytest.mark.parametrize(("host", "warnings"), [("elsewhere.test", 0), ("127.0.0.1", 1), ("other.test", 1)])
+def test_a_certificate_is_compared_with_the_name_of_its_host(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, host: str, warnings: int
+) -> None:
+    certificate = answered(ok(b"1"), ask, tls=tls_of(tmp_path, "elsewhere.test")).certificate
+    caplog.clear()
+    download_handler.warn_of_other_name(host, certificate)
+    assert caplog.text.count("is not valid for hostname") == warnings

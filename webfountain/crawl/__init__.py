@@ -25,9 +25,9 @@ middleware, because the engine reports the end of every request. This includes r
 
 Other modules
 -------------
-Politeness and robots.txt of a project: `project_pace`, `project_robots`, `reactor_names`, `certificate_names`. Requests
-that were already made: `project_requests`, `revisits`, `scrapy_redis` with `plain_pickle`. Options: `new_items` with
-`item_digests`, `session_cookies`, `start_urls`, `item_safety`. Answers: `streamed_answer`, `error_words`. Logs and
+Politeness and robots.txt of a project: `project_pace`, `project_robots`, `reactor_names`. Requests
+that were already made: `project_requests`, `revisits`, `scrapy_redis` with `plain_pickle`. Options: `new_items`,
+`session_cookies`, `start_urls`, `item_safety`. Answers: `streamed_answer`, `error_words`. Logs and
 figures: `reporter`, `recording`, `metrics_server`, `log_formatter`. The rest: `spider`, `command`, `engine` (private
 parts of Scrapy), `process_memory`, `scrapyd_door` and `scrapyd_runner`.
 """

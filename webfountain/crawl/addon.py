@@ -32,7 +32,7 @@ _MIDDLEWARES: Final = {
     "webfountain.crawl.middlewares.RefusingMiddleware": 100,
     "webfountain.crawl.middlewares.LandingMiddleware": 999,
 }
-_BESIDE: Final = "webfountain.crawl.middlewares.BesideMiddleware"
+_BESIDE: Final = "webfountain.crawl.project_robots.BesideMiddleware"
 _ROBOTS_ORDER: Final = 100
 _DOWNLOAD_HANDLER: Final = "webfountain.crawl.download_handler.FountainDownloadHandler"
 _NEW_ITEMS: Final = "webfountain.crawl.new_items.NewItemsPipeline"

@@ -19,6 +19,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import ipaddress
+import logging
 import ssl
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final
@@ -30,8 +31,8 @@ from scrapy.utils._download_handlers import normalize_bind_address
 from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.misc import build_from_crawler, load_object
 from scrapy.utils.ssl import _log_sslobj_debug_info, _make_ssl_context
+from service_identity import CertificateError, VerificationError
 
-from webfountain.crawl.certificate_names import CertificateNames
 from webfountain.crawl.error_words import download_error
 from webfountain.crawl.flight import flight_of
 from webfountain.crawl.reactor_names import reactor_addresses
@@ -42,6 +43,7 @@ from webfountain.download.connection import check_certificates
 from webfountain.download.connection_pool import ConnectionPool
 from webfountain.download.fetcher import Fetcher, allowed, authority_of
 from webfountain.download.resolver import Resolver
+from webfountain.public_addresses import is_address
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection, Sequence
@@ -49,12 +51,15 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.core.downloader.handlers._base_streaming import _BaseResponseArgs
     from scrapy.crawler import Crawler
+    from twisted.internet.ssl import Certificate
 
     from webfountain.crawl.flight import Flight
     from webfountain.download.connection import Endpoint
     from webfountain.records import FetchResult
 
-__all__ = ["ABORT", "ABORT_SITES", "FountainDownloadHandler", "FountainResponse"]
+__all__ = ["ABORT", "ABORT_SITES", "FountainDownloadHandler", "FountainResponse", "warn_of_other_name"]
+
+logger = logging.getLogger(__name__)
 
 ABORT: Final = object()
 """Signal that ends all downloads at once with the error word `word`. The word is "cut" when the crawl stops, and
@@ -91,7 +96,8 @@ class FountainDownloadHandler(BaseStreamingDownloadHandler["StreamedAnswer"]):
         self._fetcher = Fetcher(self._pool, Session.of(crawler), self._resolver.resolve, local=self._bind_address)
         self._context_factory = settings.getpriority("DOWNLOADER_CLIENTCONTEXTFACTORY") != 0
         self._scrapys: Any = None
-        self._names = CertificateNames()
+        self._named: set[str] = set()
+        """Hosts of other projects' requests whose certificates were checked for their name, each once."""
         crawler.signals.connect(self._pool.abort, ABORT)
         crawler.signals.connect(self._abort_sites, ABORT_SITES)
 
@@ -154,8 +160,10 @@ class FountainDownloadHandler(BaseStreamingDownloadHandler["StreamedAnswer"]):
         running.add_done_callback(answer.wake)
         try:
             await answer.begun()
-            if urlparse_cached(request).scheme == "https":
-                self._names.check(urlparse_cached(request).hostname or "", answer.certificate)
+            parts = urlparse_cached(request)
+            if parts.scheme == "https" and (host := parts.hostname or "") not in self._named:
+                self._named.add(host)
+                warn_of_other_name(host, answer.certificate())
             yield answer
         finally:
             running.cancel()
@@ -256,6 +264,24 @@ def _wire(request: Request, parts: Any, authority: str) -> bytes:
     if request.body or request.method in ("POST", "PUT", "PATCH"):
         lines.append(b"Content-Length: %d" % len(request.body))
     return b"\r\n".join(lines) + b"\r\n\r\n" + request.body
+
+
+def warn_of_other_name(host: str, certificate: Certificate | None) -> None:
+    """Log a warning if a certificate is not for its host, as Scrapy's own handler for HTTP/1.1 does.
+
+    Scrapy continues such a crawl. Certificates that DOWNLOAD_VERIFY_CERTIFICATES rejects never come here.
+    """
+    if certificate is None:
+        return
+    # These imports take half a millisecond, which a project without TLS does not need.
+    from cryptography.x509 import load_der_x509_certificate  # noqa: PLC0415
+    from service_identity import cryptography as names  # noqa: PLC0415
+
+    verify = names.verify_certificate_ip_address if is_address(host) else names.verify_certificate_hostname
+    try:
+        verify(load_der_x509_certificate(certificate.dump()), host)
+    except (CertificateError, VerificationError) as error:
+        logger.warning('Remote certificate is not valid for hostname "%s"; %s', host, error)
 
 
 class FountainResponse(Response):

@@ -8,37 +8,30 @@ spider has them made).
 
 The refusing middleware stands where Scrapy's middleware for robots.txt stands, before the middlewares that do work for
 the request. Only the add-on installs it. Its error for a host without an address passes through Scrapy's retry
-middleware as usual. Next to it is Scrapy's own middleware for robots.txt, for requests that did not come from the ant.
+middleware as usual.
 """
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
-from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.exceptions import IgnoreRequest
-from scrapy.http import Response
-from scrapy.utils.httpobj import urlparse_cached
-from twisted.internet.defer import Deferred
 
 from webfountain.crawl.error_words import download_error, error_word
 from webfountain.crawl.flight import flight_of
-from webfountain.crawl.session import Session
 from webfountain.records import FetchResult
 
 if TYPE_CHECKING:
     from typing import Self
 
-    from scrapy import Request, Spider
+    from scrapy import Request
     from scrapy.crawler import Crawler
-    from scrapy.robotstxt import RobotParser
+    from scrapy.http import Response
 
     from webfountain.crawl.flight import Flight
 
-__all__ = ["BesideMiddleware", "LandingMiddleware", "RefusingMiddleware"]
+__all__ = ["LandingMiddleware", "RefusingMiddleware"]
 
 logger = logging.getLogger(__name__)
 
@@ -89,42 +82,6 @@ class RefusingMiddleware:
         if outcome.kind == "refused_by_robots":
             self._crawler.stats.inc_value("robotstxt/forbidden")
         raise IgnoreRequest(why)
-
-
-class BesideMiddleware(RobotsTxtMiddleware):
-    """Scrapy's middleware for robots.txt, for requests that do not come from the scheduler: files, images, the
-    project's own `engine.download_async`.
-
-    For all other requests the ant has checked robots.txt. A robots.txt that the ant has fetched in this run is not
-    fetched again.
-    """
-
-    def __init__(self, crawler: Crawler) -> None:
-        super().__init__(crawler)
-        self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
-        self._known = Session.of(crawler).robots
-
-    async def process_request(self, request: Request, spider: Spider | None = None) -> None:
-        """Raise IgnoreRequest for a request that robots.txt refuses."""
-        del spider  # Scrapy passes none, but the signature is its own
-        if flight_of(request) is None:
-            await super().process_request(request)
-
-    async def robot_parser(self, request: Request) -> RobotParser | None:
-        """Return the parser of a robots.txt. Requests for the same file get it one after another.
-
-        If several requests wait for the same robots.txt, Scrapy 2.19 gives its rules to the first one only. This
-        matters here: many files are often requested at once, pages seldom are.
-        """
-        netloc = urlparse_cached(request).netloc
-        async with self._turns[netloc]:
-            body = self._known.get(netloc)
-            if body is not None and netloc not in self._parsers:
-                self._parsers[netloc] = Deferred()
-                known = Response(f"{urlparse_cached(request).scheme}://{netloc}/robots.txt", body=body)
-                await self._parse_robots(known, netloc, request)
-                return self._parsers[netloc]  # type: ignore[return-value]
-            return await super().robot_parser(request)
 
 
 def _fetched(flight: Flight, request: Request, response: Response, *, at: float) -> FetchResult:

@@ -4,38 +4,94 @@ WEBFOUNTAIN_ITEMS = "changed" turns it on. Place in the walk: items pass this pi
 pipelines. For each request (by its fingerprint), the items that it yielded when it was last made are remembered as a
 set of digests. An item in this set is dropped (logged at DEBUG, counted in addon/items_unchanged).
 WEBFOUNTAIN_ITEM_FIELDS_IGNORED names fields that change with each visit, such as the time of scraping. The digests
-(`item_digests`) are stored in the store's folder.
+are in a file beside the store. They are written when the items are in the feeds, before the page is settled. So a kill
+may repeat an item but loses none.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from typing import TYPE_CHECKING, Any
+import sqlite3
+from typing import TYPE_CHECKING, Any, Final
 
 from itemadapter import ItemAdapter
 from scrapy.exceptions import DropItem, NotConfigured
 
 from webfountain.crawl.flight import CURRENT
-from webfountain.crawl.item_digests import DIGEST_BYTES
 from webfountain.crawl.session import Session
+from webfountain.errors import InputError, StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
     from typing import Self
 
     from scrapy.crawler import Crawler
 
     from webfountain.metrics import Metrics
 
-__all__ = ["NewItemsPipeline"]
+__all__ = ["ItemDigests", "NewItemsPipeline"]
+
+FILE: Final = "items.sqlite"
+DIGEST_BYTES: Final = 12
+
+
+class ItemDigests:
+    """Digests of the items that each request yielded when it was last made."""
+
+    def __init__(self, folder: Path | None) -> None:
+        """Open the file. Raise InputError for a store without a folder, StoreError if the file cannot be opened."""
+        if folder is None:
+            raise InputError('setting WEBFOUNTAIN_ITEMS: "changed" needs a store in a folder, rocksdb://FOLDER')
+        self._file = folder / FILE
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._file.touch(mode=0o600)
+            self._database = sqlite3.connect(self._file, check_same_thread=False, isolation_level=None)
+            self._database.execute("PRAGMA journal_mode=WAL")
+            self._database.execute(
+                "CREATE TABLE IF NOT EXISTS items (page BLOB PRIMARY KEY, digests BLOB) WITHOUT ROWID"
+            )
+        except (OSError, sqlite3.Error) as error:
+            raise StoreError(f"{self._file}: cannot be opened: {error}") from None
+        self._now: dict[bytes, set[bytes]] = {}
+
+    def is_known(self, page: bytes, digest: bytes) -> bool:
+        """Return whether a page yielded an item with this digest when it was last made. Also record that it yielded the
+        item now.
+        """
+        self._now.setdefault(page, set()).add(digest)
+        found = self._database.execute("SELECT digests FROM items WHERE page = ?", (page,)).fetchone()
+        if found is None:
+            return False
+        held: bytes = found[0]
+        return any(held[at : at + DIGEST_BYTES] == digest for at in range(0, len(held), DIGEST_BYTES))
+
+    def write(self, pages: Iterable[bytes]) -> None:
+        """Save the digests of what these pages yielded now. Call it when their items are in the feeds. Raises
+        StoreError."""
+        rows = [(page, b"".join(sorted(self._now.pop(page)))) for page in pages if page in self._now]
+        if not rows:
+            return
+        try:
+            with self._database:
+                self._database.execute("BEGIN")
+                self._database.executemany("INSERT OR REPLACE INTO items VALUES (?, ?)", rows)
+        except sqlite3.Error as error:
+            raise StoreError(f"{self._file}: cannot be written: {error}") from None
+
+    def close(self) -> None:
+        """Close the file."""
+        self._database.close()
 
 
 class NewItemsPipeline:
     """The pipeline that drops known items. Settings read: WEBFOUNTAIN_ITEMS, WEBFOUNTAIN_ITEM_FIELDS_IGNORED."""
 
-    def __init__(self, session: Session, ignored: Iterable[str], metrics: Metrics) -> None:
-        self._session = session
+    def __init__(self, ignored: Iterable[str], metrics: Metrics) -> None:
+        self.digests: ItemDigests | None = None
+        """The digests of the crawl (`project_crawl`), while it is open."""
         self._ignored = frozenset(ignored)
         self._metrics = metrics
 
@@ -45,15 +101,14 @@ class NewItemsPipeline:
         if session.config.items != "changed":
             raise NotConfigured
         ignored = (session.config.item_fields_ignored or "").split(",")
-        return cls(session, [name.strip() for name in ignored], session.metrics)
+        return cls([name.strip() for name in ignored], session.metrics)
 
     def process_item(self, item: Any) -> Any:
         """Return the item. Raise DropItem if its page yielded the same item before."""
         flight = CURRENT.get()
-        digests = self._session.item_digests
-        if flight is None or flight.page is None or digests is None:
+        if flight is None or flight.page is None or self.digests is None:
             return item
-        if digests.is_known(flight.page, self.digest_of(item)):
+        if self.digests.is_known(flight.page, self.digest_of(item)):
             self._metrics.inc("addon/items_unchanged")
             raise DropItem("it equals the item of the last scrape", log_level="DEBUG")
         return item

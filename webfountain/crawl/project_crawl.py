@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from webfountain.crawl.landings import Landings
     from webfountain.crawl.memory_requests import DirectRequests
+    from webfountain.crawl.new_items import ItemDigests
     from webfountain.crawl.refusals import Refusals
     from webfountain.crawl.session import Session
     from webfountain.crawl.session_cookies import SessionCookies
@@ -84,6 +85,7 @@ class ProjectCrawl:
         self._known = self._known_requests(stored)
         self._pollers = self._start_url_pollers(failed)
         self._cookies: SessionCookies | None = None
+        self._digests: ItemDigests | None = None
 
     def _known_requests(self, stored: RequestStore) -> KnownRequests:
         return KnownRequests(
@@ -149,8 +151,8 @@ class ProjectCrawl:
             self._known.count()
         if work is not None and work.ended:
             engine.flush_feeds(self._crawler)
-            if self._session.item_digests is not None:
-                self._session.item_digests.write(self._landings.take_pages(work.ended))
+            if self._digests is not None:
+                self._digests.write(self._landings.take_pages(work.ended))
             if self._cookies is not None:
                 self._cookies.save()
         return work
@@ -180,8 +182,8 @@ class ProjectCrawl:
         """Close the features, after everything is settled."""
         if self._cookies is not None:
             self._cookies.save()
-        if self._session.item_digests is not None:
-            self._session.item_digests.close()
+        if self._digests is not None:
+            self._digests.close()
         await self._duplicates.close(reason)
         if known := int(self._session.metrics.get("duplicates/by_store")):
             logger.info(
@@ -201,8 +203,10 @@ class ProjectCrawl:
             self._cookies = SessionCookies(self._crawler, folder)
             self._cookies.load()
         if session.config.items == "changed":
-            from webfountain.crawl.item_digests import ItemDigests  # noqa: PLC0415
+            from webfountain.crawl.new_items import ItemDigests, NewItemsPipeline  # noqa: PLC0415
 
-            session.item_digests = ItemDigests(folder)
+            self._digests = ItemDigests(folder)
+            if (pipeline := self._crawler.get_item_pipeline(NewItemsPipeline)) is not None:
+                pipeline.digests = self._digests
         if digests := self._frontier.worker.on_store(lambda store: store.board.value(EARLIER_SEEN)):
             self._duplicates.earlier = SeenFingerprints(digests).holds

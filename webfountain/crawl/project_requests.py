@@ -217,7 +217,7 @@ class ProjectRequests:
         depart(taken.request, flight)
         flight.once = is_one_off(taken.request)
         flight.revisit = revisit_of(taken.request)
-        if self._session.item_digests is not None:
+        if self._session.config.items == "changed":
             flight.page = self._crawler.request_fingerprinter.fingerprint(taken.request)
         self._crawler.stats.inc_value("scheduler/dequeued")
         return taken.request

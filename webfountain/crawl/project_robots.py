@@ -1,43 +1,80 @@
-"""Count the robots.txt files of a project's crawl as Scrapy's own middleware does, and keep them for its downloads."""
+"""The robots.txt files of a project's crawl: counted as by Scrapy's own middleware, and used by downloads beside it."""
 
 from __future__ import annotations
 
+import asyncio
+from collections import defaultdict
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
+from scrapy.http import Response
+from scrapy.utils.httpobj import urlparse_cached
+from twisted.internet.defer import Deferred
+
+from webfountain.crawl.flight import flight_of
+from webfountain.crawl.session import Session
+
 if TYPE_CHECKING:
+    from scrapy import Request, Spider
+    from scrapy.crawler import Crawler
+    from scrapy.robotstxt import RobotParser
     from scrapy.statscollectors import StatsCollector
 
     from webfountain.records import FetchResult
 
-__all__ = ["ProjectRobots"]
+__all__ = ["BesideMiddleware", "count_robots"]
 
 
-class ProjectRobots:
-    """Counter of the fetched robots.txt files. It keeps them in `bodies`, by host and port."""
+def count_robots(stats: StatsCollector, bodies: dict[str, bytes], fetched: FetchResult) -> None:
+    """Count a landed fetch if it is a robots.txt. Keep a file that has rules in `bodies`, by host and port, so that
+    downloads beside the frontier (files, images) need not fetch it again.
+    """
+    if fetched.fetch.kind != "robots":
+        return
+    stats.inc_value("robotstxt/request_count")
+    status = fetched.status
+    if status is None:
+        stats.inc_value(f"robotstxt/exception_count/{fetched.error}")
+        return
+    stats.inc_value("robotstxt/response_count")
+    stats.inc_value(f"robotstxt/response_status_count/{status}")
+    parts = urlsplit(fetched.fetch.url)
+    if parts.path == "/robots.txt" and status < 500 and not 300 <= status < 400:
+        bodies[parts.netloc] = fetched.body if status == 200 else b""
 
-    def __init__(self, stats: StatsCollector, bodies: dict[str, bytes]) -> None:
-        self._stats = stats
-        self._bodies = bodies
 
-    def landed(self, fetched: FetchResult) -> None:
-        """Count a fetch if it is a robots.txt."""
-        if fetched.fetch.kind != "robots":
-            return
-        stats = self._stats
-        stats.inc_value("robotstxt/request_count")
-        if fetched.status is None:
-            stats.inc_value(f"robotstxt/exception_count/{fetched.error}")
-        else:
-            stats.inc_value("robotstxt/response_count")
-            stats.inc_value(f"robotstxt/response_status_count/{fetched.status}")
-            self._share(fetched, fetched.status)
+class BesideMiddleware(RobotsTxtMiddleware):
+    """Scrapy's middleware for robots.txt, for requests that do not come from the scheduler: files, images, the
+    project's own `engine.download_async`.
 
-    def _share(self, fetched: FetchResult, status: int) -> None:
-        """Keep a file that has rules, so that downloads beside the frontier (files, images) need not fetch it again."""
-        parts = urlsplit(fetched.fetch.url)
-        if parts.path == "/robots.txt" and not 300 <= status < 400:
-            if status == 200:
-                self._bodies[parts.netloc] = fetched.body
-            elif status < 500:
-                self._bodies[parts.netloc] = b""
+    For all other requests the ant has checked robots.txt. A robots.txt that the ant has fetched in this run is not
+    fetched again.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
+        self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._known = Session.of(crawler).robots
+
+    async def process_request(self, request: Request, spider: Spider | None = None) -> None:
+        """Raise IgnoreRequest for a request that robots.txt refuses."""
+        del spider  # Scrapy passes none, but the signature is its own
+        if flight_of(request) is None:
+            await super().process_request(request)
+
+    async def robot_parser(self, request: Request) -> RobotParser | None:
+        """Return the parser of a robots.txt. Requests for the same file get it one after another.
+
+        If several requests wait for the same robots.txt, Scrapy 2.19 gives its rules to the first one only. This
+        matters here: many files are often requested at once, pages seldom are.
+        """
+        netloc = urlparse_cached(request).netloc
+        async with self._turns[netloc]:
+            body = self._known.get(netloc)
+            if body is not None and netloc not in self._parsers:
+                self._parsers[netloc] = Deferred()
+                known = Response(f"{urlparse_cached(request).scheme}://{netloc}/robots.txt", body=body)
+                await self._parse_robots(known, netloc, request)
+                return self._parsers[netloc]  # type: ignore[return-value]
+            return await super().robot_parser(request)

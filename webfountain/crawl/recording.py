@@ -7,9 +7,10 @@ the crawl.
 from __future__ import annotations
 
 import asyncio
+import os
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from scrapy import signals
 
@@ -17,7 +18,6 @@ from webfountain.crawl.session import Session
 from webfountain.errors import WebfountainError
 from webfountain.history.record_loop import RecordLoop
 from webfountain.history.recorder import Recorder
-from webfountain.history.sizes import folder_bytes
 from webfountain.store.locations import folder_of
 
 if TYPE_CHECKING:
@@ -34,6 +34,10 @@ if TYPE_CHECKING:
 __all__ = ["Recording"]
 
 _T = TypeVar("_T")
+MAX_FILES: Final = 100_000
+"""Maximum number of files in a measured folder. More would take too long, because sizes are measured once a minute."""
+_DEPTH: Final = 2
+"""Number of levels of folders that are measured."""
 
 
 class Recording:
@@ -84,5 +88,27 @@ def _sizes(session: Session, folder: Path | None) -> tuple[int | None, int | Non
     """Return the sizes of the store and of the copies, bytes."""
     repository = None
     with suppress(WebfountainError):  # the store is on a server, and no folder is set for copies
-        repository = folder_bytes(session.config.repository_folder)
-    return None if folder is None else folder_bytes(folder / "db"), repository
+        repository = _folder_bytes(session.config.repository_folder)
+    return None if folder is None else _folder_bytes(folder / "db"), repository
+
+
+def _folder_bytes(folder: Path) -> int | None:
+    """Return the bytes of all files in a folder tree; None if the folder is absent or has too many files."""
+    total, left = 0, MAX_FILES
+    folders = [(str(folder), _DEPTH)]
+    while folders:
+        name, levels = folders.pop()
+        try:
+            with os.scandir(name) as entries:
+                for entry in entries:
+                    left -= 1
+                    if entry.is_dir(follow_symlinks=False):
+                        folders += [(entry.path, levels - 1)] if levels else []
+                    else:
+                        total += entry.stat(follow_symlinks=False).st_size
+        except OSError:
+            if name == str(folder):
+                return None  # a file or folder below it was removed meanwhile
+        if left < 0:
+            return None
+    return total

@@ -30,7 +30,7 @@ from webfountain.crawl.memory_requests import DirectRequests
 from webfountain.crawl.own_crawl import OwnCrawl
 from webfountain.crawl.process_memory import tune_memory
 from webfountain.crawl.project_crawl import ProjectCrawl
-from webfountain.crawl.project_robots import ProjectRobots
+from webfountain.crawl.project_robots import count_robots
 from webfountain.crawl.reactor_names import reactor_addresses
 from webfountain.crawl.refusals import Refusals
 from webfountain.crawl.session import Session
@@ -160,7 +160,6 @@ class FountainScheduler:
         self._worker.start(built.frontier, begin, take, compare_clock=built.compare_clock)
 
     def _new_landings(self, frontier: Frontier, *, is_own: bool) -> Landings:
-        robots = ProjectRobots(self._crawler.stats, self._session.robots)
         return Landings(
             self._crawler,
             self._session,
@@ -168,7 +167,7 @@ class FountainScheduler:
             refusals=self._refusals,
             set_timer=self._timer.set,
             stir=self._worker.stir,
-            on_landed=_count_nothing if is_own else robots.landed,
+            on_landed=_count_nothing if is_own else partial(count_robots, self._crawler.stats, self._session.robots),
         )
 
     def _new_crawl(self, built: FrontierSetup, spider: Spider, *, is_own: bool) -> OwnCrawl | ProjectCrawl:

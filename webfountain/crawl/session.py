@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from webfountain.crawl.builder import FrontierSetup
-    from webfountain.crawl.item_digests import ItemDigests
     from webfountain.download.fetcher import Terms
     from webfountain.frontier.frontier import Frontier
     from webfountain.history.live import LiveSnapshot
@@ -81,8 +80,6 @@ class Session:
         """The error that ended the crawl, or None if it ended normally."""
         self.robots: dict[str, bytes] = {}
         """Bodies of the robots.txt files fetched in this run of another project's spider, by host and port."""
-        self.item_digests: ItemDigests | None = None
-        """Digests of the items that pages of another project's spider last yielded, if only new items are wanted."""
         self.pace: ProjectPace | None = None
         """The pace of a project without a collection file."""
         self.in_worker: WorkerCall | None = None
