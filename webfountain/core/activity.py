@@ -7,17 +7,16 @@ models the number of changes of each page per step:
 
 Here mean_g is the long-run rate of section g. The activity u_g[d] of the section in step d is 1 at the long-run level.
 The factor r_j is the rate of page j relative to its section. All three are estimated with priors. A section starts from
-its parent's rate and activity, a page from its section's rate. A fetch that finds a change raises u in the steps since
-the page's previous fetch. A fetch without a change lowers it. So one fetch also changes the urgency of the other pages
-of the section. A change may have happened in any step between two fetches, so it is spread over them, in proportion to
-the hazard. After each batch of fetches, the changes of the last `WINDOW` steps are spread again (expectation
-maximisation).
+its parent's rate and activity, a page from its section's rate. A fetch that finds a change raises the activity u in the
+steps since the page's previous fetch. A fetch that finds no change lowers u in these steps. So one fetch also changes
+the urgency of the other pages of the section. The step of a change is unknown, so a change is spread over the steps
+between two fetches, in proportion to the hazard. After each batch of fetches, the changes of the last `WINDOW` steps
+are spread again (expectation maximisation).
 
-The arrays contain many small sites at once, so that numpy calls cost little per site. Between two uses, a `Memory`
-holds the state of a site, about 500 bytes per section.
+Between two uses, a `Memory` holds the state of a site, about 500 bytes per section.
 
-A step is a whole number. In a crawl, a step is a fraction of the time between two visits. For each page the caller
-stores five values: its section, the step of its last fetch, `events`, `exposure` and `before`.
+A step is a whole number, in a crawl a fraction of the time between two visits. For each page the caller stores five
+values: its section, the step of its last fetch, `events`, `exposure` and `before`.
 
 Source: interval-censored Poisson likelihood as in `change_rate`; gamma frailty: Vaupel, Manton & Stallard 1979; the
 combination is ours.
@@ -66,8 +65,8 @@ _SWEEPS: Final = 2
 _TINY: Final = 1e-12
 _FACTS: Final = 5
 _MEAN, _SIZE, _EVENTS, _EXPOSURE, _OPEN = range(_FACTS)
-"""Columns of a section's row: mean rate; largest number of pages observed at once, weighted by their relative rates;
-changes before the window; exposure before the window; exposure still open when the window begins."""
+"""Columns of a section: mean rate; largest number of pages observed at once, weighted by relative rate; changes and
+exposure before the window; exposure open when the window begins."""
 _WIDTH: Final = _FACTS + WINDOW + WINDOW + 1
 
 
@@ -97,8 +96,8 @@ class Memory:
     tree: npt.NDArray[np.int32]
     """(2, sections) the parent of each section (0 for the site itself) and its depth."""
     rows: npt.NDArray[np.float32]
-    """(sections, `_WIDTH`) for each section: the columns `_MEAN` to `_OPEN`, the hazard in each step of the window, and
-    the exposure that begins in each of these steps and in the current step (negative: exposure ends)."""
+    """(sections, `_WIDTH`) the columns `_MEAN` to `_OPEN`, the hazard in each step of the window, and the exposure that
+    begins (negative: ends) in each of these steps and in the current step."""
     changes: Array
     """(changes in the window, 4) columns: section, step of the previous fetch, step of the fetch that found the change,
     hazard from the previous fetch to the start of the window."""
@@ -245,7 +244,6 @@ class Activity:
         return np.asarray(before + self._total[section, end] - self._total[section, begin])
 
     def halfway(self, unchecked: UncheckedPages, middle: Ints) -> Array:
-        """Return the hazard from the last fetch to the steps `middle`."""
         section, since, before = unchecked
         first = self._first()[section]
         share = np.clip((middle - since) / np.maximum(first - since, 1), 0.0, 1.0)
@@ -253,12 +251,12 @@ class Activity:
         return np.asarray(before * share + self._total[section, end] - self._total[section, begin])
 
     def weights(self, unchecked: UncheckedPages, events: Array, exposure: Array) -> tuple[Array, Array]:
-        """Return the gamma parameters of each page's relative rate."""
+        """Return the gamma parameters of each page's rate, relative to its section."""
         fade, weight = self._fade(unchecked), self._signals.page_events
         return weight + fade * events, weight + fade * exposure
 
     def passed(self, unchecked: UncheckedPages) -> Array:
-        """Return the hazard since the last fetch, for urgencies."""
+        """Return the hazard of each page since its last fetch."""
         if self._signals.siblings:
             return self.hazard(unchecked)
         passed = self._steps[self.site[unchecked.section]] - unchecked.since
@@ -270,7 +268,7 @@ class Activity:
         return np.asarray((weight + exposure) / (weight + events) / self._facts[_MEAN, section])
 
     def since_change(self, unchecked: UncheckedPages, step: Ints, events: Array, exposure: Array) -> Array:
-        """Return the expected number of steps from a page's first change to the fetch in `step` that found it.
+        """Return the expected number of steps between the first change of a page and the fetch in `step`.
 
         Parameters
         ----------
@@ -294,7 +292,7 @@ class Activity:
     # -------------------------------------------------------------- learning
 
     def begin_with(self, events: Array, observed_time: Array, pages: Array) -> None:
-        """Add the results of earlier fetches, made before this site had statistics.
+        """Add the results of fetches from before this site had statistics.
 
         Parameters
         ----------
@@ -333,7 +331,7 @@ class Activity:
         return fade * events + changed, fade * exposure + observed_time
 
     def _fade(self, unchecked: UncheckedPages, *, until: Ints | None = None) -> Array | float:
-        """Return the (pages,) factors by which old evidence of pages counts less, now or at `until`."""
+        """Return the (pages,) factors for old evidence, now or at `until`."""
         if not self._signals.forgetting:
             return 1.0
         now = self._steps[self.site[unchecked.section]] if until is None else until
@@ -355,7 +353,7 @@ class Activity:
         self._changed_before = np.concatenate([self._changed_before, before[changed]])
 
     def _revise(self) -> None:
-        """Spread the changes over the window and estimate rates and activity again, `_SWEEPS` times."""
+        """Estimate rates and activity again from the changes in the window."""
         exposure = self._exposure()
         observed_time, size = exposure.sum(axis=1), exposure.max(axis=1)
         for _ in range(_SWEEPS):
@@ -365,14 +363,12 @@ class Activity:
                 self._estimate_activity(events, exposure)
 
     def _exposure(self, steps: int = WINDOW) -> Array:
-        """Return the (sections, steps) numbers of observed pages, including pages of subsections."""
         exposure = np.cumsum(self._opened[:, :steps], axis=1)
         exposure += self._facts[_OPEN][:, None]
         self._tree.roll_up(exposure)
         return exposure
 
     def _spread(self, steps: int = WINDOW) -> Array:
-        """Return the (sections, steps) expected first changes, including changes in subsections."""
         if not len(self._changed):
             return np.zeros((len(self._hazard), steps))
         section, since, step = self._changed.T
@@ -406,7 +402,6 @@ class Activity:
             np.minimum(mean, TELLABLE / signals.visit, out=mean)
 
     def _estimate_activity(self, events: Array, exposure: Array) -> None:
-        """Estimate the activity u = (found + s u_parent)/(expected + s), root first (u_parent = 1)."""
         strength, root = self._signals.step_events, self.offset[:-1]
         mean = self._facts[_MEAN][:, None]
         expected = exposure * mean
@@ -424,7 +419,7 @@ def chance_of_change(hazard: Array, events: Array, exposure: Array) -> Array:
 
 
 def _observed_share(risk: Array) -> Array:
-    """Return the expected part of an interval before the first change: 1/x - 1/(e^x - 1)."""
+    """Return the mean part of an interval before the first change: 1/x - 1/(e^x - 1)."""
     x = np.maximum(risk, 1e-4)
     with np.errstate(over="ignore"):
         return np.asarray(1 / x - 1 / np.expm1(x))

@@ -1,4 +1,4 @@
-"""The bucket byte: 256 classes of pages with similar change rates, evenly spaced on a logarithmic scale.
+"""The bucket byte: 256 classes of pages by change rate, evenly spaced on a logarithmic scale.
 
 The census, the model and the quotas count pages per bucket. With `fastest` = period/96 and a period of one day, bucket
 0 is 15 minutes and bucket 255 is two years.
@@ -55,5 +55,5 @@ def intervals_of(buckets: npt.ArrayLike, fastest: float) -> npt.NDArray[np.float
 
 
 def of_every_bucket(known: npt.NDArray[np.int64], values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return (256,) values, one per bucket, interpolated from the values of the `known` buckets (ascending)."""
+    """Return (256,) values, interpolated from the values of the `known` buckets (ascending)."""
     return np.asarray(np.interp(np.arange(BUCKETS), known, values))

@@ -1,11 +1,12 @@
 """Solver of the optimisation model by column generation, with a lower bound on the objective.
 
-A *calendar* of a bucket is the set of periods in which the whole bucket is recrawled. For a fixed growth path b[t], the
-Lagrangian of a bucket is linear in its fractions. So the best schedule of a bucket is a calendar, found by dynamic
-programming. A linear program (HiGHS) mixes the calendars of each bucket. The dual prices of this program lead to better
-calendars, until no calendar improves the mixture. Outer rounds then update the growth path.
+A *calendar* of a bucket is the set of periods in which the whole bucket is recrawled. For fixed bucket sizes b[t] (the
+growth path), the Lagrangian of a bucket is linear in its fractions. So the best schedule of a bucket is a calendar,
+found by dynamic programming. A linear program (HiGHS) finds the best mixture of calendars for each bucket. The dual
+prices of this program lead to better calendars, until none improves the mixture. Then the growth path is updated, and
+all of this is repeated.
 
-Place in the walk (DESIGN 4): model -> **calendars** -> optimizer. A mixture is only a start for SLSQP: equation (2)
+Place in the walk (DESIGN 4): model -> **calendars** -> optimizer. SLSQP starts from this mixture, because equation (2)
 assumes that a bucket's crawled pages are drawn at random.
 
 Source: Edwards 2001, section 3, equations (1)-(6); the decomposition is ours (Dantzig-Wolfe).
@@ -101,12 +102,12 @@ class _Solution:
 
 
 def growth_path(instance: Instance, z: Array) -> Array:
-    """Return the growth path b[t] (T+1, B) of equation (4) for ``z`` (T,) crawled never-crawled pages."""
+    """Return the growth path b[t] (T+1, B) of equation (4), if ``z`` (T,) never-crawled pages are crawled."""
     return instance.b0 + np.concatenate([[0.0], np.cumsum(z)])[:, None] * instance.p
 
 
 def schedule_costs(instance: Instance, b: Array, pool: Pool) -> Array:
-    """Return the weighted obsolete pages (m,) of each schedule by equation (2), if a whole bucket follows it."""
+    """Return the weighted obsolete pages (m,) of a bucket under each schedule, by equation (2)."""
     own = pool.owner
     y, cost = instance.y0[own], np.zeros(own.size)
     for t in range(instance.T):
@@ -119,8 +120,8 @@ def schedule_costs(instance: Instance, b: Array, pool: Pool) -> Array:
 def best_calendars(instance: Instance, b: Array, waits: Array, unit: Array) -> tuple[Array, Array]:
     """Find the cheapest calendar of every bucket when crawling a page costs ``unit`` (T, B).
 
-    Returns the costs (B,) and the calendars (T, B) of zeros and ones. The recursion for all buckets: V(s) is the
-    minimum over t > s of waits(s, t) + unit[t] b[t-1] + V(t), or the cost of never crawling again.
+    Returns the costs (B,) and the calendars (T, B) of zeros and ones. Recursion: V(s) is the minimum over t > s of
+    waits(s, t) + unit[t] b[t-1] + V(t), or the cost of no further crawl.
     """
     T, B = instance.T, instance.B
     price = unit * b[:-1]
@@ -136,7 +137,8 @@ def best_calendars(instance: Instance, b: Array, waits: Array, unit: Array) -> t
 
 
 def waiting_costs(instance: Instance, b: Array) -> Array:
-    """Return the weighted obsolete pages (T+1, T+1, B) of periods s+1..t, in a bucket crawled in s and next in t."""
+    """Return the weighted obsolete pages (T+1, T+1, B) of a bucket in periods s+1..t, if it is crawled in s and then in
+    t."""
     T, B = instance.T, instance.B
     y, total = np.zeros((T + 1, B)), np.zeros((T + 1, T + 1, B))
     y[0] = instance.y0
@@ -148,7 +150,7 @@ def waiting_costs(instance: Instance, b: Array) -> Array:
 
 
 def mix(instance: Instance, b: Array, pool: Pool, weight: Array) -> Array:
-    """Return the fractions f (T, B) by which a plan crawls as many pages x as the weighted schedules."""
+    """Return fractions f (T, B) that crawl as many pages x as the weighted schedules."""
     f = np.zeros((instance.B, instance.T))
     np.add.at(f, pool.owner, (pool.share * weight).T)
     f[f < 1e-7] = 0.0
@@ -162,8 +164,8 @@ def bounded_mixture(
 ) -> Mixture:
     """Mix calendars until no calendar improves the mixture.
 
-    Without ``z``, outer rounds find the growth path. With ``z`` (T,), the growth path is fixed. ``start`` gives the
-    first prices and schedules. ``plan`` (T, B) adds one schedule per bucket.
+    Without ``z`` (T,), the growth path is computed too. ``start`` gives the first prices and schedules. ``plan`` (T, B)
+    adds one schedule per bucket.
 
     Raises NotConverged if HiGHS finds no solution of the linear program.
     """
@@ -199,7 +201,7 @@ def _first_pool(instance: Instance, start: Mixture | None, plan: Array | None) -
 
 
 def _ladder(instance: Instance, pool: Pool) -> Pool:
-    """Return a pool with the best calendars at several prices, from low to prohibitive."""
+    """Return a pool that also has the best calendars at several constant prices."""
     b = growth_path(instance, np.zeros(instance.T))
     waits = waiting_costs(instance, b)
     for price in np.geomspace(1e-3, instance.T, _RUNGS):
@@ -233,7 +235,6 @@ def _generate(master: _Master, pool: Pool) -> Mixture:
 
 
 def _followed(following: Index) -> Array:
-    """Return the calendars (T, B) for the choices ``following`` (T+1, B)."""
     T, B = following.shape[0] - 1, following.shape[1]
     calendars, column = np.zeros((T, B)), np.arange(B)
     at = following[0]
@@ -294,9 +295,7 @@ def _rows(master: _Master, pool: Pool) -> tuple[sparse.csr_array, sparse.csr_arr
 
 
 def _growth_cost(instance: Instance, mixture: Mixture) -> Array:
-    """Return the (T,) later costs, in obsolete pages and crawling time, of a page that enters the buckets in a
-    period.
-    """
+    """Return the (T,) later costs of one more page in the buckets, in obsolete pages and crawling time."""
     path = simulate_plan(instance, mixture.f * growth_path(instance, mixture.z)[:-1], mixture.z)
     silent = replace(instance, newwt=np.zeros(instance.T), o=np.zeros_like(instance.o), d=np.zeros(instance.T))
     unseen = replace(path, n=np.ones(instance.T + 1))

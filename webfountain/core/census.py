@@ -1,7 +1,7 @@
 """Estimate the constants of the optimisation model from the counts of a crawl.
 
-The constants are: the fraction of a bucket that changes, crawl seconds and new links per fetch, births per bucket, URLs
-from outside, and obsolete pages. Place in the walk (DESIGN 4): store's census -> **here** -> `model` -> `optimizer`.
+These are the change rates, crawl seconds, new links and births of buckets, URLs from outside, and obsolete pages. Place
+in the walk (DESIGN 4): store's census -> **here** -> `model` -> `optimizer`.
 
 Source: Edwards 2001, section 3, the constants a, c, d, oldnwt, newnwt, nconst, p of equations (1)-(4).
 """
@@ -35,15 +35,15 @@ __all__ = [
 ]
 
 PRIOR_CHANGES: Final = 5.0
-"""Weight, in changes, of a prior: the pages of a bucket change at its nominal interval."""
+"""Weight, in changes, of the prior that a bucket changes at its nominal interval."""
 PRIOR_FETCHES: Final = 20.0
-"""Weight, in fetches, of a prior: a bucket has the mean cost and the mean discovery rate of the collection."""
+"""Weight, in fetches, of the prior that a bucket has the collection's mean cost and discovery rate."""
 MOST_FINDS: Final = 0.9
-"""Upper limit of newnwt, the number of new pages that the fetch of a never-crawled page finds."""
+"""Upper limit of newnwt, the mean number of new pages found by fetching a never-crawled page."""
 EARLY: Final = 1e-3
-"""Smallest weight of a period in the objective, so that a page is crawled early if late costs the same."""
+"""Least weight of a period, so that of two equally good periods the earlier one is used."""
 PRIOR_LINKS: Final = 0.02
-"""Prior of the new URLs per fetch of a known page."""
+"""Prior of the number of new URLs per fetch of a known page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ def change_rates(census: Census, fastest: float) -> Array:
 
 
 def obsolete_of(census: Census, rates: Array) -> Array:
-    """Return the (B,) expected numbers of obsolete pages. The ages of copies are assumed to be spread evenly from 0 to
+    """Return the (B,) expected numbers of obsolete pages. The ages of copies are assumed to be evenly spread from 0 to
     twice their mean.
     """
     spread = 2.0 * rates * np.maximum(census.mean_age, 0.0)
@@ -114,8 +114,8 @@ def instance_from(
 ) -> Instance:
     """Build the model's instance for a live collection.
 
-    By definition, a reachable page without a copy is obsolete, known or not (DESIGN.md section 1). But n in the model
-    counts only known pages. So a new page that leads to another new page would seem worthless. To correct this, the
+    By definition, a reachable page without a copy is obsolete, even if it is unknown (DESIGN.md section 1). In the
+    model, n counts only known pages, so a new page that leads to another new page would seem worthless. Therefore the
     weight of n is divided by 1 - newnwt, and oldnwt is scaled accordingly. A never-crawled URL counts with the measured
     probability that it has a page.
 

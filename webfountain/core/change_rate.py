@@ -71,7 +71,7 @@ class Prior(NamedTuple):
     interval: float
     """Mean time between changes of similar pages (same site or section), s, above 0."""
     weight: float = 0.5
-    """Weight in changes, above 0. With a weight of half a change, two checks outweigh the prior."""
+    """Weight in changes, above 0."""
 
 
 def append(history: bytes, interval: float, changed: bool) -> bytes:
@@ -94,8 +94,8 @@ def estimate_interval(history: bytes, *, totals: Totals | None = None, prior: Pr
 
     ln posterior = w ln r - w D0 r - r (unchanged time) + sum over changed checks of ln(1 - exp(-r t)). It is concave in
     ln r, so safeguarded Newton steps find the only zero of its slope. The gamma prior keeps the estimate finite if no
-    check, or every check, found a change. Older checks are taken from `totals` and count as a group of equal intervals.
-    A call takes about 10 µs for 24 checks.
+    check, or every check, found a change. Checks older than the history are taken from `totals`. A call takes about 10
+    µs for 24 checks.
 
     Source: likelihood for irregular intervals: Singh, *Estimating the rate of web page updates*, IJCAI 2007, and Cho &
     Garcia-Molina, *Estimating frequency of change*, TOIT 2003, section 6; the gamma prior is ours.
@@ -118,7 +118,6 @@ def _sufficient(history: bytes) -> tuple[float, dict[float, float]]:
 
 
 def _add_older(groups: dict[float, float], still: float, history: bytes, totals: Totals) -> float:
-    """Add the checks before the history to `groups`, as equal intervals."""
     checks = totals.checks - len(history)
     changes = min(max(0, totals.changes - sum(code > 127 for code in history)), checks)
     observed_time = totals.observed_time - sum(_INTERVALS[code & 127] for code in history)
@@ -131,10 +130,8 @@ def _add_older(groups: dict[float, float], still: float, history: bytes, totals:
 
 
 def _mode(still: float, groups: list[tuple[float, float]], weight: float) -> float:
-    """Return the r that solves weight - r still + sum n x/(exp(x) - 1) = 0, where x = r t.
-
-    `still` must be above 0, and so must `weight` or the number of changes.
-    """
+    """Return the solution r of weight - r still + sum n x/(exp(x) - 1) = 0, where x = r t. `still` must be above 0, and
+    so must `weight` or the number of changes."""
     top = weight + sum(number for _, number in groups)
     rate = top / (still + sum(number * interval for interval, number in groups) / 2)
     low, high = rate, top / still
@@ -188,7 +185,7 @@ def freshness(census: Mapping[int, BucketAges], *, never_crawled: int, at: float
 
 
 def fresh_share(mean_age: float, bucket: int, *, fastest_s: float) -> float:
-    """Return the expected fresh share of a bucket with mean interval D: (1 - e^-2x)/2x with x = mean_age/D.
+    """Return the expected fresh share of a bucket, (1 - e^-2x)/2x with x = mean age / mean interval.
 
     Copies are assumed to have ages spread evenly from 0 to twice `mean_age`, s.
     """

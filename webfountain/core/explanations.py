@@ -4,10 +4,10 @@ Both explanations predict the result of each visit: sections (`activity`) and in
 The explanation with the better predictions gets the larger weight. Urgencies and beliefs are weighted means of both. At
 first, independent pages have almost no weight.
 
-The weights follow Hedge with rate 1. The loss of an explanation is its deficit in log likelihood, at most `MOST_GAIN` =
-1 per batch of visits. Without fading, the mixture loses at most (L + ln(1/w)) / (1 - 1/e), where L is the loss of the
-better explanation and w its first weight. This bound holds only for predictions (for the choice of pages see
-docs/measurements/revisit.md).
+The weights follow Hedge with rate 1. The loss of an explanation is how much less likely it made the results than the
+better one, as a logarithm of at most `MOST_GAIN` = 1 per batch of visits. Without fading, the loss of the mixture is at
+most (L + ln(1/w)) / (1 - 1/e), where L is the loss of the better explanation and w its first weight. This bound holds
+for predictions, not for the choice of pages (see docs/measurements/revisit.md).
 
 Source: Freund & Schapire, *A decision-theoretic generalization of on-line learning*, JCSS 1997, theorem 2; Hoeting et
 al., *Bayesian model averaging: a tutorial*, Statistical Science 1999.
@@ -35,21 +35,21 @@ __all__ = ["Explanations", "TrustInSections", "log_odds_of"]
 PRIOR_AGAIN: Final = 0.25
 """A site's prior is estimated again after this number of fetches per page."""
 FIRST_ODDS: Final = 5.0
-"""Logarithm of the first odds in favour of the sections."""
+"""First log odds of the sections."""
 MOST_GAIN: Final = 1.0
-"""Largest change of the log odds by one batch of visits. A release changes many pages at once, so the visits of a batch
-are not independent evidence.
+"""Largest change of the log odds by one batch of visits. Visits of one batch may show the same release, so they are not
+independent evidence.
 """
 HALF: Final = 2000.0
-"""After this number of visits, an old prediction counts half."""
+"""Number of visits after which a prediction has half of its weight."""
 DECIDED: Final = 0.98
-"""Above this weight, an explanation is used alone."""
+"""Weight of an explanation above which the other one is not computed."""
 _LEAST_CHANCE: Final = 1e-4
 """Smallest probability assumed for a result, so that no single fetch outweighs all others."""
 
 
 class TrustInSections(NamedTuple):
-    """Odds in favour of a site's sections, and the prior of page rates for independent pages."""
+    """Log odds of a site's sections, and the prior of page rates if pages change independently."""
 
     log_odds: float
     fetches: float
@@ -79,7 +79,6 @@ class Explanations:
         self.trusts = list(trusts)
         self._usual_rate = usual_rate
         self.prior = np.array([trust.prior for trust in self.trusts], dtype=np.float64)
-        """(sites, rates) prior of the page rates for independent pages."""
         self.share = self._shares()
         """(sites,) weight of the sections."""
 
@@ -110,6 +109,6 @@ class Explanations:
 
 
 def log_odds_of(by_sections: Array, alone: Array, changed: Flags) -> Array:
-    """Return what each visit adds to the log odds of the sections, from the two predicted chances of a change."""
+    """Return the change of the sections' log odds by each visit, from the two predicted chances of a change."""
     one, other = (np.clip(each, _LEAST_CHANCE, 1.0 - _LEAST_CHANCE) for each in (by_sections, alone))
     return np.where(changed, np.log(one / other), np.log((1.0 - one) / (1.0 - other)))

@@ -1,10 +1,10 @@
-"""The price of a fetch: a page is fetched if this saves at least so much obsolete time. The price is the Lagrange
-multiplier of the budget of fetches.
+"""The price of a fetch is the obsolete time that a fetch must save. The price is the Lagrange multiplier of the budget
+of fetches.
 
 A page is due when its urgency reaches the price. So each site decides from its own pages, without a sort over all
-sites. With one price for all sites, the crawl fetches the most urgent pages of all sites. A control loop finds the
-price at which the budget is spent. The price falls while planned fetches cannot be made because no page is due. The
-price rises while more pages are due than can be fetched soon.
+sites. With one price for all sites, the most urgent pages of all sites are fetched. A control loop finds the price at
+which the budget is spent. The price falls while fewer fetches are made than planned, because no page is due. The price
+rises while more pages are due than can be fetched soon.
 
 In the continuous optimum, one more fetch gains the same in every bucket. So a price, or a budget, determines how often
 each bucket is visited.
@@ -35,9 +35,9 @@ __all__ = [
 
 LEAST_AHEAD: Final = 0.5
 MOST_AHEAD: Final = 3.0
-"""Largest number of due pages at a correct price, as a multiple of the fetches planned between two checks."""
+"""Largest number of due pages at a correct price, in multiples of the fetches planned between two checks."""
 TOLERANCE: Final = 0.03
-"""Before the price falls, this share of the planned fetches may be missed, plus one fetch."""
+"""Share of the planned fetches that may be missed, beyond one fetch, before the price falls."""
 _FALL: Final = 0.8
 _STEEPEST_FALL: Final = 0.3
 _EASE: Final = 0.97
@@ -135,7 +135,7 @@ def _worth(x: Array) -> Array:
 def price_of_budget(
     pages: Array, rates: Array, fetches_per_s: float, *, longest: float = inf, shortest: float = 0.0
 ) -> float:
-    """Return the price at which all pages together use `fetches_per_s`; 0 if the pages need fewer fetches.
+    """Return the price at which all pages together use `fetches_per_s`; 0 if they need less.
 
     Every interval is between `shortest` and `longest` (s).
     """
@@ -152,17 +152,15 @@ def price_of_budget(
 
 
 def _asked(pages: Array, rates: Array, price: float, longest: float, shortest: float) -> float:
-    """Return the fetches per second that all pages take at a price."""
     intervals = np.maximum(intervals_at_price(rates, price, longest=longest), max(shortest, 1e-9))
     return float((pages / intervals).sum())
 
 
 def interval_of_rest(pages: Array, rates: Array, price: float, fetches_per_s: float) -> float:
     """Return the interval, s, between visits of pages that change too fast to be worth the price. These pages share the
-    fetches that the other pages leave; inf if none are left.
+    fetches that other pages leave. The interval is inf if none are left.
 
-    Otherwise the budget would stay unused if every page changes many times between two fetches. Pages that would be
-    visited more rarely at the price get this interval too.
+    A page with a longer interval at the price gets this one instead.
     """
     intervals = intervals_at_price(rates, price)
     sharing, rest = np.zeros(len(rates), dtype=np.bool_), inf

@@ -1,10 +1,10 @@
 """Estimate what the first fetch of a URL is worth, from first fetches on the same site.
 
 The dead links of a site often come from one source or lead to one directory. So the chance of a page is estimated for a
-class of URLs, with the same source and first directory. The prior of a class is the chance of its site.
+class of URLs, with the same source and first directory. The prior of a class is the chance for all URLs of the site.
 
-A first copy that finds a page saves the time for which pages of the site stay unchanged. If this is below the price,
-the never-crawled queue gets a smaller share of the fetches.
+If there is a page, its first copy saves the time for which pages of the site stay unchanged. If the expected saving is
+below the price, the never-crawled queue gets a smaller share of the fetches.
 
 Source: the mean of a beta distribution; its use is ours.
 """
@@ -41,7 +41,7 @@ class FirstFetches(NamedTuple):
 def part_of_share(chance: float, *, change_s: float, price_s: float) -> float:
     """Return the part of the planned share that first fetches of such URLs get, at most 1.
 
-    If every URL has a page, the part is 1, because a page without a copy is obsolete.
+    If all URLs have pages, the part is 1, because a page without a copy is obsolete.
 
     Parameters
     ----------

@@ -1,17 +1,17 @@
 """Forecast the obsolete share of a collection, with an interval, from the results of its fetches.
 
-Change rates cannot foresee a release: on sites that change in bursts, such forecasts are wrong by a factor of ten. So
-this module uses no change rates. Three things are known during a crawl: which pages are believed obsolete and for how
-long (`BeliefTotal`), for how long a page was obsolete when a fetch found it changed, and which pages have no copy. When
-a fetch finds an obsolete page, it is known in which cycles the page was obsolete:
+On sites that change in bursts, forecasts from change rates are wrong by a factor of ten. So this module uses other
+evidence: which pages are believed obsolete and for how long (`BeliefTotal`), for how long a page was obsolete when a
+fetch found it changed, and which pages have no copy. A fetch that finds an obsolete page shows in which cycles the page
+was obsolete:
 
     obsolete page-time of a cycle = found by fetches (in the cycle or later) + still open
 
-The open part is corrected by the share of earlier open parts that later fetches confirmed. So beliefs that are too high
-or too low correct themselves. Each cycle counts as one observation, so a burst counts once.
+The open part is corrected by the share of earlier open parts that fetches confirmed. So wrong beliefs correct
+themselves. Each cycle counts as one observation, so a burst counts once.
 
-`next_share` makes the forecast of the next cycle. The current share is the believed share, multiplied by the usual
-ratio of found to believed shares.
+`next_share` makes the forecast of the next cycle. The current share is the believed share times the usual ratio of
+found to believed shares.
 
 Times are UTC seconds.
 
@@ -54,13 +54,13 @@ __all__ = ["Belief", "BeliefTotal", "Cycle", "CycleForecast", "Outlook", "SavedF
 NEGLIGIBLE: Final = 0.005
 """Share of pages without a copy below which a collection counts as complete."""
 BELIEF_ERROR: Final = 0.6
-"""Standard deviation, in logarithms, of the error of the believed current share before the first complete cycle."""
+"""Standard deviation, in logarithms, of the error of the believed share before the first complete cycle."""
 MARGIN: Final = 1.3
 """Factor that widens the interval of the current share."""
 LATELY: Final = 0.1
-"""A fetch this long ago, in cycles, counts 1/e in the recent share of fetches that found a change."""
+"""Number of cycles after which a fetch counts 1/e in the share of fetches that found a change."""
 HITS_WEIGHT: Final = 2.0
-"""Weight, in fetches, of a prior: the usual share of fetches finds a change."""
+"""Weight, in fetches, of the prior of the share of fetches that find a change."""
 
 
 class Cycle(msgspec.Struct, frozen=True, array_like=True):
@@ -70,13 +70,13 @@ class Cycle(msgspec.Struct, frozen=True, array_like=True):
     foretold: Outlook
     shown: float
     found: float
-    """Obsolete share found by fetches until the end of the latest complete cycle."""
+    """Obsolete share that fetches found, up to the end of the latest complete cycle."""
     lasted: float = 0.0
     """Page-seconds of all known pages in the cycle."""
     settled: float = 0.0
     """Obsolete page-seconds of this cycle found by fetches so far, plus those of pages without a copy."""
     left: float = 0.0
-    """Page-seconds of this cycle believed obsolete at its end and not yet found."""
+    """Page-seconds of this cycle that were believed obsolete at its end and not yet found."""
     late: float = 0.0
     """Obsolete page-seconds of this cycle that fetches found after its end."""
     began: Began | None = None
@@ -84,7 +84,7 @@ class Cycle(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Belief(msgspec.Struct, frozen=True, array_like=True):
-    """Belief about the pages of one site at a time. It holds until one of these pages is fetched."""
+    """Belief about the pages of one site at a time. The belief holds until one of these pages is fetched."""
 
     at: float
     pages: float
@@ -97,7 +97,7 @@ class Belief(msgspec.Struct, frozen=True, array_like=True):
 
 
 class BeliefTotal(msgspec.Struct, array_like=True):
-    """Sum of the beliefs about all sites. The sum is a parabola in the time since `origin`."""
+    """Sum of the beliefs about all sites."""
 
     origin: float
     pages: float = 0.0
@@ -167,7 +167,7 @@ class CycleForecast(msgspec.Struct, array_like=True):
 
     @classmethod
     def begun(cls, cycle_s: float, *, at: float) -> CycleForecast:
-        """Return a forecast without complete cycles, whose running cycle begins at `at`."""
+        """Return a forecast that begins at `at`, without complete cycles."""
         points = by_past([])
         return cls(cycle_s, at, outlook_of(points, cycles=0), points=points, fetches_at=at)
 
@@ -213,10 +213,9 @@ class CycleForecast(msgspec.Struct, array_like=True):
             self._close(at, obsolete, so_far)
 
     def _is_built(self, missing: float, known: float) -> bool:
-        """Return whether the first cycle must start again: half of the pages that had no copy at its beginning have one
-        now.
+        """Return whether the first cycle must start again, because half of its pages without a copy have one now.
 
-        So the first cycle starts when nearly all pages have a copy.
+        So the first cycle begins when nearly all pages have a copy.
         """
         return not self.cycles and self.waited > NEGLIGIBLE and missing <= self.waited / 2 * known
 
@@ -242,13 +241,12 @@ class CycleForecast(msgspec.Struct, array_like=True):
         return outlook_of(self.points, cycles=len(past))
 
     def _reckon(self, at: float, obsolete: float, so_far: float) -> None:
-        """Compute what is known about each cycle at the time `at`. Pages that are still believed obsolete are assumed
-        to have become obsolete evenly until `at`.
+        """Compute what is known about each cycle at the time `at`. Pages still believed obsolete are assumed to have
+        become obsolete evenly until `at`.
         """
         span = 2.0 * so_far / obsolete if obsolete > 0 else 0.0
 
         def open_until(moment: float) -> float:
-            """Return the page-seconds before `moment` that are believed obsolete and not yet found."""
             return (max(moment - at + span, 0.0) / span) ** 2 * so_far if span > 0 else 0.0
 
         ends = [cycle.begin for cycle in self.cycles[1:]] + [at]
@@ -294,7 +292,7 @@ def published(data: bytes | None) -> SavedForecast | None:
 
 
 def _since(moment: float, at: float, lasted: Sequence[float]) -> float:
-    """Return the seconds of all periods after `moment`, in sum. Each period ended at `at` and has a length of `lasted`,
-    s."""
+    """Return the sum of the seconds of all periods after `moment`. Each period ended at `at` and has a length of
+    `lasted`, s."""
     reach = max(at - moment, 0.0)
     return sum(min(each, reach) for each in lasted)

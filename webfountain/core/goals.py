@@ -1,9 +1,9 @@
-"""Compute the fetches that a goal of freshness takes, and the share that fewer fetches would give.
+"""Compute how many fetches a goal of freshness takes, and which share fewer fetches would give.
 
-A goal limits the share of obsolete pages, or the share of pages whose copy has been out of date for longer than an age.
-Pages of a bucket are assumed to change by a Poisson process. Buckets are visited so that one more fetch gains the same
-in each of them (`fetch_price`). So each rate of fetches gives a share, and bisection finds the rate for a goal. Real
-pages do not change independently, so the model is corrected by the measured share.
+A goal limits the share of obsolete pages, or of pages whose copy has been out of date for longer than an age. Pages of
+a bucket are assumed to change by a Poisson process. Buckets are visited at intervals at which one more fetch gains the
+same in each of them (`fetch_price`). So each rate of fetches gives a share, and bisection finds the rate for a goal.
+Real pages do not change independently, so the model is corrected by the measured share.
 
 Source: Cho & Garcia-Molina, *Effective page refresh policies for web crawlers*, TODS 2003 (freshness and age); Edwards
 2001, section 5.4 (resources for a desired state of the repository).
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["Cost", "Goal", "PageClasses", "correction_of", "cost_of", "share_at"]
 
 LESS: Final = 0.9
-"""Number of fetches of the cheaper alternative, as a share of the fetches for the goal."""
+"""Fetches of the cheaper alternative, as a share of the fetches for the goal."""
 LEAST_SHARE: Final = 1e-4
 """Lower limit of the measured and the modelled share when their ratio is computed."""
 _HALVINGS: Final = 36
@@ -52,7 +52,7 @@ class PageClasses:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Fetches per second for a goal, and the share that `LESS` times as many would give."""
+    """Fetches per second that a goal takes, and the share that `LESS` times as many would give."""
 
     fetches_per_s: float
     share: float
@@ -62,7 +62,7 @@ class Cost:
 
 
 def correction_of(found: float, pages: PageClasses, fetches_per_s: float) -> float:
-    """Return the measured obsolete share divided by the model's share, at the same rate of fetches."""
+    """Return the measured obsolete share divided by the model's, at the same rate of fetches."""
     return max(found, LEAST_SHARE) / max(share_at(0.0, pages, fetches_per_s), LEAST_SHARE)
 
 
@@ -85,7 +85,7 @@ def cost_of(goal: Goal, pages: PageClasses, *, correction: float = 1.0) -> Cost 
 
 
 def share_at(age_s: float, pages: PageClasses, fetches_per_s: float) -> float:
-    """Return the share of pages that are out of date for longer than `age_s` at a rate of fetches."""
+    """Return the share of pages that are out of date for longer than `age_s`, at a rate of fetches."""
     interval = _intervals(pages, fetches_per_s)
     is_visited = np.isfinite(interval)
     late = np.where(is_visited, np.maximum(interval - age_s, 0.0), 0.0)

@@ -42,7 +42,7 @@ _Page = TypeVar("_Page", bound="Hashable")
 METRICS: Final = ("pagerank", "trust", "backlinks", "topic", "location")
 """Names of the scores that a policy can weigh, in the order of the page record."""
 PRIOR: Final = 0.1
-"""Score of a page whose in-links are unknown."""
+"""Score of a page with unknown in-links."""
 MOST_OF_TRUST: Final = 4.0
 """Largest rank of a page as a multiple of its trust, both relative to their means."""
 RISE: Final = 1.5
@@ -50,10 +50,10 @@ RISE: Final = 1.5
 
 _FIRST_ROOM: Final = 1000
 _NEXT_RISE: Final = 2.0
-"""Growth from one bound of a page's importance to the next."""
+"""Ratio of two successive bounds of a page's importance."""
 _EMPTY_ROW: Final = np.array([0.0, 0.0, np.nan, 0.0, np.inf, 0.0])
-"""Row of a page that was never credited. Columns: rank gained, backlinks gained, rank handed on, rank by the last
-ranking, bound, backlinks by the last ranking."""
+"""Row of a page that was never credited. Columns: rank gained, backlinks gained, rank handed on, rank in the last
+ranking, bound, backlinks in the last ranking."""
 _SHARE: Final = 0.5
 """Importance of a page relative to a page in the directory above."""
 _HOME: Final = 2.0
@@ -62,7 +62,7 @@ _HOMES: Final = frozenset({"", "index", "home", "default", "welcome"})
 
 
 def bounded_by_trust(ranks: Array, trusts: Array) -> Array:
-    """Return the (n,) ranks, each at most `MOST_OF_TRUST` times the page's trust. Without known trust (below 0), a rank
+    """Return the (n,) ranks, each at most `MOST_OF_TRUST` times the page's trust. A rank without known trust (below 0)
     stays.
 
     This limits link farms: their pages can give each other any rank, but trust comes from the seeds.
@@ -152,7 +152,7 @@ class OnlineImportance(Generic[_Page]):
         return outgrown
 
     def _outgrown(self, rows: npt.NDArray[np.intp]) -> dict[int, float]:
-        """Set new bounds for rows that reached their bound, and return them once: position -> importance."""
+        """Return the rows that reached their bound (position -> importance), and set new bounds."""
         bounds = self._bounds.take(rows)
         waiting = (bounds < np.inf).nonzero()[0]
         importance = self._importance(rows[waiting])
@@ -173,7 +173,7 @@ class OnlineImportance(Generic[_Page]):
     def weigh(self, pages: Sequence[_Page], *, ranks: Array, backlinks: Array) -> Array:
         """Return the (n,) importance of waiting pages.
 
-        Set the bound of each page to `RISE` times its importance, which `credit` compares with.
+        Set the bound of each page to `RISE` times its importance.
 
         Parameters
         ----------
@@ -197,7 +197,7 @@ class OnlineImportance(Generic[_Page]):
         return np.array([row_of.get(page, 0) for page in pages], dtype=np.intp)
 
     def _rows(self, pages: Sequence[_Page]) -> npt.NDArray[np.intp]:
-        """Return the rows of the pages; new pages get rows at the end, row 0 means unknown."""
+        """Return the rows of the pages. New pages get rows at the end; row 0 means unknown."""
         # These look-ups are the largest cost of a credit.
         rows = np.fromiter(map(self._row_of.__getitem__, pages), dtype=np.intp, count=len(pages))
         if len(self._row_of) >= len(self._gained):
@@ -212,7 +212,6 @@ class OnlineImportance(Generic[_Page]):
         self._gained, self._backlinks, self._handed_on, self._ranks, self._bounds, self._ranked_backlinks = room
 
     def _forget(self, part: int) -> None:
-        """Forget all pages except the best `part` pages of each group."""
         pages = list(self._row_of)
         keep = np.zeros(len(pages) + 1, dtype=np.bool_)
         columns = self._columns[:, : len(keep)]

@@ -1,8 +1,8 @@
 """Explain a site's changes by independent pages: each page changes at its own rate.
 
-The other explanation, `activity`, mistakes chance for bursts if pages are unrelated. Each page has one of a grid of
-rates. A visit d steps after the previous one finds a change with probability 1 - e^(-rate d). The prior over the grid
-makes the past of the site's pages most likely.
+If pages are unrelated, `activity` mistakes chance for bursts. In this explanation, a page has one of a grid of rates.
+If d steps passed since the last visit, a visit finds a change with probability 1 - e^(-rate d). The prior over the grid
+is the one that makes the past of the site's pages most likely.
 
 Source: Cho & Garcia-Molina, *Estimating frequency of change*, TOIT 2003 (likelihood); Efron, *Empirical Bayes
 deconvolution estimates*, Biometrika 2016 (prior on a grid); Azar et al., *Tractable near-optimal policies for
@@ -35,7 +35,7 @@ visits, sum of the intervals before the other visits (steps).
 """
 SPREAD: Final = 4.0
 PRIOR_PAGES: Final = 3.0
-"""Weight of the first prior, in pages."""
+"""Weight of a new site's prior, in pages."""
 _TINY: Final = 1e-300
 
 
@@ -77,13 +77,12 @@ class PageRates:
         return np.asarray(self.chances @ (1.0 / self._rates))
 
     def alone(self, age: Array) -> PageEstimates:
-        """Return the urgency and mean rate of the pages, `age` steps after their last fetch."""
         worth = urgency_of_known_rate(self._rates, age[:, None])
         return PageEstimates((self.chances * worth).sum(axis=1), self.chances @ self._rates)
 
 
 def evidence_of(age: Array, changed: Flags) -> Array:
-    """Return the (`COLUMNS`, pages) values of visits that came `age` steps after the previous visit."""
+    """Return the (`COLUMNS`, pages) evidence of visits, `age` steps after the visits before them."""
     return np.stack([changed, np.where(changed, np.log(np.maximum(age, 1e-9)), 0.0), np.where(changed, 0.0, age)])
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["BLOCK_EDGES", "Array", "Ints", "LinkBlock", "LinkGraph", "in_links", "shares"]
 
 BLOCK_EDGES: Final = 1 << 20
-"""Number of links per block. A block takes at most 8 MB, working copy included."""
+"""Number of links per block."""
 
 
 class LinkBlock(NamedTuple):
@@ -85,8 +85,6 @@ class LinkGraph:
 def in_links(indptr: Ints, indices: Ints, columns: int) -> tuple[Ints, Ints]:
     """Return (indptr, sources): for each target, the pages that link to it, ascending. `columns` is the number of
     targets.
-
-    The call takes one byte of memory per link, apart from the two lists.
     """
     from scipy.sparse import csr_array  # noqa: PLC0415  (saves start-up time if only a graph is built)
 

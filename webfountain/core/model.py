@@ -1,8 +1,8 @@
 """The optimisation model of one crawl cycle: cost and used capacity of a plan, with exact derivatives.
 
-Place in the walk (DESIGN 4): census -> **model** -> optimizer -> quotas. The decision variables are fractions of pages.
-So equations (2)-(4) are a forward recursion, (5) and (6) are the box [0, 1], and only the constraints (1) remain. Every
-time-and-bucket array has shape (T, B): row t-1 is period t.
+Place in the walk (DESIGN 4): census -> **model** -> optimizer -> quotas. The decision variables are fractions of the
+pages in a bucket. So equations (2)-(4) are a forward recursion, (5) and (6) are the box [0, 1], and only the
+constraints (1) remain. Every time-and-bucket array has shape (T, B): row t-1 is period t.
 
 ========  ======  ===============================================================================
 symbol    unit    meaning
@@ -186,10 +186,8 @@ def simulate_plan(instance: Instance, x: Array, z: Array) -> Trajectory:
 def gradient(
     instance: Instance, f: Array, g: Array, path: Trajectory, *, prices: Array | None = None
 ) -> tuple[Array, Array]:
-    """Return dJ/df (T, B) and dJ/dg (T,). J is the objective plus ``prices`` (T,) times the used capacity.
-
-    ``path`` is ``simulate(instance, f, g)``.
-    """
+    """Return dJ/df (T, B) and dJ/dg (T,). J is the objective plus ``prices`` (T,) times the used capacity, and ``path``
+    is ``simulate(instance, f, g)``."""
     k, T = instance, instance.T
     price = np.zeros(T) if prices is None else prices
     cost = price[:, None] * k.c

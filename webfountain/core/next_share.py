@@ -1,4 +1,4 @@
-"""Forecast the obsolete share of the next cycle as a distribution, blended from two laws by past success.
+"""Forecast the obsolete share of the next cycle as a distribution, a blend of two laws.
 
 - `by_past` uses the shares of earlier cycles, and a prior distribution whose centre and width adapt to them. It allows
   for a release, but does not know when one comes.
@@ -8,8 +8,8 @@
   high for long or soon low, and a bell curve would forecast the middle.
 
 After each cycle, both forecasts are scored by the continuous ranked probability score (CRPS). The weight of a law is
-exp(-`RATE` * loss) (Hedge). Its loss in a cycle is its score divided by the sum of both scores. With `FADE` = 1, the
-loss of the blend in T cycles would exceed the loss of the better law by at most ln 2 / `RATE` + `RATE` T / 8.
+exp(-`RATE` * loss) (Hedge), where the loss is its score divided by the sum of both scores. Without fading (`FADE` = 1),
+the blend would lose at most ln 2 / `RATE` + `RATE` T / 8 more than the better law in T cycles.
 
 A distribution is a list of `POINTS` quantiles with equal weights.
 
@@ -37,18 +37,18 @@ __all__ = [
 ]  # fmt: skip
 
 HALF: Final = 12.0
-"""Number of cycles after which a cycle has half of its weight."""
+"""Number of cycles after which the weight of a cycle is halved."""
 KEPT: Final = 64
 """Largest number of cycles that are stored."""
 PRIOR_CYCLES: Final = 2.0
 """Weight of the prior distribution, in cycles."""
 USUAL_SHARE: Final = 0.003
 USUAL_HITS: Final = 0.03
-"""Centre of the regression: the usual obsolete share of a cycle, and of the fetches that find a change."""
+"""Centre of the regression: the usual obsolete share, and the usual share of fetches that find a change."""
 BETWEEN: Final = 1.4
 WITHIN: Final = 1.9
-"""Standard deviations of logarithms. `BETWEEN`: spread of the usual shares of collections around `USUAL_SHARE`.
-`WITHIN`: spread of the shares of cycles around the usual share of their collection.
+"""Standard deviations of logarithms. `BETWEEN`: of the usual shares of collections, around `USUAL_SHARE`. `WITHIN`: of
+the shares of cycles, around the usual share of their collection.
 """
 SPREADS: Final = 3.0
 """Weight of `WITHIN` and of `NOISE`, in cycles."""
@@ -57,20 +57,20 @@ ERROR: Final = 0.35
 SLOPES: Final = (0.0, 0.3, 0.4)
 SLOPE_SPREADS: Final = (0.2, 0.3, 0.3)
 NOISE: Final = 0.12
-"""Prior of the regression between square roots of shares. `SLOPES`: the constant, the slope for the share of fetches
-that found a change, and the slope for the believed share. `SLOPE_SPREADS`: the standard deviations of these three.
-`NOISE`: the standard deviation of the residual.
+"""Prior of the regression between square roots of shares. `SLOPES`: constant, slope for the share of fetches that found
+a change, slope for the believed share. `SLOPE_SPREADS`: the standard deviations of these three. `NOISE`: the standard
+deviation of the residual.
 """
 HALF_OF_PRESENT: Final = 24.0
-"""The same number of cycles for `by_present`."""
+"""Number of cycles after which the weight of a cycle is halved in `by_present`."""
 ALIKE: Final = 0.15
-"""Distance of two beginnings, in square roots of shares, at which one cycle has weight e^-1/2 for the other."""
+"""Distance of two beginnings, in square roots of shares, at which their likeness is e^-1/2."""
 ROOT_ERROR: Final = 0.05
 """Standard deviation, in square roots of shares, of the error in a past cycle's share."""
 RATE: Final = 2.0
 FADE: Final = 0.95
 LEAST: Final = 2e-4
-"""Smallest share that is distinguished from 0. An interval that begins below it begins at 0."""
+"""Smallest share that is distinguished from 0."""
 POINTS: Final = 40
 EVENLY: Final = tuple((number + 0.5) / POINTS for number in range(POINTS))
 INTERVAL: Final = (0.1, 0.5, 0.9)
@@ -85,14 +85,14 @@ DEVIATES: Final = (*(-each for each in reversed(_UPPER)), *_UPPER)
 
 
 class Outlook(msgspec.Struct, frozen=True, array_like=True):
-    """An obsolete share: its distribution in a few numbers, and its evidence."""
+    """An obsolete share: its distribution in a few numbers, and the number of cycles behind it."""
 
     median: float
     low: float
     high: float
     """Upper end of an interval that contains the share in four of five cases."""
     cycles: int
-    """Number of complete cycles used; with 0, only the prior distribution is used."""
+    """Number of complete cycles used."""
     mean: float | None = None
     """Mean of the distribution; None if an earlier version wrote the record."""
 
@@ -112,7 +112,7 @@ class PastCycle(NamedTuple):
 
 
 def recent(count: int, *, half: float = HALF) -> list[float]:
-    """Return the weights of `count` cycles, newest last and heaviest."""
+    """Return weights for `count` cycles, newest last."""
     return [0.5 ** ((count - 1 - number) / half) for number in range(count)]
 
 
@@ -128,7 +128,8 @@ def by_past(shares: Sequence[float]) -> list[float]:
 
 
 def by_present(cycles: Sequence[PastCycle], began: Began) -> list[float]:
-    """Return the distribution of a cycle's share, from its beginning and from the earlier cycles, newest last."""
+    """Return the distribution of a cycle's share, by what was known at its beginning and by the earlier cycles, newest
+    last."""
     known = [
         (_row(cycle.began), sqrt(cycle.share), weight, _likeness(cycle.began, began))
         for cycle, weight in zip(cycles, recent(len(cycles), half=HALF_OF_PRESENT), strict=True)
@@ -220,9 +221,7 @@ def quantiles(values: Sequence[tuple[float, float]], *, parts: Sequence[float] =
 
 
 def _law(logs: list[float], weights: list[float]) -> list[float]:
-    """Return equally likely logarithms of the next share, by a normal distribution fitted to the known cycles and the
-    prior.
-    """
+    """Return equally likely logarithms of the next share."""
     seen, usual, known = sum(weights), log(USUAL_SHARE), (WITHIN / BETWEEN) ** 2
     mean = sum(w * each for w, each in zip(weights, logs, strict=True)) / max(seen, 1e-9)
     middle = (known * usual + seen * mean) / (known + seen)
@@ -234,7 +233,7 @@ def _law(logs: list[float], weights: list[float]) -> list[float]:
 
 
 def _student(deviate: float, free: float) -> float:
-    """Return the quantile of Student's t for the standard normal quantile `deviate`, with `free` degrees of freedom.
+    """Return a quantile of Student's t with `free` degrees of freedom, for the normal quantile `deviate`.
 
     The error is at most 1 % for `free` >= 3.
 

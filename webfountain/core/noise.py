@@ -6,17 +6,16 @@ A place is the position of a line in the page (`formats.page_units`). A place is
 - it differed at each of the last `STREAK` comparisons, and was never tried by two visits seconds apart; or
 - its differences are undone as often as they stay, such as those of a banner that is in some answers only.
 
-The third rule: if a server draws a block anew for each answer, the order of three answers means nothing. After a
-difference, the next answer is as likely to bring back the former block as to repeat the new one. Authors rarely undo
-what they wrote. So each difference is judged at the next comparison: it was undone or it stayed. A place counts as
-drawn if `UNDONE` differences were undone (on its site: `UNDONE_ON_SITE`) and at most twice as many stayed. An author
-may also undo a block at every visit. So a place is not noise by this rule if it was the same at `TRIES` visits seconds
-apart.
+The third rule: a server may draw a block anew for each answer. Then, after a difference, the next answer is as likely
+to bring back the former block as to repeat the new one. Authors rarely undo what they wrote. So the next comparison
+shows whether a difference was undone or stayed. A place counts as drawn if at least `UNDONE` differences were undone
+(on its site: `UNDONE_ON_SITE`), and at most twice as many stayed. A place is not drawn if it was the same at `TRIES`
+visits seconds apart, because an author may also undo a block at every visit.
 
-A line that is inserted into an element only moves the lines below it. The inserted line is a change, unless its place
-or its element is noise.
+A line that is inserted into an element only moves the lines below it. The inserted line counts as a change, unless its
+place or its element is noise.
 
-An element whose lines mostly differ is a place, too: a shuffled list differs as a whole. A place stops being noise
+An element is a place, too, if most of its lines differ: a shuffled list differs as a whole. A place is no longer noise
 after `REST` equal comparisons in a row, or `REST_OF_DRAWN` if a difference there was undone. Only places that differed
 recently are stored, at most `MAX_PLACES` per page.
 
@@ -60,21 +59,21 @@ Line = tuple[int, str, int, str]
 """A line: its place, its text, the place of its element, and its form in a diff."""
 LineT = TypeVar("LineT", bound=Line)
 MAX_PLACES: Final = 32
-"""Largest number of places that are stored per page: those with the longest streaks."""
+"""Largest number of places that are stored per page."""
 STREAK: Final = 3
 REST: Final = 2
 TRIES: Final = 3
-"""Number of visits seconds apart with equal text after which a place is known not to be noise."""
+"""Number of visits seconds apart without a difference after which a place is known not to be noise."""
 UNDONE: Final = 2
-"""Number of undone differences of a page after which it may be drawn by the server for each answer."""
+"""Number of undone differences on a page from which the server may draw the block anew for each answer."""
 UNDONE_ON_SITE: Final = 3
-"""The same number for all pages of a site together."""
+"""Number of undone differences on all pages of a site from which a place may be drawn."""
 REST_OF_DRAWN: Final = 10
 """Number of equal comparisons in a row after which a drawn place is no longer noise."""
 _STAYED_PER_UNDONE: Final = 2
-"""Largest number of lasting differences per undone one."""
+"""Largest number of differences that stayed, per undone difference."""
 _LIST: Final = 3
-"""An element with fewer lines cannot be noise as a whole."""
+"""Smallest number of lines of an element that can be noise as a whole."""
 _SAMPLE: Final = 40
 """Number of characters of a line that are stored for display."""
 
@@ -83,10 +82,10 @@ class NoisyPlace(msgspec.Struct, frozen=True, array_like=True):
     """A place that differed at one of the last comparisons.
 
     `streak`: number of comparisons in a row at which it differed. `rested`: number of comparisons in a row at which it
-    was the same. `tried`: number of visits seconds after another visit. `confirmed`: True if it differed at one of
-    these visits, or if differences on its site are draws. `sample`: the beginning of its newest line. `former`: digest
-    of the text before the last difference. `undone`, `stayed`: number of differences that the next comparison undid, or
-    did not.
+    was the same. `tried`: number of visits that came seconds after another visit. `confirmed`: True if it differed at
+    one of these visits, or if differences on its site are draws. `sample`: the beginning of its newest line. `former`:
+    digest of the text before the last difference. `undone`, `stayed`: number of differences that the next comparison
+    undid, or did not.
     """
 
     place: int
@@ -106,7 +105,7 @@ class NoisyPlace(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def is_decided(self) -> bool:
-        """Return whether another visit seconds apart would prove nothing new."""
+        """Return whether another visit seconds apart would show nothing new."""
         return self.confirmed or self.tried >= TRIES
 
     @property
@@ -115,8 +114,7 @@ class NoisyPlace(msgspec.Struct, frozen=True, array_like=True):
         return self.rested < (REST_OF_DRAWN if self.undone else REST)
 
     def is_drawn(self, least: int) -> bool:
-        """Return whether the server draws this place anew for each answer, judged by at least `least` undone
-        differences."""
+        """Return whether the server draws this place anew for each answer, if `least` undone differences are enough."""
         return self.undone >= least and self.stayed <= _STAYED_PER_UNDONE * self.undone and self.tried < TRIES
 
 
@@ -267,7 +265,6 @@ def observed(
 
 
 def _rested(place: NoisyPlace, seconds_apart: bool, *, is_judged: bool) -> NoisyPlace:
-    """Return a place that did not differ at this comparison; `is_judged` if its line was the same."""
     if seconds_apart and not place.confirmed:
         # Two visits seconds apart prove only that the place is not a clock.
         return msgspec.structs.replace(place, tried=min(place.tried + 1, TRIES))

@@ -1,7 +1,7 @@
 """Compute the obsolete pages at the end of each period if each bucket is crawled oldest first.
 
-Equation (2) assumes a random choice within a bucket. Oldest first leaves fewer obsolete pages, because no page waits
-long.
+Equation (2) assumes a random choice within a bucket. Crawling the oldest first leaves fewer obsolete pages, because no
+page waits long.
 
 Source: Edwards 2001, equation (2) and Figure 2.
 """

@@ -1,9 +1,9 @@
 """The optimiser: it finds a good plan of a cycle, and a bound on what the best plan could gain.
 
-With at most 16 buckets, SLSQP also runs on all fractions from several starts, and the better plan is kept. With more
-buckets, only a mixture of calendars (`calendars`) is improved, by SLSQP on a working set. ``quality="high"`` starts
-again near the best plan, because plans with fewer split buckets are often better. Every plan is repaired to satisfy the
-capacity exactly, before its objective is reported.
+With at most 16 buckets, SLSQP also runs on all fractions, and the better plan is kept. With more buckets, SLSQP runs on
+a working set and starts from a mixture of calendars (`calendars`). ``quality="high"`` starts again near the best plan,
+in search of plans with fewer split buckets. A plan is repaired to satisfy the capacity exactly, before its objective is
+reported.
 
 Place in the walk (DESIGN 4): model -> calendars -> **optimizer** -> quotas. The same instance and seed give the same
 plan.
@@ -46,7 +46,7 @@ class Solution:
     above the capacity (0 up to rounding). ``bound`` is a lower bound on the objective of every plan with this z;
     ``gap`` is (objective - bound) / objective. ``status`` is "solved", or "fallback" if no solver improved on the
     uniform plan. ``message`` names the method that found the plan. ``prices`` (T,) are the reductions of the objective
-    per additional second of capacity.
+    per second of additional capacity.
     """
 
     x: Array
@@ -86,7 +86,7 @@ def _solved(instance: Instance, solver: Solver, quality: Quality, seed: int) -> 
 
 @dataclass(frozen=True, slots=True)
 class _Incumbent:
-    """The best plan so far, the mixture at its z (None if HiGHS failed), and the lower bound at this z."""
+    """The best plan so far, its mixture (None if HiGHS failed), and its lower bound."""
 
     plan: RepairedPlan
     mixture: Mixture | None
@@ -128,7 +128,7 @@ def _polished_from(instance: Instance, f: Array, g: Array, prices: Array, route:
 
 
 def _bounded(instance: Instance, held: _Incumbent) -> _Incumbent:
-    """Return the plan with the mixture and the bound at its own z; without a mixture the bound is 0."""
+    """Return the plan with its mixture and its bound."""
     u = held.plan.u
     z = simulate(instance, u[:, :-1], u[:, -1]).z
     try:
@@ -152,7 +152,6 @@ def _restarted(instance: Instance, held: _Incumbent, restarts: int, rng: np.rand
 
 
 def _drawn_whole(instance: Instance, mixture: Mixture, plan: RepairedPlan, rng: np.random.Generator) -> Array:
-    """Return the mixture's f (T, B) after half of its split buckets are assigned to one schedule each."""
     f, pool = mixture.f.copy(), mixture.pool
     for bucket in np.flatnonzero(((f > 0.0) & (f < 1.0)).any(axis=0)):
         mine = np.flatnonzero(pool.owner == bucket)
@@ -162,7 +161,6 @@ def _drawn_whole(instance: Instance, mixture: Mixture, plan: RepairedPlan, rng: 
 
 
 def _disturbed(instance: Instance, mixture: Mixture, plan: RepairedPlan, rng: np.random.Generator) -> Array:
-    """Return the mixture's f (T, B) after its weights are changed by a few per cent."""
     off = replace(instance, oldwt=instance.oldwt * np.exp(0.02 * rng.standard_normal(instance.oldwt.shape)))
     f = plan.u[:, :-1]
     try:

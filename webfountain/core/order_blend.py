@@ -1,17 +1,17 @@
 """A blend of the orders in which waiting pages can be fetched, with weights learned from replays.
 
 Breadth-first order takes pages as they were found. Backlink order takes pages with the most in-links first. PageRank
-order takes pages with the highest rank first, pages found since the last ranking last. Which order is best depends on
-the web, so `order_replay` replays the crawl of the known web in each order. The loss of an order is the mean logarithm
+order takes pages with the highest rank first, and pages found since the last ranking last. `order_replay` crawls the
+known web on paper in each order, because the best order depends on the web. The loss of an order is the mean logarithm
 of the places at which it fetches the important pages. An important page at place r counts as a forecast with chance
-1/r; the weights are the posterior.
+1/r.
 
-Each order gives a waiting page at place r a chance proportional to 1/r. The importance of a page is the weighted mean
+A waiting page at place r of an order gets a chance proportional to 1/r. The importance of a page is the weighted mean
 of its three chances, relative to a mean page.
 
-Bound: let l(t, k) be the loss of order k in replay t, and w(k) the posterior before this replay. The loss of the blend
-is L(t) = -ln(sum of w(k) exp(-RATE l(t, k))) / RATE. Over all replays, the sum of L exceeds the sum of l for order k by
-at most ln(1 / PRIOR(k)) / RATE.
+Let l(t, k) be the loss of order k in replay t, and w(k) the weight of order k before this replay. The loss of the blend
+is L(t) = -ln(sum of w(k) exp(-RATE l(t, k))) / RATE. Then the sum of L over all replays exceeds the sum of l for any
+order k by at most ln(1 / PRIOR(k)) / RATE.
 
 Source: Cho 1998, section 4 (the orders); Vovk, *A game of prediction with expert advice*, 1998 (the bound).
 """
@@ -36,20 +36,19 @@ ORDERS: Final = ("breadth-first", "backlinks", "pagerank")
 _PRIOR: Final = np.array([1.0, 1.0, 10.0]) / 12.0
 """Weights before the first replay. On most webs studied, PageRank order was the best (Cho 1998)."""
 _RATE: Final = 20.0
-"""Weight of a replay, in important pages."""
+"""Weight of a replay, as a number of important pages."""
 _LEAST: Final = 0.1
 """Orders below this share of the largest weight are left out."""
 
 
 def weights_by_losses(losses: Sequence[float]) -> Array:
-    """Return the (3,) weights of `ORDERS`, from the sum of each order's losses (empty before a replay)."""
+    """Return the (3,) weights of `ORDERS` from the sums of their losses (empty before a replay)."""
     weights = _posterior(losses)
     weights = np.where(weights < _LEAST * weights.max(), 0.0, weights)
     return np.asarray(weights / weights.sum())
 
 
 def _posterior(losses: Sequence[float]) -> Array:
-    """Return the (3,) weights of all orders, small weights included."""
     weights = _PRIOR * np.exp(-_RATE * (np.array(losses) - min(losses))) if losses else _PRIOR
     return np.asarray(weights / weights.sum())
 
@@ -77,8 +76,7 @@ class OrderBlend:
     def importance(self, backlinks: Array, ranks: Array) -> Array:
         """Return the (n,) importance of waiting pages, relative to a mean page.
 
-        Above all scores of the last ranking, the chance grows with the score. Below all of them, the chance is half of
-        the smallest.
+        Above all scores of the last ranking, the importance grows with the score.
 
         Parameters
         ----------

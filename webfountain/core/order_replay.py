@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 __all__ = ["Links", "replay_losses"]
 
 _HOT: Final = 0.02
-"""Share of the pages that count as important, once by rank and once by backlinks."""
+"""Share of the pages that count as important."""
 _FEWEST_HOT: Final = 10
 _RANKINGS: Final = 50
 """Number of rankings in a replay of PageRank order."""
 _STEPS: Final = 10
-"""Number of steps of a ranking, which starts from the previous one."""
+"""Number of steps per ranking. A ranking starts from the previous one."""
 _DAMPING: Final = 0.9
 
 Links = list[list[int]]
-"""For each page, in the order of fetches, the crawled pages to which it links."""
+"""For each page, in the order of fetches, the crawled pages to which the page links."""
 
 
 def replay_losses(links: Links, *, ranks: Array, backlinks: Array) -> list[float]:
@@ -115,7 +115,7 @@ def _by_rank(links: Links) -> Iterator[int]:
 
 
 def _crawl(links: Links, add: Callable[[int, Sequence[int]], None], take: Callable[[], int | None]) -> Iterator[int]:
-    """Yield the pages in an order. Pages without in-links (other seeds) come when nothing else waits."""
+    """Yield the pages in the order of `take`, and pages without in-links (other seeds) when nothing else waits."""
     known, crawled = [False] * len(links), [False] * len(links)
     seeds = iter(range(len(links)))
     for _ in links:

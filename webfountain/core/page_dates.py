@@ -1,19 +1,19 @@
-"""Use the dates in sitemaps and feeds as signals of change, weighted by how reliable they proved to be.
+"""Use the dates in sitemaps and feeds as signals of change, weighted by their past reliability.
 
 A page is *listed* if a sitemap or feed gives a date for it, and *dated* if this date is later than our copy.
 
 The *precision* is the probability that a dated page has changed although its past suggests no change. A date raises the
-gain of a fetch by the precision, times the time for which the page then stays unchanged. Dates count less, the more
-pages have one, and not at all if half of the pages have one.
+gain of a fetch by the precision, times the mean time for which the page stays unchanged. The more pages have a date,
+the less each date counts. Dates do not count if half of the pages have one.
 
-The *recall* is the share of listed pages' changes that a date announces. A listed page that is not dated changes unseen
-only at (1 - recall) times its rate, so its urgency is lower. The recall is learned from pages that are not dated. The
-share of dated pages among all changes would be too high, because dated pages are fetched more often.
+The *recall* is the share of listed pages' changes that a date announces. The rate of a listed page that is not dated is
+multiplied by 1 - recall. The recall is learned from such pages alone. The share of dated pages among all changes would
+be too high, because dated pages are fetched more often.
 
-Both qualities begin with a prior, so that meaningless dates waste only a few fetches.
+Both qualities begin with a prior, so meaningless dates waste only a few fetches.
 
 Source: Busa-Fekete, Zimmert, György, Qiu, *GREEDY-NCIS* (2025): the value of a crawl under signals with a precision and
-a recall. The estimates are ours.
+a recall.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ __all__ = ["PageDates", "distinguishing"]
 
 PRECISION: Final = 0.8
 PRECISION_WEIGHT: Final = 1.0
-"""Mean of the prior precision, and its weight in fetches of dated pages."""
+"""Prior precision, and its weight in fetches of dated pages."""
 RECALL_WEIGHT: Final = 5.0
-"""Weight, in expected changes, of the prior recall 0."""
+"""Weight, in expected changes, of the prior that the recall is 0."""
 SMALL: Final = 3.0
 """If a site lists fewer pages than this, dates count even if all its pages have one."""
 MOST: Final = 200.0
@@ -54,8 +54,8 @@ class PageDates:
     def __init__(self, state: bytes = b"", counts: Sequence[float] = ()) -> None:
         self._state = np.frombuffer(bytearray(state), dtype=np.uint8)
         self._followed, self._confirmed, self._expected, self._missed, self._share = (*counts, *[0.0] * 5)[:5]
-        """Fetches of dated pages and changes they found (both without expected changes); expected and found changes of
-        fetched pages that are listed but not dated; share of dated pages among listed pages believed unchanged."""
+        """Fetches of dated pages, and changes they found (both minus the expected changes); expected and found changes
+        of listed pages that are not dated; share of dated pages among unchanged listed pages."""
         self._chance = np.zeros(len(self._state), dtype=np.float32)
         """(pages,) probability that each page has changed, by its fetches alone."""
 
@@ -64,7 +64,6 @@ class PageDates:
         return len(self._state) > 0
 
     def saved(self) -> tuple[bytes, tuple[float, ...]]:
-        """Return the constructor's arguments for this state."""
         return self._state.tobytes(), (self._followed, self._confirmed, self._expected, self._missed, self._share)
 
     def some(self, pages: Flags) -> PageDates:
@@ -77,8 +76,7 @@ class PageDates:
     def precision(self) -> float:
         """Return the probability that a dated page has changed although its past suggests no change.
 
-        This is the mean minus one standard deviation, so that pages that hardly ever change are not fetched for each
-        date.
+        One standard deviation is subtracted, so that pages that hardly ever change are not fetched for each date.
         """
         found = max(self._confirmed + PRECISION * PRECISION_WEIGHT, 0.0)  # fewer pages than expected may have changed
         followed = max(self._followed + PRECISION_WEIGHT, found)
@@ -92,7 +90,7 @@ class PageDates:
 
     @property
     def weight(self) -> float:
-        """Return how far a date moves a page's urgency towards that of a surely changed page, 0..1."""
+        """Return by how much a date moves a page's urgency towards that of a surely changed page, 0..1."""
         return self.precision * max(1.0 - 2.0 * self._share, 0.0)
 
     def receive(self, pages: Ints, is_later: Flags) -> None:
@@ -116,8 +114,8 @@ class PageDates:
             self._expected, self._missed = _faded(self._expected + float(self._chance[page]), self._missed + changed)
 
     def weigh(self, worth: Array, worth_of_change: Array, chance: Array) -> Array:
-        """Adjust the urgencies of pages to their dates, in place. Return the (pages,) factors that reduce the urgencies
-        until the next fetch or date.
+        """Adjust the urgencies of pages to their dates, in place. Return the (pages,) factors of the urgencies until
+        the next fetch or date.
 
         Parameters
         ----------
@@ -141,7 +139,7 @@ class PageDates:
 
 
 def distinguishing(later: Mapping[bytes, bool]) -> list[bytes]:
-    """Return the pages with a later date, or none if half of the dates are later and so distinguish no page."""
+    """Return the pages with a later date; none if half of all dates are later, which distinguishes no page."""
     found = [key for key, is_later in later.items() if is_later]
     return found if len(found) < (len(later) + SMALL) / 2 else []
 

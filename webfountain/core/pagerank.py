@@ -2,9 +2,9 @@
 
 PageRank x = (1-d) v + d (P' x + v * sum of x over pages without links) is, up to a factor, the solution of the linear
 system y = (1-d) v + d P' y. This system needs no special case for pages without links; x is y divided by its sum. The
-residual is computed in double precision and proves the error bound. Corrections are computed in single precision, in
-half the time, by ORTHOMIN(4) (Vinsome 1976). ORTHOMIN needs about two thirds of the steps of the power iteration. If
-ORTHOMIN stalls, the power iteration continues.
+residual is in double precision and proves the error bound. Corrections are in single precision, by ORTHOMIN(4) (Vinsome
+1976), or by the power iteration if ORTHOMIN stalls. ORTHOMIN needs about two thirds of the steps of the power
+iteration.
 
 Source: Cho 1998, section 2 (IR, d = 0.9, a page without links links to every page); Policies 2006 (TrustRank's
 dampening and splitting). Deviation: scores sum to 1; in the paper they sum to the number of pages.
@@ -40,10 +40,10 @@ DAMPENING: Final = 0.85
 """Share of trust that is left after one link."""
 
 _GAIN: Final = 1e-3
-"""Factor by which a correction reduces the residual before the residual is computed anew."""
+"""Factor by which corrections reduce the residual until it is computed anew."""
 
 _KEPT: Final = 4
-"""Number of earlier directions to which an ORTHOMIN step is made orthogonal."""
+"""Number of earlier directions to which an ORTHOMIN step is orthogonal."""
 
 _LONGEST: Final = 100
 """Largest number of ORTHOMIN steps before the residual is computed anew."""
@@ -154,8 +154,8 @@ def _weights(teleport: Array | None, nodes: int) -> Array:
 
 
 def _power(links: _Links[np.float32], flow: _Single, least: float, steps: int) -> tuple[_Single, int]:
-    """Pass `flow` along the links, step by step, until its L1 norm is at most `least`. Return the sum over all steps
-    and the number of steps.
+    """Pass `flow` along the links until its L1 norm is at most `least`. Return the sum over all steps and the number of
+    steps.
     """
     total = flow.copy()
     taken = 0
@@ -167,7 +167,7 @@ def _power(links: _Links[np.float32], flow: _Single, least: float, steps: int) -
 
 
 def _orthomin(links: _Links[np.float32], flow: _Single, least: float, steps: int) -> tuple[_Single, int]:
-    """Compute the same as `_power` with ORTHOMIN, which minimises the L2 norm of the remaining `flow`."""
+    """Compute the same as `_power`, by ORTHOMIN."""
     total = np.zeros_like(flow)
     kept: deque[tuple[_Single, _Single, float]] = deque(maxlen=_KEPT)
     taken = 0

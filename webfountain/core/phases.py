@@ -1,7 +1,7 @@
 """Phase clocks: how far the plan of each bucket has advanced.
 
 V_i(t) is the sum of the crawled fractions x_i/b_i of bucket i until t. A page of bucket i is due when V_i has gained 1
-since its last crawl (DESIGN.md section 4). A clock is stored as straight lines between knots. So a page needs only the
+since its last crawl (DESIGN.md section 4). A clock is stored as straight lines between knots. So a page stores only the
 time of its last crawl, and a new plan rewrites no queue. Before the first knot a clock runs at the change rate of its
 bucket. After the last knot it runs at the mean speed of the last plan.
 """
@@ -43,7 +43,7 @@ class Phases:
     def planned(self, increments: Array, *, start: float, period: float, keep: int = 64) -> Phases:
         """Return clocks with a plan of (T, L) increments from `start`, one per `period`.
 
-        Of the earlier knots, only the last `keep` before `start` stay.
+        Only the last `keep` of the knots before `start` stay.
         """
         past = self.times < start
         begin = self.at(start)
@@ -66,7 +66,7 @@ class Phases:
         return np.asarray(self.values[k - 1] + share * (self.values[k] - self.values[k - 1]))
 
     def horizon(self, t: float, *, gain: float = 1.0) -> Array:
-        """Return (L,) times: each lane's clock has gained `gain` since this time; -inf if it never gained so much."""
+        """Return the (L,) latest times since which each lane's clock has gained `gain`; -inf if there is none."""
         return self._latest(self.at(t) - gain)
 
     def due(self, lane: int, order: float, *, gain: float = 1.0) -> float:
@@ -93,7 +93,7 @@ class Phases:
         return found
 
     def _between(self, lane: int, phase: float, *, late: bool) -> float:
-        """Return when a lane's clock shows a phase, between the first and last knot. If the clock stands still then,
+        """Return when a lane's clock shows a phase between its first and last knot. If the clock stands still then,
         `late` selects the last such time.
         """
         line = self.values[:, lane]

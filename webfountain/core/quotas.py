@@ -1,7 +1,7 @@
 """Convert a plan into quotas in whole pages, the weight p, and the increments of the phase clocks.
 
-Fractions are rounded by largest remainder, until no further page fits into the capacity. The fraction lost by rounding
-is carried over: a third of a page per period gives a page every third period.
+Quotas are rounded by largest remainder, within the capacity. What rounding takes from a bucket is carried over: a third
+of a page per period becomes one page in three periods.
 
 Place in the walk (DESIGN 4): optimizer -> **quotas** -> weights of the site sequencers, recrawl share of each bucket.
 
@@ -29,7 +29,7 @@ class Quotas:
     """Numbers of pages to fetch in each period.
 
     ``recrawl`` (T, B) counts known pages, ``fresh`` (T,) never-crawled pages. ``weight`` (T,) is p, the never-crawled
-    share of the planned fetches; 0.5 without planned fetches. ``increment`` (T, B) is the gain of each bucket's phase
+    share of the planned fetches (0.5 without planned fetches). ``increment`` (T, B) is the gain of each bucket's phase
     clock: the crawled fraction of the bucket.
     """
 
@@ -58,7 +58,7 @@ def make_quotas(instance: Instance, x: Array, z: Array) -> Quotas:
 
 
 def _room(instance: Instance, used: Array, t: int) -> float:
-    """Return the planned time of a period, or the whole capacity if the plan leaves less than half a page's time."""
+    """Return the planned time of a period, or its capacity if the plan leaves less than half a page's time."""
     dearest = max(float(instance.c[t].max(initial=0.0)), float(instance.d[t]))
     capacity = float(instance.C[t])
     return capacity if capacity - used[t] < 0.5 * dearest else float(used[t])

@@ -1,12 +1,12 @@
-"""Decide when to request a gone page again: its urgency competes with those of live pages.
+"""Decide when to request a gone page again, by an urgency like that of live pages.
 
-A gone page may come back, and is then obsolete until the next fetch. So its urgency is that of a live page whose change
-rate is the rate of return (`urgency`). The return rates of a site's gone pages are assumed to follow a gamma
-distribution with shape `SHAPE`. The mean of this distribution is the number of returns found, divided by the time for
-which pages were gone. Pages that had a copy are counted apart from URLs that never had one, because most dead links
-never led to a page. URLs of one source and directory form a class, whose prior is the rate of the site.
+A gone page may come back, and is then obsolete until the next fetch. So its urgency is that of a live page that changes
+at the rate of return (`urgency`). The return rates of a site's gone pages are assumed to follow a gamma distribution.
+Its mean is the number of returns found, divided by the total time for which pages were gone. Most dead links never led
+to a page, so pages that had a copy are counted apart. URLs of one source and directory form a class, whose prior is the
+rate of the site.
 
-At first, requests are made to learn about all dead URLs of a site, so their number is limited (`Returns.spacing`).
+A request for one dead URL also informs about the others, so early requests are limited (`Returns.spacing`).
 
 Source: Azar et al., *Tractable near-optimal policies for crawling*, PNAS 2018 (the urgency); the gamma mixture of rates
 is the Lomax law.
@@ -29,7 +29,7 @@ PRIOR_RETURNS: Final = 0.25
 CLASS_RETURNS: Final = 0.5
 """Weight of the site's rate in the rate of a class of its URLs, in returns."""
 SAMPLE: Final = 40
-"""Number of dead URLs of a site that are requested early, in order to learn."""
+"""Number of a site's dead URLs that are requested early, to learn its rate of return."""
 LONGEST: Final = 1000.0
 """Largest number of periods until a gone page is requested again."""
 _HALVINGS: Final = 40
@@ -54,12 +54,12 @@ class Returns(NamedTuple):
         return (self.found + PRIOR_RETURNS) / (self.gone_s + PRIOR_RETURNS * usual_s)
 
     def rate_within(self, site_rate: float) -> float:
-        """Return the mean number of returns per second of a class, with the site's rate as its prior."""
+        """Return the mean number of returns per second of a class, if the site's rate is the prior."""
         return (self.found + CLASS_RETURNS) / (self.gone_s + CLASS_RETURNS / site_rate)
 
     @property
     def spacing(self) -> float:
-        """Return the factor by which waits are longer, because `SAMPLE` requests are enough to learn.
+        """Return the factor by which waits grow, because `SAMPLE` early requests are enough.
 
         Among n URLs that were not requested again, the n-th waits about √n times as long as the first.
         """
@@ -67,13 +67,13 @@ class Returns(NamedTuple):
 
 
 def price_of_interval(interval_s: float, change_s: float) -> float:
-    """Return the obsolete time, s, that a fetch saves on a page with these mean intervals of changes and visits."""
+    """Return the obsolete time, s, that a fetch saves, for mean intervals between visits and between changes."""
     x = interval_s / change_s
     return change_s * (-expm1(-x) - x * exp(-x))
 
 
 def time_to_return(rate: float, *, gone_s: float, price_s: float) -> float:
-    """Return after how many seconds a request for a gone page is worth the price; inf if never.
+    """Return the seconds until a request for a gone page is worth the price; inf if it never is.
 
     Parameters
     ----------

@@ -3,8 +3,8 @@
 A page belongs to the directory of its path. Each directory is a subsection of its parent, and the site is the root. A
 section with few pages uses the statistics of its parent.
 
-`SectionTree` passes sums towards the root and values towards the leaves. A tree holds several sites as arrays, level by
-level; each site has its own root at depth 0.
+`SectionTree` adds up values towards the root and passes values towards the leaves. It holds several sites as arrays,
+level by level, each with its own root at depth 0.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["SITE", "Level", "SectionTree", "Sections"]
 SITE = 0
 """Number of the root section."""
 _COUNTED: Final = 20
-"""Largest number of counted directories, as a multiple of the largest number of sections."""
+"""Largest number of counted directories per allowed section."""
 
 
 class Sections:
@@ -39,7 +39,7 @@ class Sections:
         """Set the limits of the tree. A directory deeper than `max_depth` counts as its ancestor at that depth; 0 means
         one section per site.
 
-        Above `most` directories, those with the fewest pages belong to their parent's section.
+        Above `most` directories, those with the fewest pages belong to the section of their parent.
         """
         self._max_depth = max_depth
         self._most = most
@@ -75,12 +75,11 @@ class Sections:
         return sections
 
     def _forget(self) -> None:
-        """Drop the half of the directories with the fewest pages."""
         least = sorted(self._pages.values(), reverse=True)[_COUNTED * self._most // 2]
         self._pages = {key: pages for key, pages in self._pages.items() if pages > least or key in self._number}
 
     def encode(self) -> bytes:
-        """Serialise all counted directories, and the sections in the order of their numbers."""
+        """Serialise the counted directories and the sections, in the order of their numbers."""
         return msgspec.msgpack.encode([self._pages, list(self._number)[1:], self._parent, self._depth, self._fewest])
 
     @classmethod
@@ -128,7 +127,7 @@ class Level(NamedTuple):
     families: Ints
     """The parents, each once."""
     begins: Ints
-    """Index of the first child of each parent."""
+    """Position of the first child of each parent."""
 
 
 class SectionTree:

@@ -54,10 +54,7 @@ def shingles(text: str) -> npt.NDArray[np.uint64]:
 
 
 def exact_resemblance(text_a: str, text_b: str) -> float:
-    """Return the Jaccard resemblance of the shingle sets of two texts, 0..1. Two empty texts have resemblance 1.
-
-    The call takes 1 ms for two texts of 16 kB, a fifth of MinHash with 128 permutations.
-    """
+    """Return the Jaccard resemblance of the shingle sets of two texts, 0..1. Two empty texts have resemblance 1."""
     a, b = distinct(shingles(text_a)), distinct(shingles(text_b))
     if not len(a) and not len(b):
         return 1.0
@@ -68,7 +65,7 @@ def exact_resemblance(text_a: str, text_b: str) -> float:
 def distinct(numbers: npt.NDArray[_Number]) -> npt.NDArray[_Number]:
     """Return the distinct values of (n,) numbers, ascending.
 
-    For 2,000 numbers, `numpy.unique` of numpy 2.4 takes 18 times as long.
+    It is much faster than `numpy.unique` of numpy 2.4.
     """
     ordered = np.sort(numbers)
     first = np.ones(len(ordered), dtype=np.bool_)
@@ -77,7 +74,7 @@ def distinct(numbers: npt.NDArray[_Number]) -> npt.NDArray[_Number]:
 
 
 def mixed(numbers: Hashes) -> Hashes:
-    """Return 64-bit numbers spread evenly over the range, by the finalizer of splitmix64."""
+    """Return numbers spread evenly over 64 bits (finalizer of splitmix64)."""
     numbers = (numbers ^ (numbers >> np.uint64(30))) * BAND_MIX[1]
     numbers = (numbers ^ (numbers >> np.uint64(27))) * BAND_MIX[2]
     return np.asarray(numbers ^ (numbers >> np.uint64(31)))

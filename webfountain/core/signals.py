@@ -11,9 +11,7 @@ from dataclasses import dataclass, replace
 __all__ = ["VISITS", "Signals"]
 
 VISITS = 12
-"""Smallest number of visits in the memory of evidence (`lasting`). Otherwise, a page that is visited four times a year
-would have too few visits in 250 days.
-"""
+"""Smallest memory of evidence, in visits to a page (`lasting`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,13 +25,11 @@ class Signals:
     history: bool = True
     """Use the page's own checks. If off, every page has the rate of its section."""
     independent: bool = True
-    """Use the explanation by independent pages too, as far as it predicts the site's fetches well. If off, use sections
-    alone.
-    """
+    """Use the explanation by independent pages too. If off, use sections alone."""
     forgetting: bool = True
     """Let old evidence fade with `memory`. If off, keep evidence for ever."""
     memory: float = 250.0
-    """Number of steps after which evidence counts 1/e."""
+    """Number of steps after which evidence has the weight 1/e."""
     prior_rate: float = 1 / 120
     """Prior of the changes per page and step: one in four months."""
     prior_exposure: float = 50.0
@@ -45,10 +41,10 @@ class Signals:
     page_events: float = 0.5
     """Weight of the section's rate in a page's rate, in changes."""
     visit: float = 0.01
-    """Mean number of steps between two visits to a page. Far below one, all rates can be distinguished."""
+    """Mean number of steps between two visits to a page."""
 
     def lasting(self, interval: float) -> Signals:
-        """Return the signals if each page is visited every `interval` steps, with a memory of at least `VISITS`
+        """Return the signals for a visit to each page every `interval` steps, with a memory of at least `VISITS`
         visits."""
         return replace(self, memory=max(self.memory, VISITS * interval), visit=interval)
 

@@ -36,23 +36,23 @@ class SiteBeliefs(NamedTuple):
 
 
 class Approach(NamedTuple):
-    """Urgency of pages, and bounds on its growth while no change is found; one element per page."""
+    """Urgency of pages, and bounds on its growth until a change is found; one element per page."""
 
     urgency: Array
     """Urgency, steps."""
     slope: Array
     """Upper bound of the slope of ln(urgency) over ln(`lasted`)."""
     lasted: Array
-    """Number of steps in which the section's long-run rate would give the hazard since the page's last fetch."""
+    """Number of steps since the last fetch that the long-run rate would need for the same hazard."""
     elapsed: Array
-    """The larger of `lasted` and the steps since the page's last fetch (if these count)."""
+    """The larger of `lasted` and the steps since the last fetch (if steps count)."""
     least: Array
-    """Factor on the square root of an urgency. It gives the earliest step after the last fetch at which the page can
-    have this urgency.
+    """Earliest number of steps since the last fetch at which the page can have an urgency, divided by the urgency's
+    square root.
     """
 
     def times(self, factor: Array) -> Approach:
-        """Return the same with all urgencies multiplied by `factor`."""
+        """Return the approach with all urgencies multiplied by `factor`."""
         return self._replace(urgency=factor * self.urgency, least=self.least / factor**0.5)
 
 
@@ -64,4 +64,4 @@ class FetchEvidence(NamedTuple):
     changed: Array
     """(sites,) number of pages that were found changed."""
     lasted: Array
-    """(pages found changed,) steps for which each page is believed to have been obsolete."""
+    """(pages found changed,) number of steps for which each page is believed to have been obsolete."""

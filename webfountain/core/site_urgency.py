@@ -38,7 +38,7 @@ _FARTHEST: Final = 4096.0
 """A page that needs more steps than this to reach a price counts as never reaching it."""
 _TINY: Final = 1e-30
 _NEVER: Final = 2**53
-"""Step that is later than all others."""
+"""Step after all others."""
 _SLICE: Final = 50_000
 """Number of pages that are computed at once, to save memory."""
 _EVENTS, _EXPOSURE, _BEFORE, _IMPORTANCE = range(4)
@@ -104,7 +104,7 @@ class SiteUrgency:
         return len(self._section)
 
     def some(self, pages: Flags) -> SiteUrgency:
-        """Return a site with the chosen pages, renumbered in the same order, and all evidence about its sections."""
+        """Return a site with the chosen pages, renumbered, and all evidence about its sections."""
         found = SiteUrgency.__new__(SiteUrgency)
         found.signals, found.memory, found._sections = self.signals, self.memory, self._sections
         found.trust = self.trust
@@ -333,14 +333,13 @@ class Sites:
         )
 
     def _mixed(self, pages: Ints) -> tuple[Ints, Ints, Array, Array]:
-        """Return place, number, weight of the sections, and age of each page that sections alone do not explain."""
         places = np.flatnonzero(self.explanations.share[self.site[pages]] < 1.0)
         some = pages[places]
         age = (self._step[self.site[some]] - self.unchecked.since[some]).astype(np.float64)
         return places, some, self.explanations.share[self.site[some]], np.maximum(age, 0.0)
 
     def _learn_alone(self, pages: Ints, changed: Flags, age: Array, by_sections: Array) -> None:
-        """Update the weights of both explanations and the past of the pages with the visits."""
+        """Learn from visits for both explanations."""
         seen = age > 0.0  # a second fetch in the same step shows nothing
         pages, changed, age = pages[seen], changed[seen], age[seen]
         odds = log_odds_of(by_sections[seen], self._rates(pages).changed(age), changed)
@@ -353,7 +352,7 @@ class Sites:
         return self._approach(pages).urgency
 
     def of_change(self) -> tuple[Array, Array]:
-        """Return each page's `urgency` if it had surely changed, and its chance of having changed."""
+        """Return what each page's `urgency` would be if it had surely changed, and its chance of having changed."""
         known = self.page[_EVENTS], self.page[_EXPOSURE]
         fresh = self.activity.fresh_time(self.unchecked.section, *known)
         chance = chance_of_change(self.activity.hazard(self.unchecked), *self.activity.weights(self.unchecked, *known))
@@ -390,11 +389,9 @@ class Sites:
         return Approach(found * known[_IMPORTANCE], slope, lasted, elapsed, least)
 
     def steps_until(self, approach: Approach, wanted: Flags, prices: Array) -> Array:
-        """Return (prices, sites) lower bounds of the steps until a `wanted` page reaches a price, if no change is
-        found.
+        """Return (prices, sites) lower bounds on the steps until a `wanted` page reaches a price, without a change.
 
-        The bound is nearly exact close to the price, and inf if no page ever reaches it. Sections are assumed to keep
-        their long-run activity, and evidence is assumed not to fade.
+        The bound is nearly exact close to the price, and inf if no page ever reaches it.
         """
         until = np.full((len(prices), len(self._sites)), inf)
         pages = np.flatnonzero(wanted)

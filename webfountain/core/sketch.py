@@ -13,8 +13,7 @@ lower-cased, and only ASCII white space separates tokens.
 Source: Broder, *On the resemblance and containment of documents*, 1997 (shingles, samples modulo m); Li, König, *b-bit
 minwise hashing*, 2010; Indyk, Motwani, *Approximate nearest neighbors*, 1998 (bands).
 
-The import of datasketch would load scipy.integrate, 0.3 s, for a function that a crawl never calls, so that import is
-delayed.
+This module delays an import of scipy inside datasketch, 0.3 s, for a function that a crawl never calls.
 """
 
 from __future__ import annotations
@@ -102,7 +101,7 @@ def sketch(text: str, key: int = 0) -> bytes | None:
 
 
 def sketches(text: str, key: int = 0) -> list[bytes]:
-    """Return the sketch of a text, and a second one if a similar text may be sampled by another power.
+    """Return the sketch of a text, and a second one if a similar text may be sampled differently.
 
     Compare other sketches with both, but store only the first. The list is empty if `sketch` returns None.
     """
@@ -115,14 +114,12 @@ def sketches(text: str, key: int = 0) -> list[bytes]:
 
 
 def _modulus(shingles: int) -> int:
-    """Return the power of two by which a text with so many shingles is sampled."""
+    """Return the power of two by which a text with `shingles` shingles is sampled."""
     return 1 << ((shingles - 1) // MOST_SHINGLES).bit_length()
 
 
 def _signature(hashes: Words) -> bytes:
-    """Return the lowest bytes of the hash values of a MinHash, equal to those of `MinHash.update_batch` (a test
-    compares them).
-    """
+    """Return the lowest bytes of a MinHash, equal to those of `MinHash.update_batch` (a test compares them)."""
     multipliers, offsets = _permutations()
     values = multipliers * _finalized(distinct(hashes) if len(hashes) > _MOST_AT_ONCE else hashes)
     values += offsets
@@ -148,7 +145,7 @@ def _permutations() -> tuple[Words, Words]:
 
 @cache
 def sketch_form(key: int = 0) -> str:
-    """Return a name for the format of sketches and band keys, by key, this module and datasketch's version."""
+    """Return a name for the format of sketches and band keys."""
     drawn = sketch(" ".join(f"{word}{number}" for number in range(400) for word in ("Form", "of", "the", "été")), key)
     assert drawn is not None
     keys = band_keys(np.frombuffer(drawn, dtype=np.uint8).reshape(1, -1))
@@ -182,7 +179,6 @@ def most_resemblance(drawn: Sequence[bytes], others: Sketches) -> npt.NDArray[np
 
 @cache
 def _keys_of_tokens(key: int) -> tuple[np.uint64, np.uint64, np.uint64]:
-    """Return three numbers derived from a key, one per keyed step of the token hash."""
     first, second, third = mixed(np.array([key], dtype=np.uint64) * BAND_MIX[:3]).tolist()
     return np.uint64(first), np.uint64(second), np.uint64(third)
 
@@ -204,7 +200,7 @@ def _shingles(data: bytes, key: tuple[np.uint64, np.uint64, np.uint64]) -> Words
 
 
 def _token_hashes(data: bytes, key: tuple[np.uint64, np.uint64, np.uint64]) -> Hashes:
-    """Return the hashes of the tokens, in blocks that fit into the processor's cache; a token is cut at the end of a
+    """Return the hashes of the tokens, block by block for the processor's cache. A token is cut at the end of a
     block.
     """
     if len(data) <= _BLOCK:

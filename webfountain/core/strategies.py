@@ -1,4 +1,4 @@
-"""The strategies: weights of the periods of a cycle in the objective, by name (in instance files) and by number.
+"""The strategies: weights of the periods of a cycle in the objective, by name and by number.
 
 Place in the walk (DESIGN 4): the objective of an instance that `census` or `make_instance` builds.
 
@@ -42,7 +42,7 @@ def _last_heavy(periods: int, low: float) -> Array:
 
 
 NAMED: dict[str, Callable[[int, float], Array]] = {"equal": _equal, "last": _last, "last-heavy": _last_heavy}
-"""Functions that return the (T,) weights from the number of periods and the weight before the last period."""
+"""Functions (number of periods, weight before the last period) -> (T,) weights."""
 
 
 def weights_of(strategy: int, periods: int) -> Array:

@@ -2,8 +2,8 @@
 
 Place in the walk: with the verdict of a changed page (`change`), if the policy keeps diffs. Each step has a limit,
 because a hostile page may be slow to compare. First, the equal beginning and end of both texts are cut off. Then the
-texts are divided at tokens that occur exactly once in both (patience diff). In each gap between these tokens, the
-shortest edit script is computed, or the gap is replaced as a whole. The result is always a correct edit.
+texts are divided at tokens that occur exactly once in both (patience diff). In each gap, the shortest edit script is
+computed, or the gap is replaced as a whole. The result is always a correct edit.
 
 Source: Myers 1986, "An O(ND) Difference Algorithm and Its Variations", section 4 (the greedy algorithm).
 """
@@ -103,7 +103,7 @@ class _Comparison:
         return sorted(found)
 
     def _without_ends(self, gap: _Gap, found: list[_Pair]) -> _Gap:
-        """Return a gap without its equal beginning and end, and record these as equal tokens."""
+        """Return a gap without its equal beginning and end, which are added to `found`."""
         old, new = self._old, self._new
         i, x, j, y, depth = gap
         while i < x and j < y and old[i] == new[j]:
@@ -115,7 +115,6 @@ class _Comparison:
         return _Gap(i, x, j, y, depth)
 
     def _unique(self, gap: _Gap) -> list[_Pair]:
-        """Return the longest common sequence of tokens that occur exactly once in both runs."""
         old, new = self._old[gap.old_from : gap.old_to], self._new[gap.new_from : gap.new_to]
         old_counts, new_counts = Counter(old), Counter(new)
         place = {token: y for y, token in enumerate(new, gap.new_from) if new_counts[token] == 1}
@@ -159,7 +158,6 @@ class _Comparison:
 
 
 def _walked_back(rounds: Sequence[dict[int, int]], x: int, y: int) -> list[_Pair]:
-    """Return the equal tokens on the path to (x, y), last first."""
     found = []
     for d in range(len(rounds) - 1, -1, -1):
         furthest, k = rounds[d], x - y
@@ -282,7 +280,7 @@ def blocks_of_diff(diff: str) -> DiffBlocks:
 
 
 def _marked_words(old: Sequence[str], new: Sequence[str], steps: int) -> list[str]:
-    """Return replaced lines with changed words marked, and other lines marked as a whole."""
+    """Return the replaced lines with their changed words marked."""
     both = min(len(old), len(new))
     found = [_marked_line(before, after, steps) for before, after in zip(old[:both], new[:both], strict=True)]
     found += [f"[-{line}-]" for line in old[both:]]

@@ -55,12 +55,12 @@ MOST_TEXTS: Final = 1 << 16
 _LONGEST: Final = 20_000
 """Number of characters of a text that are read: about 3,000 words."""
 NEAR: Final = 3
-"""A waiting page is hot within this distance from a hot page, in links (Cho 1998, section 5)."""
+"""Largest distance of a hot waiting page from a hot page, in links (Cho 1998, section 5)."""
 FAR: Final = NEAR + 1.0
 HOT: Final = 32.0
 """Least importance of a hot page, above all other pages of its policy."""
 _HOTTEST: Final = 512.0
-"""Importance of a hot page that otherwise has mean importance."""
+"""Importance of a hot page whose importance is otherwise the mean."""
 _WORD: Final = re.compile(r"[^\W_]{2,40}")
 """Pattern of a word. A longer run of letters counts as several words."""
 
@@ -143,7 +143,7 @@ class Topics:
     def promise(self, query: str, url: str, anchor: str) -> float:
         """Return the estimated similarity of an unfetched page.
 
-        Of two estimates the larger is used: by the text of a link, and by the words in the path of the canonical URL.
+        The larger of two estimates is returned: by the text of a link, and by the words of the URL.
         """
         path = url[path_start(url) + 1 :]
         if "%" in path:
@@ -228,7 +228,6 @@ def _any_word_of(query: str) -> re.Pattern[str] | None:
 
 
 def _idf(texts: int, texts_with: int) -> float:
-    """Return the smoothed idf, which is above 0 for every word."""
     return 1.0 + math.log((1 + texts) / (1 + texts_with))
 
 

@@ -21,9 +21,8 @@ __all__ = ["Array", "urgency", "urgency_and_slope", "urgency_of_known_rate"]
 def urgency_of_known_rate(rate: Array, elapsed: Array) -> Array:
     """Return the index (1 - e^-x (1 + x)) / rate with x = rate * elapsed, for a page that changes by a Poisson process.
 
-    The index is the price per fetch at which a page should be fetched after every `elapsed`. Fetching the page with the
-    greatest index first makes these prices equal, which is the optimal allocation. A page that never changes has index
-    0.
+    The index is the price of a fetch at which such a page should be fetched every `elapsed`. Fetching the greatest
+    index first makes all these prices equal, which is the optimal allocation. A page that never changes has index 0.
 
     Parameters
     ----------
@@ -38,11 +37,12 @@ def urgency_of_known_rate(rate: Array, elapsed: Array) -> Array:
 
 
 def urgency(hazard: Array, rate: Array, events: Array, exposure: Array) -> Array:
-    """Return the expected index of a page whose relative rate is r ~ Gamma(`events`, `exposure`).
+    """Return the expected index of a page with an uncertain rate r ~ Gamma(`events`, `exposure`), relative to its
+    section.
 
-    `hazard` is the expected number of changes of an average page of the section since the page's last fetch. `rate` is
-    the long-run number of changes of an average page per step. With H = hazard, A = events, b = exposure and q = b/(b +
-    H), the mean over r of (1 - e^-rH (1 + rH)) / (r rate) is
+    `hazard` is the expected number of changes of the section's average page since this page's last fetch. `rate` is the
+    number of changes of the average page per step, in the long run. With H = hazard, A = events, b = exposure and q =
+    b/(b + H), the mean over r of (1 - e^-rH (1 + rH)) / (r rate) is
 
         (b (1 - q^(A-1))/(A - 1) - H q^A) / rate
 

@@ -1,4 +1,4 @@
-"""Caches of recently seen URLs. Most links of a page are found there, without the store or the network.
+"""Caches of recently seen URLs. Most links of a page are in the cache, and so need no look-up in the store.
 
 A cache is a bounded set of 8-byte fingerprints. Given a batch of URLs, a cache returns the missing ones and adds them.
 A crawl uses LRU. CLOCK, RANDOM and STATIC exist for comparison. MIN, which knows the future, and INFINITE are bounds
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["BYTES_PER_URL", "LruCache", "StaticCache", "UrlCache", "entries_within", "hit_rate", "positive"]
 
 BYTES_PER_URL: Final = 224
-"""Largest memory of one entry: an int, and its slot in an ordered dict that has just grown."""
+"""Largest memory of one entry, bytes."""
 
 
 def entries_within(size_bytes: int) -> int:
@@ -27,7 +27,7 @@ def entries_within(size_bytes: int) -> int:
 
 
 def hit_rate(hits: int, misses: int) -> float:
-    """Return the share of links that the cache answered without the store; 0 before the first link."""
+    """Return the share of links found in the cache; 0 before the first link."""
     return hits / (hits + misses) if hits else 0.0
 
 
@@ -35,10 +35,7 @@ class UrlCache(Protocol):
     """A bounded set of fingerprints, queried and filled in batches."""
 
     def missing(self, urls: Sequence[int]) -> list[int]:
-        """Return the URLs of the batch that were missing, in order, and add them.
-
-        A URL that occurs twice in the batch is returned once, unless it was evicted in between.
-        """
+        """Return the URLs of the batch that were not in the cache, in order, and add them."""
 
     def drop(self, urls: Iterable[int]) -> None:
         """Remove URLs."""

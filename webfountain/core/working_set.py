@@ -1,7 +1,7 @@
 """Improve a plan by SLSQP on a working set, within the capacity.
 
 In an optimum of the model, few fractions lie strictly inside (0, 1): about 12 to 30 of 3,570. SLSQP gets a *working
-set*: these fractions, the fractions at a bound whose reduced gradient points inward, and g. The multipliers of SLSQP
+set*: these fractions, g, and the fractions at a bound whose reduced gradient points inward. The multipliers of SLSQP
 are the capacity prices, from which the next working set follows. The time of SLSQP grows with the cube of the set's
 size.
 
@@ -41,7 +41,7 @@ class RepairedPlan:
 
 
 def uniform_plan(instance: Instance) -> tuple[Array, Array]:
-    """Return fractions f (T, B) and g (T,): all new pages are crawled, then the same share of every bucket."""
+    """Return fractions f (T, B) and g (T,) that crawl all new pages, and the same share of every bucket."""
     closed = closed_fractions(instance)
     u = np.where(closed, 0.0, 1.0)
     return repaired(instance, u[:, :-1], u[:, -1])
@@ -94,9 +94,7 @@ def polished(instance: Instance, plan: RepairedPlan, *, route: str, everything: 
 
 
 def _lowered(f: Array, cost: Array, room: float) -> Array:
-    """Return ``f`` (B,) reduced until it fits into ``room``. The fractions of split buckets are reduced first, so that
-    rounding errors split no whole bucket.
-    """
+    """Return ``f`` (B,) reduced to fit into ``room``, split buckets first."""
     excess = float(f @ cost) - room
     if excess <= 0.0:
         return f
@@ -130,7 +128,7 @@ def _largest(score: Array, count: int) -> Mask:
 
 
 def closed_fractions(instance: Instance) -> Mask:
-    """Return a mask of the fractions (T, B+1) that must stay 0, without crawling time or without pages."""
+    """Return a mask (T, B+1) of the fractions that must stay 0."""
     cost = np.column_stack([instance.c, instance.d])
     empty = np.append((instance.b0 <= 0.0) & (instance.p <= 0.0), False)
     return np.asarray(((instance.C[:, None] <= 0.0) & (cost > 0.0)) | empty, dtype=np.bool_)
@@ -155,7 +153,7 @@ class _Focus:
         return u
 
     def values(self, v: Array) -> tuple[float, Array, Array, Array]:
-        """Return the objective, its gradient, the unused capacity of each period, and the Jacobian of the latter."""
+        """Return the objective and its gradient, and the unused capacity of each period and its Jacobian."""
         if (point := v.tobytes()) != self._point:
             self._point, self._values = point, self._evaluated(v)
         return self._values
