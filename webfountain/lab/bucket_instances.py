@@ -1,8 +1,7 @@
 """Build the model's arrays from the table of an instance file.
 
-The table is read from a TOML file with the sections of EMT-1: mean lifetimes at quantiles of the buckets, costs,
-discovery rates, strategies by name. A list may take the place of each number. Lists have one number per period, but
-``costs.old`` and ``discovery.old_finds_new`` have one per bucket.
+The table comes from a TOML file such as emt1.toml, with mean lifetimes, costs, discovery rates and strategies. A list
+may replace a number: one number per period, or per bucket in ``costs.old`` and ``discovery.old_finds_new``.
 
 Source: Edwards 2001, section 4 (strategies 1-3, versions v1-v3, Table 2).
 """
@@ -92,8 +91,6 @@ def build_instance(
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A table of the file, for errors with key and value."""
-
     table: Table
 
     def check_keys(self) -> None:
@@ -105,7 +102,6 @@ class _Place:
                     raise InputError(f"{_path(section, key)}: unknown key; allowed are {', '.join(sorted(known))}")
 
     def get(self, section: str, key: str) -> object:
-        """Return a value, or raise InputError if it is missing."""
         found = self._section(section)
         if key not in found:
             raise InputError(f"{_path(section, key)} is missing")
@@ -116,7 +112,7 @@ class _Place:
         return _number(_path(section, key), self.get(section, key))
 
     def numbers(self, section: str, key: str, count: int) -> Array:
-        """Return a number or a list of ``count`` numbers as an array of ``count`` numbers."""
+        """Return a number, or a list of ``count`` numbers, as an array of length ``count``."""
         value, path = self.get(section, key), _path(section, key)
         if not isinstance(value, list):
             return np.full(count, _number(path, value))
@@ -168,7 +164,7 @@ def _shares(B: int, version: str) -> Array:
 
 
 def _change_fractions(place: _Place, B: int, version: str) -> Array:
-    """Return the change fraction a (B,) at the middle of each bucket, by linear interpolation of the mean lifetimes."""
+    """Return the change fraction a (B,) of each bucket, by interpolation of the mean lifetimes."""
     given = [place.get("change", key) for key in ("quantile", "mean_lifetime_days")]
     if not all(isinstance(each, list) and len(each) >= 2 for each in given):
         raise InputError(
@@ -191,7 +187,6 @@ def _listed(value: object) -> list[object]:
 
 
 def _weights(table: Table, strategy: str, T: int) -> Array:
-    """Return the weights oldwt = newwt (T,) of a strategy of the table."""
     strategies = table.get("strategies")
     if not isinstance(strategies, Mapping) or strategy not in strategies:
         raise InputError(f"strategies.{strategy} is not one of {', '.join(strategy_names(table)) or 'the file'}")

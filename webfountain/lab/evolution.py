@@ -2,7 +2,7 @@
 
 It answers four questions of section 3: How often do pages change (Figure 2)? How long do they live (Figure 4)? When has
 half of them changed or vanished (Figure 5)? Are changes a Poisson process (Figure 6)? For the last question, it adds a
-goodness of fit. The paper judges by eye.
+goodness of fit, where the paper judges by eye.
 """
 
 from __future__ import annotations
@@ -35,14 +35,13 @@ __all__ = [
 GroupBy = Literal["site", "tld"]
 
 CHANGE_CLASSES: Final = (("<= 1 day", 1.0), ("<= 1 week", 7.0), ("<= 1 month", 30.0), ("<= 4 months", 120.0))
-"""Classes of the average change interval in Figure 2, by upper end in days. A fifth class has longer intervals."""
+"""Classes of the average change interval in Figure 2, by upper end in days."""
 LIFESPAN_CLASSES: Final = (("<= 1 week", 7.0), ("<= 1 month", 30.0), ("<= 4 months", 120.0))
-"""Classes of the visible lifespan in Figure 4, by upper end in days. A fourth class has longer lifespans."""
+"""Classes of the visible lifespan in Figure 4, by upper end in days."""
 POISSON_MEANS: Final = (10.0, 20.0)
 """Mean intervals of the pages in Figure 6, days."""
 POISSON_BAND: Final = 0.2
-"""Largest relative distance between a page's mean interval and the 10 or 20 days of Figure 6. The paper gives no
-value."""
+"""Largest relative difference of a page's mean interval from the 10 or 20 days of Figure 6."""
 POISSON_CHANGES: Final = 5
 """Smallest number of changes of a page in Figure 6."""
 _BEYOND = "> 4 months"
@@ -51,10 +50,10 @@ _BEYOND = "> 4 months"
 class PoissonCheck(msgspec.Struct, frozen=True):
     """Comparison of change intervals with the law of a Poisson process.
 
-    Daily visits of a Poisson process find whole-day intervals with P(k) = q (1-q)^(k-1), q = 1/mean. `distance` is the
+    Daily visits to a Poisson process find intervals of k days with P(k) = q (1-q)^(k-1), q = 1/mean. `distance` is the
     Kolmogorov distance, the largest gap between the distribution functions. `critical` is the 5 % point of this
-    distance for independent intervals. `over_dispersion` is the variance of the intervals divided by the variance of
-    the law: 1 for a Poisson process, more for bursts, less for regular changes.
+    distance for independent intervals. `over_dispersion` is the variance of the intervals divided by that of the law:
+    above 1 for bursts.
     """
 
     mean: float
@@ -92,10 +91,7 @@ class GroupEvolution(msgspec.Struct, frozen=True):
 
 
 class Evolution(msgspec.Struct, frozen=True):
-    """Result of the whole analysis."""
-
     start: float
-    """Start of the observation, UTC seconds."""
     days: int
     all: GroupEvolution
     groups: dict[str, GroupEvolution]

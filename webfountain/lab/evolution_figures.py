@@ -82,12 +82,12 @@ def _draw_poisson(evolution: Evolution) -> Any:
 
 
 def _largest(evolution: Evolution) -> dict[str, Any]:
-    """Return the groups to draw; none if there is only one, which would repeat the left panel."""
+    """Return the groups to draw, or none if there is only one."""
     return dict(list(evolution.groups.items())[:_GROUPS]) if len(evolution.groups) > 1 else {}
 
 
 def _bars(each: Any, series: Mapping[str, Mapping[str, float]], label: str) -> None:
-    """Draw grouped bars: a group per class, a bar per series. Up to two series have values above the bars."""
+    """Draw grouped bars: a group per class, a bar per series, with values above the bars of one or two series."""
     classes = list(next(iter(series.values())))
     at, width = np.arange(len(classes)), 0.8 / len(series)
     for number, (name, shares) in enumerate(series.items()):

@@ -78,7 +78,6 @@ class _Article:
         self.live = " ".join(draw.choices(_WORDS, k=30))
 
     def edit(self, change: TrueChange, draw: Random) -> None:
-        """Apply a change."""
         if change.place == "price":
             self.prices[draw.randrange(len(self.prices))] += draw.randint(1, 9)
         elif change.place == "live":
@@ -89,8 +88,6 @@ class _Article:
 
 
 class NoisyWeb:
-    """The pages, by page number, round and time."""
-
     def __init__(self, seed: int = 1) -> None:
         self._random = Random(seed)
         self.changes = drawn_changes(self._random)
@@ -133,7 +130,7 @@ class NoisyWeb:
 
 
 def drawn_changes(draw: Random) -> list[TrueChange]:
-    """Return `TRUE_CHANGES` changes after the rounds of learning. A page has at most one change per round."""
+    """Return `TRUE_CHANGES` changes after the rounds of learning, at most one per page and round."""
     places = ["live"] * INSIDE_NOISE + ["paragraph", "paragraph", "price"] * TRUE_CHANGES
     found, used = [], set[tuple[int, int]]()
     for place in places[:TRUE_CHANGES]:
@@ -149,7 +146,6 @@ def _words(draw: Random, many: int) -> str:
 
 
 def _edited(text: str, many: int, draw: Random) -> str:
-    """Return the text with `many` successive words replaced."""
     words = text.split()
     at = draw.randrange(len(words) - min(many, len(words)) + 1)
     words[at : at + many] = [f"{draw.choice(_WORDS)}{draw.randrange(1000)}x" for _ in range(many)]
@@ -198,7 +194,7 @@ class _Visitor:
         self._examiner = Examiner(collection=collection, judge=judge, reader=self._reader, comparison=comparison)
 
     def visit(self, page: int, body: bytes, at: float) -> tuple[bool, float | None]:
-        """Return whether a change was reported, and the time of the next extra visit."""
+        """Return whether a change was reported, and the time of the next extra visit, if any."""
         site = f"http://site{page // PAGES}.example"
         url = f"{site}/{page}"
         record = self._records.get(url, PageRecord(url))

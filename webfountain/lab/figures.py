@@ -18,7 +18,6 @@ INK: Final = "#333333"
 
 
 def figure(title: str, panels: int) -> tuple[Any, list[Any]]:
-    """Return a figure in the common style with `panels` axes side by side."""
     try:
         from matplotlib.figure import Figure  # noqa: PLC0415  an optional extra, 0.4 s
     except ImportError:

@@ -1,7 +1,6 @@
-"""Comparison of Edwards 2001 with a newly solved instance file: tables, figures and findings.
+"""Comparison of a newly solved instance file with the tables, figures and findings of Edwards 2001.
 
-The paper prints few constants of its instance, so an instance file is a calibration. This module measures how well the
-calibration reproduces the paper.
+The paper prints few constants, so an instance file is a calibration. This module measures its quality.
 
 Source: Edwards, McCurley, Tomlin 2001, Tables 3 and 4, Figures 3-6 (PAPERS.md section 2).
 """
@@ -39,7 +38,7 @@ _ONCE = 0.02  # a bucket whose number of crawls differs more than this from a wh
 
 
 class FigureRow(TypedDict):
-    """A printed number of the paper and our number; ``error`` is the relative error."""
+    """A number of the paper and ours, with the relative ``error``."""
 
     table: str
     strategy: str
@@ -59,8 +58,6 @@ class Finding(TypedDict):
 
 
 class Findings(TypedDict):
-    """All numbers and findings, and sentences about what is not reproduced."""
-
     rows: list[FigureRow]
     findings: list[Finding]
     not_reproduced: list[str]
@@ -73,7 +70,7 @@ class _SolvedRun:
 
     @property
     def obsolete(self) -> Array:
-        """Return the numbers of obsolete pages (T,) at the end of each period, without never-crawled pages."""
+        """Return the numbers of obsolete pages (T,) at the ends of periods, without never-crawled pages."""
         return np.asarray(self.path.y[1:].sum(axis=1), dtype=np.float64)
 
 
@@ -90,7 +87,6 @@ def findings(path: str | Path, *, quality: Quality = "normal", buckets: int | No
 
 
 def findings_text(found: Findings) -> str:
-    """Return the findings as lines of text."""
     lines = ["table    strategy  figure           paper      ours   error"]
     for row in found["rows"]:
         name = f"{row['table']}  {row['strategy']} {row['version']}"
@@ -221,7 +217,7 @@ def _finding(finding: str, measured: str, held: bool) -> Finding:
 
 
 def beside_text(found: Mapping[str, Findings]) -> str:
-    """Return the findings of several instances as lines of text, one column per instance."""
+    """Return the findings of several instances as text, one column per instance."""
     every = list(found.values())
     lines = ["table    strategy  figure           paper" + "".join(f"{name:>10}   error" for name in found)]
     for rows in zip(*(each["rows"] for each in every), strict=True):

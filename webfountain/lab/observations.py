@@ -25,21 +25,16 @@ if TYPE_CHECKING:
 __all__ = ["DAY", "Observation", "PageSpan", "observe_store", "observe_trace"]
 
 DAY = 86_400.0
-"""Length of a day, seconds."""
 
 
 class PageSpan(NamedTuple):
-    """One visible span of a page, in days since the start of the observation."""
-
     site: str
     first: int
     """Day on which the page is first seen."""
     last: int
     """Day on which the page is last seen. The span covers `last - first` days, at least 1."""
     at_start: bool
-    """True if the page exists when the observation starts."""
     at_end: bool
-    """True if the page exists when the observation ends."""
     changes: int
     """Number of days with a change."""
     days: tuple[int, ...]
@@ -47,7 +42,6 @@ class PageSpan(NamedTuple):
 
     @property
     def observed_time(self) -> int:
-        """Days of observation, at least 1."""
         return max(1, self.last - self.first)
 
 
@@ -57,7 +51,6 @@ class Observation(NamedTuple):
     spans: list[PageSpan]
     days: int
     start: float
-    """Start of the observation, UTC seconds."""
 
 
 def observe_trace(
@@ -146,7 +139,7 @@ def _columns(path: Path, names: tuple[str, ...]) -> dict[str, npt.NDArray[Any]]:
 
 
 def _spans(rows: Iterator[tuple[int, str, int]], sites: npt.NDArray[Any], length: int) -> Iterator[PageSpan]:
-    """Cut the events, sorted by page and time, into visible spans within days 0..length."""
+    """Cut the events, sorted by page and time, into visible spans."""
     born, current, days = 0, -1, list[int]()
     alive = False
     for page, kind, day in rows:

@@ -86,7 +86,6 @@ def _solved(table: dict[str, object], case: _Case) -> _Plan:
 
 
 def _name(case: _Case, cases: Sequence[_Case]) -> str:
-    """Return a label that distinguishes a case from the others in its figure."""
     parts = [f"strategy {case.strategy}"]
     if len({each.version for each in cases}) > 1:
         parts.append(f"version {case.version[1:]}")

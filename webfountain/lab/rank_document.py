@@ -134,7 +134,6 @@ def _places(file: Path, pages: Fingerprints) -> npt.NDArray[np.int64]:
 
 
 def _urls(url: str, wanted: Fingerprints) -> dict[int, str]:
-    """Return the URLs of a few fingerprints."""
     found: dict[int, str] = {}
     for table in LinkLogReader(url).names():
         keys = table["fingerprint"].to_numpy()

@@ -1,7 +1,4 @@
-"""The optimiser for instance files, as `plan solve` uses it. The mathematics is in `core`.
-
-The folder ``instances`` contains the instances of the package.
-"""
+"""The optimiser for instance files, as `plan solve` uses it. The mathematics is in `core`."""
 
 from __future__ import annotations
 
@@ -92,7 +89,7 @@ def solve_instance_file(
 
 
 def plan_table(document: Mapping[str, object]) -> str:
-    """Return the document of `plan solve` as lines of text: the figures, then how often each bucket is crawled."""
+    """Return the document of `plan solve` as text."""
     lines = [f"{key:16}{_figure(value)}" for key, value in document.items() if not isinstance(value, list)]
     crawls = document["crawls_per_bucket"]
     assert isinstance(crawls, list)
@@ -144,6 +141,5 @@ def _figure(value: object) -> str:
 
 
 def _tenths(crawls: list[float]) -> list[list[float]]:
-    """Return the list in up to ten parts of about equal size."""
     count = min(10, len(crawls))
     return [crawls[len(crawls) * k // count : len(crawls) * (k + 1) // count] for k in range(count)]

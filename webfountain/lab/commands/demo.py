@@ -101,14 +101,13 @@ def _emptied(store: str) -> Path:
 
 
 def _started(server: type[DemoServer], policy: Collection, *, seed: int, sites: int, pages: int) -> DemoServer:
-    """Start the generated web, at the addresses of the policy file if they are free."""
+    """Start the generated web, if possible at the addresses in the policy file."""
     given = {"seed": seed, "sites": sites, "pages": pages, "period": policy.cycle.period_s, "latency": 0.002}
     port = next(iter(policy.seeds())).rpartition(":")[2].strip("/")
     return server(port=port, **given) if port.isdigit() and _is_free(sites, int(port)) else server(**given)
 
 
 def _is_free(sites: int, port: int) -> bool:
-    """Return whether the generated web can use this port."""
     from webfountain.lab.demo.server import bind_sites  # noqa: PLC0415
 
     try:
@@ -121,7 +120,7 @@ def _is_free(sites: int, port: int) -> bool:
 
 
 def _policy_file(policy: Collection, urls: list[str], folder: Path) -> Path:
-    """Return the policy file, or a copy of it with these seeds if it has others."""
+    """Return the policy file, or a copy with these seeds."""
     if list(policy.seeds()) == urls:
         return policy.path
     text = policy.path.read_text(encoding="utf-8")
@@ -142,7 +141,7 @@ class _Sampler:
         self.samples: list[Sample] = []
 
     def measure(self) -> None:
-        """Take one sample, unless the crawl has not created its store yet or Ctrl-C has ended the server."""
+        """Take one sample, if the store exists and the server runs."""
         from webfountain.lab.demo.process import freshness  # noqa: PLC0415
 
         try:

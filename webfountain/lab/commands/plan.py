@@ -170,5 +170,4 @@ def figures(folder: str, instance: str | None) -> None:
 
 
 def _file(instance: str) -> Path:
-    """Return the path of an instance file, given by path or by name."""
     return Path(instance) if Path(instance).suffix else packaged_instance(instance)

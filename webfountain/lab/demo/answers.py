@@ -1,7 +1,6 @@
 """The interface between the HTTP server and a web on loopback: a clock, answers and the true pages.
 
-A web reads no clock. Its argument is *web time*, in the unit of the web: periods for the generated web, seconds for
-recorded pages.
+A web reads no clock. The time is an argument, *web time*: periods for the generated web, seconds for recorded pages.
 """
 
 from __future__ import annotations
@@ -38,12 +37,12 @@ class Web(Protocol):
         ...
 
     def truth(self, t: float) -> Iterator[tuple[str, str]]:
-        """Return URL and hex SHA-1 of the body of every page that exists and is reachable by links at `t`."""
+        """Return URL and hex SHA-1 of the body of every page that exists at `t` and is reachable by links."""
         ...
 
 
 class WebClock(NamedTuple):
-    """A clock of web time: it shows `origin` at UTC second `started`, and runs at `rate` web units per second.
+    """A clock of web time: `origin` at UTC second `started`, then `rate` web units per second.
 
     With rate 0 the clock is stopped.
     """
@@ -54,16 +53,13 @@ class WebClock(NamedTuple):
 
     @classmethod
     def start(cls, origin: float, rate: float) -> WebClock:
-        """Return a clock that starts now. With rate 0 it starts a minute earlier, so that all changes lie in the
-        past."""
+        """Return a clock that starts now."""
         return cls(origin, rate, time.time() - (0 if rate else 60))
 
     def web(self, utc: float) -> float:
-        """Return the web time at a UTC second."""
         return self.origin + (utc - self.started) * self.rate
 
     def utc(self, t: float) -> float:
-        """Return the UTC second of a web time."""
         return self.started + (t - self.origin) / (self.rate or 1.0)
 
 

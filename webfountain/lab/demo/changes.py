@@ -26,7 +26,7 @@ RATES: Final = ((0.03, 4.0), (0.05, 1.0), (0.1, 1 / 3), (0.17, 0.1), (0.2, 1 / 3
 
 
 class PageChanges:
-    """The changes of all pages, drawn when needed. `rates` contains (share, changes per period)."""
+    """The changes of all pages, drawn when needed."""
 
     def __init__(self, draw: Draws, rates: Sequence[tuple[float, float]]) -> None:
         self._draw = draw
@@ -64,15 +64,14 @@ class PageChanges:
 
 
 def _kind(u: float, stamped: bool) -> int:
-    """Return the kind of a change. On a stamped page, six of ten changes are trivial."""
+    """Return the kind of a change. On stamped pages, six of ten changes are trivial."""
     if stamped and u < 0.6:
         return TRIVIAL
     return MAJOR if u * 97 % 1 < 0.6 else MINOR
 
 
 def state_after(page: WebPage, own: int) -> tuple[list[int], int, int]:
-    """Return which change last wrote each third of the text, which change wrote the note, and how many changes wrote
-    the number in the comment."""
+    """Return the last change of each third of the text, the last change of the note, and the number in the comment."""
     texts, note, stamp = [0, 0, 0], 0, 0
     for change in range(own):
         kind = page.kinds[change]

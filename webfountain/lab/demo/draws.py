@@ -1,7 +1,4 @@
-"""Random numbers of a generated web, each computed from the seed and a purpose.
-
-The order of calls makes no difference.
-"""
+"""Random numbers of a generated web, each computed from the seed and a purpose."""
 
 from __future__ import annotations
 
@@ -15,8 +12,6 @@ TO_UNIT: Final = 2.0**-64
 
 
 class Draws:
-    """All draws of one seed."""
-
     def __init__(self, seed: int) -> None:
         self._key = struct.pack("<q", seed)
 

@@ -53,7 +53,6 @@ class ServerProcess:
 
     @property
     def urls(self) -> list[str]:
-        """URL of the home page of each site."""
         return list(self.ready["urls"])
 
     @property
@@ -62,7 +61,6 @@ class ServerProcess:
 
     @property
     def clock(self) -> WebClock:
-        """The clock of the web."""
         return WebClock(*self.ready["clock"])
 
     def ask(self, path: str, **query: object) -> Any:
@@ -88,7 +86,6 @@ class ServerProcess:
         return dict(self.ask("/_stats"))
 
     def stop(self) -> None:
-        """End the process; a second call has no effect."""
         process = self._process
         if process.poll() is None:
             process.terminate()
@@ -120,7 +117,6 @@ class DemoServer(ServerProcess):
 
 
 def arguments_of(options: Mapping[str, object]) -> list[str]:
-    """Return command-line arguments for keyword options."""
     return [
         f"--{name.replace('_', '-')}" + ("" if value is True else f"={value}")
         for name, value in options.items()

@@ -43,8 +43,7 @@ _OPENINGS = _words(
 
 
 class Prose(dict[int, bytes]):
-    """Numbered passages of about `length` bytes. A passage is made when first needed. Equal seeds give equal
-    passages."""
+    """Numbered passages of about `length` bytes. A passage is made when needed, the same for equal seeds."""
 
     def __init__(self, seed: int, *, length: int = 250) -> None:
         super().__init__()
@@ -55,7 +54,6 @@ class Prose(dict[int, bytes]):
         return passage
 
     def _passage(self, rng: Random, length: int) -> str:
-        """Return sentences of about `length` bytes together."""
         sentences = [_sentence(rng)]
         size = len(sentences[0])
         while size + 35 < length:
@@ -80,7 +78,7 @@ class Prose(dict[int, bytes]):
 
 
 def _sentence(rng: Random) -> str:
-    """Return a sentence of subject, verb, object and a place: about 70 bytes, 12 words."""
+    """Return a sentence of about 70 bytes."""
     opening = rng.choice(_OPENINGS).replace("|", " ")
     subject = f"{opening} {rng.choice(_ADJECTIVES)} {rng.choice(_NOUNS)}"
     deed = f"{rng.choice(_VERBS)} the {rng.choice(_NOUNS)}"

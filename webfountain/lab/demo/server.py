@@ -3,8 +3,8 @@
 It uses only the standard library, so it starts at once and takes little CPU time from a benchmark. Every site has its
 own address (127.0.1.1, 127.0.1.2, …), or with ``layout="ports"`` its own port on 127.0.0.1.
 
-The server limits request heads, pipelined input, connections, idle time and the log. It behaves well, without TLS.
-Hostile servers are part of the tests.
+The server has limits for request heads, pipelined input, connections, idle time and the log. It behaves well and uses
+no TLS.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ _PHRASES: Final = {status.value: status.phrase for status in HTTPStatus}
 
 
 class LoggedVisit(NamedTuple):
-    """One served request. Its times are the UTC seconds of the first byte received and the last byte sent.
+    """One served request, with the UTC seconds of its first and last byte.
 
-    ``busy`` is the number of requests that its site was serving when it arrived.
+    ``busy`` is the number of other requests to the same site when it arrived.
     """
 
     site: str
@@ -59,7 +59,6 @@ class Log:
         self._record = record
 
     def note(self, visit: LoggedVisit) -> None:
-        """Add a visit."""
         self.served += 1
         self.visits.append(visit)
         if self._record is not None:
@@ -211,7 +210,6 @@ class ServedConnection(asyncio.Protocol):
             self._next()
 
     def _reply(self, method: str, path: str, headers: dict[str, str], utc: float) -> tuple[int, bytes, bytes]:
-        """Return status, head and body of the answer."""
         if method not in ("GET", "HEAD"):
             answer = Answer(405, b"GET or HEAD\n", media_type="text/plain")
         else:
@@ -241,8 +239,8 @@ class ServedConnection(asyncio.Protocol):
         )
 
     def _last_modified(self, answer: Answer, utc: float) -> str:
-        """Return the date of the last change, or no date if the change happened in the current second. A later change
-        in this second would have the same date (RFC 9110, 8.8.2)."""
+        """Return the date of the last change, or none if it was in the current second. A later change in this second
+        would have the same date (RFC 9110, 8.8.2)."""
         if answer.changed is None:
             return ""
         second = int(self.server.clock.utc(answer.changed) // 1)
@@ -271,7 +269,7 @@ def _unchanged(etag: str, dated: str, headers: dict[str, str]) -> bool:
 def bind_sites(
     count: int, *, port: int = 0, layout: str = "addresses", first: str = "127.0.1.1"
 ) -> list[socket.socket]:
-    """Return a bound socket per site: addresses from `first` on with one port, or free ports of 127.0.0.1.
+    """Return a bound socket per site: one port at successive addresses, or free ports of 127.0.0.1.
 
     If `port` is 0, up to 20 ports are tried. Raises OSError if the port is taken.
     """

@@ -55,14 +55,13 @@ def add_serving_options(parser: argparse.ArgumentParser) -> None:
 
 
 def bases_of(sockets: list[socket.socket]) -> list[str]:
-    """Return ``http://ADDRESS:PORT`` for each bound socket."""
     return ["http://{}:{}".format(*bound.getsockname()) for bound in sockets]
 
 
 def run_server(
     options: argparse.Namespace, sites: int, make_web: Callable[[list[str], WebClock], Web], clock: WebClock
 ) -> None:
-    """Bind the sockets, build the web with its URLs, and serve until the process must end."""
+    """Serve a web until the process must end."""
     sockets = bind_sites(sites, port=options.port, layout=options.layout, first=options.first)
     bases = bases_of(sockets)
     web = make_web(bases, clock)
@@ -87,7 +86,6 @@ def run_server(
 
 
 def ready_line(bases: list[str], token: str, **more: object) -> str:
-    """Return the JSON object that says where a server listens."""
     urls = [f"{base}/" for base in bases]
     return json.dumps({"urls": urls, "admin": bases[0], "token": token, "pid": os.getpid(), **more})
 

@@ -51,7 +51,7 @@ class WebPage:
 
 
 class WebSite:
-    """The tree of a site's pages, number `i` of `len(sizes)` sites, with `sizes[i]` pages at time 0."""
+    """The tree of a site's pages, of which there are `sizes[i]` at time 0."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class WebSite:
         self.links = _Links(self, draw)
 
     def _adopt(self, page: WebPage, draw: int) -> None:
-        """Give a page its parent. Early pages form a full tree. The parent of a late page existed at time 0."""
+        """Give a page its parent. Pages from time 0 form a full tree, and are the parents of later pages."""
         early = page.number < self.size
         page.parent = (page.number - 1) // _FAN if early else _zipf(self.size, draw)
         parent = self.pages[page.parent]
@@ -114,7 +114,7 @@ class WebSite:
         ).encode()
 
     def nav(self, page: WebPage, late: int) -> bytes:
-        """Return the list of a page's children: all children from time 0, and the first `late` of the later ones."""
+        """Return the list of a page's children: all from time 0, and `late` later ones."""
         if not page.children:
             return b"</p>"
         early = len(page.children) - len(page.child_births)
@@ -124,7 +124,7 @@ class WebSite:
     # -- what is not a page --------------------------------------------------------------------------------
 
     def redirect(self, path: str) -> str:
-        """Return the target of a redirect, or "": ``/old/N`` leads to page N, and ``/go/N`` to ``/old/N``."""
+        """Return the target of a redirect (``/old/N`` to page N, ``/go/N`` to ``/old/N``), else ""."""
         folder, _, name = path[1:].partition("/")
         if folder not in ("old", "go") or not name.isdecimal() or int(name) >= self.size:
             return ""
@@ -149,7 +149,7 @@ class WebSite:
 
 
 class _Links(dict[int, bytes]):
-    """The links of a site by number, each with the end of its paragraph, made when needed."""
+    """The links of a site by number, each with the end of its paragraph."""
 
     def __init__(self, site: WebSite, draw: Draws) -> None:
         super().__init__()
@@ -163,7 +163,6 @@ class _Links(dict[int, bytes]):
         return link
 
     def _to_own(self, draws: tuple[int, ...]) -> tuple[str, str]:
-        """Return a link within the site."""
         site = self._site
         target = site.pages[_zipf(site.size, draws[1])]
         few = draws[2] % max(1, site.size // 20)
@@ -172,7 +171,6 @@ class _Links(dict[int, bytes]):
         return odd.get(draws[0] % 1000 // 12) or spellings[draws[3] % 10], target.title
 
     def _to_other(self, draws: tuple[int, ...]) -> tuple[str, str]:
-        """Return a link to a page of another site."""
         sizes = self._site.sizes
         other = (self._site.number + 1 + draws[1] % (len(sizes) - 1)) % len(sizes)
         number = _zipf(sizes[other], draws[2])
@@ -181,7 +179,7 @@ class _Links(dict[int, bytes]):
 
 
 def _zipf(n: int, draw: int) -> int:
-    """Return a number k from 0 to n-1, with probability proportional to 1/(k + 1), from a 64-bit random value."""
+    """Return a number from 0 to n-1 from a 64-bit random value, with probabilities by Zipf's law."""
     return min(n - 1, int((n + 1) ** (draw * TO_UNIT)) - 1) if n > 1 else 0
 
 

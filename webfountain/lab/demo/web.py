@@ -90,8 +90,6 @@ def generated_web(
 
 
 class GeneratedWeb:
-    """Sites with their changes; made by `generated_web`."""
-
     def __init__(
         self, sites: Sequence[WebSite], changes: PageChanges, bodies: PageBodies, *, utc: Callable[[float], float]
     ) -> None:
@@ -102,12 +100,12 @@ class GeneratedWeb:
         self._utc = utc
 
     def version(self, site: int, path: str, t: float) -> int:
-        """Return how many different bodies a page has had until `t`; 0 if it does not exist at `t`."""
+        """Return how many different bodies a page has had until `t`; 0 if it does not exist then."""
         page = self.sites[site].find(path, t)
         return 0 if page is None else 1 + self._changes.until(page, t) + bisect_right(page.child_births, t)
 
     def changes(self, site: int, path: str, t: float) -> list[tuple[float, int]]:
-        """Return time and kind of a page's own changes until `t`. Births of listed pages are left out."""
+        """Return time and kind of a page's own changes until `t`, without births of pages that it lists."""
         page = self.sites[site].find(path, t)
         own = 0 if page is None else self._changes.until(page, t)
         return [] if page is None else list(zip(page.times[:own], page.kinds[:own], strict=True))
@@ -117,7 +115,7 @@ class GeneratedWeb:
         return self.sites[site].by_path[path].rate
 
     def body(self, site: int, path: str, t: float) -> bytes | None:
-        """Return the bytes of a page at `t`; None if it does not exist at `t`."""
+        """Return the body of a page at `t`; None if it does not exist then."""
         page = self.sites[site].find(path, t)
         return None if page is None else self._write(page, self._changes.until(page, t), t)
 
@@ -125,8 +123,7 @@ class GeneratedWeb:
         return self._bodies.write(self.sites[page.site], page, own, t)
 
     def respond(self, site: int, path: str, t: float) -> Answer:
-        """Return the answer of a static server, which ignores queries. A page that does not exist at `t` gives 404 or
-        410."""
+        """Return the answer of a static server, which ignores queries. A missing page gives 404 or 410."""
         path = path.partition("?")[0]
         page = self.sites[site].by_path.get(path)
         if page is None:
@@ -161,7 +158,7 @@ class GeneratedWeb:
                 yield page.path, self._utc(self._changed(page, own, born))
 
     def truth(self, t: float) -> Iterator[tuple[str, str]]:
-        """Return URL and hex SHA-1 of every live page, all reachable through lists of children."""
+        """Return URL and hex SHA-1 of every live page."""
         for site, base in zip(self.sites, self.bases, strict=True):
             for page in site.alive(t):
                 yield base + page.path, self._digest(page, t)
@@ -196,7 +193,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Serve a generated web on loopback until the process must end. Return the exit status."""
+    """Serve a generated web on loopback until the process must end, and return the exit status."""
     options = _parser().parse_args(arguments)
     rate = 1 / options.period if options.period else 0.0
     clock = WebClock.start(options.origin, rate)

@@ -1,6 +1,6 @@
-"""The crawl's own policy in the simulation: the frontier's objects and price, without queues, politeness and network.
-Importance of pages and a sitemap need data that a plain trace lacks, so they are separate policies. `RANKING`, an
-earlier policy without a price, is kept for comparison.
+"""The crawl's own policy in a simulation, with the frontier's objects and price, without queues and network. The
+policies with importance or with a sitemap are separate, because a plain trace has neither. `RANKING`, an earlier policy
+without a price, is kept for comparison.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ ABLATIONS = {
     "fountain-forgetting": Signals(forgetting=False),
     "fountain-independent": Signals(independent=False),
 }
-"""Variants of the policy, each without one signal; "fountain-siblings" lacks siblings."""
+"""Variants of the policy, each without one signal."""
 
 IMPORTANCE = "fountain+importance"
 """The policy that weighs urgency by the importance of the page."""
@@ -89,8 +89,8 @@ _LATENCY_S: Final = 0.1
 class AtAPrice:
     """A crawl of the trace's pages as one site, with only the worker's `UrgentPages` and the loop's `PlanFollower`.
 
-    The plan contains only the budget and the first price of an unknown collection. A period is a day. Times are seconds
-    since the start, when all live pages were fetched.
+    The plan contains only the budget and a first price. Times are seconds since the start, when all live pages were
+    fetched.
     """
 
     def __init__(
@@ -129,7 +129,7 @@ class AtAPrice:
         self._learned = b""
 
     def choose(self, at: float, many: int) -> Pages:
-        """Return at most `many` due pages, chosen as the frontier and its worker choose."""
+        """Return at most `many` due pages, as the frontier would choose them."""
         urgent, follower = self.urgent, self.follower
         follower.check(at, starved=self._starved)
         self._starved = False
@@ -148,7 +148,7 @@ class AtAPrice:
         return np.array([self._page[key] for key, _ in first], dtype=np.int64)
 
     def _read_sitemap(self, at: float) -> None:
-        """Receive the day's sitemap, without the changes that come after the day's fetches."""
+        """Receive the day's sitemap, which does not contain later changes of the day."""
         day = int(at // DAY_S)
         if self._sitemap is None or day == self._read_on:
             return
@@ -183,7 +183,6 @@ class AtAPrice:
             self._due[key] = (due, self._made_due)
 
     def learn(self, at: float, fetches: Fetches) -> None:
-        """Learn from the results of fetches."""
         visits = [
             self._visit(at, *each)
             for each in zip(
@@ -213,7 +212,7 @@ class AtAPrice:
 
 
 def _budget(pages: int, capacity: int, period_s: float, signals: Signals) -> Plan:
-    """Return a plan of one repeated period, with only recrawls and the price."""
+    """Return a plan with recrawls and a price, for one period that repeats."""
     known = np.array([float(max(pages, 1))])
     return Plan(
         start=0.0, period=period_s, strategy=3, fountain=True, weights=(0.0,), recrawl=(capacity,), fresh=(0,),

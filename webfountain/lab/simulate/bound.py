@@ -1,10 +1,9 @@
 """A lower bound of the obsolete share for any policy with the same budget.
 
-A copy is obsolete from one event of its page to the next. This time is a *spell*. A fetch saves the rest of one spell.
-With a budget of K fetches per day, unused fetches may be kept for one day. So a day has at most 2K fetches, and D days
-have at most K D. Under these two limits, the Lagrangian dual is an upper bound on the time that fetches save, for any
-prices. The policy `clairvoyant` has the same knowledge and chooses greedily. The optimum is between its share and the
-bound.
+A *spell* is the time from one event of a page to the next, in which a copy from before is obsolete. A fetch saves the
+rest of one spell. Unused fetches may be kept for one day. So with K fetches per day, a day has at most 2K fetches, and
+D days have at most K D. For any prices of the two limits, the Lagrangian dual is an upper bound on the saved time. The
+policy `clairvoyant` chooses greedily with full knowledge. The optimum is between its share and the bound.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ def least_obsolete_share(trace: ChangeTrace, fetches_per_day: int, alive_page_da
 
 
 def _most_saved(begin: Ints, end: Ints, days: int, budget: float) -> float:
-    """Return the least dual value over prices found by subgradient steps, in page-days."""
+    """Return the least dual value, in page-days, over prices found by subgradient steps."""
     price, total_price = np.zeros(days + 1), 0.0
     best = float((end - begin - 1).clip(0).sum())
     for number in range(_TRIES):

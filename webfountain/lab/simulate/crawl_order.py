@@ -50,12 +50,12 @@ __all__ = [
 
 MODELS = ("threshold", "crawl-and-stop", "limited-buffer")
 PERCENTS: Final = (1, 2, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100)
-"""Shares of the crawl, per cent, that the document reports."""
+"""Percentages of the crawl that the document reports."""
 
 
 @dataclass(frozen=True, slots=True)
 class GraphFile:
-    """Successor lists of n pages: (n+1,) starts and (m,) targets."""
+    """Lists of the targets of n pages: (n+1,) starts and (m,) targets."""
 
     indptr: npt.NDArray[np.int32]
     indices: npt.NDArray[np.int32]
@@ -67,7 +67,8 @@ class GraphFile:
 
 @dataclass(frozen=True, slots=True)
 class Crawl:
-    """The crawled pages (k,) in order, the buffer at each hundredth of the web, and the CPU time of rankings, s."""
+    """Result of a crawl: pages (k,) in order, the buffer at each hundredth of the web, and the CPU time of rankings,
+    s."""
 
     order: Pages
     buffers: list[Pages]
@@ -75,7 +76,7 @@ class Crawl:
 
 
 def load_graph(file: Path) -> GraphFile:
-    """Read `indptr` and `indices` from an npz file. Raise InputError if they are missing or are not successor lists."""
+    """Read `indptr` and `indices` from an npz file. Raise InputError if they are missing or do not fit each other."""
     try:
         with np.load(file) as arrays:
             graph = GraphFile(arrays["indptr"], arrays["indices"])
@@ -114,9 +115,9 @@ def simulate_ordering(
     buffer_share : size of a limited buffer, as a share of all pages
     plot : folder for the curves as PNG and SVG
 
-    In the document, `seconds` is the time that an ordering spent on ranking, and `area` the mean of its curve, 0..1.
+    In the document, `seconds` is the time for rankings, and `area` the mean of an ordering's curve, 0..1.
 
-    Raises InputError for an argument or a file that cannot be used, before anything is crawled.
+    Raises InputError before the crawl if an argument or a file cannot be used.
     """
     web = load_graph(graph)
     names = chosen_orderings("--orderings", orderings, ORDERINGS)
@@ -185,7 +186,7 @@ def crawl(
 
 
 def hot_pages(importance: Array, *, hot_share: float | None = None, hot_backlinks: int | None = None) -> Pages:
-    """Return the most important pages, best first, or all pages with enough backlinks.
+    """Return the most important pages, best first.
 
     Raises InputError if both are given, one is out of range, or no page is hot.
     """
@@ -206,7 +207,7 @@ def hot_pages(importance: Array, *, hot_share: float | None = None, hot_backlink
 
 
 def shares(done: Crawl, importance: Array, hot: Pages, model: str) -> Array:
-    """Return (k,) the curve of a model, with one value per crawled page."""
+    """Return the (k,) curve of a model, with one value per crawled page."""
     if model == "threshold":
         return np.cumsum(np.isin(done.order, hot)) / len(hot)
     if model == "limited-buffer":

@@ -1,4 +1,4 @@
-"""A link graph as a virtual crawler sees it."""
+"""A link graph with known and crawled pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Generated change traces of sites with one kind of change each, to find out where a policy loses.
+"""Generated change traces, one for each kind of change, to find out where a policy loses.
 
 Rates are changes per day. Sites have `SECTIONS` directories of equal size.
 """
@@ -55,17 +55,17 @@ def _rates(rng: np.random.Generator, pages: int) -> Array:
 
 
 def _independent(rng: np.random.Generator, pages: int, days: int) -> ChangeTrace:
-    """Poisson pages with rates over four decades."""
+    """Poisson pages, whose rates differ by factors up to 10,000."""
     return _trace(_drawn(rng, _rates(rng, pages), days))
 
 
 def _two_classes(rng: np.random.Generator, pages: int, days: int) -> ChangeTrace:
-    """A third of the pages change every five days, the others every five hundred. Directories contain both."""
+    """A third of the pages change every five days, the others every five hundred."""
     return _trace(_drawn(rng, np.where(rng.random(pages) < 1 / 3, 1 / 5, 1 / 500), days))
 
 
 def _abrupt(rng: np.random.Generator, pages: int, days: int) -> ChangeTrace:
-    """After half of the time, the pages exchange their rates."""
+    """In the middle of the trace, the pages exchange their rates."""
     rates = _rates(rng, pages)
     by_day = np.where(np.arange(days)[:, None] < days // 2, rates, rng.permutation(rates))
     return _trace(_drawn(rng, by_day, days))
@@ -94,7 +94,7 @@ def _too_fast(rng: np.random.Generator, pages: int, days: int) -> ChangeTrace:
 
 
 def _bursts(rng: np.random.Generator, pages: int, days: int) -> ChangeTrace:
-    """A directory is edited page by page for some weeks, then rests for a long time."""
+    """Directories are edited page by page for some weeks, then rest for a long time."""
     rate = np.full((days, pages), 1 / 2000)
     section = np.arange(pages) % SECTIONS
     for number in range(SECTIONS):
@@ -104,7 +104,7 @@ def _bursts(rng: np.random.Generator, pages: int, days: int) -> ChangeTrace:
 
 
 def _dead_links(rng: np.random.Generator, pages: int, days: int) -> ChangeTrace:
-    """Independent pages, and three times as many URLs that appear and disappear on one day."""
+    """Independent pages, and three times as many URLs that exist for less than a day."""
     live = _trace(_drawn(rng, np.minimum(_rates(rng, pages), 0.5), days))
     dead = pages * _DEAD_PER_LIVE
     at = rng.integers(0, days, dead)

@@ -1,8 +1,7 @@
-"""The order of the live crawl in a simulated crawl, decided by the same objects.
+"""The order of the live crawl, `fountain`, in a simulated crawl.
 
-This is the ordering `fountain` of `simulate ordering`. `LiveImportance` gives the importance, `Rankings` decides when
-to rank, `replayed_orders` weighs the orders, and `class_of` selects the lanes. This module adds the queue of one site,
-and a ranker that reads the graph instead of a log.
+The crawl's own objects decide: `LiveImportance`, `Rankings`, `replayed_orders` and `class_of`. This module adds the
+queue of one site, and a ranker that reads the graph instead of a log.
 """
 
 from __future__ import annotations
@@ -47,13 +46,13 @@ _POLICY: Final = (
     f'[collection]\nname = "graph"\nseeds = ["{_SITE}/"]\n[network]\nallow_private = true\n[ranking]\nevery = "1000d"\n'
 )
 _PAGE_CPU_S: Final = 1.3e-3
-"""CPU time of the live crawl per page, s, which limits how often the crawl ranks."""
+"""CPU time of a crawl per page, s, which limits how often the crawl ranks."""
 _LINK_CPU_S: Final = 1.2e-6
 """CPU time of the ranker per link, s."""
 _POLLED: Final = 16
 """Number of fetched pages after which the simulated crawl checks whether to rank."""
 _TOLERANCE: Final = 1e-4
-"""Tolerance of a ranking. The live ranker is more exact, with the same order."""
+"""Tolerance of a ranking."""
 
 
 class LiveOrder:
@@ -109,7 +108,6 @@ class LiveOrder:
         """Do nothing, because the live crawl decides when to rank."""
 
     def estimates(self) -> Array:
-        """Return the (n,) ranks of the last ranking."""
         return self._ranker.ranks
 
     # ---------------------------------------------------------------- private
@@ -140,7 +138,7 @@ class LiveOrder:
                 self._put(page, importance)
 
     def _regrade(self) -> None:
-        """Move a limited number of pages to the lanes of the new epoch, the best lanes first."""
+        """Move a limited number of pages to their lanes by the new epoch, the best lanes first."""
         if self._graded != self._importance.epoch:
             self._graded = self._importance.epoch
             waiting = ((class_of(one.importance), self._arrivals[page], page) for page, one in self._waiting.items())
@@ -171,9 +169,7 @@ class _UnreadLog:
 
 
 class _GraphRanker:
-    """Ranks the known part of a graph, and publishes the scores as the live ranker does. `crawled` are the crawled
-    pages in order.
-    """
+    """Ranks the known part of a graph, and publishes the scores as the live ranker does."""
 
     def __init__(self, seen: CrawledGraph, folder: Path) -> None:
         self._seen = seen
@@ -212,7 +208,6 @@ class _GraphRanker:
         self._cost_s = LEAST_COST_S + len(pairs) * _LINK_CPU_S
 
     def _pairs(self) -> npt.NDArray[np.int32]:
-        """Return the (m, 2) links of the crawled pages, in order."""
         pages = np.array(self.crawled)
         starts, degree = self._seen.indptr[pages], np.diff(self._seen.indptr)[pages]
         before = np.cumsum(degree) - degree

@@ -1,7 +1,7 @@
-"""The orderings of `simulate ordering`: they decide which known page a virtual crawler takes next.
+"""The orderings of `simulate ordering`, which choose the next page of a virtual crawler.
 
 Each ordering receives the links of a crawled page and returns the next page. Orderings with rankings rank at each
-hundredth of the web. `LiveOrder` is the ordering of the live crawl.
+hundredth of the web.
 
 Source: Cho 1998, section 4 (breadth first, backlinks, PageRank); Abiteboul, Preda, Cobena 2003 (OPIC).
 """
@@ -44,28 +44,28 @@ __all__ = [
 ]
 
 _TOLERANCE: Final = 1e-3
-"""Tolerance of the rankings in PageRank order. A smaller one does not improve the order."""
+"""Tolerance of the rankings in PageRank order."""
 
 ORDERINGS = ("breadth-first", "random", "backlinks", "opic", "pagerank", "ideal", "fountain")
 """All names that ``--orderings`` accepts."""
 
 
 class Ordering(Protocol):
-    """Decides which page is next. `seconds` is the CPU time of its rankings."""
+    """Decides which page is next."""
 
     seconds: float
 
     def add(self, page: int, targets: Sequence[int], new: Sequence[int]) -> None:
-        """Record a crawled `page` with its `targets`, and which of them are `new`. The start page is its own target."""
+        """Record a crawled `page` with its `targets`, and which of them are `new`."""
 
     def next(self) -> int | None:
-        """Return a known page that was not crawled; None if there are none."""
+        """Return a known page that was not crawled, if there is one."""
 
     def rank(self) -> None:
         """Rank, because another hundredth of the web was crawled."""
 
     def estimates(self) -> Array:
-        """Return the (n,) estimated importance of the pages, for a limited buffer."""
+        """Return the (n,) estimated importance of the pages."""
 
 
 class _UnrankedOrdering:
@@ -142,7 +142,7 @@ class Ideal(_UnrankedOrdering):
 
 
 class Backlinks(_UnrankedOrdering):
-    """Takes the page with most links from crawled pages, among equals the page known for longest."""
+    """Takes the page with most links from crawled pages, or of equal ones the page known for longest."""
 
     def __init__(self, seen: CrawledGraph) -> None:
         super().__init__(seen)
@@ -192,7 +192,7 @@ class Opic(_UnrankedOrdering):
 
 
 class PageRank:
-    """Takes pages by the PageRank of the known graph, computed at each hundredth of the web. New pages come last."""
+    """Takes pages by the PageRank of the known graph, recomputed at each hundredth of the web, new pages last."""
 
     def __init__(self, seen: CrawledGraph) -> None:
         self._seen = seen
@@ -241,14 +241,14 @@ def _crawled_only(graph: LinkGraph, crawled: npt.NDArray[np.bool_]) -> LinkGraph
 
 
 def _ranked(seen: CrawledGraph, graph: LinkGraph, last: Array | None) -> Array:
-    """Return the (n,) PageRank of the known pages, computed from the last ranking."""
+    """Return the (n,) PageRank of the known pages."""
     known = seen.known.astype(np.float64)
     start = None if last is None else np.where(seen.known & (last == 0), 1.0 / known.sum(), last)
     return pagerank(graph, teleport=known, start=start, tolerance=_TOLERANCE).scores
 
 
 def _pop(heap: list[Any], seen: CrawledGraph) -> int | None:
-    """Remove heap entries (…, page) up to the first whose page was not crawled, and return this page."""
+    """Return the first page of a heap of (…, page) that was not crawled, and remove the entries up to it."""
     while heap:
         page = int(heapq.heappop(heap)[-1])
         if not seen.crawled[page]:

@@ -1,6 +1,6 @@
-"""Plans of the model in the simulation: histories give buckets, and the buckets of a cycle give a plan.
+"""Plans of the optimisation model in the simulation, made by the crawl's own `make_plan`.
 
-The crawl's own `make_plan` makes the plans. A period is a day, a cycle 14 days. Days are counted from the start.
+A period is a day, a cycle 14 days.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class PlannedPolicy:
         return Prior(self._observed_time / self._changes * PERIOD)
 
     def _plan(self, day: int, pages: Pages, tau: Pages) -> None:
-        """Return a plan for the next cycle. If the solver fails, keep the last plan."""
+        """Return a plan for the next cycle, or the last plan if the solver fails."""
         census = self._census(day, pages, tau)
         with suppress(NotConverged):
             plan = make_plan(

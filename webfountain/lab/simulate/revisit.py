@@ -1,13 +1,13 @@
 """The command `simulate revisit`: each policy makes K fetches per day over a change trace.
 
 Each day begins with its K fetches, continues with its events, and ends with a count of the obsolete pages. The pages
-alive at the start have just been crawled. A page that is born later is known at once, and obsolete until it is fetched.
-Every policy except ``clairvoyant`` fetches such pages first, so that the table compares recrawling. A page that is
-found deleted is dropped. The policies are in `rivals` and `planned`.
+alive at the start have just been crawled. A page born later is known at once, and obsolete until it is fetched. Every
+policy except ``clairvoyant`` fetches such pages first. A page that is found deleted is dropped. The policies are in
+`rivals` and `planned`.
 
-`fountain` chooses at a price with the crawl's own objects (`at_a_price.AtAPrice`). It divides its day into `ROUNDS`,
-because a crawl spends its budget evenly. Every policy may keep unused fetches for one day, so a day may have up to 2K
-fetches. No policy can have a smaller obsolete share than `bound`.
+`fountain` chooses at a price with the crawl's own objects (`at_a_price.AtAPrice`). It divides its day into `ROUNDS`.
+Every policy may keep unused fetches for one day, so a day may have up to 2K fetches. No policy can have a smaller
+obsolete share than `bound`.
 """
 
 from __future__ import annotations
@@ -84,10 +84,10 @@ POLICIES = (
     SITEMAP,
     "clairvoyant",
 )
-"""All names for ``--policies``; ``all`` leaves out the variants with a signal switched off or on."""
+"""All names for ``--policies``. The name ``all`` leaves out variants of `fountain`."""
 
 ROUNDS: Final = 4
-"""Number of times per day that `fountain` chooses pages. With 20 instead, shares differ by 3 %."""
+"""Number of times per day that `fountain` chooses pages."""
 
 _DAILY_FORMATS = (".npz", ".csv", ".parquet")
 
@@ -100,20 +100,20 @@ class Replay:
     alive: Pages
     fetches: Pages
     found: Pages
-    """Fetches that found the page obsolete."""
+    """Number of fetches that found the page obsolete."""
     weighted_obsolete: npt.NDArray[np.float64]
-    """Sum of the importance, by depth, of the obsolete pages."""
+    """Importance of the obsolete pages, in sum."""
     weighted_alive: npt.NDArray[np.float64]
-    """Sum of the importance of the live pages."""
+    """Importance of the live pages, in sum."""
 
     @property
     def obsolete_share(self) -> float:
-        """Obsolete live pages divided by live pages, both summed over the days; 0 if no page ever lived."""
+        """Obsolete live pages divided by live pages, both summed over the days; 0 without live pages."""
         return float(self.obsolete.sum() / max(1, self.alive.sum()))
 
     @property
     def weighted_share(self) -> float:
-        """The obsolete share with each page weighted by its importance."""
+        """The obsolete share with pages weighted by importance."""
         total = float(self.weighted_alive.sum())
         return float(self.weighted_obsolete.sum()) / total if total else 0.0
 
@@ -145,7 +145,7 @@ def simulate_revisit(
     daily : file for obsolete, alive and fetches of each day and policy: ``.npz`` (arrays "POLICY/obsolete" …),
         ``.csv`` or ``.parquet`` (columns policy, day, obsolete, alive, fetches)
 
-    Raises InputError for an argument or a file that cannot be used, before anything is replayed.
+    Raises InputError before the replay if an argument or a file cannot be used.
     """
     names = policy_names(policies)
     if fetches_per_day < 1:
@@ -187,7 +187,7 @@ def replay(trace: ChangeTrace, fetches_per_day: int, policy: str, *, seed: int =
 
 
 def replay_clairvoyant(trace: ChangeTrace, fetches_per_day: int, *, most_saved: int) -> Replay:
-    """Replay a trace under the policy that knows the obsolete pages and may keep `most_saved` fetches for later."""
+    """Replay a trace under the policy that knows the obsolete pages. It may keep `most_saved` fetches for later."""
     first, policy = _Web.obsolete_pages_first, Clairvoyant(trace)
     return _replayed(trace, _RankedDay(first, policy, fetches_per_day, most_saved=most_saved))
 
@@ -198,7 +198,7 @@ def replay_learner(trace: ChangeTrace, fetches_per_day: int, learner: Learner) -
 
 
 def replay_at_a_price(trace: ChangeTrace, fetches_per_day: int, crawl: AtAPrice) -> Replay:
-    """Replay a trace under a price. `crawl` is in its initial state."""
+    """Replay a trace under a price."""
     return _replayed(trace, _PricedDay(crawl, fetches_per_day))
 
 
@@ -215,7 +215,7 @@ def _replayed(trace: ChangeTrace, spend: _Day) -> Replay:
 
 
 class _RankedDay:
-    """One day's fetches, made at once, of the pages with the greatest scores."""
+    """One day's fetches of the pages with the greatest scores."""
 
     def __init__(
         self, choose: _Choice, learner: Learner, fetches_per_day: int, *, most_saved: int | None = None
@@ -234,7 +234,7 @@ class _RankedDay:
 
 
 class _PricedDay:
-    """One day's fetches in rounds, of pages that are worth the price."""
+    """One day's fetches, in rounds, of the pages that are worth the price."""
 
     def __init__(self, crawl: AtAPrice, fetches_per_day: int) -> None:
         self._crawl, self._fetches = crawl, fetches_per_day
@@ -339,7 +339,7 @@ def _learner(policy: str, trace: ChangeTrace, capacity: int, seed: int) -> Learn
 
 
 def policy_names(policies: Sequence[str]) -> list[str]:
-    """Return the named policies in order without repeats, with "all" resolved. Raises InputError for any other name."""
+    """Return the named policies in order, each once; "all" stands for several. Raises InputError for any other name."""
     plain = [name for name in POLICIES if "fountain" not in name or name == "fountain"]
     names = [name for given in policies for name in (plain if given == "all" else [given])]
     for name in names:

@@ -1,4 +1,4 @@
-"""The policies that `simulate revisit` compares with ours, from a fixed interval to clairvoyance.
+"""The policies that `simulate revisit` compares with ours, from a fixed interval to full knowledge.
 
 Each policy scores the pages, and `simulate.revisit` fetches those with the greatest scores. Here tau is the number of
 days since a page's last fetch (or birth).
@@ -39,9 +39,9 @@ __all__ = [
 ]
 
 RATES: Final = np.geomspace(1 / 4096, 16.0, 33)
-"""Changes per day; neighbours differ by the factor √2."""
+"""Grid of rates, changes per day."""
 _PRIOR_PAGES: Final = 3.0
-"""Weight, in pages, of the first prior, in which all rates are equally likely."""
+"""Weight, in pages, of the first prior, by which all rates are equally likely."""
 _SWEEPS: Final = 3
 """Number of steps of expectation maximisation per estimate."""
 _EVERY: Final = 7
@@ -53,7 +53,7 @@ class Fetches(NamedTuple):
 
     pages: Pages
     tau: Pages
-    """Days since the previous fetch, or since the birth."""
+    """Days since the previous fetch, or since the page was born."""
     first: Flags
     """True if there was no copy before."""
     changed: Flags
@@ -68,7 +68,7 @@ class Learner(Protocol):
     """Interface of a policy to the simulation. A policy receives only what a crawler could see."""
 
     def score(self, day: int, pages: Pages, tau: Pages) -> Array:
-        """Return the urgency of known, crawled pages. Among equal pages, the lower page number comes first."""
+        """Return the urgency of known, crawled pages."""
         ...
 
     def learn(self, day: int, fetches: Fetches) -> None:
@@ -101,7 +101,7 @@ class Proportional(Uniform):
 
 
 class PoissonOracle(Uniform):
-    """Fetches the greatest index at the true rate first, which is optimal for Poisson processes with known rates."""
+    """Fetches the greatest index at the true rate first. This is optimal for Poisson processes."""
 
     def __init__(self, trace: ChangeTrace) -> None:
         self._rate = true_rates(trace)
@@ -111,8 +111,8 @@ class PoissonOracle(Uniform):
 
 
 class LearnedPoisson:
-    """Uses the oracle's index at a learned rate: (changes + 1/2)/(T + 60 days). T is the sum of tau over all visits,
-    halved for visits that found a change."""
+    """Uses the index of `PoissonOracle` at a learned rate: (changes + 1/2)/(T + 60 days). T is the sum of tau over all
+    visits, where tau counts half if the visit found a change."""
 
     def __init__(self, pages: int) -> None:
         self._changes, self._observed_time = np.zeros(pages), np.zeros(pages)
@@ -127,8 +127,7 @@ class LearnedPoisson:
 
 
 class NutchAdaptive:
-    """Nutch's adaptive schedule: the interval shrinks by 0.8 after a change and grows by 1.4 after a visit without
-    one."""
+    """Nutch's adaptive schedule: an interval is multiplied by 0.8 after a change, else by 1.4."""
 
     def __init__(self, pages: int) -> None:
         self._interval = np.full(pages, 30.0)
@@ -142,7 +141,7 @@ class NutchAdaptive:
 
 
 class Clairvoyant(Uniform):
-    """Fetches the obsolete pages whose next event is farthest away. Only this policy knows the truth."""
+    """Fetches the obsolete pages whose next event is farthest away. Other policies cannot know this."""
 
     def __init__(self, trace: ChangeTrace) -> None:
         order = np.lexsort((trace.day, trace.page))
@@ -158,7 +157,7 @@ class Clairvoyant(Uniform):
 
 
 def true_rates(trace: ChangeTrace) -> Array:
-    """Return the (n,) rates of pages: events in the window divided by the page's days in it."""
+    """Return the (n,) rates of pages: events divided by days."""
     events = np.bincount(trace.page, minlength=len(trace.urls))
     return np.asarray(events / (trace.days - trace.born))
 
@@ -199,7 +198,6 @@ class GreedyBayes:
         self._visited[pages] = True
 
     def posterior(self, pages: Pages) -> Array:
-        """Return the (pages, rates) probabilities."""
         weights = np.exp(self._likelihood[pages]) * self._prior
         return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 

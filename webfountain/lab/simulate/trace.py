@@ -35,7 +35,7 @@ _LISTED = 0.5
 
 @dataclass(frozen=True, slots=True)
 class ChangeTrace:
-    """The life of n pages over a window of days, with the events in order of time."""
+    """The life of n pages over a window of days, as events in order of time."""
 
     urls: list[str]
     """(n,) URL path on the server, or the path in the repository if the page is not served."""
@@ -114,7 +114,7 @@ def _pattern(exclude: str | None) -> re.Pattern[str] | None:
 
 
 def _columns(file: Path, names: tuple[str, ...]) -> dict[str, Any]:
-    """Return the named columns as numpy arrays, or as lists of str or None if they are text."""
+    """Return the named columns as numpy arrays, text columns as lists of str or None."""
     import pyarrow as pa  # noqa: PLC0415  (start-up time of the command line)
     import pyarrow.parquet as pq  # noqa: PLC0415
 
@@ -136,7 +136,6 @@ def _columns(file: Path, names: tuple[str, ...]) -> dict[str, Any]:
 def _kept_pages(
     page: dict[str, Any], *, served: bool, pattern: re.Pattern[str] | None
 ) -> tuple[list[str], npt.NDArray[np.int64]]:
-    """Return the URLs of the selected pages, and their rows."""
     urls, rows = [], []
     for row, (path, url) in enumerate(zip(page["path"], page["url"], strict=True)):
         name = path if url is None else url
@@ -164,7 +163,7 @@ def _window(
 
 
 class Sitemap:
-    """The contents of a sitemap on each day, with some dates missing or wrong."""
+    """The contents of a sitemap on each day. Some dates are missing or wrong."""
 
     def __init__(
         self, trace: ChangeTrace, *, seed: int, listed: float = _LISTED, precision: float = 1.0, recall: float = 1.0

@@ -1,4 +1,4 @@
-"""URL caches that the product does not use: CLOCK, RANDOM and the clairvoyant MIN, for the study of miss rates.
+"""URL caches for the study of miss rates: CLOCK, RANDOM and the clairvoyant MIN.
 
 Source: Broder, Najork, Wiener, *Efficient URL caching for World Wide Web crawling*, 2003, section 5; MIN after Belady
 1966.
@@ -125,12 +125,11 @@ class MinCache:
     """A clairvoyant cache, which evicts the URL whose next request is last (Belady). No cache that must add every URL
     has fewer misses.
 
-    Its batches must form the sequence given to `next_requests`.
+    The batches must be the sequence given to `next_requests`.
     """
 
     def __init__(self, size: int, following: Times) -> None:
-        """Begin with a list (n,): for each request of the sequence, the position of the next request for the same
-        URL."""
+        """Begin with `following` (n,), the result of `next_requests`."""
         self._size = positive(size)
         self._following = following.tolist()
         self._at = 0
@@ -168,9 +167,7 @@ class MinCache:
 
 
 def next_requests(urls: npt.NDArray[np.int64] | npt.NDArray[np.uint64]) -> Times:
-    """Return, for each request of a sequence (n,), the position of the next request for the same URL; n if there is
-    none.
-    """
+    """Return, for each of n requests, the position of the next request for the same URL; n if there is none."""
     order = np.argsort(urls, kind="stable")
     following = np.full(len(urls), len(urls), dtype=np.int64)
     same = urls[order[1:]] == urls[order[:-1]]

@@ -1,8 +1,8 @@
 """The command `simulate urlcache`: send the links of a virtual crawl through caches of recently seen URLs.
 
 Each page's links are one batch, as in the crawl. The trace *between ants* contains only links from one ant's site to
-another ant's. Each ant has its own cache (Broder 2003, section 6). The contents of STATIC come from a crawl with
-another start. Without URLs there are no sites, so runs of page numbers count as sites.
+another ant's, with a cache per ant (Broder 2003, section 6). The contents of STATIC come from a crawl with another
+start. Runs of page numbers count as sites.
 
 Source: Broder 2003, sections 4 to 6, Figures 2 to 5.
 """
@@ -66,7 +66,7 @@ class LinkTrace:
 
     @property
     def distinct(self) -> int:
-        """Return the number of pairs of ant and URL, which every cache misses at least once."""
+        """Return the number of pairs of ant and URL, which is the smallest possible number of misses."""
         return len(np.unique(self.ant * (1 + int(self.urls.max(initial=0))) + self.urls))
 
     def by_ant(self) -> Iterator[Requests]:
@@ -98,7 +98,7 @@ def simulate_urlcache(
     static_start : start of the crawl whose most frequent URLs STATIC contains; None: another page drawn by `seed`
     plot : folder for the figures of miss rates, absolute and relative to MIN, as PNG and SVG
 
-    Raises InputError for an argument or a file that cannot be used, before anything is crawled.
+    Raises InputError before the crawl if an argument or a file cannot be used.
     """
     web = load_graph(graph)
     names = chosen_orderings("--policies", policies, POLICIES)
@@ -122,7 +122,7 @@ def simulate_urlcache(
 
 
 def crawl_trace(web: GraphFile, start: int, ordering: str, *, seed: int = 0) -> tuple[Requests, Requests]:
-    """Return (source page, target page) of each link (m,), in the order of a virtual crawl."""
+    """Return (source, target) of each link (m,), in the order of a virtual crawl."""
     order = crawl(web, start, ordering, seed=seed).order
     starts = web.indptr.astype(np.int64)
     degree = starts[order + 1] - starts[order]
@@ -131,15 +131,15 @@ def crawl_trace(web: GraphFile, start: int, ordering: str, *, seed: int = 0) -> 
 
 
 def between_ants(source: Requests, urls: Requests, ants: int) -> LinkTrace:
-    """Return the links that lead from one ant's site to another ant's. Sites are divided evenly among ants."""
+    """Return the links that lead from one ant's site to another ant's."""
     owner, target = _ant_of(source, ants), _ant_of(urls, ants)
     across = owner != target
     return LinkTrace(urls[across], owner[across])
 
 
 def miss_rate(trace: LinkTrace, policy: str, size: int, *, popular: Requests, seed: int = 0) -> float:
-    """Return misses divided by requests, with a cache of `size` entries per ant. `popular` are the candidates for
-    STATIC, best first."""
+    """Return misses divided by requests, with a cache of `size` entries per ant. `popular` are the URLs for STATIC,
+    best first."""
     missed = 0
     for urls in trace.by_ant():
         if policy == "infinite" or (policy != "static" and size >= len(urls)):
@@ -168,7 +168,6 @@ def _most_frequent(urls: Requests) -> Requests:
 
 
 def _ant_of(pages: Requests, ants: int) -> Requests:
-    """Return the ant of each page's site, by a hash of the site number."""
     mixed = (pages // SITE_PAGES).astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     return ((mixed >> np.uint64(32)) % np.uint64(ants)).astype(np.int64)
 
