@@ -1,8 +1,8 @@
 """The encoding of a body, decided as browsers decide it.
 
-The first of these decides: byte order mark, Content-Type, declaration in the body, UTF-8. Labels mean what the WHATWG
-Encoding Standard says ("latin1" is windows-1252). So a body can never select a Python codec that is not a charset.
-Unknown labels are ignored, and decoding never fails.
+It is given by the byte order mark, else by Content-Type, else by a declaration in the body, else UTF-8. Labels have the
+meaning of the WHATWG Encoding Standard, so a body can only select codecs of charsets. Unknown labels are ignored, and
+decoding never fails.
 
 Source: Encoding Standard, section 4.2 (labels); HTML Standard, section 13.2.3.2 (a declared UTF-16 means UTF-8).
 """
@@ -50,7 +50,7 @@ _READ_ALL_THE_SAME: Final = {
 
 @functools.lru_cache(maxsize=256)
 def python_codec(label: str) -> str | None:
-    """Return Python's codec name for a charset label; None if the label is unknown."""
+    """Return Python's name of the codec for a charset label; None if the label is unknown."""
     word = label.strip("\t\n\f\r ").lower()
     if word in _READ_ALL_THE_SAME:
         return _READ_ALL_THE_SAME[word]
@@ -71,8 +71,8 @@ def encoding_of(body: bytes, charset: str | None) -> tuple[str, int]:
 
 
 def xml_encoding_of(body: bytes, charset: str | None) -> tuple[str, int]:
-    """Return the same as `encoding_of` for XML that is not a page: meta elements do not count. The first bytes of a
-    body are enough.
+    """Return the same as `encoding_of` for XML that is not a page, where meta elements do not count. The first bytes of
+    a body are enough.
     """
     if charset is None and body.startswith((b"<\0?\0", b"\0<\0?")):
         return (

@@ -1,6 +1,6 @@
 """Read a fetched body: its title, visible text and links, according to its type.
 
-HTML is read here, other XML by `xml_text`. Everything else is plain text. A hostile body can be expensive to read, so
+HTML is read here, other XML by `xml_text`. Everything else is plain text. A hostile body may be expensive to read, so
 `PlainReader.read_at_once` reads only bodies that are certainly cheap. The `sandbox` reads all other bodies.
 """
 
@@ -46,7 +46,7 @@ _SHIFTING: Final = frozenset({"utf-16-le", "utf-16-be", "iso2022_jp", "iso2022_k
 
 
 class Document(msgspec.Struct, frozen=True, array_like=True):
-    """Title, visible text of at most `MAX_TEXT_BYTES`, and canonical links in document order.
+    """Title, visible text and canonical links of a body, in document order.
 
     A document with an `error` has no other content.
     """
@@ -70,7 +70,6 @@ class Document(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def lines(self) -> list[str]:
-        """The lines from which changes are judged."""
         return lines_of_text(self.text) if self.units is None else [unit.line for unit in self.units]
 
     @property
@@ -85,7 +84,7 @@ class DocumentReader(Protocol):
     def read(
         self, body: bytes, kind: ContentType, links: LinkSource | None = None, rules: ReadingRules = WHOLE_PAGE
     ) -> Document:
-        """Return the document of a body, by the rules of a policy, with the links if `links` is given."""
+        """Return the document of a body, read by the rules of a policy; with links if `links` is given."""
         ...
 
     def read_at_once(
@@ -159,7 +158,6 @@ class PlainReader:
 
 
 def _extracted(body: bytes, kind: ContentType, links: LinkSource | None, rules: ReadingRules) -> Document:
-    """Return a document from a project's own extractor."""
     answer = extractor_named(rules.extractors[kind.kind])(body, kind)
     found = msgspec.convert(msgspec.structs.asdict(answer), ExtractedText)  # the project may break its promise of types
     joined = [] if links is None else [join(links.url, link) for link in found.links[:MAX_LINKS]]
@@ -170,7 +168,7 @@ def _extracted(body: bytes, kind: ContentType, links: LinkSource | None, rules: 
 
 
 def _text_by_rules(body: bytes, kind: ContentType, rules: ReadingRules) -> Document:
-    """Return the document of a body that is not HTML, with all its lines."""
+    """Return the document of a body other than HTML."""
     document = text_of(body, kind)
     return msgspec.structs.replace(document, units=units_of_text(document.text)) if rules.units else document
 

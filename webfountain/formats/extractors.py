@@ -1,14 +1,13 @@
-"""Extractors, which read title, text and links of a body, one for each media type.
+"""Extractors read title, text and links of a body; there is one for each media type.
 
-HTML, other XML and plain text have built-in extractors (`document`). A policy file names further ones by media type
-(`content.extractors`)::
+HTML, other XML and plain text have built-in extractors (`document`). A policy file names further extractors by media
+type (`content.extractors`)::
 
     [content.extractors]
     "application/pdf" = "my_project.pdf:extract"
 
 The function gets the body and its Content-Type and returns an `ExtractedText`. The function runs in a child process
-with limits of time and memory. Its module must be importable there (installed, or in PYTHONPATH). An exception in the
-function makes only this page unreadable.
+with limits of time and memory. Its module must be importable there (installed, or in PYTHONPATH).
 """
 
 from __future__ import annotations

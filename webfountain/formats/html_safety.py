@@ -1,13 +1,12 @@
 """Protect the HTML parser from markup that takes minutes or gigabytes.
 
-An HTML parser takes more than linear time in three cases: Each paragraph reopens the formatting elements that were not
-closed (20 kB of ``<b 1><b 2>…<p>x<p>x`` make a gigabyte). Each tag is searched among the open elements. Each attribute
-is compared with the earlier attributes of its tag. `is_ordinary_markup` checks in linear time that these three costs
-are small. All other bodies are parsed in a process that can be killed (`webfountain.sandbox`). `tame` prepares such
-bodies: elements deeper than `MAX_DEPTH` are flattened, as in browsers, and attributes after the first `MAX_TAG_BYTES`
-of a tag are dropped.
+The time of an HTML parser can grow much faster than the body: Each paragraph reopens the formatting elements that were
+not closed (20 kB of ``<b 1><b 2>…<p>x<p>x`` make a gigabyte). Each tag is compared with all open elements. Each
+attribute is compared with all earlier attributes of its tag. `is_ordinary_markup` checks in linear time that these
+three are harmless. All other bodies are parsed in a process that can be killed (`webfountain.sandbox`). `tame` prepares
+such bodies: it flattens elements deeper than `MAX_DEPTH`, and cuts a tag's attributes after `MAX_TAG_BYTES`.
 
-Both functions need an encoding in which the byte ``<`` always means ``<``, such as UTF-8 but not UTF-16.
+Both functions need an encoding in which the byte ``<`` always means ``<``.
 """
 
 from __future__ import annotations
@@ -25,9 +24,9 @@ MAX_ORDINARY_BYTES: Final = 65_536
 _MOST_TAGS: Final = 2_000
 """Maximum number of tags. For each tag, the parser may search all open elements: 10 ms for 2,000 tags."""
 _MOST_REOPENED: Final = 30_000
-"""Maximum of the number of tags times the number of formatting elements with attributes. This is about the number of
-elements that the parser creates, at 0.5 µs each. Elements without attributes hardly matter, because the parser reopens
-at most three equal ones (the standard's Noah's Ark clause).
+"""Largest product of the number of tags and the number of formatting elements with attributes. The parser creates about
+so many elements, at 0.5 µs each. Elements without attributes hardly matter, because the parser reopens at most three
+equal ones.
 """
 _FEW_TAGS: Final = 300
 """Number of tags up to which the product is below `_MOST_REOPENED`."""
@@ -62,7 +61,7 @@ _TAG: Final = re.compile(rb"<(/?)(?!(?:%s)[\s/>])[A-Za-z][^<>]*>?" % _FLAT, re.I
 def is_ordinary_markup(body: bytes) -> bool:
     """Return whether the parser certainly takes at most about 20 ms and 20 MB.
 
-    False is only a suspicion, most such bodies are harmless. The check takes about 12 µs for 20 kB.
+    False is only a suspicion. The check takes about 12 µs for 20 kB.
     """
     if len(body) > MAX_ORDINARY_BYTES:
         return False
@@ -82,8 +81,8 @@ def is_ordinary_markup(body: bytes) -> bool:
 def _has_short_tags(body: bytes) -> bool:
     """Return whether every tag is shorter than `_SHORT_TAG_BYTES`.
 
-    In most pages, a search for ``">`` is enough, because it ends a tag in nearly every state of a parser. Long
-    stretches without ``">`` are examined tag by tag.
+    Usually a search for ``">`` is enough, because it ends nearly every tag. Stretches without ``">`` are examined tag
+    by tag.
     """
     # `">` does not end a tag inside a value that an apostrophe opened, nor where the quote opens a value.
     if b"'" in body and _GREATER_IN_APOSTROPHES.search(body) is not None:
@@ -104,7 +103,7 @@ def _has_short_tags(body: bytes) -> bool:
 
 
 def _has_only_short_tags(body: bytes, at: int, last: int) -> bool:
-    """Return the same as `_has_short_tags` for one stretch, by the distances between ``>`` outside of values."""
+    """Return the same as `_has_short_tags` for a stretch between two positions."""
     if _GREATER_IN_QUOTES.search(body, at, last) is not None:
         return False
     while at + _SHORT_TAG_BYTES < last:

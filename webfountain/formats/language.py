@@ -1,9 +1,8 @@
 """Detect a page's language from its letters, from frequent words, and from its declaration.
 
-The detector only decides whether a page is in one of the languages that a collection wants. A script that only one
-language uses decides. Stop words distinguish the other languages. The declared language (``lang``) counts only if the
-text is too short, because many declarations are wrong. The detector needs no model. It knows 29 languages and returns
-None for all others.
+If only one language uses the script of the text, the text is in this language. Stop words distinguish other languages.
+The declared language (``lang``) counts only if the text is too short, because many declarations are wrong. 29 languages
+are known.
 """
 
 # ruff: noqa: RUF001  (letters of other scripts are what this is about)
@@ -59,7 +58,7 @@ _FEWEST_WORDS: Final = 12
 _LEAST_SHARE: Final = 0.12
 """Minimum share of a language's stop words among the words of a text. Real prose has 0.3 to 0.5."""
 _MARGIN: Final = 1.15
-"""The best language must have more stop words than the second-best, by this factor."""
+"""Factor by which the stop words of the best language must outnumber those of any other."""
 _OWN_SCRIPT: Final = 0.2
 """Minimum share of the letters that must belong to a script."""
 

@@ -3,9 +3,8 @@
 Take the links before the text, because taking the text removes elements. Links come from a, area, frame and iframe,
 from link elements with rel next or canonical, and from meta refresh. `<base>` is respected.
 
-`urls.join` is too slow to be called for each link, so a plain path is joined by hand. For the characters of `_PLAIN`,
-the result equals that of ada-url (a test compares them). Canonical forms of folders, sites, origins and
-site-independent links are cached.
+A plain path is joined by hand, because `urls.join` is too slow for each link. For paths of `_PLAIN` characters, the
+result equals that of ada-url (a test compares them). Canonical forms that many links share are cached.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["MAX_ANCHOR", "MAX_LINKS", "LinkExtractor", "LinkSource", "PageLinks", "forbids_following"]
 
 MAX_LINKS: Final = 5000
-"""Maximum number of links of a page. Only link farms have more."""
+"""Maximum number of links of a page."""
 
 MAX_ANCHOR: Final = 256
 """Maximum length of a link's text, characters."""
@@ -50,8 +49,8 @@ _VALUED_DIRECTIVES: Final = frozenset({"unavailable_after", "max-snippet", "max-
 class LinkSource(msgspec.Struct, frozen=True, array_like=True):
     """The page from which links are extracted, and what is requested. `url` is canonical.
 
-    `robots_header` is the X-Robots-Tag of the response, or None. `anchors` requests the texts of links, and `nofollow`
-    the links that must not be followed.
+    `robots_header` is the X-Robots-Tag of the response, or None. `anchors` requests the texts of links, `nofollow` the
+    links that must not be followed.
     """
 
     url: str
@@ -63,7 +62,7 @@ class LinkSource(msgspec.Struct, frozen=True, array_like=True):
 class PageLinks(NamedTuple):
     """Links of a page, and its canonical URL (``rel=canonical``), if any.
 
-    `anchors` are the texts of the links, and `nofollow` are the links that must not be followed. Both are empty unless
+    `anchors` are the texts of the links, `nofollow` the links that must not be followed. Both are empty unless
     requested.
     """
 
@@ -87,8 +86,7 @@ class _RawLinks(NamedTuple):
 class LinkExtractor:
     """Extractor of the links of parsed pages. Its only state is a cache, so any thread may use it.
 
-    With `nofollow`, rel=nofollow and the robots directives nofollow and none are honoured, for all robots or for
-    `robot`.
+    With `nofollow`, it honours rel=nofollow and the robots directives nofollow and none.
     """
 
     __slots__ = ("_join", "_origin", "nofollow", "robot")
@@ -119,7 +117,7 @@ class LinkExtractor:
         return PageLinks(links, None if canonical == url else canonical, texts, barred[: MAX_LINKS - len(links)])
 
     def _anchors(self, nodes: Iterable[LexborNode], links: list[str], base: str) -> list[str]:
-        """Return one text per link: its different texts, joined, with collapsed white space."""
+        """Return one text per link."""
         texts = dict.fromkeys(links, "")
         left = _MAX_ANCHORS
         for node in nodes:
@@ -137,9 +135,7 @@ class LinkExtractor:
         return list(texts.values())
 
     def _take(self, nodes: Iterable[LexborNode], *, is_barred: bool) -> _RawLinks:
-        """Return the links of the elements as written. If `is_barred`, the response header forbids following any
-        link.
-        """
+        """Return the links of the elements as written. `is_barred`: the response header forbids following any link."""
         found: list[str] = []
         taken_back: list[str] = []
         base: str | None = None
@@ -207,7 +203,7 @@ def _canonical_origin(origin: str) -> str | None:
 
 
 def _rare(tag: str | None, attrs: dict[str, str | None]) -> Iterator[str]:
-    """Return the link of an element other than ``a``, if it has one."""
+    """Return the link of an element other than ``a``, if any."""
     if tag in ("frame", "iframe"):
         href = attrs.get("src")
     elif tag == "meta":
@@ -236,10 +232,9 @@ def _refresh_target(content: str) -> str | None:
 
 
 def forbids_following(directives: str, robot: str) -> bool:
-    """Return whether an X-Robots-Tag or robots meta element says nofollow or none, to all robots or to `robot` (lower
-    case).
+    """Return whether an X-Robots-Tag or robots meta says nofollow or none to all robots or to `robot` (lower case).
 
-    In ``otherbot: nofollow, noindex``, both directives are for otherbot: a name applies up to the next name.
+    In ``otherbot: nofollow, noindex``, both directives are for otherbot.
     """
     mine = True
     for part in directives.lower().split(","):

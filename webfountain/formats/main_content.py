@@ -56,13 +56,13 @@ _BOILERPLATE_NAMES: Final = re.compile(
     r"|edit-?section|edit-?page|header-?bar|masthead|top-?bar|search\w*|site-?sub|sr-only|visually-?hidden"
     r"|screen-reader\w*|noprint|print-only|cart|basket|(?:site|page)-?header|globalnav|hatnote|disclaimer"
 )
-"""Pattern of the words in classes and ids that mark boilerplate. A name matches if it is the word, or begins or ends
-with the word next to a ``-`` or ``_``.
+"""Pattern of the words in classes and ids that mark boilerplate. The word must be the whole name, or stand at one end
+of it next to a ``-`` or ``_``.
 """
 _MAIN_NAMES: Final = re.compile(r"content|main|article|post|body|text|story|entry")
 _SECTIONS: Final = frozenset({"article", "main", "section"})
 _MOST: Final = 0.5
-"""A region with a larger share of the page's text is not boilerplate, whatever its name."""
+"""Share of the page's text above which a region is not boilerplate, whatever its name."""
 _LEAST_MAIN: Final = 0.25
 """Minimum share of the page's text in a marked main part. A smaller part is ignored."""
 _LINK_SHARE: Final = 0.66
@@ -71,11 +71,11 @@ _SENTENCE: Final = re.compile(r"[.!?\u3002\uff01\uff1f][\"')\]]?(?:\s|$)")
 _HIDDEN: Final = re.compile(r"display:\s*none|visibility:\s*hidden", re.IGNORECASE)
 _WORD_PARTS: Final = re.compile(r"[^\s_]+")
 _LONGEST_REMEMBERED: Final = 200
-"""Maximum length of attributes whose traits are remembered. Templates repeat the same tags."""
+"""Maximum length of attributes whose traits are remembered."""
 
 
 class _Trait(IntFlag):
-    """What an element says about the blocks in it."""
+    """Information of an element about the blocks in it."""
 
     BOILERPLATE = 1
     HEADER = 2
@@ -102,7 +102,7 @@ def main_blocks(blocks: Sequence[Block]) -> list[Block]:
 
 
 class _Regions:
-    """The regions around the blocks of a page, each with its inherited traits and its number of characters."""
+    """The regions around the blocks of a page, with inherited traits and number of characters."""
 
     def __init__(self, blocks: Sequence[Block]) -> None:
         found: dict[int, Region] = {}
@@ -117,7 +117,7 @@ class _Regions:
                 region = region.parent
         self._in_order = [found[number] for number in sorted(found)]
         self.traits: dict[int, int] = {}
-        """Traits of each region and of the regions around it."""
+        """Traits of each region, inherited ones included."""
         self._own: dict[int, int] = {}
         hidden = 0
         for region in self._in_order:
@@ -138,8 +138,7 @@ class _Regions:
         self.total = self._sizes[self._in_order[0].number] if self._in_order else 0
 
     def boilerplate(self, total: int) -> tuple[set[int], set[int]]:
-        """Return two sets of regions: those whose blocks are boilerplate, and among them those whose headings are
-        too."""
+        """Return the regions whose blocks are boilerplate, and those of them whose headings are boilerplate too."""
         blocks: set[int] = set()
         headings: set[int] = set()
         for region in self._in_order:
@@ -187,7 +186,7 @@ _remembered_traits = lru_cache(4096)(_traits_of)
 
 
 def _is_named(name: str) -> bool:
-    """Return whether a class or id contains a boilerplate word, alone or at an end, such as ``site-footer``."""
+    """Return whether a class or id is a boilerplate word or has one at an end, such as ``site-footer``."""
     if _BOILERPLATE_NAMES.fullmatch(name):
         return True
     parts = name.split("-")
@@ -206,9 +205,9 @@ def _within_main(blocks: list[Block], regions: _Regions, total: int) -> list[Blo
 
 
 def _without_link_lists(blocks: list[Block]) -> list[Block]:
-    """Return the blocks without rows of links, that is, consecutive blocks that are mostly links.
+    """Return the blocks without rows of links, that is, several successive blocks that are mostly links.
 
-    Rows of cards (a linked title and description) are dropped too, unless they contain most of the text.
+    Rows of linked cards are dropped too, unless they contain most of the text.
     """
     rows = [(is_link, list(row)) for is_link, row in groupby(blocks, key=_is_link)]
     in_cards = sum(_size(row) for is_link, row in rows if is_link and _has_prose(row))
@@ -245,7 +244,7 @@ def _is_whole_link(html: str) -> bool:
 
 
 def _without_empty_sections(blocks: list[Block]) -> list[Block]:
-    """Return the blocks without headings that have no content before the next heading of the same or a higher level."""
+    """Return the blocks without headings that have no content below them."""
     found: list[Block] = []
     content_below = 0  # content may follow under headings of a lower level
     for block in reversed(blocks):

@@ -39,7 +39,7 @@ _DEEPEST: Final = 12
 def markdown_of(blocks: Sequence[Block], base: str) -> str:
     """Return blocks as Markdown (CommonMark with pipe tables). Relative links are resolved against `base`.
 
-    Lists and quotations deeper than `_DEEPEST` are written at that depth, so the time is linear.
+    Deep lists and quotations are written at the depth `_DEEPEST`, so the time is linear.
     """
     parts: list[str] = []
     around = _Around()
@@ -53,7 +53,7 @@ def markdown_of(blocks: Sequence[Block], base: str) -> str:
 
 
 class _Around(NamedTuple):
-    """What the next block may continue: the number of open list items, and of quotations around their list."""
+    """What the next block may continue: open list items, and quotations around their list."""
 
     items: int = 0
     quotes: int = 0
@@ -83,10 +83,8 @@ def plain_text_of(blocks: Sequence[Block]) -> str:
 
 
 def written_lines(block: Block, lines: list[str], form: PageFormat, base: str) -> list[str]:
-    """Return the lines of a block in a format, for diffs. `lines` are the lines of its text. The result has as many
-    lines.
-
-    If the format would change this number, `lines` is returned.
+    """Return the lines of a block in a format, for diffs. `lines` are the lines of the block's text. The result has the
+    same number of lines, or is `lines` itself.
     """
     if form == "text" or block.kind == "code":
         return lines
@@ -124,7 +122,7 @@ def _fenced(code: str, language: str) -> str:
 
 
 def _table(rows: Sequence[Sequence[str]], base: str) -> str:
-    """Return a pipe table. The first row is filled with empty cells up to the widest row."""
+    """Return a pipe table. Empty cells fill the first row up to the widest row."""
     width = max(map(len, rows))
     header = [*rows[0], *[""] * (width - len(rows[0]))]
     return "\n".join([_row(header, base), "|" + " --- |" * width, *(_row(row, base) for row in rows[1:])])

@@ -29,7 +29,7 @@ class ContentType(NamedTuple):
 
     @property
     def is_xml(self) -> bool:
-        """True for other XML: a feed, a sitemap, an image."""
+        """True for other XML, such as a feed."""
         return self.kind in _XML or (self.kind.endswith("+xml") and self.kind not in _HTML)
 
 

@@ -2,9 +2,8 @@
 
 Read the blocks after the links are taken. `main_content` selects among the blocks, `markdown` writes them.
 
-Walking the tree in Python would take three times as long as parsing. So the parser writes its tree as HTML, and one
-regular expression cuts this HTML at the tags of blocks. The words of all blocks are extracted at once, marks inside a
-block only when needed.
+Walking the tree in Python is slow, so the parser writes its tree as HTML, and one regular expression cuts this HTML at
+the tags of blocks. Marks inside a block are read only when needed.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ _CONTAINERS: Final = (
     "|a(?:ddress|rticle|side)|b(?:lockquote|ody)|c(?:aption|enter)|f(?:ieldset|igcaption|igure|ooter|orm)|legend|main"
     "|menu|nav|s(?:earch|ection|ummary)"
 )
-"""Pattern of the elements that begin and end a block. Common first letters are grouped for speed."""
+"""Pattern of the elements that begin and end a block."""
 _ATTRIBUTES: Final = r'[^>"]*+(?:"[^"]*+"[^>"]*+)*+'
 _TAG: Final = rf"<(/?)({_CONTAINERS})(?![^\s/>])({_ATTRIBUTES})>"
 _RAW: Final = (
@@ -41,9 +40,7 @@ _RAW: Final = (
     rf"|<(xmp|noembed|noframes)(?![^\s/>]){_ATTRIBUTES}>((?:[^<]++|<(?!/\2>))*+)</\2>"
     rf"|<(plaintext)(?![^\s/>]){_ATTRIBUTES}>(.*)</plaintext>"
 )
-"""Pattern of text without words for readers (comments, scripts, embedded media, form controls) and of elements whose
-text the parser does not escape. In unescaped text, a ``<`` begins no tag.
-"""
+"""Pattern of comments, elements without text for readers, and elements whose text the parser does not escape."""
 _HIDDEN_INLINE: Final = (
     r"(?i)<(?!(?:area|base|basefont|bgsound|br|col|embed|frame|hr|img|input|keygen|link|meta|param|source|track|wbr)[\s/])"
     r"([a-z][^\s/>]*+)(?=\s)"
@@ -81,7 +78,7 @@ _BLANKS: Final = (
 """Characters that `str.isspace` counts as white space, except the blank."""
 MAX_BLOCKS: Final = 50_000
 _LONGEST_LINK: Final = 1000
-"""Maximum length of a link's tag with attributes that is repeated in each of several blocks inside the link."""
+"""Largest link tag that is repeated, with its attributes, in each block inside the link."""
 
 
 class Inline(NamedTuple):
@@ -95,7 +92,7 @@ class Inline(NamedTuple):
 class Region(msgspec.Struct, frozen=True, gc=False):
     """An element around blocks: tag, attributes as the parser wrote them, and the region around it.
 
-    Elements without information (a ``p`` or ``div`` without attributes) are not regions. Regions are numbered in
+    An element that says nothing about its content, such as a plain ``div``, is not a region. Regions are numbered in
     document order.
     """
 
@@ -107,9 +104,9 @@ class Region(msgspec.Struct, frozen=True, gc=False):
 
 class Block(msgspec.Struct, frozen=True, gc=False):
     """A block and its words. `level` is the level of a heading, `depth` the nesting of lists, `quotes` the nesting of
-    quotations. `rows` are the rows of a table, each a sequence of cells, each cell the HTML in it. `said` are the
-    attributes of the table's rows and cells. `html` is the content of any other block. In `text`, each row of a table
-    and each line of code is a line.
+    quotations. `rows` are the rows of a table, as sequences of cells with HTML. `said` are the attributes of the
+    table's rows and cells. `html` is the content of any other block. In `text`, each row of a table and each line of
+    code is a line.
     """
 
     kind: Kind
@@ -131,7 +128,7 @@ class Block(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def link_share(self) -> float:
-        """Share of the block's characters that belong to links."""
+        """Share of the block's characters in links."""
         if "<a " not in self.html or not self.text:
             return 0.0
         links = [found[1] for found in _compiled(_LINK).findall(self.html)]
@@ -153,19 +150,18 @@ def blocks_of_html(html: str) -> list[Block]:
 
 
 def _raw_text(found: re.Match[str]) -> str:
-    """Return the escaped text of an element that the parser writes unescaped, or "" if the element is skipped."""
+    """Return the text of an element with escapes, or "" if the element is skipped."""
     text = found[3] if found[2] == "xmp" else found[5] if found[4] else None
     return "" if text is None else f"<pre>{escape(text, quote=False)}</pre>"
 
 
 def _unless_container(found: re.Match[str]) -> str:
-    """Return "" for a hidden element inside a block. A hidden container is a region, about which `main_content`
-    decides."""
+    """Return "" for a hidden element inside a block; a hidden container becomes a region."""
     return found[0] if _compiled(_TAG).search(found[0]) else ""
 
 
 class _Cutter:
-    """One pass over the pieces of a page: text, slash, tag and attributes in turn."""
+    """One pass over the pieces of a page."""
 
     def __init__(self, pieces: list[str]) -> None:
         self.blocks: list[Block] = []
@@ -248,7 +244,7 @@ class _Cutter:
         self._marker = ""
 
     def _with_links_closed(self, html: str) -> str:
-        """Return a run of text with all links closed. A link may be around several blocks."""
+        """Return a run of text with all links closed."""
         begun = self._link
         last, closed = html.rfind("<a "), html.rfind("</a>")
         if last > closed:
@@ -293,8 +289,7 @@ class _Cutter:
     def _end_of_data(self, at: int) -> int:
         """Return the position of a table's end tag if it is a table of data, else 0.
 
-        A table of data has a row with two or more cells, no table inside, and no blocks in its cells (unless it has a
-        header).
+        Such a table has a row with several cells, no table inside, and no blocks in its cells (unless it has a header).
         """
         widest = width = 0
         has_blocks = has_header = False
@@ -352,9 +347,7 @@ class _Cutter:
 
 
 def _words_of_all(pieces: Sequence[str]) -> list[str]:
-    """Return the words of each piece of HTML, with collapsed white space and with line breaks. All pieces are processed
-    in one call, because calls are slower than the work.
-    """
+    """Return the words of each piece of HTML, with collapsed white space and with line breaks."""
     html = _PIECE_END.join(pieces)
     if "<" in html:
         html = _compiled(_ANY_TAG_BUT_BREAK).sub("", html)
@@ -369,7 +362,7 @@ def _words_of_all(pieces: Sequence[str]) -> list[str]:
 
 
 def _broken(text: str) -> str:
-    """Return a text without blanks around its line breaks and without line breaks at its ends."""
+    """Return a text with its line breaks, but without blanks around them and without breaks at its ends."""
     text = text.replace(" " + _LINE_BREAK, _LINE_BREAK).replace(_LINE_BREAK + " ", _LINE_BREAK)
     return text.strip(_LINE_BREAK).replace(_LINE_BREAK, "\n")
 
@@ -390,7 +383,7 @@ def attributes_of(written: str) -> dict[str, str]:
 
 
 def inline_pieces(html: str) -> list[Inline]:
-    """Return the pieces of HTML without blocks. A piece with several marks gets the link, else the innermost mark."""
+    """Return the pieces of HTML without blocks. A link decides the mark of a piece, else the innermost mark."""
     return list(_inline_pieces(html))
 
 
@@ -427,5 +420,5 @@ def _marked(text: str, marks: list[str], links: list[str]) -> Inline:
 
 @cache
 def _compiled(expression: str) -> re.Pattern[str]:
-    """Return a compiled expression. It is compiled at first use, because compiling all takes 18 ms."""
+    """Return a compiled expression, compiled at first use."""
     return re.compile(expression)

@@ -1,7 +1,7 @@
 """Hints that a copy is incomplete: scripts draw the page, or it asks for a login or consent first.
 
 The test is cautious: a page with enough text gets no hint, even with a login form or a cookie banner. A hint is stored
-in the record and counted. It has no other effect.
+in the record and counted, without other effects.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 __all__ = ["MAX_HINTED_TEXT", "hint_of_page", "hint_of_redirect"]
 
 MAX_HINTED_TEXT: Final = 2000
-"""Maximum number of characters in the text of a page that is tested."""
+"""Maximum number of characters of a page's text for which hints are searched."""
 _SHORT_TEXT: Final = 400
-"""Number of visible characters from which a page has enough text."""
+"""Number of visible characters that are enough text."""
 _SEARCHED_BYTES: Final = 50_000
 """Number of bytes of a body that are searched."""
 _PASSWORD: Final = re.compile(rb"<input\b[^>]{0,200}\btype\s*=\s*[\"']?password\b", re.IGNORECASE)

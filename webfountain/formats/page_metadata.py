@@ -50,7 +50,7 @@ _JSON: Final = {
 
 
 class PageMetadata(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Metadata that a page gives about itself. Times are UTC seconds. `sources` names the source of each value."""
+    """Metadata that a page gives about itself. Times are UTC seconds."""
 
     title: str | None = None
     description: str | None = None
@@ -72,7 +72,7 @@ def kept_metadata(data: bytes) -> PageMetadata | None:
 
 
 def warc_fields(data: bytes) -> list[tuple[str, str]]:
-    """Return the metadata of a page's record as fields of a WARC metadata record, with the source of each."""
+    """Return the metadata of a page's record as fields of a WARC metadata record."""
     found = kept_metadata(data)
     if found is None or not found.sources:
         return []

@@ -1,7 +1,6 @@
-"""Prepare a copy for people and indexes: as text, Markdown or HTML, whole or only its main content, with metadata.
+"""Prepare a copy for people and indexes, as text, Markdown or HTML, with metadata.
 
-It is used by `texts`, `cat` and the APIs. A body that is not HTML gives plain text in every format. Text has a line per
-block, and code keeps its lines.
+A body that is not HTML gives plain text in every format.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ class PageReading(msgspec.Struct, frozen=True):
 def read_page(
     body: bytes, kind: ContentType, url: str, *, form: PageFormat = "text", main: bool = False
 ) -> PageReading:
-    """Return a copy of the page at `url` in a format, or with `main` only its main content.
+    """Return a copy of the page at `url` in a format; with `main`, only its main content.
 
     The format ``html`` is the decoded body. Texts have at most `html_text.MAX_TEXT_BYTES`.
     """
@@ -73,9 +72,7 @@ def read_page(
 
 
 def _whole_text(tree: LexborHTMLParser) -> str:
-    """Return the blocks that contain text, one line each. White space is collapsed except in preformatted lines. Marks
-    are put into the tree at both ends of each block and at each line feed of preformatted text.
-    """
+    """Return the blocks that contain text, one line each."""
     for node in tree.css("pre"):
         lines = _MARKS.sub(" ", node.text()).strip("\n").replace("\r\n", "\n").split("\n")
         node.replace_with(_BREAK + _LINE.join(lines) + _BREAK)

@@ -1,7 +1,7 @@
 """The lines of a page from which changes are judged, each with its place in the page.
 
-Read the lines after the links are taken. A policy says which elements count (`ReadingRules`). `core.noise` learns which
-places differ at each visit. A line is the text of a block, a row of a table or a line of code.
+A policy says which elements count (`ReadingRules`). `core.noise` learns which places differ at each visit. A line is
+the text of a block, a row of a table or a line of code.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ ALWAYS_COUNTS: Final = 0
 _MARK: Final = "data-webfountain-always"
 _DIGIT: Final = re.compile(r"\d")
 _LONGEST_REMEMBERED: Final = 200
-"""Maximum length of attributes whose step is remembered."""
+"""Maximum length of attributes whose path step is remembered."""
 
 
 class ReadingRules(msgspec.Struct, frozen=True, array_like=True):
     """What is read from a page besides its links.
 
     `main`: the text is the main content only, one line per block. `units`: also return the lines with their places.
-    These come only from elements of `select`, without elements of `ignore`. Elements of `always` are never noise.
+    These come only from elements of `select` and not from elements of `ignore`. Elements of `always` are never noise.
     `metadata`: also return the metadata that the page gives. `extractors`: functions of the project, by media type.
     `shown`: a format for the lines in diffs. `base`: URL of the page, against which links are resolved.
     """
@@ -69,8 +69,8 @@ WHOLE_PAGE: Final = ReadingRules()
 
 
 class Unit(NamedTuple):
-    """A line with its place and the place of its element. Places are numbers of 32 bits that depend only on the
-    template. `shown` is the line in the format of diffs; "" means the same.
+    """A line with its place and the place of its element. A place is a number of 32 bits that depends only on the
+    template. `shown` is the line as diffs show it; "" if it is the line itself.
     """
 
     place: int
@@ -102,7 +102,7 @@ def units_of_page(tree: LexborHTMLParser, rules: ReadingRules) -> list[Unit]:
 
 
 def units_of_text(text: str) -> list[Unit]:
-    """Return the lines of a text without elements. The place of a line is its number."""
+    """Return the lines of a text without elements, numbered as places."""
     return [Unit(number, line) for number, line in enumerate(lines_of_text(text), start=1)]
 
 
@@ -157,7 +157,7 @@ def _is_marked(block: Block) -> bool:
 
 
 class _Path(NamedTuple):
-    """The path to a region (tags, classes and ids) as a number, and whether `change.always` names an element on it."""
+    """The path to a region as a number, and whether `change.always` names an element on the path."""
 
     number: int
     is_marked: bool
@@ -179,7 +179,7 @@ def _path(region: Region, known: dict[int, _Path]) -> _Path:
 
 
 def _step(tag: str, attributes: str) -> str:
-    """Return a step of a path. Names with digits are left out, because many differ in each response."""
+    """Return a step of a path. Names with digits are left out, because they often change."""
     said = attributes_of(attributes)
     names = f"{said.get('class', '')} {said.get('id', '')}".split()
     return f">{_MARK if _MARK in said else ''}{tag}.{'.'.join(name for name in names if not _DIGIT.search(name))}"

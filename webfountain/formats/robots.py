@@ -1,7 +1,7 @@
 """Read robots.txt by RFC 9309: the meaning of a response, and the URLs that the rules allow.
 
-Protego evaluates the rules. This module adds the meaning of each status (section 2.3.1), limits (2.5), and that
-robots.txt itself is always allowed (2.2.2).
+Protego evaluates the rules. This module adds the meaning of each status (section 2.3.1), limits (2.5), and access to
+robots.txt itself (2.2.2).
 """
 
 from __future__ import annotations
@@ -50,16 +50,16 @@ _AGENT: Final = re.compile(r"(?im)^([^\S\r\n]*user[ -]?agent[^\S\r\n]*:?[^\S\r\n
 MAX_RULES: Final = 2000
 """Maximum number of rules for us that are applied exactly."""
 MAX_WILDCARDS: Final = 800
-"""Maximum number of asterisks and end marks that are applied exactly. Each of them costs a search in the URL, and 500
-KiB could contain half a million. Above either limit, Allow rules are ignored and Disallow patterns are shortened to
-their folder. With too many folders, the whole site is disallowed. So the limits may refuse too much but never too
+"""Maximum number of asterisks and end marks that are applied exactly. Each costs a search in the URL, and 500 KiB could
+contain half a million. Above a limit, further Allow rules are ignored, and further Disallow patterns are shortened to
+their folder. If there are too many folders, the whole site is disallowed. So a limit refuses too much, never too
 little.
 """
 _MAX_CHARS: Final = 65_536
 """Maximum number of characters of all rules (`_chars`)."""
 _MAX_FOLDERS: Final = 500
 _MAX_RULE_CHARS: Final = 8_192
-"""Maximum length of a rule. A longer rule matches no URL that is fetched."""
+"""Maximum length of a rule."""
 _STARS: Final = re.compile(r"\*+")
 _AGENT_LINE: Final = re.compile(r"(?i)user(?:-|\s+)?agent\s*(?::|\s|$)(.*)")
 _SITE_WIDE: Final = re.compile(r"(?i)(?:sitemaps?|site-map|host)\s*(?::|\s)")
@@ -101,7 +101,7 @@ class RobotsRules:
         self._protego = protego
         self._token = token
         self.crawl_delay = _delay(protego.crawl_delay(token))
-        """Seconds between two requests, or None. This directive is not in the standard. It is honoured up to
+        """Seconds between two requests, or None. This directive is not in the standard, and is honoured up to
         `politeness.max_delay`.
         """
         self.sitemaps: Sequence[str] = tuple(dict.fromkeys(protego.sitemaps))[:MAX_ROBOTS_SITEMAPS]
@@ -125,9 +125,9 @@ class RobotsLine(NamedTuple):
 
 
 def deciding_line(body: bytes, token: str, url: str) -> RobotsLine | None:
-    """Return the rule that decides about a URL; None if no rule matches and so the URL is allowed.
+    """Return the rule that decides about a URL; None if no rule matches (the URL is allowed).
 
-    The longest matching rule decides, or of two equally long ones the Allow rule (RFC 9309, section 2.2.2).
+    This is the longest matching rule, and Allow before Disallow (RFC 9309, section 2.2.2).
     """
     lines = _AGENT.sub(r"\1", _text(body)).splitlines()
     path = unquote(url[path_start(url) :])
@@ -145,7 +145,7 @@ def deciding_line(body: bytes, token: str, url: str) -> RobotsLine | None:
 
 
 def _is_for(rule: str, path: str) -> bool:
-    """Return whether a rule matches a path. An asterisk matches any characters, an end mark the end of the path."""
+    """Return whether a rule matches a path."""
     to_the_end = rule.endswith("$")
     first, *others = rule.rstrip("$").split("*")
     if not path.startswith(first):
@@ -160,9 +160,7 @@ def _is_for(rule: str, path: str) -> bool:
 
 
 def _text(body: bytes) -> str:
-    """Return the file as text: UTF-8, or UTF-16 with a byte order mark. The last line of a truncated file is
-    dropped.
-    """
+    """Return the file as text: UTF-8, or UTF-16 with a byte order mark. A truncated file loses its last line."""
     body = body[:MAX_ROBOTS_BYTES]
     if len(body) == MAX_ROBOTS_BYTES:  # truncated here or by the server
         # Half a line could refuse more than the whole line: "Disallow: /" is half of "Disallow: /private".
@@ -178,9 +176,9 @@ def binding_part(body: bytes, token: str) -> bytes:
 
 
 def _binding_lines(body: bytes, token: str) -> list[str]:
-    """Return the lines for the whole site, then one group merged from all groups for this robot.
+    """Return the lines for the whole site, and one group that merges all groups for this robot.
 
-    Protego stores each rule for each agent of its group, and 500 KiB could contain 20,000 agents and as many rules.
+    Protego would store each rule once for each agent of its group.
     """
     lines = [line.partition("#")[0].strip() for line in _AGENT.sub(r"\1", _text(body)).splitlines()]
     lines = [line for line in lines if line]
@@ -194,8 +192,7 @@ def _binding_lines(body: bytes, token: str) -> list[str]:
 
 
 def _fit(agent: str, robot: str) -> int:
-    """Return how well an agent of a group matches the robot, by Protego's rules; 0 means not at all. Both are in lower
-    case."""
+    """Return how well an agent matches the robot by Protego's rules (0: not at all), both in lower case."""
     if agent == "*" or not agent:
         return len(agent)
     at = robot.find(agent)
@@ -205,9 +202,7 @@ def _fit(agent: str, robot: str) -> int:
 
 
 def _group(lines: Sequence[str], name: str) -> Iterator[str]:
-    """Return the lines of all groups that name an agent. A group starts at an agent line after a line of another
-    kind.
-    """
+    """Return the lines of all groups that name an agent."""
     ours = names = False
     for line in lines:
         if found := _AGENT_LINE.fullmatch(line):
@@ -221,7 +216,7 @@ def _group(lines: Sequence[str], name: str) -> Iterator[str]:
 
 
 def _within_bounds(lines: Iterator[str]) -> Iterator[str]:
-    """Return the rules and the delay without repeats, within the limits."""
+    """Return the rules and the delay, each once, within the limits."""
     rules: dict[tuple[bool, str], None] = {}
     delay = None
     for line in lines:

@@ -1,8 +1,8 @@
 """Read a sitemap: URLs with the times of their last changes, or further sitemaps.
 
 Accepted are sitemaps and indexes (sitemaps.org 0.9), their text form, and RSS and Atom feeds, plain or gzip. Sitemaps
-are untrusted: size, entries and time are bounded, and entities are never expanded. An error becomes a word in `error`,
-next to the entries that could be read.
+are untrusted: size, entries and time are bounded, and entities are never expanded. After an error, `error` is a word,
+and the entries that could be read are returned.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ class SitemapFile(NamedTuple):
 def read_sitemap(body: bytes, *, go_on: Callable[[], bool] | None = None) -> SitemapFile:
     """Read any bytes as a sitemap, at most `MAX_SITEMAP_ENTRIES` entries of `MAX_SITEMAP_BYTES`.
 
-    The body is read in pieces to save memory. `go_on` is called before each piece. If it returns False, reading ends
-    with the error "too_large".
+    The body is read in pieces, to save memory. `go_on` is called before each piece. If it returns False, the result has
+    the error "too_large".
     """
     unpacked = _DecompressedBody(body, go_on)
     pieces = iter(unpacked)
@@ -91,7 +91,7 @@ class _DecompressedBody:
         return pieces_of(self._body[:MAX_SITEMAP_BYTES])
 
     def _inflated(self) -> Iterator[bytes]:
-        """Decompress in small slices. The decompressor copies the data after a gzip member, so it gets only slices."""
+        """Decompress in small slices, because the decompressor copies the data after a gzip member."""
         room, members, at, left = MAX_SITEMAP_BYTES, 1, 0, b""
         member = zlib.decompressobj(wbits=31)
         while left or at < len(self._body):
@@ -245,9 +245,7 @@ class _Entries:
 
 
 def lastmod_of(text: str) -> float | None:
-    """Return the UTC seconds of a W3C date or a feed's RFC 822 date, else None. A W3C date without time is midnight
-    UTC.
-    """
+    """Return the UTC seconds of a W3C date or a feed's RFC 822 date, else None."""
     text = text.strip()
     short = _YEAR_MONTH.fullmatch(text)
     try:

@@ -1,8 +1,7 @@
 """Read untrusted XML as a stream: no tree, no external data, a bounded number of events.
 
-XML pages, sitemaps and feeds are read in this way. A document needs only the memory that the reader's parser target
-keeps. The document is first decoded as in browsers. Two common errors are repaired: a bare ``&``, and an emoji written
-as two surrogates (``&#55357;&#56832;``).
+XML pages, sitemaps and feeds are read in this way. Only what the parser target keeps needs memory. The document is
+first decoded as in browsers. Two common errors are repaired: a bare ``&``, and an emoji written as two surrogates.
 """
 
 from __future__ import annotations
@@ -112,9 +111,7 @@ def _feed(target: Any, texts: Iterable[str]) -> None:
 
 
 def _decoded(pieces: Iterable[bytes], charset: str | None) -> Iterator[str]:
-    """Yield the document as text. Each piece starts at a ``<`` if possible, so that no reference or declaration is
-    split.
-    """
+    """Yield the document as text. Pieces start at a ``<`` if possible, so that no reference is split."""
     decoder, carry = None, ""
     for piece in pieces:
         if decoder is None:
@@ -133,7 +130,7 @@ def _decoded(pieces: Iterable[bytes], charset: str | None) -> Iterator[str]:
 
 
 def _joined(run: re.Match[str]) -> str:
-    """Return the characters for a run of numeric references to surrogates."""
+    """Return the characters of numeric references to surrogates."""
     units = (int(found[1], 16) if found[1] else int(found[2]) for found in _NUMBER.finditer(run[0]))
     return "".join(map(chr, units)).encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
@@ -146,10 +143,10 @@ class XmlText(NamedTuple):
 
 
 def xml_text(body: bytes, charset: str | None, *, most: int) -> XmlText:
-    """Return the character data of a document, runs joined by blanks, at most about `most` characters.
+    """Return the character data of a document, joined by blanks, up to about `most` characters.
 
-    The first title element is the title. Broken XML is read as far as possible. A body that is not XML counts as plain
-    text. The document's own entities are expanded up to `most` characters, external entities are dropped.
+    The first title element is the title. Broken XML is read as far as possible, and anything else as plain text.
+    Entities of the document are expanded within `most`, external entities are dropped.
     """
     found = _Text(most)
     with suppress(StopReading):
@@ -160,7 +157,7 @@ def xml_text(body: bytes, charset: str | None, *, most: int) -> XmlText:
 
 
 class _Text:
-    """Parser target that collects character data in runs, which end at a tag, comment or processing instruction."""
+    """Parser target that collects runs of character data between tags, comments and processing instructions."""
 
     def __init__(self, most: int) -> None:
         self.elements = 0
