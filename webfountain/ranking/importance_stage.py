@@ -1,4 +1,4 @@
-"""Link importance in the store worker: credit links, and order queues and sites by the importance of their pages."""
+"""A stage of the store worker that orders waiting pages and sites by their links."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 __all__ = ["ImportanceStage"]
 
 GRADED: Final = 2000
-"""Largest number of waiting URLs per batch that get a new importance after a ranking. This takes some milliseconds."""
+"""Largest number of waiting URLs per batch that get a new importance after a ranking."""
 RISEN: Final = 64
-"""Largest number of a site's waiting URLs whose importance is corrected when the hand of the site is refilled."""
+"""Largest number of a site's waiting URLs that get a new importance when the site's hand is refilled."""
 _LINKING: Final = COPIED | {"redirected", "gone"}
 """Outcomes after which a page may have new links."""
 
@@ -63,7 +63,7 @@ class ImportanceStage(Stage):
     def choose(self, room: int) -> list[str]:
         """Choose sites if more sites wait than there is room for. Half of the room goes to the most important ones.
 
-        The other half goes to the sites that are due longest.
+        The other half goes to the sites that have been due for longest.
         """
         sites = self._importance.sites
         return [] if len(sites) <= room else sites.take((room + 1) // 2)
@@ -74,7 +74,7 @@ class ImportanceStage(Stage):
         return leases
 
     def before_lease(self, batch: Batch, result: BatchResult) -> None:
-        """Apply a new ranking to the queues before URLs are leased from them, with bounded work per call."""
+        """Apply a new ranking to the queues from which URLs will be leased."""
         left, importance = GRADED, self._importance
         epoch = importance.epoch
         for lease, room in [(refill.lease, refill.never_crawled) for refill in batch.refills if refill.never_crawled]:
@@ -102,12 +102,12 @@ class ImportanceStage(Stage):
 
 
 def _has_links(visit: Visit) -> bool:
-    """Return whether the links of a page must be logged, because they are new or were read again for the log."""
+    """Return whether the links of a page must be logged."""
     return visit.kind in _LINKING or (visit.kind == "same" and visit.reading is not NOTHING)
 
 
 def _linked(visit: Visit, links: Sequence[Link]) -> LinkedPage:
-    """Return a visited page with the links that the crawl follows. A gone page has no links."""
+    """Return a visited page with the links that the crawl follows."""
     again = leased(visit.fetch).last_crawled is not None
     redirected, reading, unfollowed = visit.kind == "redirected", visit.reading, visit.reading.unfollowed
     if len(links) < len(reading.links):  # the page repeats another page

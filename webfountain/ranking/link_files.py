@@ -31,7 +31,7 @@ MANIFEST: Final = "manifest.json"
 COMPLETE_SINCE: Final = "complete-since"
 _DAMAGED: Final = "damaged"
 _WORDS: Final = 200
-"""Largest number of characters of an error that a message quotes."""
+"""Largest number of characters of an error in a message."""
 ROW: Final = pa.schema(
     [
         ("source", pa.uint64()),
@@ -86,8 +86,8 @@ class LogFiles:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Hold a lock against compaction by other processes, if the file system supports locks. The lock ends with its
-        process.
+        """Hold a lock that prevents other processes from compacting, if the file system supports locks. The lock ends
+        with its process.
         """
         if not self._local:
             yield
@@ -147,7 +147,6 @@ class LogFiles:
         return content
 
     def exists(self, name: str) -> bool:
-        """Return whether a file exists."""
         return bool(self._fs.exists(self._path(name)))
 
     def beside(self, path: Path) -> str | None:
@@ -176,7 +175,7 @@ class LogFiles:
         return [each for each in self.listed("segments") if each not in contained]
 
     def sweep(self, manifest: Manifest) -> None:
-        """Delete old shards, and segments that are in the shards."""
+        """Delete files that no reader needs any more: old shards, and segments that are in the shards."""
         kept = {*manifest.rows, *manifest.names}
         gone = [each for each in self.listed("shards") if each not in kept]
         gone += [each for each in self.listed("segments") if each in set(manifest.contained)]
@@ -231,7 +230,6 @@ class LogFiles:
             raise self.damaged(name, error) from error
 
     def damaged(self, name: str, error: Exception) -> DamagedFile:
-        """Return the error for a file with wrong contents."""
         words = " ".join(str(error).split())[:_WORDS]
         return DamagedFile(name, f"{self._path(name)}: damaged: {words}")
 
@@ -273,7 +271,7 @@ class LogFiles:
             raise RepositoryError(f"{path}: {error}") from error
 
     def _make_folder(self, path: str) -> None:
-        """Create a folder and the folder of the log, readable only by the user."""
+        """Create a folder that only the user can read."""
         if not self._local:
             self._fs.makedirs(path, exist_ok=True)
             return
@@ -281,7 +279,7 @@ class LogFiles:
             Path(each).mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def aside(self) -> list[str]:
-        """Return the names of damaged segments that were moved away."""
+        """Return the names of damaged segments."""
         found = [each.removeprefix(f"{_DAMAGED}/") for each in self.listed(_DAMAGED)]
         return [each.replace("-", "/", 1) for each in found if each.startswith("segments-")]
 
@@ -299,7 +297,7 @@ class LogFiles:
 
 
 class _Disk:
-    """The local files, with the methods of an fsspec file system."""
+    """Local files with the interface of an fsspec file system."""
 
     exists = staticmethod(os.path.exists)
     mv = staticmethod(os.replace)

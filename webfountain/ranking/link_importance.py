@@ -1,9 +1,9 @@
-"""Importance of pages in a crawl, from the last ranking, the links found since then, and the policies.
+"""Importance of pages in a crawl, by the last ranking, the links found since then, and the policies.
 
-The links of a page are logged and credited here before they are discovered. A new link gets an importance, which
-selects its lane. A waiting page gets a new lane when its importance has grown much and the hand of its site is refilled
-(`risen`). A new epoch of scores is applied to the queues of a site when the site is activated or its hand is refilled
-(`importance`, with the store's `regrade`). A crawl without ``ranking.every`` and ``score`` has no `LiveImportance`.
+The links of a page are logged and credited here before they are discovered. The importance of a new link selects its
+lane. When a site's hand is refilled, waiting pages that became much more important move to another lane (`risen`). A
+new ranking is applied to a site's queues when the site is activated or its hand is refilled (`importance`). A crawl
+without ``ranking.every`` and ``score`` has no `LiveImportance`.
 """
 
 from __future__ import annotations
@@ -41,18 +41,18 @@ if TYPE_CHECKING:
 __all__ = ["PROMISE", "SAMPLE", "LiveImportance", "RisenPages", "live_importance"]
 
 PROMISE: Final = 2.0
-"""Smallest expected rank of a waiting home page while few home pages were fetched, relative to a mean page."""
+"""Smallest rank expected of a waiting home page, relative to a mean page, while few home pages were fetched."""
 SAMPLE: Final = 1000
-"""Number of the last fetched home pages whose mean rank is expected of waiting home pages."""
+"""Number of recently fetched home pages whose mean rank is expected of waiting home pages."""
 _SAMPLED: Final = 40_000
-"""Largest number of ranked pages from which the distribution of waiting pages is estimated."""
+"""Largest number of ranked pages in the sample of waiting pages."""
 _KEY: Final = attrgetter("key")
 
 
 class RisenPages:
     """Waiting pages whose importance has grown, by site, in order of importance.
 
-    Above `most` pages, all are dropped and keep their lanes until their importance grows again.
+    Above `most` pages, all are dropped until their importance grows again.
     """
 
     def __init__(self, *, most: int = KEPT) -> None:
@@ -90,7 +90,6 @@ class RisenPages:
         return taken
 
     def clear(self) -> None:
-        """Drop all pages."""
         self._worth, self._heaps, self._count = {}, {}, 0
 
 
@@ -140,11 +139,9 @@ class LiveImportance:
         self.sites = sites or WaitingSites(None)
         """The waiting sites, in the order of crawling."""
         self.words = TopicWords()
-        """The word counts for topics."""
         self.weights = PolicyWeights(collection, self.words.topics)
         """The weights of scores in each policy."""
         self.risen = RisenPages()
-        """Waiting pages that need a new importance."""
         self._rankings = rankings
         self._is_bounded = collection.limits.pages is not None
         self._blend = OrderBlend() if rankings is not None and collection.is_blending else None
@@ -189,7 +186,7 @@ class LiveImportance:
     # -------------------------------------------------------------- weighing
 
     def weigh(self, links: Sequence[Link]) -> list[Link]:
-        """Return links with the importance of new pages, and with the scores behind it."""
+        """Return links with the importance of new pages."""
         if not links:
             return []
         made = self._of_waiting(links, [link.key for link in links])
@@ -204,7 +201,7 @@ class LiveImportance:
         return found
 
     def worth_of_holding(self, records: Sequence[PageRecord]) -> list[float]:
-        """Return the importance of pages for a collection of fixed size, on one scale for held and waiting pages."""
+        """Return the importance of pages in a collection of fixed size, on one scale for held and waiting pages."""
         found: list[float] = self.weights.with_hot_first(records, self._of_held(records)).tolist()
         return found
 
@@ -224,7 +221,6 @@ class LiveImportance:
         return self._combined(records, keys, self._bounded(keys, ranks + self._online.gains(keys)))
 
     def _combined(self, pages: Sequence[Link | PageRecord], keys: Sequence[bytes], ranks: Array) -> Array:
-        """Return the (n,) importances of pages, each by the weights of its policy."""
         wanted, scores = self.weights.wanted(pages), {"pagerank": ranks}
         if "backlinks" in wanted:
             scores["backlinks"] = self._backlinks(keys)
@@ -233,17 +229,17 @@ class LiveImportance:
         return self.weights.combine(pages, scores)
 
     def _bounded(self, keys: Sequence[bytes], ranks: Array) -> Array:
-        """Return the (n,) ranks, limited by trust (against link farms) in a collection of fixed size."""
+        """Return the (n,) ranks. In a collection of fixed size they are limited by trust, against link farms."""
         if not self._is_bounded:
             return np.asarray(ranks)
         [trusts] = self._published(keys, trust=-1.0)
         return bounded_by_trust(ranks, trusts)
 
     def _worths_of_waiting(self, keys: Sequence[bytes], pages: Sequence[Link | PageRecord]) -> Array:
-        """Return (n,) values of waiting pages from the blended orders and the expected rank of home pages.
+        """Return the (n,) importances of waiting pages, by the blended orders and by the expected rank of home pages.
 
-        In a collection of fixed size, only the rank counts. Otherwise a page with a high expected rank could displace a
-        held page, lose this rank at its fetch, and be displaced in turn, without end.
+        In a collection of fixed size, only the rank counts. If an expected rank counted there, a page could evict a
+        held page, lose this rank at its fetch, and be evicted in turn.
         """
         ranks, backlinks = self._published(keys, pagerank=0.0, backlinks=0.0)
         worths = self._online.weigh(keys, ranks=ranks, backlinks=backlinks * self._mean_backlinks())
@@ -252,7 +248,7 @@ class LiveImportance:
         return np.where([is_home(page.url) for page in pages], np.maximum(worths, self._promise), worths)
 
     def _backlinks(self, keys: Sequence[bytes]) -> Array:
-        """Return the (n,) backlinks by the last ranking and the credit since then, relative to a mean page."""
+        """Return the (n,) backlinks, relative to a mean page."""
         ranked, pages = (0, 0) if self._rankings is None else (self._rankings.scores.links, len(self._rankings.scores))
         mean = (ranked + self._online.links) / max(self._known, pages, len(self._online), 1)
         [backlinks] = self._published(keys, backlinks=0.0)
@@ -266,8 +262,8 @@ class LiveImportance:
         return self._rankings.scores.links / len(self._rankings.scores)
 
     def _published(self, keys: Sequence[bytes], **absent: float) -> list[Array]:
-        """Return the (n,) scores of pages in the last ranking. Each argument is a score's name and its value for
-        unknown pages."""
+        """Return the (n,) scores of pages in the last ranking. The arguments are the names of the scores, with the
+        values for unknown pages."""
         if self._rankings is None:
             return [np.full(len(keys), each) for each in absent.values()]
         return self._rankings.published(keys, absent)
@@ -280,7 +276,7 @@ class LiveImportance:
             self.words.share(board, at=at)
 
     def tend(self, at: float, *, known: int) -> bool:
-        """Start a due ranking, and load a new ranking. Return whether a new ranking was loaded.
+        """Start a due ranking, and return whether a new ranking was loaded.
 
         `known` is the number of pages in the store.
 
@@ -304,7 +300,7 @@ class LiveImportance:
         return True
 
     def _blend_orders(self) -> None:
-        """Use the weights of orders and the waiting pages of the current ranking."""
+        """Use the order weights and the waiting pages of the current ranking."""
         if self._blend is None or self._rankings is None:
             return
         scores = self._rankings.scores

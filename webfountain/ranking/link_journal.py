@@ -1,11 +1,11 @@
 """The journal of a link log: rows that are not in a segment yet.
 
-A row is appended to the journal before its page is settled, and removed when a segment contains it. So no kill or full
-disk loses the row of a settled page. The next process that opens the log moves the rows of ownerless journals into a
-segment. A row may be written twice, because only the newest row of a page counts.
+A row is written to the journal before its page is settled, and stays there until a segment contains it. So no kill and
+no full disk loses the row of a settled page. The next process that opens the log moves the rows of ownerless journals
+into a segment.
 
-Each row is preceded by its length and a checksum. Of a damaged journal, the rows before the damage are recovered, and
-the number of lost bytes is reported.
+Each row is preceded by its length and a checksum. The rows before a damage are recovered, and the number of lost bytes
+is reported.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ FOLLOWED: Final = 0
 NOFOLLOW: Final = 1
 REDIRECT: Final = 2
 UNFOLLOWED: Final = 4
-"""Flags of a link. They can be combined. NOFOLLOW: the page asks not to follow the link. REDIRECT: the page redirects
+"""Flags of a link, which can be combined. NOFOLLOW: the page asks not to follow the link. REDIRECT: the page redirects
 to the target. UNFOLLOWED: the policy refuses the link, or the page repeats another page, whose links are followed.
 """
 _SUFFIX: Final = ".rows"
@@ -57,7 +57,7 @@ _encode: Final = msgspec.msgpack.Encoder().encode
 
 
 class JournalRow(msgspec.Struct, frozen=True, array_like=True):
-    """A row: joined fingerprints, and (URL, site) of each fingerprint whose name is in no segment yet."""
+    """A row: joined fingerprints, and (URL, site) of each fingerprint that is in no segment yet."""
 
     url: str
     site: str
@@ -122,7 +122,6 @@ class LinkJournal:
             self.path.unlink()
 
     def close(self) -> None:
-        """Release the file."""
         os.close(self._file)
 
     def _made(self) -> int:
@@ -135,7 +134,7 @@ class LinkJournal:
             os.close(file)
 
     def _make_again(self) -> None:
-        """Make a deleted file again, with the rows that this process can still read."""
+        """Make a deleted file again with the rows that can still be read."""
         logger.warning("%s: it was deleted; it is written again with its %d bytes", self.path, self._end)
         self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         deleted, file = self._file, self._made()
@@ -155,7 +154,7 @@ class LeftRows(NamedTuple):
 
 
 def left_behind(folder: Path) -> Iterator[LeftRows]:
-    """Yield the rows of each journal without an owner. A journal is removed when the caller takes the next one.
+    """Yield the rows of each journal without an owner. A journal is removed when the next one is taken.
 
     Raises RepositoryError if a journal cannot be read for a reason other than damage.
     """
@@ -185,7 +184,7 @@ def left_behind(folder: Path) -> Iterator[LeftRows]:
 
 
 def read_rows(data: bytes) -> tuple[list[JournalRow], int]:
-    """Return the intact rows at the start of a journal, and the offset after them."""
+    """Return the intact rows at the start of a journal, and where they end."""
     decode = msgspec.msgpack.Decoder(JournalRow).decode
     rows: list[JournalRow] = []
     at = 0

@@ -1,13 +1,12 @@
-"""The link log: the links of each fetched page, one row per page, in Parquet files that other programs can read.
+"""The link log: the links of each fetched page, in Parquet files that other programs can read.
 
-A writer appends rows. Once per period, or after enough rows, it writes them as a *segment*. Until then, the rows are in
-its journal (`link_journal`). Compaction merges the segments into *shards*. The site of a page determines its shard.
-Rows are sorted by site and page. In a shard, the newest row of a page replaces older rows. Each shard has a file of
-*names*: the URL of each fingerprint of its sites, in SURT order.
+A writer appends a row per page. Once per period, or after enough rows, it writes them as a *segment*. Until then, the
+rows are in its journal (`link_journal`). Compaction merges the segments into *shards*. Each site belongs to one shard.
+A shard has only the newest row of each page. Each shard has a file of *names* with the URLs of its fingerprints.
 
-The *manifest* lists the current shards and the segments in them. It is replaced in one step. The live files are these
-shards and all segments that are not in the manifest. So a reader sees each row once, even during a compaction or after
-its kill. Unused files stay until the next compaction, for readers that have just begun.
+The *manifest* lists the current shards and the segments in them, and is replaced in one step. Readers read these shards
+and all segments that the manifest does not list. So a reader sees each row once, even during a compaction or after a
+kill. Unused files stay until the next compaction, because somebody may still read them.
 
 Fingerprints are xxh3 hashes of 8 bytes, of a canonical URL or a site. Links that are not followed are logged with a
 flag, because another policy may follow them.
@@ -51,7 +50,7 @@ ROWS: Final = 20_000
 
 _KEY, _SITE = attrgetter("key"), attrgetter("site")
 _KNOWN_NAMES: Final = 1_000_000
-"""Largest number of fingerprints that a writer remembers because their names are already written, 60 bytes each."""
+"""Largest number of fingerprints that a writer remembers as already named, 60 bytes each."""
 
 
 def fingerprint(url: str) -> int:
@@ -60,9 +59,9 @@ def fingerprint(url: str) -> int:
 
 
 def surt(site: str) -> str:
-    """Return a site with the labels of its host reversed (``org,example,www:8080)``), which sorts by domain.
+    """Return a site with its host name reversed (``org,example,www:8080)``), so that a domain stays together.
 
-    The scheme is omitted. The path of a URL follows unchanged.
+    The path of a URL follows unchanged.
     """
     parts = urlsplit(site)
     port = f":{parts.port}" if parts.port else ""
@@ -70,10 +69,9 @@ def surt(site: str) -> str:
 
 
 class LinkLog:
-    """A writer of segments. A log may have many writers with different names.
+    """A writer of segments.
 
-    `sequence` counts the rows since the log was opened, and orders rows of one page with the same time. Not
-    thread-safe.
+    `sequence` counts the rows since the log was opened. Not thread-safe.
     """
 
     def __init__(
@@ -87,10 +85,10 @@ class LinkLog:
         at: float = 0.0,
     ) -> None:
         """Open the log at `url`, a folder or an fsspec URL. `at` is the current time. A segment covers at most `period`
-        seconds of the times of its rows.
+        seconds.
 
-        `journal` is the folder for the journals of all writers on this machine. Rows of ownerless journals there are
-        moved into a segment. Without it, rows since the last segment are lost if the process dies.
+        `journal` is the folder for the journals of all writers on this machine. Rows of ownerless journals in this
+        folder are moved into a segment. Without a journal, rows since the last segment are lost if the process dies.
 
         Raises RepositoryError if a file cannot be read or written.
         """
@@ -133,7 +131,7 @@ class LinkLog:
         flags : one byte per link, of the flags in `link_journal`; empty: all FOLLOWED
         anchors : one text per link, if a policy needs them
 
-        Raises RepositoryError if a full or old segment cannot be written.
+        Raises RepositoryError if a segment cannot be written.
         """
         period = int(at // self._period)
         if self._time and (period != self._current or len(self._time) >= self._rows):
@@ -164,9 +162,7 @@ class LinkLog:
             self._journal.add(row)
 
     def commit(self) -> None:
-        """Write the appended rows as safely as steps of the store. Raise RepositoryError if the disk reports an
-        error.
-        """
+        """Write the appended rows to the journal. Raise RepositoryError if the disk reports an error."""
         if self._journal is not None:
             self._journal.commit()
 
@@ -194,7 +190,7 @@ class LinkLog:
         return has_lost
 
     def flush(self) -> None:
-        """Write the appended rows, if any, as one segment, and the new names."""
+        """Write the appended rows, if any, as one segment."""
         if not self._time:
             return
         count = len(self._time)
@@ -266,7 +262,7 @@ class _Sites(dict[str, bytes]):
 
 
 class LinkLogReader:
-    """The live rows of a log when it was opened. Older rows of a page are left out only within shards."""
+    """The live rows of a log when it was opened. Segments may also have older rows of a page."""
 
     def __init__(self, url: str) -> None:
         self._files = LogFiles(url)
@@ -281,9 +277,9 @@ class LinkLogReader:
             yield from self._files.read_batches(file, 20_000, columns=columns)
 
     def sources_of(self, target: int) -> dict[str, int]:
-        """Return the URLs of pages whose newest version links to a target, with the flags of each link.
+        """Return the URLs of pages that link to a target (a fingerprint), with the flags of each link.
 
-        The target is a fingerprint. The call reads the whole log.
+        The call reads the whole log.
         """
         found: dict[int, tuple[float, int]] = {}
         for table in self.rows():
@@ -307,7 +303,7 @@ class LinkLogReader:
         return urls
 
     def unfollowed(self) -> dict[str, list[str]]:
-        """Return each page's refused links at its last fetch, by URL of the page. The call reads the whole log."""
+        """Return the refused links of each page at its last fetch, by the page's URL. The call reads the whole log."""
         found: dict[int, tuple[float, npt.NDArray[np.uint64]]] = {}
         for table in self.rows():
             targets, times = table["targets"].combine_chunks(), table["time"].to_numpy()
@@ -331,7 +327,7 @@ class LinkLogReader:
         return {urls[source]: links for source, links in named.items() if source in urls}
 
     def names(self) -> Iterator[pa.Table]:
-        """Yield tables of fingerprint, site, url. A name may occur twice before the compaction."""
+        """Yield tables of fingerprint, site, url. A name may occur twice."""
         for file in self.name_files:
             yield from self._files.read_batches(file, 200_000)
 
@@ -341,11 +337,11 @@ def compact(url: str, *, shards: int | None = None, fewest: int = 1) -> int:
 
     Fewer than `fewest` segments are not merged.
 
-    Only one compaction may run at a time. In a folder, a second one waits. At an fsspec URL, crawls that share a log
-    must ensure this themselves. Memory is needed for the rows since the last compaction, and for one shard. `shards` is
-    fixed at the first compaction (default 16).
+    Only one compaction may run at a time. In a folder, a second compaction waits. At an fsspec URL, crawls that share a
+    log must see to this themselves. Memory is needed for the rows since the last compaction, and for one shard.
+    `shards` is fixed at the first compaction (default 16).
 
-    Raises RepositoryError if a file is missing, or cannot be read or written. The old manifest stays valid.
+    Raises RepositoryError if a file is missing, or cannot be read or written; then the old manifest stays valid.
     """
     files = LogFiles(url)
     with files.lock():
@@ -388,7 +384,7 @@ def _compacted(files: LogFiles, shards: int | None, fewest: int) -> int:
 
 
 def _split(tables: list[pa.Table], shards: int) -> list[list[pa.Table]]:
-    """Return the rows of each shard, which is a site's fingerprint modulo the number of shards."""
+    """Return the rows of each shard."""
     parts: list[list[pa.Table]] = [[] for _ in range(shards)]
     for table in tables:
         home = table["site"].to_numpy() % np.uint64(shards)
@@ -425,5 +421,5 @@ def _first_of_each(table: pa.Table, column: str) -> pa.Table:
 
 
 def _uint64(fingerprints: Sequence[bytes]) -> pa.Array:
-    """Return fingerprints as an array. An element may be several joined fingerprints."""
+    """Return fingerprints as an array."""
     return pa.array(np.frombuffer(b"".join(fingerprints), dtype=">u8").astype(np.uint64))

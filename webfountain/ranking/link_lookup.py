@@ -1,8 +1,7 @@
 """Look up the links from and to single pages in the link log.
 
-The log is made for rankings, which read all of it. So a lookup reads at most `MOST_ROWS` rows, the newest and the
-page's own site first, and at most `MOST_NAMES` names. The result says if something was not read. A lookup also reads
-the journals of running crawls, so it finds the links of a page as soon as the page is settled.
+A lookup reads at most `MOST_ROWS` rows, the newest and the page's own site first, and at most `MOST_NAMES` names. The
+result says if something was left unread. A lookup also reads the journals of running crawls.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["LinkLookup", "LoggedLink", "LoggedLinks"]
 
 MOST_ROWS: Final = 200_000
-"""Largest number of rows that one lookup reads. Each page has a row."""
+"""Largest number of rows that one lookup reads."""
 MOST_NAMES: Final = 2_000_000
 """Largest number of names that one lookup reads."""
 _BATCH: Final = 20_000
@@ -38,7 +37,7 @@ _COLUMNS: Final = ["source", "site", "time", "targets", "target_sites", "flags"]
 
 
 class LoggedLink(NamedTuple):
-    """A link from or to a page, and the page at its other end."""
+    """A link from or to a page, with the page at the other end."""
 
     url: str
     followed: bool
@@ -46,8 +45,6 @@ class LoggedLink(NamedTuple):
 
 
 class LoggedLinks(NamedTuple):
-    """The result of a lookup."""
-
     links: list[LoggedLink]
     complete: bool
     """False if a part of the log was not read, or some names were not found."""
@@ -66,7 +63,7 @@ class _Rows(NamedTuple):
 
 
 class _LinkEnd(NamedTuple):
-    """The other end of a link: fingerprints of its page and site, and the flags of the link."""
+    """The other end of a link, as fingerprints of its page and site, and the flags of the link."""
 
     page: int
     site: int
@@ -74,7 +71,7 @@ class _LinkEnd(NamedTuple):
 
 
 class LinkLookup:
-    """A reader of single links in the log at `url` (a folder or an fsspec URL) and in the `journal` folder, if any."""
+    """A reader of single links in the log at `url` and in the `journal` folder, if any."""
 
     def __init__(self, url: str, *, journal: Path | None) -> None:
         self._files = LogFiles(url)
@@ -116,7 +113,7 @@ class LinkLookup:
         return self._named(list(found.values())[:most], complete=complete and len(found) <= most)
 
     def _rows(self, site: int, *, others: bool) -> Iterator[_Rows]:
-        """Yield the rows of journals, segments, the site's shard, and, if `others`, the other shards."""
+        """Yield the rows of journals, segments and the site's shard, and if `others` of the other shards."""
         if self._journal is not None:
             for journal in journal_rows(self._journal):
                 yield _of_journal(journal)
@@ -129,7 +126,6 @@ class LinkLookup:
                 yield _of_table(table)
 
     def _named(self, found: list[_LinkEnd], *, complete: bool) -> LoggedLinks:
-        """Return links with the URLs of their pages."""
         names = self._names({each.page for each in found}, {each.site for each in found})
         links = [
             LoggedLink(names[each.page], not each.flags & (NOFOLLOW | UNFOLLOWED))

@@ -1,11 +1,10 @@
 """Completeness of a link log: the time since which each fetched page has a row, despite damaged files.
 
-Rows are missing if a file is damaged, or if the log is younger than its crawl. A changed page is logged in any case.
-The links of an unchanged page are read and logged at its first fetch after that time (`pages.examiner`). So a page has
-its row after its next visit. The time is stored in a small file for all crawls that write the log.
+Rows are missing if a file is damaged, or if the log is younger than its crawl. A page that changes is logged in any
+case. The links of an unchanged page are logged at its first fetch after that time (`pages.examiner`).
 
 `mend` repairs a log. It moves unreadable files to the folder `damaged`, and replaces a missing shard by an empty one.
-The writers' registers show which files are missing (`segment_register`). If the manifest is lost, the newest complete
+Registers of the writers show which files are missing (`segment_register`). If the manifest is lost, the newest complete
 set of shards is used again.
 """
 
@@ -28,7 +27,7 @@ __all__ = ["GRACE_S", "complete_since", "damaged_files", "incomplete_until", "me
 logger = logging.getLogger(__name__)
 
 GRACE_S: Final = 900.0
-"""Seconds after which every crawl that writes the log knows of the damage and has ended its earlier fetches."""
+"""Seconds after which every crawl knows of a damage and has ended the fetches begun before."""
 
 _SHARD: Final = re.compile(r"shards/(links|names)-(\d{6})-(\d{4})\.parquet")
 
@@ -63,7 +62,7 @@ def open_log(files: LogFiles, *, at: float) -> float:
 
 
 def _begin_log(files: LogFiles, *, at: float) -> float:
-    """Write a time if there is none. Log a warning if a time was lost."""
+    """Write a time if there is none, with a warning if a time was lost."""
     has_writers = has_registers(files)
     try:
         since = complete_since(files)
@@ -123,7 +122,7 @@ def mend(url: str, *, at: float) -> list[str]:
 
 
 def _last_manifest(files: LogFiles) -> Manifest:
-    """Return the manifest. Raise DamagedFile if newer shards exist, which would be ignored."""
+    """Return the manifest. Raise DamagedFile if newer shards exist."""
     newest = newest_generation(files)  # before the manifest, because a compaction may end between the two
     manifest = files.manifest()
     if manifest.generation < newest:
@@ -146,8 +145,8 @@ def _damaged(files: LogFiles, manifest: Manifest) -> Iterator[DamagedFile]:
 
 
 def _in_force(files: LogFiles) -> Manifest:
-    """Return a manifest of the newest complete set of shards. Segments that may be in these shards are not listed, so
-    they are read again."""
+    """Return a manifest of the newest complete set of shards. Segments that may be in these shards are not listed, and
+    so are read again."""
     found: dict[int, dict[str, list[str]]] = defaultdict(lambda: {"links": [], "names": []})
     for name in files.listed("shards"):
         if (match := _SHARD.fullmatch(name)) is not None:

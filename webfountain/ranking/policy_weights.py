@@ -31,7 +31,7 @@ _POLICY: Final = attrgetter("policy")
 
 
 class PolicyWeights:
-    """The weights of a collection's policies, and the running means of scores that are computed from the pages."""
+    """The weights of a collection's policies, and running means of scores."""
 
     def __init__(self, collection: Collection, topics: Topics) -> None:
         self._words = topics
@@ -50,7 +50,7 @@ class PolicyWeights:
         return bool(self._topics)
 
     def trusted_seeds(self) -> dict[str, float]:
-        """Return the seeds with their trust, if a policy uses trust or the collection has a fixed size."""
+        """Return the seeds with their trust, if trust is used."""
         collection = self._collection
         if collection.limits.pages is None and not any(
             "trust" in collection.weights_of(policy) for policy in collection.policies
@@ -92,7 +92,7 @@ class PolicyWeights:
         return made
 
     def with_hot_first(self, pages: Sequence[Link | PageRecord], importances: Array) -> Array:
-        """Return the (n,) importances with hot pages before all others whose policy has a topic."""
+        """Return the (n,) importances, where hot pages come before other pages with a topic."""
         if not self._topics:
             return importances
         hot, topical = np.zeros((2, len(pages)), dtype=np.bool_)
@@ -104,7 +104,6 @@ class PolicyWeights:
         return np.where(topical, with_hot_first(importances, hot), importances)
 
     def _weights_of(self, policy: str) -> dict[str, float]:
-        """Return the weights of a policy, which sum to 1."""
         weights = self._weights
         if policy not in weights:
             given = self._collection.weights_of(policy)
@@ -113,7 +112,7 @@ class PolicyWeights:
         return weights[policy]
 
     def _on_topic(self, pages: Sequence[Link | PageRecord]) -> Array:
-        """Return the similarity of (n,) pages to the topics of their policies; 0 if off topic."""
+        """Return the similarity of (n,) pages to the topics of their policies."""
         found = np.zeros(len(pages))
         for number, page in enumerate(pages):
             topic = self._topic_of(page.policy)
@@ -126,8 +125,8 @@ class PolicyWeights:
         return self._topics.get(policy if policy in self._collection.policies else "default")
 
     def _scores_of(self, page: Link | PageRecord, topic: TopicTable) -> Sequence[float]:
-        """Return the known scores of a page. Without known links, the scores are predicted from the words of its
-        URL.
+        """Return the known scores of a page. Without known links to the page, the words of its URL predict the
+        scores.
         """
         if page.scores or not _waits(page):
             return page.scores

@@ -1,9 +1,9 @@
-"""The ranker: it computes scores from a link log or a graph file, in its own process beside the crawl.
+"""The ranker computes scores from a link log or a graph file, in a process beside the crawl.
 
-The rows of the log are read once. Pages are numbered by position in the sorted list of all sources and targets. So
-pages that were never fetched are ranked too. Links are sorted by target into files, each one block of in-links, which
-is mapped into memory when needed. So memory contains the list of fingerprints, one block, the vectors of the ranking,
-and the links of a small log for replays.
+The rows of the log are read once. Pages are numbered by their position in the sorted list of all sources and targets,
+so unfetched pages are ranked too. Links are sorted by target into files. Each file is a block of in-links that is
+mapped into memory. So memory contains the fingerprints, one block, the vectors of the ranking, and the links of a small
+log for replays.
 """
 
 from __future__ import annotations
@@ -38,15 +38,16 @@ if TYPE_CHECKING:
 FEWEST_REPLAYED: Final = 200
 """Smallest number of crawled pages for a replay of the orders."""
 MOST_REPLAYED: Final = 5000
-"""Largest number of crawled pages for a replay of the orders, which then takes a second of CPU time."""
+"""Largest number of crawled pages for a replay of the orders, a second of CPU time."""
 MOST_REPLAYED_LINKS: Final = 1_000_000
-"""Largest number of links of these pages, at some hundred bytes and microseconds each."""
+"""Largest number of links for a replay."""
 _TARGETS_A_BLOCK: Final = 1 << 18
 
 
 @dataclass(frozen=True, slots=True)
 class RankedLog:
-    """The pages of a link log as ascending (n,) fingerprints, and the graph. Page numbers are positions in this list.
+    """The pages of a link log as (n,) ascending fingerprints, with the graph. Page numbers are positions of
+    fingerprints.
 
     `crawled` (n,) marks the pages with a row in the log.
     """
@@ -57,15 +58,15 @@ class RankedLog:
     times: npt.NDArray[np.float64]
     """(n,) time of the newest row of each page; inf without a row."""
     pairs: npt.NDArray[np.int32] | None
-    """(m, 2) source and target of each link, in the order of the page; None if not `is_small`."""
+    """(m, 2) source and target of each link; None if not `is_small`."""
 
 
 def publish_ranking(url: str, folder: Path, *, trusted: Mapping[str, float] | None = None, at: float = 0.0) -> int:
     """Rank a link log by PageRank, backlinks and trust, publish the scores, and return the number of the epoch.
 
-    Scores are relative to the mean. The score `crawled` is 1 for pages with a row in the log. The scores of sites are
-    in the subfolder `sites` (Cho 2000, section 2.1). `trusted` gives URLs with their trust, 0 to 1. Unknown URLs are
-    ignored. Without trusted URLs, there is no trust score.
+    Scores are relative to the mean. The score `crawled` is 1 for pages with a row in the log. The subfolder `sites` has
+    the scores of sites (Cho 2000, section 2.1). `trusted` gives URLs with their trust, 0 to 1; without them, there is
+    no trust score.
     """
     with tempfile.TemporaryDirectory(prefix="ranking-", dir=folder.parent) as scratch:
         log = ranked_log(url, Path(scratch))
@@ -89,8 +90,7 @@ def publish_ranking(url: str, folder: Path, *, trusted: Mapping[str, float] | No
 def replayed_orders(folder: Path, log: RankedLog, ranks: Scores, backlinks: Scores) -> tuple[int, Sequence[float]]:
     """Return the number of pages in the last replay, and the sum of each order's losses so far.
 
-    While the crawl is small, the orders are replayed each time it has grown by half. For a large web, replays are
-    expensive.
+    The orders are replayed each time the crawl has grown by half, while it is small.
     """
     last, losses = last_replay(folder)
     crawled = int(np.count_nonzero(log.crawled))
@@ -108,7 +108,7 @@ def replayed_orders(folder: Path, log: RankedLog, ranks: Scores, backlinks: Scor
 
 
 def is_small(crawled: int, links: int) -> bool:
-    """Return whether a web is small enough for replays of the orders."""
+    """Return whether a web is small enough to replay the orders."""
     return crawled <= MOST_REPLAYED and links <= MOST_REPLAYED_LINKS
 
 
@@ -144,8 +144,8 @@ def _distinct_pairs(pairs: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
 def ranked_log(url: str, scratch: Path) -> RankedLog:
     """Return the graph of a link log. Its blocks are files in `scratch`, which must exist while the graph is used.
 
-    Links that are nofollow or not followed do not count: a page's score is divided among its valid outlinks (Policies
-    2006). Several links from one page to another count once.
+    Links that are nofollow or not followed do not count (Policies 2006). Several links from one page to another count
+    once.
     """
     reader = LinkLogReader(url)
     pages = _all_pages(reader)
@@ -191,7 +191,7 @@ def _all_pages(reader: LinkLogReader) -> Fingerprints:
 
 
 def _links(reader: LinkLogReader) -> Iterator[tuple[Fingerprints, Times, npt.NDArray[np.intp], Fingerprints]]:
-    """Yield pages, times, numbers of links that count, and targets of these links, from the newest row of each page."""
+    """Yield pages, times, numbers of counted links, and targets of these links, from the newest row of each page."""
     shards, segments = set(reader.shards), reader.files
     fresh: dict[int, float] = {}
     # Files that are not compacted have the newest rows, so they are read last and searched first.
@@ -230,7 +230,7 @@ def _flat(table: pa.Table, column: str) -> npt.NDArray[Any]:
 
 
 def _block(file: Path, number: int, nodes: int, degree: npt.NDArray[np.int64]) -> LinkBlock:
-    """Return the block of in-links in a file, mapped into memory, and count its links per source in `degree`."""
+    """Return the block of in-links in a file, and count these links by source in `degree`."""
     first = number * _TARGETS_A_BLOCK
     rows = min(_TARGETS_A_BLOCK, nodes - first)
     pairs = np.fromfile(file, dtype=np.int32).reshape(-1, 2) if file.exists() else np.zeros((0, 2), dtype=np.int32)
@@ -244,7 +244,7 @@ def _block(file: Path, number: int, nodes: int, degree: npt.NDArray[np.int64]) -
 
 
 def positions(wanted: Fingerprints, pages: Fingerprints) -> npt.NDArray[np.int64]:
-    """Return the positions in `pages` of the elements of `wanted` that are in `pages`."""
+    """Return the positions of pages of `wanted` in `pages`, without unknown pages."""
     at = np.searchsorted(pages, wanted)
     at = at[at < len(pages)] if len(pages) else at[:0]
     return at[np.isin(pages[at], wanted)]

@@ -1,8 +1,8 @@
 """The ranker as a process beside the crawl, which may be killed at any time.
 
-``python -m webfountain.ranking.ranker_process FILE`` reads a `Job`, compacts the link log if it has many segments,
-ranks it and publishes an epoch. It runs at the lowest priority, and only one at a time in a folder. After a kill, the
-log stays readable and the last epoch stays in use.
+``python -m webfountain.ranking.ranker_process FILE`` reads a `Job`, ranks the link log and publishes an epoch. It has
+the lowest priority, and only one may run in a folder. After a kill, the log stays readable and the last epoch stays in
+use.
 """
 
 from __future__ import annotations
@@ -29,13 +29,12 @@ logger = logging.getLogger(__name__)
 _ROOT: Final = Path(__file__).resolve().parents[2]
 _NICE: Final = 19
 _MOST_LINES: Final = 20
-"""Largest number of damaged files that are reported. A pipe holds so many lines while nobody reads."""
+"""Largest number of reported damaged files, so that a pipe holds all lines."""
 
 LEAST_COST_S: Final = 0.6
-"""CPU time of a ranking of few pages, s, mostly for the start of the process."""
+"""CPU time of a ranking of few pages, s."""
 FEWEST_SEGMENTS: Final = 16
-"""Number of segments from which a ranking compacts the log first. A compaction costs as much as ranking some thousand
-pages from segments."""
+"""Number of segments from which a ranking compacts the log first."""
 
 
 class Job(msgspec.Struct, frozen=True):
@@ -147,7 +146,7 @@ def _dispose(process: subprocess.Popen[bytes]) -> None:
 def carry_out(job: Job) -> int | None:
     """Compact the log if it has many segments, rank it, publish the scores, and return the number of the epoch.
 
-    Return None if another process did this or is doing it.
+    Return None if another process does this.
 
     Raises RepositoryError if a file cannot be read or written.
     """

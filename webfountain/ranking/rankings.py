@@ -1,4 +1,4 @@
-"""The rankings of a crawl: log links, start due rankings, and look up scores."""
+"""The rankings of a crawl: log links, start rankings, and look up scores."""
 
 from __future__ import annotations
 
@@ -31,21 +31,20 @@ logger = logging.getLogger(__name__)
 FLUSH_S: Final = 60.0
 """Seconds after which logged rows are written to a segment."""
 FEWEST: Final = 250
-"""Number of logged pages at the first ranking. The next rankings start at each doubling."""
+"""Number of logged pages at the first ranking, after which rankings start at each doubling."""
 DOUBLING: Final = 16_000
-"""Number of logged pages up to which rankings start at each doubling. Early rankings are rare, so that the crawl
-explores."""
+"""Number of logged pages up to which rankings start at each doubling."""
 GROWTH: Final = 0.2
-"""Above `DOUBLING`, a ranking starts when the number of logged pages has grown by this share."""
+"""Growth of the number of logged pages, as a share, at which a ranking starts above `DOUBLING`."""
 HEADSTART_S: Final = 15.0
-"""CPU time, s, that rankings may take in addition to `SHARE`."""
+"""CPU time, s, that rankings may take beyond `SHARE`."""
 SHARE: Final = 0.05
-"""Largest CPU time of rankings, as a share of the crawl's CPU time, or of one core for rankings due by `every`."""
+"""Largest CPU time of rankings, as a share of the crawl's."""
 _NOFOLLOW, _UNFOLLOWED = bytes((NOFOLLOW,)), bytes((UNFOLLOWED,))
 
 
 class RowLog(Protocol):
-    """The writer of a link log (`LinkLog`), or a substitute if the ranker has the links anyway."""
+    """The writer of a link log (`LinkLog`), or a substitute."""
 
     is_new: bool
     complete_since: float
@@ -90,7 +89,6 @@ class Rankings:
         self._links, self._folder, self._every = links, scores, every
         self._log, self._ranker = log, ranker
         self.scores = EpochScores(scores)
-        """The scores of the last ranking."""
         if self.scores.epoch and log.is_new:
             logger.warning(
                 "The link log %s is missing, although it was ranked; each page is logged again at its next visit", links
@@ -149,7 +147,7 @@ class Rankings:
         return True
 
     def _refresh_completeness(self) -> None:
-        """Reload the time from which the log is complete. A ranking may have found a damaged file."""
+        """Reload the time from which the log is complete."""
         from webfountain.ranking.link_files import DamagedFile, LogFiles  # noqa: PLC0415  (pyarrow)
         from webfountain.ranking.log_completeness import complete_since  # noqa: PLC0415
 
@@ -169,8 +167,8 @@ class Rankings:
         return at >= max(self.scores.at, self._started_at) + max(self._every, cost / SHARE)
 
     def published(self, keys: Sequence[bytes], absent: Mapping[str, float]) -> list[Array]:
-        """Return the (n,) scores of pages in the last ranking, for each name in `absent`, which also gives the value
-        for unknown pages."""
+        """Return the (n,) scores of pages in the last ranking, one array per name in `absent`, whose values are for
+        unknown pages."""
         fingerprints = np.frombuffer(b"".join(keys), dtype=">u8").astype(np.uint64)
         return self.scores.lookup_several(absent, fingerprints)
 

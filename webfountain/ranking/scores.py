@@ -1,7 +1,7 @@
-"""The published scores of pages. An epoch is a folder of arrays: sorted fingerprints, and their scores.
+"""The published scores of pages. An epoch is a folder of arrays: sorted fingerprints, and the scores of their pages.
 
-First a complete epoch is written, then the file `EPOCH`, which names it, is replaced. So a reader sees the old or the
-new epoch, even after a kill. The previous epoch is kept for readers that have not called `refresh` yet.
+First the folder is written, then the file `EPOCH`, which names the current epoch. So a reader sees the old or the new
+epoch, even after a kill. The previous epoch is kept for readers that have not called `refresh` yet.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ __all__ = [
 ]
 
 UNREADABLE: Final = (EOFError, SyntaxError, TokenError, TypeError, KeyError, OverflowError, MemoryError)
-"""Errors of numpy, besides ValueError, for an invalid header of an array file."""
+"""Errors that numpy raises for a bad array file, besides ValueError."""
 
 logger = logging.getLogger(__name__)
 
 _NAME: Final = "EPOCH"
 _WORDS: Final = 100
-"""Largest number of characters of a damaged file or an error that a message quotes."""
+"""Largest number of characters of a file or an error in a message."""
 
 
 def publish_scores(
@@ -127,14 +127,13 @@ class EpochScores:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return the names of the scores."""
         return tuple(self._scores)
 
     def __len__(self) -> int:
         return len(self._fingerprints)
 
     def refresh(self) -> bool:
-        """Load a newer epoch, and return whether there was one. A publication may run meanwhile."""
+        """Load a newer epoch, and return whether there was one."""
         epoch = _epoch(self._folder)
         if epoch.number == self.epoch:
             return False
@@ -162,9 +161,9 @@ class EpochScores:
         return found
 
     def lookup_several(self, absent: Mapping[str, float], fingerprints: Fingerprints) -> list[npt.NDArray[np.float64]]:
-        """Return the (k,) scores of pages for each name in `absent`, which also gives the value for unknown pages.
+        """Return the (k,) scores of pages, one array per name in `absent`, whose values are for unknown pages.
 
-        The cost per page is a binary search in a mapped file, some microseconds at 10^7 pages.
+        A page costs some microseconds at 10^7 pages.
         """
         found = [np.full(len(fingerprints), each) for each in absent.values()]
         if not self._is_whole():
@@ -179,10 +178,9 @@ class EpochScores:
         return found
 
     def waiting(self, names: Sequence[str], *, most: int) -> tuple[int, list[npt.NDArray[np.float64]]]:
-        """Estimate how many pages waited at the ranking, and return this number with the scores (s,) of a sample of
-        them.
+        """Return about how many pages waited at the ranking, and the scores (s,) of a sample of them.
 
-        The sample consists of the waiting pages among at most `most` pages, drawn evenly from all fingerprints.
+        `most` is the number of pages that are drawn, waiting or not.
         """
         if not self._is_whole():
             return 0, [np.zeros(0) for _ in names]
@@ -193,12 +191,11 @@ class EpochScores:
         return round(scale * np.count_nonzero(waits)), list(drawn[:, waits])
 
     def count_crawled(self) -> int:
-        """Return the number of pages that were crawled at the ranking. The call reads a whole file."""
+        """Return the number of pages that were crawled at the ranking."""
         return int(np.count_nonzero(self._scores["crawled"])) if self._is_whole() and "crawled" in self._scores else 0
 
     def _is_whole(self) -> bool:
-        """Return whether there are scores. If a file was cut, drop all scores, because reading it would end the
-        process."""
+        """Return whether there are scores, and drop all if a file was cut. Reading a cut file would end the process."""
         cut = next((path for path, size in self._sizes.items() if is_cut(path, size)), None)
         if cut is not None:
             _set_aside(self._folder, ValueError(f"{cut.name} was cut"))
@@ -207,9 +204,9 @@ class EpochScores:
 
 
 def places(pages: Fingerprints, wanted: Fingerprints) -> npt.NDArray[np.int64]:
-    """Return the position in `pages` (ascending) at which each fingerprint is, or would be inserted.
+    """Return the position in `pages` (ascending) of each fingerprint, or where it would be.
 
-    Searching in the order of fingerprints takes less than half the time, because neighbours share cache lines.
+    Searching in ascending order takes less than half the time.
     """
     order = np.argsort(wanted)
     found = np.empty(len(order), dtype=np.int64)
@@ -229,7 +226,7 @@ class _Epoch(NamedTuple):
 
 
 def last_replay(folder: Path) -> tuple[int, tuple[float, ...]]:
-    """Return the number of pages in the last replay, and the sum of each order's losses; 0 and () before."""
+    """Return the number of pages in the last replay, and the sum of each order's losses."""
     epoch = _epoch(folder)
     return epoch.replayed, epoch.losses
 
@@ -248,7 +245,7 @@ def _epoch(folder: Path) -> _Epoch:
 
 
 def _read_epoch(text: str) -> _Epoch:
-    """Parse an epoch file. Raise ValueError if it is invalid. Files of earlier versions do not name their scores."""
+    """Parse an epoch file. Raise ValueError if it is invalid."""
     number, at, *rest = text.split(" ")
     links = int(rest[0]) if rest else 0
     names = tuple(rest[1].split(",")) if len(rest) > 1 and rest[1] else ()
@@ -307,7 +304,7 @@ def mend_scores(folder: Path) -> list[str]:
 
 
 def _loaded(made: Path, names: Iterable[str]) -> dict[str, npt.NDArray[Any]]:
-    """Return the mapped arrays of an epoch as plain arrays, which are faster than a memmap.
+    """Return the mapped arrays of an epoch.
 
     Raises ValueError if the files do not belong to one epoch, FileNotFoundError if they do not exist.
     """

@@ -1,10 +1,9 @@
-"""The registers of a link log's writers, which show that a file was deleted.
+"""The registers of a link log's writers, which show if a file was deleted.
 
-A writer makes a register in the log's folder `written` when it opens the log. After each segment it adds the names of
-its segments, with the generation of the shards at that time. A compaction merges all segments that exist when it
-begins. So segments of two generations ago are in the shards, and are removed from the list. While the writer runs, its
-register also names its journal, if the journal is next to the log. If a writer is killed, the process that takes over
-its journal closes its register.
+A writer makes a register in the log's folder `written` when it opens the log. It lists its segments there, each with
+the generation of shards at that time. Segments of two generations ago are in the shards, and leave the list. Until the
+writer ends, its register also names its journal. If a writer is killed, the process that takes over its journal closes
+its register.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ class _Entries(NamedTuple):
 
 
 class SegmentRegister:
-    """The register of one writer. Only the writer writes it while it runs."""
+    """The register of one writer."""
 
     def __init__(self, files: LogFiles, writer: str, journal: Path | None) -> None:
         """Make the register. The file `journal` must exist. Raise RepositoryError if the disk reports an error."""
@@ -75,7 +74,7 @@ class SegmentRegister:
         self._write()
 
     def close(self) -> None:
-        """Record that the writer has ended, or remove the register if it has no segments."""
+        """Record that the writer has ended. A register without segments is removed."""
         self._entries = self._entries._replace(journal=None)
         if self._has_segments:
             self._write()
@@ -99,7 +98,7 @@ def close_register(files: LogFiles, writer: str) -> None:
 def damaged_registers(files: LogFiles, manifest: Manifest) -> Iterator[DamagedFile]:
     """Yield an error for each missing register, segment or journal, and for each damaged register.
 
-    Files are read in the reverse order of writing (time of the log, registers, journals, segments).
+    Files are read in the reverse order of their writing.
     """
     fresh = files.segments(manifest)
     registers = files.listed(_FOLDER, suffix=_SUFFIX)
@@ -166,7 +165,7 @@ def _present_generation(files: LogFiles) -> int:
 
 
 def newest_generation(files: LogFiles) -> int:
-    """Return the newest generation in a readable register. An older manifest is not the newest one."""
+    """Return the newest generation in a readable register. A manifest with an older generation is not the newest."""
     newest = 0
     for register in files.listed(_FOLDER, suffix=_SUFFIX):
         try:
@@ -177,12 +176,12 @@ def newest_generation(files: LogFiles) -> int:
 
 
 def has_registers(files: LogFiles) -> bool:
-    """Return whether there is a register, that is, a writer runs or has written segments."""
+    """Return whether there is a register."""
     return bool(files.listed(_FOLDER, suffix=_SUFFIX))
 
 
 def drop_old_registers(files: LogFiles, manifest: Manifest) -> None:
-    """Delete the registers of ended writers whose segments are all in older shards."""
+    """Delete the registers of ended writers whose segments are in the shards."""
     for register in files.listed(_FOLDER, suffix=_SUFFIX):
         try:
             segments, journal = _read(files, register)

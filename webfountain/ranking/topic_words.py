@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["TopicWords", "words_of"]
 
 _EXCHANGE_S: Final = 60.0
-"""Seconds between two exchanges. A killed process loses the counts since the last one."""
+"""Seconds between two exchanges of counts."""
 _NO_WORDS: Final = msgspec.msgpack.encode(WordCounts())
 
 

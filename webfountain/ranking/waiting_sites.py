@@ -23,15 +23,15 @@ __all__ = ["KEPT", "WaitingSites"]
 _SITE: Final = attrgetter("site")
 
 KEPT: Final = 500_000
-"""Largest number of waiting sites, and of links between sites, in memory, at 300 bytes each."""
+"""Largest number of waiting sites in memory, and of links between sites."""
 
 
 class WaitingSites:
     """Sites with due pages that are not crawled here, in order of importance.
 
-    The importance of a site is its PageRank in the last ranking of sites, plus credit from sites that linked to it
-    since then. A site is known here if it was discovered in this run or left the active list. Other sites are added
-    when they have been due for longest.
+    The importance of a site is its PageRank in the last ranking, plus credit from sites that linked to it since then. A
+    site is known here if it was discovered in this run or left the active list. Other sites become known when they have
+    been due for longest.
 
     Source: Cho 2000, section 2.1 (sites chosen by the PageRank of the graph of sites).
 
@@ -54,7 +54,7 @@ class WaitingSites:
         return len(self._waiting)
 
     def refresh(self) -> None:
-        """Load a new ranking, and drop the credit that is in it."""
+        """Load a new ranking, and drop all credit."""
         if self._scores is not None and self._scores.refresh():
             self._gained.clear()
 
