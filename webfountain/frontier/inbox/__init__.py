@@ -1,12 +1,11 @@
-"""What reaches a crawl from outside: notes, letters of other ants, and seeds.
+"""Input to a crawl from outside: notes, letters of other ants, and seeds.
 
 Life of a note
 --------------
 Another process leaves a note (`now`, `forget`, `pause`, `resume`) in a folder or in a list on the server (`inboxes`). A
-running crawl reads it within a second, carries it out (`notes`), and removes it once its effect is in the store. A
-forgotten page must not be written again (`worker.copies`). A paused crawl stays paused through restarts. `blocks` are
-URLs that are not fetched.
+running crawl reads the note within a second, carries it out (`notes`), and removes it when the effect is in the store.
+A paused crawl stays paused through restarts. `blocks` are URLs that are not fetched.
 
-Ants of one store send each other letters, which are notes, too. `seeds` puts the seeds of a policy file into the store
-at the start and after an edit. Seeds, and links that a caller gives, are judged before they are stored.
+Ants of one store send each other letters, which are notes too. `seeds` puts the seeds of a policy file into the store
+at the start and after an edit.
 """

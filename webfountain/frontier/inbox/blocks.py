@@ -1,8 +1,7 @@
 """Blocks: URL prefixes that the crawl does not fetch, until a time or until they are unblocked.
 
-The list is a published value, so it applies to every process of the crawl and survives restarts. A blocked page stays
-known and keeps its copy. The active list checks a site when it becomes active and its pages when they are leased. All
-sites share one `BlockedUrls`, which the results of batches update.
+The list is a published value, so blocks apply to every process of the crawl and survive restarts. A blocked page stays
+known and keeps its copy. The active list checks blocks when a site becomes active and when a page is leased.
 """
 
 from __future__ import annotations
@@ -33,25 +32,25 @@ __all__ = [
 BLOCKS: Final = "blocks"
 """Name of the published value that contains the blocks."""
 MAX_BLOCKS: Final = 1000
-"""Largest number of blocks; a further one has no effect."""
+"""Largest number of blocks; further blocks have no effect."""
 _LOCK: Final = "role/blocks"
 _LOCK_S: Final = 10.0
 BLOCKED: Final = "blocked"
 """Error of a page that was leased while it was blocked."""
 RECHECK_S: Final = 3600.0
-"""Longest time after which something blocked is checked again, s."""
+"""Longest time between two checks of a blocked URL or site, s."""
 
 
 class UrlBlock(msgspec.Struct, frozen=True, array_like=True):
-    """A prefix of canonical URLs that is not fetched: a whole site (`http://a.example/`) or a part of one."""
+    """A prefix of canonical URLs that are not fetched: a whole site (`http://a.example/`) or a part of a site."""
 
     prefix: str
     until: float | None = None
-    """End of the block, UTC seconds. None means until an `UnblockNote` comes."""
+    """End of the block, UTC seconds, or None if only an `UnblockNote` ends it."""
 
 
 def blocks_of(board: Board) -> tuple[UrlBlock, ...]:
-    """Return the blocks of a store, including those that have ended, in order of prefix."""
+    """Return the blocks of a store, including ended blocks, in order of prefix."""
     value = board.value(BLOCKS)
     try:
         return () if value is None else msgspec.msgpack.decode(value, type=tuple[UrlBlock, ...])
@@ -60,9 +59,9 @@ def blocks_of(board: Board) -> tuple[UrlBlock, ...]:
 
 
 def change_blocks(store: FrontierStore, block: UrlBlock, *, blocked: bool, at: float) -> bool:
-    """Add the block of a canonical prefix in place of an earlier one, or remove it. Also remove blocks that have ended.
+    """Add the block of a canonical prefix in place of an earlier block, or remove it. Also remove ended blocks.
 
-    Return False if another process is changing the list: then nothing was done, and the caller tries again.
+    Return False, without a change, if another process is changing the list; then try again later.
     """
     claims = store.claims
     if claims is None:
@@ -78,7 +77,7 @@ def change_blocks(store: FrontierStore, block: UrlBlock, *, blocked: bool, at: f
 
 
 def ends(block: UrlBlock) -> float:
-    """Return when a block ends; inf: only when it is unblocked."""
+    """Return the end of a block, or inf if only an `UnblockNote` ends it."""
     return inf if block.until is None else block.until
 
 
@@ -90,11 +89,11 @@ class BlockedUrls:
     def __init__(self, blocks: tuple[UrlBlock, ...] = ()) -> None:
         self._blocks: tuple[UrlBlock, ...] = ()
         self.by_site: dict[str, list[tuple[str, float]]] = {}
-        """Prefixes with their ends, by site. Empty: nothing is blocked."""
+        """(prefix, end) of each block, by site."""
         self.adopt(blocks)
 
     def adopt(self, blocks: tuple[UrlBlock, ...]) -> bool:
-        """Use the blocks of a store. Return whether they differ from the previous ones."""
+        """Use the blocks of a store. Return whether they differ from the previous blocks."""
         if blocks == self._blocks:
             return False
         self._blocks, self.by_site = blocks, {}
@@ -103,9 +102,7 @@ class BlockedUrls:
         return True
 
     def until(self, url: str, at: float, *, site: str | None = None) -> float | None:
-        """Return the time until which a canonical URL is blocked (inf: until it is unblocked); None if it is not
-        blocked.
-        """
+        """Return the end of the block of a canonical URL (see `ends`), or None if the URL is not blocked."""
         if not self.by_site:
             return None
         found = self.by_site.get(site_of(url) if site is None else site, ())

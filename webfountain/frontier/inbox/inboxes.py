@@ -1,16 +1,13 @@
 """The inbox: notes from other processes to a running crawl.
 
-The inbox is a folder with one file per note or, if the store is on a server, a list on the server. Place in the walk:
-notes arrive before the walk begins. `webfountain now` and `webfountain forget` write notes. The crawl's worker reads
-them twice a second (idle workers on one store take turns), acts on them, and deletes each note when its effect is in
-the store. A note is written under a temporary name and then renamed, so a reader never sees half a note. If no crawl is
-running, the note waits for the next one.
+The inbox is a folder with one file per note or, if the store is on a server, a list on the server. Commands such as
+`webfountain now` write notes. The crawl's worker reads the notes twice a second, carries them out, and deletes each
+note when its effect is in the store. If no crawl is running, a note waits for the next crawl.
 
-Any process with access to the folder can leave any file there, so no file in it can end a crawl. A file that is not a
-note, or that contains an invalid URL, is renamed to ``.refused`` with one line in the log; only the newest of these
-are kept. If the folder cannot be read at the moment (too many open files), the next poll reads it.
+No file in the folder can end a crawl. A file that is not a note, or that contains an invalid URL, is logged and renamed
+to ``.refused``.
 
-A stage of the store worker delivers the notes, after the pages of a batch are settled (`InboxStage`).
+`InboxStage` delivers the notes after the pages of a batch are settled.
 """
 
 from __future__ import annotations
@@ -51,32 +48,29 @@ MOST_BYTES: Final = 64_000_000
 """Largest size of a note in bytes, enough for about a million URLs."""
 REFUSED_KEPT: Final = 100
 NOTES_AT_ONCE: Final = 16
-"""Number of notes that a process takes from a feed at once; the rest is left for other processes."""
+"""Number of notes that a process takes from a feed at once."""
 NOTE_S: Final = 60.0
-"""Seconds after which another process may take a note that was taken but not carried out."""
+"""Time after which another process may take a note that was taken but not carried out, s."""
 _ABANDONED_S: Final = 3600.0
-"""Age of a draft, seconds, above which it is removed: its writer must have been killed before the rename."""
+"""Age from which a draft counts as left by a killed process and is removed, s."""
 _BUSY: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EINTR})
 logger = logging.getLogger(__name__)
 PAUSE_POLLS: Final = 4
-"""Number of polls of the inbox between two checks of pause and blocks, if several processes share a store."""
+"""Number of inbox polls between two checks of pause and blocks, if several processes share a store."""
 
 
 class FeedInbox(Notes):
-    """The notes in a list on the store's server. Each note goes to one of the crawl's processes."""
+    """The notes in a list on the store's server. Each note is carried out by one process of the crawl."""
 
     def __init__(self, feed: Feed) -> None:
         self._feed = feed
 
     def put(self, note: Note) -> None:
-        """Write a note."""
         self._feed.put([msgspec.json.encode(note)])
 
     def waiting(self, at: float) -> list[ReceivedNote]:
-        """Return the waiting notes, oldest first. A note that another process took and did not carry out is returned
-        after a minute.
-
-        It costs one round trip.
+        """Return the waiting notes, oldest first, in one round trip. A note that another process took but did not carry
+        out is returned after a minute.
         """
         found = []
         for taken in self._feed.take(NOTES_AT_ONCE, until=at + NOTE_S, at=at):
@@ -88,11 +82,10 @@ class FeedInbox(Notes):
         return found
 
     def done(self, received: Sequence[ReceivedNote]) -> None:
-        """Delete notes whose effect is in the store. It costs one round trip."""
         self._feed.done([each.source for each in received if isinstance(each.source, FeedEntry)])
 
     def is_empty(self) -> bool:
-        """Return whether every note was carried out."""
+        """Return whether all notes were carried out."""
         return not self._feed.waiting()
 
     def _refuse(self, received: ReceivedNote, note: Note, why: UrlError) -> None:
@@ -108,9 +101,7 @@ class Inbox(Notes):
         self._was_busy = False
 
     def put(self, note: Note) -> Path:
-        """Write a note, which becomes visible only when it is complete. Raises StoreError if the folder is not
-        writable.
-        """
+        """Write a note, which becomes visible when it is complete. Raises StoreError if the folder is not writable."""
         name = f"{time.time_ns():020d}-{os.getpid()}-{next(serial)}.json"
         path = self._folder / name
         try:
@@ -122,7 +113,7 @@ class Inbox(Notes):
         return path
 
     def waiting(self, at: float = 0.0) -> list[ReceivedNote]:
-        """Return the waiting notes, oldest first. A file that is not a note is renamed to `.refused`."""
+        """Return the waiting notes, oldest first. Rename files that are not notes to `.refused`."""
         try:
             names = sorted(os.listdir(self._folder))
             self._was_busy = False
@@ -139,7 +130,6 @@ class Inbox(Notes):
         return [received for received in found if received is not None]
 
     def done(self, received: Sequence[ReceivedNote]) -> None:
-        """Delete the files of notes whose effect is in the store."""
         for path in [each.source for each in received if not isinstance(each.source, FeedEntry)]:
             try:
                 path.unlink(missing_ok=True)
@@ -159,7 +149,7 @@ class Inbox(Notes):
         return None
 
     def _refuse(self, received: ReceivedNote, note: Note, why: UrlError) -> None:
-        """If a part of a note cannot be carried out, write this part to a `.refused` file beside the note."""
+        """Write the part of a note that cannot be carried out to a `.refused` file beside the note."""
         assert not isinstance(received.source, FeedEntry)
         path = received.source.with_suffix(".refused")
         logger.warning("%s: refused, and kept as %s: %.500s", received.source, path.name, why)
@@ -175,12 +165,12 @@ class Inbox(Notes):
             logger.warning("%s: refused, and kept as %s: %.500s", path, path.with_suffix(".refused").name, why)
 
     def _leave(self, path: Path, why: str) -> None:
-        """Ignore a file from now on, because it could neither be processed nor moved."""
+        """Ignore a file that could neither be carried out nor renamed."""
         self._stuck.add(path.name)
         logger.warning("%s: %.500s", path, why)
 
     def _sweep(self, names: Sequence[str]) -> None:
-        """Remove drafts of killed processes, and all but the newest `.refused` files."""
+        """Remove drafts of killed processes and old `.refused` files."""
         refused = [name for name in names if name.endswith(".refused")]
         for name in refused[:-REFUSED_KEPT]:
             with contextlib.suppress(OSError):
@@ -192,9 +182,7 @@ class Inbox(Notes):
 
 
 def _bytes_of(path: Path) -> bytes:
-    """Return the content of a regular file of at most MOST_BYTES, without blocking; raise OSError for any other
-    file.
-    """
+    """Return the content of a regular file of at most MOST_BYTES; raise OSError for another file."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with open(descriptor, "rb") as file:
         found = os.fstat(descriptor)
@@ -206,8 +194,8 @@ def _bytes_of(path: Path) -> bytes:
 
 
 class InboxStage(Stage):
-    """Stage of the process `owner` that delivers the notes of an inbox. `others` are the other ants; None: there are
-    none.
+    """The stage that delivers the notes of an inbox to the process `owner`. `others` is None if there are no other
+    ants.
     """
 
     def __init__(

@@ -1,8 +1,7 @@
 """Notes that other processes leave for a running crawl: their formats and their effects.
 
-A `Note` comes from outside the crawl (`inboxes`). A `Letter` is a note from one ant to another: a site that follows its
-address, pages to erase, the end of a loan, a request to end. The active list writes letters into a batch, and the
-worker sends and receives them (`cluster.ant_stage`).
+A `Note` comes from outside the crawl (`inboxes`). A `Letter` is a note from one ant to another. The active list writes
+letters into a batch, and the worker sends and receives them (`cluster.ant_stage`).
 """
 
 from __future__ import annotations
@@ -60,20 +59,20 @@ PAUSED: Final = "paused"
 
 
 class NowNote(msgspec.Struct, frozen=True, tag="now", tag_field="note"):
-    """A note that puts these canonical URLs on the immediate queue, in order."""
+    """A note that puts canonical URLs on the immediate lanes of their sites, in order."""
 
     urls: tuple[str, ...]
 
 
 class ForgetNote(msgspec.Struct, frozen=True, tag="forget", tag_field="note"):
-    """A note that removes the page with this canonical URL for good or, without `url`, the whole site."""
+    """A note that removes a page for good or, without a canonical `url`, a whole site."""
 
     site: str
     url: str | None = None
 
 
 class Pause(msgspec.Struct, frozen=True, tag="pause", tag_field="note"):
-    """A note that stops all requests until a `Resume` note comes. A restart does not end the pause."""
+    """A note that stops all requests of a crawl until a `Resume` note, even through restarts."""
 
 
 class Resume(msgspec.Struct, frozen=True, tag="resume", tag_field="note"):
@@ -81,8 +80,7 @@ class Resume(msgspec.Struct, frozen=True, tag="resume", tag_field="note"):
 
 
 class BlockNote(msgspec.Struct, frozen=True, tag="block", tag_field="note"):
-    """A note that blocks all URLs that begin with a prefix, until a time (UTC seconds) or until an `UnblockNote`
-    comes."""
+    """A note that blocks all URLs with a prefix until a time, UTC seconds, or until an `UnblockNote`."""
 
     prefix: str
     until: float | None = None
@@ -95,8 +93,7 @@ class UnblockNote(msgspec.Struct, frozen=True, tag="unblock", tag_field="note"):
 
 
 class Drain(msgspec.Struct, frozen=True, tag="drain", tag_field="note"):
-    """A note that makes one crawling process give up its sites and end. An ant may also receive it as a letter from
-    another ant."""
+    """A note or letter that makes one ant give up its sites and end."""
 
     ant: str
 
@@ -112,22 +109,22 @@ class DeliveryResult(NamedTuple):
     """The effects of the notes of one delivery."""
 
     immediate: int = 0
-    """Number of URLs put on the immediate queue."""
+    """Number of URLs put on immediate lanes."""
     forgotten: int = 0
     """Number of page records removed."""
     erased: int = 0
     """Number of WARC records removed."""
     barred: tuple[ForgetNote, ...] = ()
-    """The pages and sites that were forgotten; other ants may have copies of them."""
+    """The forgotten pages and sites, for other ants that may have their copies."""
     drained: tuple[str, ...] = ()
-    """The ants that received a request to end."""
+    """The ants that must end."""
 
 
 class CopyEraser(Protocol):
     """An object that erases copies: a repository, or the repositories of many ants."""
 
     def erase(self, is_forgotten: Callable[[str], bool], store: PageRecords) -> ErasureResult:
-        """Remove every record, of every version, whose URL `is_forgotten`."""
+        """Remove the records of all versions of each forgotten URL."""
         ...
 
 
@@ -135,18 +132,18 @@ class Notes:
     """An inbox: the waiting notes of a crawl."""
 
     def waiting(self, at: float) -> list[ReceivedNote]:
-        """Return the waiting notes, oldest first. Anything that is not a note is set aside and not read again."""
+        """Return the waiting notes, oldest first. Other content is set aside and not read again."""
         raise NotImplementedError
 
     def done(self, received: Sequence[ReceivedNote]) -> None:
-        """Delete notes whose effect is in the store. A second call has no effect."""
+        """Delete notes whose effect is in the store."""
         raise NotImplementedError
 
     def deliver(self, store: FrontierStore, repository: CopyEraser | None, *, at: float) -> DeliveryResult:
         """Carry out the waiting notes, in order, and delete them when their effect is in the store.
 
-        After a kill, notes may be carried out again. This changes nothing: an immediate URL is queued once, and a
-        forgotten page is already gone. The copies of all forgotten pages are erased in one pass over the repository.
+        After a kill, notes are carried out again without harm. The copies of all forgotten pages are erased in one pass
+        over the repository.
         """
         received = self.waiting(at)
         if not received:
@@ -177,7 +174,7 @@ class Notes:
         return DeliveryResult(immediate, forgotten, erased, tuple(barred), tuple(drained))
 
     def _checked(self, received: ReceivedNote) -> Note | None:
-        """Return a note with its valid URLs in canonical form; None if there are none."""
+        """Return a note with its valid URLs in canonical form, or None if no URL is valid."""
         note = received.note
         if isinstance(note, Pause | Resume | Drain):
             return note
@@ -213,7 +210,7 @@ class Notes:
 
 
 def erase(repository: CopyEraser, barred: Sequence[ForgetNote], pages: PageRecords) -> int:
-    """Remove the copies of forgotten pages, and return how many records were removed."""
+    """Remove the copies of forgotten pages; return the number of removed records."""
     return repository.erase(lambda url: _is_barred(url, barred), pages).records
 
 
@@ -236,7 +233,7 @@ decoder: msgspec.json.Decoder[Note] = msgspec.json.Decoder(
 
 
 def _change_block(store: FrontierStore, note: BlockNote | UnblockNote, *, at: float) -> bool:
-    """Carry out a note about a block. Return False if it must be tried again."""
+    """Carry out a note about a block. Return False if the note must be tried again."""
     if isinstance(note, BlockNote):
         return change_blocks(store, UrlBlock(note.prefix, note.until), blocked=True, at=at)
     if not change_blocks(store, UrlBlock(note.prefix), blocked=False, at=at):
@@ -258,37 +255,35 @@ def _is_barred(url: str, barred: Sequence[ForgetNote]) -> bool:
 
 
 class TakeSiteNote(msgspec.Struct, frozen=True, tag="take", tag_field="note"):
-    """A letter that makes the ant that holds an address take over a site at that address."""
+    """A letter to the ant that holds an address: take over a site at this address."""
 
     site: str
 
 
 class SlotReturn(msgspec.Struct, frozen=True, tag="returned", tag_field="note"):
-    """A letter from a borrower to the holder of a site (`cluster.loans`). It gives the slots back, or announces that it
-    will do so because the site refused a request.
+    """A letter from a borrower to the holder of a site (`cluster.loans`), which gives slots back. If the site refused a
+    request, a first letter announces this.
     """
 
     site: str
     borrower: str
     token: int
     next_at: float
-    """Earliest time of the next request in these slots. If not `over`, it applies to the whole site."""
+    """Earliest time of the next request in these slots or, unless `over`, to the whole site."""
     failures: int = 0
     """Number of refusals in a row."""
     over: bool = True
 
 
 Letter = TakeSiteNote | ForgetNote | SlotReturn | Drain
-"""Any letter between ants (`Claims.post`): a site that follows its address, pages to erase, the end of a loan, or a
-request to end.
-"""
+"""Any letter between ants (`Claims.post`)."""
 
 
 _letters: msgspec.json.Decoder[Letter] = msgspec.json.Decoder(TakeSiteNote | ForgetNote | SlotReturn | Drain)
 
 
 def letters_of(found: Iterable[bytes]) -> Iterator[Letter]:
-    """Return the decoded letters. Invalid ones are dropped, with a line in the log."""
+    """Yield the decoded letters. Invalid letters are logged and dropped."""
     for data in found:
         try:
             yield _letters.decode(data)

@@ -1,9 +1,8 @@
 """Bring URLs from outside into the store: seeds, and links that a caller gives.
 
-Place in the walk: the walk begins with the seeds. They are loaded at the first start and at every start that finds new
-seeds in the file. A seeds file is read line by line in batches, so even 100,000 sites take no memory. If the policy
-itself refuses a seed, the result reports this. The judge refuses URLs or gives them a policy, the eliminator drops
-known URLs, and the others are discovered.
+Seeds are loaded at the first start, and when the file has new seeds. A seeds file is read in batches of lines, so a
+large file takes no memory. The judge refuses URLs or gives them a policy, the eliminator drops known URLs, and the
+others are discovered.
 """
 
 from __future__ import annotations
@@ -37,13 +36,13 @@ __all__ = ["SEED_BATCH", "Entrance", "LinkSink", "SeedReport", "load_seeds", "lo
 
 SEED_BATCH: Final = 1000
 _LOADING_S: Final = 30.0
-"""An ant that is loading seeds counts as dead after this many seconds without a new batch."""
+"""Time without a new batch after which an ant that loads seeds counts as dead, s."""
 _LOADED_S: Final = 60.0
-"""For this many seconds after loading, other ants that start do not load the seeds again."""
+"""Time after loading for which other ants that start do not load the seeds again, s."""
 
 
 class LinkSink(Protocol):
-    """A function that adds links to the store, as the duplicate URL eliminator does."""
+    """A function that adds links to the store, like `DuplicateEliminator.discover`."""
 
     def __call__(self, links: Sequence[Link], *, at: float) -> Sequence[Link]:
         """Add links to the store and return the new ones."""
@@ -51,9 +50,7 @@ class LinkSink(Protocol):
 
 
 class SeedReport(msgspec.Struct, frozen=True):
-    """The result of loading seeds. `refused` contains the number of seeds for each reason, with the first URL for the
-    log.
-    """
+    """The result of loading seeds. `refused` contains the number of refused seeds and the first URL for each reason."""
 
     new: int
     known: int
@@ -61,18 +58,18 @@ class SeedReport(msgspec.Struct, frozen=True):
 
     @property
     def read(self) -> int:
-        """Return the number of seeds in the policy file and the seeds file."""
+        """Number of seeds in the policy file and the seeds file."""
         return self.new + self.known + sum(many for many, _ in self.refused.values())
 
 
 def load_seeds(collection: Collection, judge: Judge, discover: LinkSink, *, at: float) -> SeedReport:
-    """Add to the store every seed that the collection's own rules do not refuse.
+    """Add to the store all seeds that the collection's own rules allow.
 
     Raises
     ------
     PolicyError
         if a line of the seeds file is not a URL, because the file changed after the policy file was read. The seeds
-        before that line are then in the store, and a second call does not add them again.
+        before this line are then in the store.
     """
     new = known = 0
     refused: dict[Reason, tuple[int, str]] = {}
@@ -94,8 +91,7 @@ def load_seeds_once(
     now: Callable[[], float],
     rest: Callable[[], bool],
 ) -> SeedReport:
-    """Run `load_seeds` for ants that start together: one ant loads the seeds file, the others wait for it and load
-    none.
+    """Run `load_seeds` in one of the ants that start together. The other ants wait for the end, and load no seeds.
 
     Parameters
     ----------
@@ -123,7 +119,7 @@ def load_seeds_once(
 
 
 def seed_links(collection: Collection, judge: Judge, refused: dict[Reason, tuple[int, str]]) -> Iterator[Link]:
-    """Yield the seeds as links, in order. Refused seeds are counted in `refused` during the iteration."""
+    """Yield the seeds as links, in order, and count refused seeds in `refused`."""
     seeds = collection.seed_lines()
     while batch := list(itertools.islice(seeds, SEED_BATCH)):
         for policy, named in itertools.groupby(batch, key=lambda seed: seed[1]):
@@ -145,14 +141,14 @@ def seed_links(collection: Collection, judge: Judge, refused: dict[Reason, tuple
 
 
 class Entrance:
-    """The entrance for URLs from outside: it judges them, and stores those that are new."""
+    """The entrance for URLs from outside, which judges URLs and stores new URLs."""
 
     def __init__(self, judge: Judge, due: DuplicateEliminator) -> None:
         self.judge = judge
         self.due = due
 
     def discover(self, urls: Sequence[str], page: PageRecord, *, at: float) -> None:
-        """Make URLs known as links of a page. Invalid URLs, and URLs that the judge refuses, are ignored."""
+        """Make URLs known as links of a page, except invalid URLs and URLs that the judge refuses."""
         found = []
         for text in urls:
             with suppress(UrlError):

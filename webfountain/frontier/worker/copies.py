@@ -1,8 +1,8 @@
-"""Copies of pages in the repository: they are written with visits, checked for loss, and removed in time.
+"""Copies of pages in the repository: write them, detect lost copies, and remove superseded and forgotten copies.
 
-Place in the walk: writing copies is the first step of durability. Bodies are written before links are discovered and
-leases are settled. A page whose copy is missing on the disk is fetched again in full. A page that was forgotten while
-it was fetched is not written. Near the end of a batch, superseded copies are removed (`DiskRoom`).
+Bodies are written before links are discovered and leases are settled. A page whose copy is missing on the disk is
+fetched again in full. The copy of a page that was forgotten during its fetch is not written. Near the end of a batch,
+superseded copies are removed (`DiskRoom`).
 """
 
 from __future__ import annotations
@@ -36,23 +36,21 @@ _SHORT: Final = (
     "Fetching stops: the disk of the copies has %.0f MB left, and the limit is %.0f MB (WEBFOUNTAIN_LEAST_FREE_BYTES)"
 )
 _ROOM: Final = 1.1
-"""Factor: fetching resumes when the free space is this many times the limit at which it stopped."""
+"""Fetching resumes when the free space is this many times `least_free`."""
 
 
 class CopyWriter(Stage):
-    """A writer that writes nothing, for a crawl without a repository. A writer is a stage only to close the
-    repository.
-    """
+    """A writer that writes nothing, for a crawl without a repository."""
 
     def write(self, visits: Sequence[Visit]) -> Sequence[Copy | None]:
-        """Write the bodies of visits. Return the location of each copy; None if the visit brought no body."""
+        """Write the bodies of visits. Return the location of each copy, or None for a visit without a body."""
         return [None] * len(visits)
 
     def settled(self, copies: Sequence[Copy | None]) -> None:
-        """Release these copies, because the records that name them are settled or will never be settled."""
+        """Release copies whose records are settled or will never be settled."""
 
     def record(self, answers: Sequence[FetchResult]) -> None:
-        """Archive answers that are not copies of pages: redirects, gone pages, errors, robots.txt, sitemaps."""
+        """Archive answers that are not copies of pages, such as redirects, errors and robots.txt."""
 
     def erase(self, barred: Sequence[ForgetNote]) -> None:
         """Remove the copies of forgotten pages."""
@@ -88,14 +86,11 @@ class RepositoryCopyWriter(CopyWriter):
         erase(self._repository, barred, self._store.pages)
 
     def close(self) -> None:
-        """Close the repository."""
         self._repository.close()
 
 
 class LostCopies(Stage):
-    """Removes from a leased record the location of a lost copy, and the validators that would make the fetch
-    conditional.
-    """
+    """The stage that removes the location of a lost copy, and the validators, from a leased record."""
 
     def __init__(self, repository: Repository) -> None:
         self._repository = repository
@@ -115,7 +110,7 @@ class LostCopies(Stage):
 
 
 class Takedowns:
-    """Remembers whether any page was forgotten. Until a page is forgotten, no check reads the store."""
+    """Detects leased pages that were forgotten meanwhile. Until a page is forgotten, no check reads the store."""
 
     def __init__(self, store: FrontierStore, copies: CopyWriter) -> None:
         self._store = store
@@ -132,12 +127,14 @@ class Takedowns:
         self._copies.erase(barred)
 
     def holds(self, lease: Lease) -> bool:
-        """Return whether the leased page was forgotten since it was leased."""
+        """Return whether a page was forgotten since it was leased."""
         return self._any and self._store.pages.get(lease.site, lease.key) is None
 
 
 class DiskRoom(Stage):
-    """Keeps `least_free` bytes of the disk free, and removes superseded copies."""
+    """The stage that stops fetching when less than `least_free` bytes of the disk are free, and removes superseded
+    copies.
+    """
 
     def __init__(self, repository: Repository, store: FrontierStore, *, least_free: int) -> None:
         self._repository = repository
@@ -146,7 +143,7 @@ class DiskRoom(Stage):
         self._lacks_room = False
 
     def chores(self, batch: Batch, result: BatchResult) -> None:
-        """Remove superseded copies when it is time, then check the free space. Each change of state is logged once."""
+        """Remove superseded copies if due, then check the free space."""
         repository = self._repository
         if batch.tidy or repository.is_untidy():
             self._tidy(result)
@@ -165,7 +162,7 @@ class DiskRoom(Stage):
 
 
 def _capture(visit: Visit) -> Capture:
-    """Return what the repository archives of a visit. A body that repeats the known copy becomes a revisit record."""
+    """Return what the repository archives of a visit. A body that equals the known copy becomes a revisit record."""
     record = visit.record
     repeats = record.copied if visit.kind in ("same", "not_modified") and record.copy is not None else None
     before = None if repeats else record.copy

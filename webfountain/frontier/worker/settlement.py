@@ -1,9 +1,9 @@
 """Settle the leases of a batch in the order of durability: bodies, then links, then leases (DESIGN.md section 3).
 
 Bodies are written (`copies`), then links are discovered (`Discovery`), then leases are settled, with what was learned
-about their sites (`LearnedSites`). A crash between two steps repeats fetches and loses nothing. If an item raises an
-unexpected error, each item is processed alone, and only the faulty item is left out (`act_on`). If the store went back
-in time meanwhile, outdated results are dropped (`LossRecovery`).
+about their sites (`LearnedSites`). A crash between two steps repeats fetches and loses nothing. After an unexpected
+error, only the faulty item is left out (`act_on`). After a set-back of the store, outdated results are dropped
+(`LossRecovery`).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ __all__ = ["Discovery", "LearnedSites", "LossRecovery", "Settlement", "act_on"]
 logger = logging.getLogger(__name__)
 _T = TypeVar("_T")
 MAX_LINKS: Final = 5000
-"""Largest number of links discovered in one step of the store. Such a step takes some tens of milliseconds."""
+"""Largest number of links in one step of the store, which takes some tens of milliseconds."""
 _COUNTED: Final = ("duplicates/new", "duplicates/by_cache", "duplicates/by_store", "policy/reassigned")
 
 
@@ -52,10 +52,10 @@ def act_on(
     result: BatchResult,
     instead: Callable[[_T], object] = lambda _: None,
 ) -> None:
-    """Process all items at once. After an unexpected error, process each item alone, and call `instead` for the faulty
-    ones.
+    """Process all items at once. After an unexpected error, process each item alone, and call `instead` for faulty
+    items.
 
-    Errors of the store and the disk (`WebfountainError`) are not caused by an item, and are raised.
+    Errors of the store and the disk (`WebfountainError`) are raised.
     """
     try:
         act(items)
@@ -72,7 +72,7 @@ def act_on(
 
 
 def _url_of(item: object) -> str:
-    """Return the URL of an item of a batch, for the log."""
+    """Return the URL of an item for the log."""
     match item:
         case LeaseEnd(lease=lease):
             return lease.record.url
@@ -84,14 +84,14 @@ def _url_of(item: object) -> str:
 
 
 class Discovery(Stage):
-    """Discovers links, and stores the requests that a batch offers."""
+    """The stage that discovers links, and stores the requests that a batch offers."""
 
     def __init__(self, due: DuplicateEliminator) -> None:
         self._due = due
         self._counted = (0, 0, 0, 0)
 
     def discover(self, links: Sequence[Link], result: BatchResult) -> list[Link]:
-        """Add links to the store. Return the new ones."""
+        """Add links to the store; return the new links."""
         new: list[Link] = []
         for first in range(0, len(links), MAX_LINKS):
             new += self._due.discover(links[first : first + MAX_LINKS], at=result.batch.at)
@@ -100,8 +100,8 @@ class Discovery(Stage):
         return new
 
     def under_policy(self, lease: Lease, outcome: Outcome) -> Outcome:
-        """Return an outcome with the current policy of its page, because a link found while the page was leased may
-        have changed it.
+        """Return an outcome with the current policy of its page. A link found during the lease may have changed the
+        policy.
         """
         record = self._due.overtaken(lease, outcome.record)
         return outcome if record is outcome.record else msgspec.structs.replace(outcome, record=record)
@@ -114,7 +114,7 @@ class Discovery(Stage):
         self._due.adopt(collection)
 
     def chores(self, batch: Batch, result: BatchResult) -> None:
-        """Count what the eliminator found since the last batch."""
+        """Count the new and known links since the last batch."""
         found = self._due.statistics()
         now = (found.new, found.duplicates_by_cache, found.duplicates_by_store, found.reassigned)
         before, self._counted = self._counted, now
@@ -128,9 +128,7 @@ class Discovery(Stage):
 
 
 class LearnedSites(Stage):
-    """Keeps what was learned about the active sites. It drops the data of a site that leaves, because the store has
-    them.
-    """
+    """The stage that keeps what was learned about the active sites."""
 
     def __init__(self) -> None:
         self._learned: dict[str, SavedSiteData] = {}
@@ -138,23 +136,23 @@ class LearnedSites(Stage):
         self._parts: list[tuple[SiteLease, int, bytes]] = []
 
     def urgency_of(self, lease: SiteLease) -> bytes:
-        """Return the saved urgency data of a site's pages; b"" if there is none yet."""
+        """Return the saved urgency data of a site's pages, or b""."""
         return self._of(lease).urgency
 
     def set_state(self, lease: SiteLease, state: SiteState) -> None:
-        """Save a site's state with the next step."""
+        """Save a site's state with the next settlement."""
         self._change(lease, msgspec.structs.replace(self._of(lease), state=state))
 
     def set_urgency(self, lease: SiteLease, urgency: bytes) -> None:
-        """Save the urgency of a site's pages with the next step."""
+        """Save the urgency data of a site's pages with the next settlement."""
         self._change(lease, msgspec.structs.replace(self._of(lease), urgency=urgency))
 
     def add_parts(self, parts: Sequence[tuple[SiteLease, int, bytes]]) -> None:
-        """Save the windows of very large sites as part of the next step."""
+        """Save windows of very large sites with the next settlement."""
         self._parts += parts
 
     def take_changes(self) -> tuple[list[tuple[SiteLease, bytes]], list[tuple[SiteLease, int, bytes]]]:
-        """Return the changed data of sites and the changed windows. Each change is returned once."""
+        """Return the changed data of sites and the changed windows since the last call."""
         changed, self._changed = self._changed, {}
         parts, self._parts = self._parts, []
         return [(lease, self._learned[name].encode()) for name, lease in changed.items()], parts
@@ -176,11 +174,10 @@ class LearnedSites(Stage):
 
 
 class LossRecovery:
-    """Recovery of an ant after the store went back in time: it drops what it learned in the lost life.
+    """The recovery of an ant after a set-back of the store (`store/shared/lives.py`).
 
-    The store has repaired what it can by itself (`store/shared/lives.py`). The cache of recently sent URLs is emptied,
-    because the store may no longer know these URLs. The batch's result lists the sites whose leases ended, so that the
-    active list drops them. They return like any site that is due.
+    The cache of known URLs is emptied, because the store may have lost them. The batch's result lists the sites whose
+    leases ended, so that the active list drops them.
     """
 
     def __init__(self, lives: Lives, due: DuplicateEliminator, stages: Stages) -> None:
@@ -189,7 +186,7 @@ class LossRecovery:
         self._stages = stages
 
     def apply(self, result: BatchResult) -> bool:
-        """Drop what is out of date. Return whether the store went back in time since the last call."""
+        """Drop outdated data. Return whether the store was set back since the last call."""
         found = self._lives.take_set_back()
         if found is None:
             return False
@@ -226,9 +223,9 @@ class Settlement:
         self._period_s = period_s
 
     def settle(self, batch: Batch, result: BatchResult) -> None:
-        """Settle the ended leases of a batch. Save what was learned about sites in the same step.
+        """Settle the ended leases of a batch, and save what was learned about sites in the same step.
 
-        If a page was forgotten while it was fetched, its body is not written to the disk.
+        If a page was forgotten during its fetch, its body is not written to the disk.
         """
         if batch.answers:
             act_on(batch.answers, self._copies.record, result)
@@ -240,12 +237,11 @@ class Settlement:
         result.settled.update((ended.lease.site, ended.lease.id.token) for ended in batch.ended)
 
     def _fail(self, batch: Batch, result: BatchResult, ended: LeaseEnd) -> None:
-        """Settle a page whose own outcome cannot be stored."""
+        """Settle a page with another outcome, because its own outcome cannot be stored."""
         outcome = unkept(ended.lease, batch.at, period_s=self._period_s)
         self._settle(batch, result, [LeaseEnd(ended.lease, outcome, asked=ended.asked)])
 
     def _settle(self, batch: Batch, result: BatchResult, ends: Sequence[LeaseEnd]) -> None:
-        """Write copies, discover links and settle leases."""
         visits = [ended.visit for ended in ends if ended.visit is not None]
         copies = self._copies.write(visits)
         try:
@@ -259,7 +255,7 @@ class Settlement:
         result.counts["repository/healed"] += sum(healed)
 
     def _judge(self, visits: Sequence[Visit], at: float) -> Sequence[JudgedVisit]:
-        """Return for each visit the record to settle and the links to follow."""
+        """Return the record to settle and the links to follow for each visit."""
         judged: Sequence[JudgedVisit] = [JudgedVisit(visit.record, visit.reading.links) for visit in visits]
         for judge in self._stages.judge:
             judged = judge(visits, judged)
@@ -268,11 +264,8 @@ class Settlement:
         return judged
 
     def _discover(self, judged: Sequence[JudgedVisit], result: BatchResult) -> Counter[str]:
-        """Discover the links of all pages at once. Return the number of new links per source page.
-
-        Links are discovered before their pages are settled, so that no link of a settled page can be lost. One step of
-        the store, with one look-up of scores, costs about the same for the links of many pages as for those of one.
-        """
+        """Discover the links of all pages at once; return the number of new links per source page."""
+        # Before the pages are settled, so that no link of a settled page can be lost.
         links = [link for _, links in judged for link in links]
         found = self._discovery.discover(links, result)
         while any(recovery.apply(result) for recovery in self._recoveries):
@@ -283,7 +276,7 @@ class Settlement:
     def _outcomes(
         self, ends: Sequence[LeaseEnd], judged: Sequence[JudgedVisit], copies: Sequence[Copy | None], new: Counter[str]
     ) -> list[Outcome]:
-        """Return the outcomes with their copies, the number of new links, and the current policies."""
+        """Return the outcomes with their copies, numbers of new links, and current policies."""
         visited = iter(zip(judged, copies, strict=True))
         outcomes = []
         for ended in ends:

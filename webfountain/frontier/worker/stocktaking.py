@@ -1,9 +1,7 @@
 """Report what the store contains at the end of a batch: its counts, its census for a plan, and when a new page is due.
 
-Place in the walk: these are the last reads of the store before a batch goes back to the loop thread. The counts of a
-shared store are sums over its shards, which take 256 reads. When each of twenty idle ants computed the sums, this was
-most of the server's load. So the ant that computed them last stores them with a claim, and the others read that one row
-while it is recent.
+The counts of a shared store are sums over its shards, which take 256 reads. So the ant that computed the sums last
+stores them as the note of a claim, and other ants read the note while it is recent.
 """
 
 from __future__ import annotations
@@ -32,23 +30,23 @@ __all__ = ["SharedCounts", "Stocktaking", "StoreCounts", "counts_of", "never_cra
 _NEVER_CRAWLED: Final = STATES.index("never-crawled")
 _SITES: Final = 10_000
 COUNTS: Final = "role/counts"
-"""Claim of the ant that computed the counts last. The note stored with it contains the counts."""
+"""Claim of the ant that computed the counts last, with the counts as its note."""
 _BUSY_AGE_S: Final = 1.0
 _IDLE_AGE_S: Final = 2.0
-"""Largest age of stored counts, s. The first applies to an ant with sites, the second to an ant without."""
+"""Largest age of stored counts for an ant without sites, s; `_BUSY_AGE_S` is for an ant with sites."""
 
 
 class Stocktaking:
-    """Reports what the store contains after a batch. `counts` are the counts of its store."""
+    """Reports what the store contains after a batch."""
 
     def __init__(self, store: FrontierStore, counts: StoreCounts) -> None:
         self._store = store
         self._counts = counts
 
     def report(self, batch: Batch, result: BatchResult, *, is_asked: bool) -> None:
-        """Record what the store holds now. Unless the batch requests counts, the last known counts are used.
+        """Record what the store contains now. Unless the batch requests counts, the last known counts are used.
 
-        `is_asked` is True if `activate` has already put the due time of the next site into the result.
+        `is_asked` is True if the result already contains the due time of the next site.
         """
         if batch.census_since is not None:
             result.census = take_census(self._store, since=batch.census_since, at=batch.at)
@@ -62,9 +60,7 @@ class Stocktaking:
 
 
 def take_census(store: FrontierStore, *, since: int, at: float) -> CensusSnapshot:
-    """Return the census. The store keeps it up to date, so this reads only a few hundred rows, however large the store
-    is.
-    """
+    """Return the census, by reading a few hundred rows."""
     waiting = store.census.statistics().pages["never-crawled"]
     kept = published(store.board.value(FORECAST))
     found = kept.forecast.cycles[-1].found if kept is not None and kept.forecast.cycles else None
@@ -72,10 +68,9 @@ def take_census(store: FrontierStore, *, since: int, at: float) -> CensusSnapsho
 
 
 def never_crawled_due(store: FrontierStore, at: float) -> float:
-    """Return the earliest due time of a site that has never-crawled pages and no owner; inf if there is none. It may
-    return the due time of a site without such pages, if that site is due earlier but not soon.
+    """Return the earliest due time of a site with never-crawled pages, or inf if no site has such pages.
 
-    The sites are scanned only if the counts do not give the answer.
+    If no site is active or due soon, return the due time of the first site instead, which avoids a scan of all sites.
     """
     counts = store.census.statistics()
     if not counts.pages["never-crawled"]:
@@ -91,7 +86,7 @@ def never_crawled_due(store: FrontierStore, at: float) -> float:
 
 
 class StoreCounts:
-    """The counts of a store that only one process uses. They cost nothing."""
+    """The counts of a store that only one process uses."""
 
     def __init__(self, census: CensusReader) -> None:
         self._census = census
@@ -116,9 +111,7 @@ class SharedCounts(StoreCounts):
         self._known: Statistics | None = None
 
     def take(self, at: float, *, idle: bool) -> Statistics:
-        """Return the stored counts, or compute them again if they are old. This takes one round trip, or three if they
-        are old.
-        """
+        """Return the stored counts in one round trip, or compute old counts again in three."""
         [claim] = self._claim(at, idle=idle)
         if claim.owner != self._owner and claim.note:
             self._known = Statistics(**msgspec.msgpack.decode(claim.note))
@@ -128,7 +121,7 @@ class SharedCounts(StoreCounts):
         return self._known
 
     def last(self) -> Statistics:
-        """Return the counts that `take` returned last; the first time, read them from the store."""
+        """Return the counts that `take` returned last. Before its first call, read them from the store."""
         if self._known is None:
             self._known = self._census.statistics()
         return self._known
@@ -141,5 +134,4 @@ class SharedCounts(StoreCounts):
 
 
 def counts_of(store: FrontierStore, *, owner: str) -> StoreCounts:
-    """Return the counts of a store for one of its ants."""
     return StoreCounts(store.census) if store.claims is None else SharedCounts(store.census, store.claims, owner=owner)

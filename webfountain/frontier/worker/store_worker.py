@@ -1,9 +1,8 @@
 """The store worker: carry out batches on the store and the repository, in one worker thread.
 
-The order of steps is the order of durability (DESIGN.md section 3). Bodies are written, then links are discovered, then
-leases are settled (`settlement`). Only then are sites parked and activated, and new leases taken (`Leasing`). A crash
-between two steps repeats fetches and loses nothing. Each optional feature is a `Stage`. This module does not know which
-stages exist.
+The order of steps is the order of durability (DESIGN.md section 3). First ended leases are settled (`settlement`), then
+sites are parked and activated, and pages are leased (`Leasing`). A crash between two steps repeats fetches and loses
+nothing.
 """
 
 from __future__ import annotations
@@ -40,14 +39,14 @@ if TYPE_CHECKING:
 __all__ = ["IMMEDIATE_BATCH", "ChangeLogTrim", "Leasing", "Publisher", "StoreWorker"]
 
 IMMEDIATE_BATCH: Final = 100
-"""A batch takes at most this many sites with immediate URLs, and at most this many immediate URLs of each."""
+"""Limit of the sites with immediate URLs in a batch, and of the immediate URLs of each site."""
 _T = TypeVar("_T")
 
 
 class Leasing:
     """Leases the sites and pages of the process `owner`. Site leases last `lease_s` seconds.
 
-    `lease_pages` leases pages for refills. Its answer to a refill is None if this process no longer holds the site.
+    `lease_pages` leases pages for refills. It returns None for a refill of a site that this process no longer holds.
     """
 
     def __init__(
@@ -66,8 +65,8 @@ class Leasing:
         self._lease_s = lease_s
 
     def renew(self, batch: Batch, result: BatchResult) -> None:
-        """Renew site leases. This comes first, because pages of a lost site must not be settled as if the site were
-        still held.
+        """Renew site leases. Call this before pages are settled, because the pages of a lost site must not be
+        settled.
         """
         result.renewed = self._store.sites.renew(batch.renewals, until=batch.at + self._lease_s)
         kept = {lease.site for lease in result.renewed}
@@ -76,10 +75,9 @@ class Leasing:
             lost(result.lost)
 
     def activate(self, batch: Batch, result: BatchResult) -> bool:
-        """Activate sites. Sites with new immediate URLs are activated even if there is no room, other sites only if
-        there is.
+        """Activate sites with new immediate URLs, and other due sites if there is room.
 
-        Return whether the result already has the current due time of the next site, so that it need not be read twice.
+        Return whether the result already contains the current due time of the next site.
         """
         if batch.immediate:
             result.next_site_due = self._store.sites.next_due()
@@ -94,7 +92,7 @@ class Leasing:
         return is_asked
 
     def lease(self, batch: Batch, result: BatchResult) -> None:
-        """Lease immediate URLs first, then as many pages as the hands have room for."""
+        """Lease immediate URLs first, then pages for the refills."""
         # A site that was activated for its immediate URLs gets them now; later it might have been parked for lack of
         # URLs.
         if batch.immediate or any(lease.record.immediate for lease in result.activated):
@@ -114,8 +112,8 @@ class Leasing:
         return self._store.sites.activate(many, owner=self._owner, until=at + self._lease_s, at=due)
 
     def _fill(self, batch: Batch, result: BatchResult) -> None:
-        """Activate as many sites as there is room for: first those that a stage chooses, then those that have been due
-        longest.
+        """Activate as many sites as there is room for: first sites that a stage chooses, then the longest overdue
+        sites.
         """
         room, until = batch.room, batch.at + self._lease_s
         for choose in self._stages.choose:
@@ -171,12 +169,9 @@ class StoreWorker:
         self.freshness = freshness
         """Estimate of how much of the collection is fresh."""
         self.entrance = entrance
-        """Entrance of URLs that come from outside: seeds, the links of a caller."""
 
     def run(self, batch: Batch) -> BatchResult:
-        """Carry out a batch. Errors of the store and the repository are raised; work that was not done is not
-        acknowledged.
-        """
+        """Carry out a batch. Errors of the store and the repository are raised."""
         result = BatchResult(batch)
         for recovery in self._recoveries:
             recovery.apply(result)
@@ -207,7 +202,7 @@ class StoreWorker:
         return result
 
     def _leave(self, batch: Batch, result: BatchResult) -> None:
-        """Give back the leases and the sites that the batch gives up."""
+        """Release the leases and park the sites that the batch gives up."""
         if batch.released:
             result.counts["ant/released"] += self._store.queues.release(batch.released)
         if batch.parked:
@@ -216,25 +211,25 @@ class StoreWorker:
             self._store.sites.park(batch.parked, at=batch.at)
 
     def _adopt_collection(self, batch: Batch) -> None:
-        """Adopt a policy file that was edited."""
+        """Adopt an edited policy file."""
         if batch.collection is not None:
             self._publisher.publish_collection(batch.collection)
             for adopt in self._stages.adopt:
                 adopt(batch.collection)
 
     def on_store(self, function: Callable[[FrontierStore], _T]) -> _T:
-        """Call a function with the store and return its result. It must not interfere with batches."""
+        """Call a function with the store and return the result. The function must not interfere with batches."""
         return function(self._store)
 
     def give_back(self, batch: Batch) -> None:
-        """Give back the sites and leases of the last batch. No other batch follows."""
+        """Release the leases and park the sites of the last batch."""
         self._store.queues.release(batch.released)
         self._store.sites.park(batch.parked, at=batch.at)
         for sign_off in self._stages.sign_off:
             sign_off(batch)
 
     def close(self) -> None:
-        """Close all stages and the store, even if one of them raises an error. The error then passes through."""
+        """Close all stages and the store, even if one of them raises an error."""
         with ExitStack() as closing:
             closing.callback(self._store.close)
             for close in self._stages.close:
@@ -242,7 +237,7 @@ class StoreWorker:
 
 
 class Publisher:
-    """Writes published values to the store. The price and the rate limit are written only when they change."""
+    """Writes the published values of batches to the store."""
 
     def __init__(self, board: Board) -> None:
         self._board = board
@@ -250,7 +245,7 @@ class Publisher:
         self._limit: str | None = None
 
     def publish_collection(self, collection: Collection) -> None:
-        """Publish the policy file that was adopted."""
+        """Publish an adopted policy file."""
         self._board.put_value(COLLECTION, CollectionInForce.encode(collection))
 
     def publish(self, batch: Batch) -> None:
