@@ -66,6 +66,7 @@ def solve(instance: Instance, *, solver: Solver = "auto", quality: Quality = "no
     """Return the best plan found. The ``solver`` "slsqp" uses no calendars. The ``solver`` "calendars" starts SLSQP
     only from calendars.
     """
+    # These matrices are too small for several threads.
     with threadpool_limits(limits=1, user_api="blas"):
         return _solved(instance, solver, quality, seed)
 

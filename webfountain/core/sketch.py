@@ -121,6 +121,7 @@ def _modulus(shingles: int) -> int:
 def _signature(hashes: Words) -> bytes:
     """Return the lowest bytes of a MinHash, equal to those of `MinHash.update_batch` (a test compares them)."""
     multipliers, offsets = _permutations()
+    # One array with a long row per permutation: `update_batch` makes two arrays of short rows, which takes longer.
     values = multipliers * _finalized(distinct(hashes) if len(hashes) > _MOST_AT_ONCE else hashes)
     values += offsets
     return bytes(values.min(axis=1, initial=_GREATEST).astype(np.uint8))

@@ -1,4 +1,4 @@
-"""The exception for a response that could not be used, with a word for the reason."""
+"""The exception for a response that could not be used."""
 
 from __future__ import annotations
 

@@ -1,18 +1,15 @@
 """The memory budget for the bodies of a crawl, from the first received byte until a body has been examined.
 
-`connection` reports requests and received bytes. The user of a body calls `release` afterwards. Without the budget, a
-hundred sites with pages of 7.5 MB take 750 MB before the first page is parsed.
+The user of a body calls `release` after the examination.
 
-**Rule.** All connections read while less than `OPEN_SHARE` of the budget is used. Above it, connections that wait for a
-response or receive one stop reading, so TCP makes their servers stop. When bodies are released, the connections for
-which there is room resume. Connections with a part of their body come first, then the others in the order of their
-requests.
+**Rule.** All connections read while less than `OPEN_SHARE` of the budget is used. If more is used, no connection reads,
+so TCP makes the servers stop. When bodies are released, connections resume as far as there is room. Connections with a
+part of their body come first, then the others in the order of their requests.
 
-**No deadlock.** Some connection reads, or some complete body will be released. If neither is true, the body that began
-first continues even above the budget, until it ends or meets its time limits. So only a body larger than the free part
-of the budget exceeds the budget.
+**No deadlock.** There is always a connection that reads, or a complete body that will be released. Otherwise the body
+that began first continues, even above the budget.
 
-**Time.** The clock of a paused exchange stops, because its server cannot send while we do not read.
+**Time.** The clock of a paused exchange stops.
 """
 
 from __future__ import annotations
@@ -24,11 +21,11 @@ __all__ = ["BODY_BYTES", "OPEN_SHARE", "BodyBudget", "BudgetStatistics", "HeldBo
 BODY_BYTES: Final = 256_000_000
 """Budget of a crawl, a quarter of the gigabyte that all its processes may use."""
 OPEN_SHARE: Final = 0.875
-"""Share of the budget up to which all connections read. The rest is for the next read of each connection, and for the
-one body that may exceed the budget.
+"""Share of the budget up to which all connections read. The rest is for the next read of each connection, and for a
+body that may exceed the budget.
 """
 _PIECE: Final = 1_000_000
-"""Expected number of bytes for a resumed connection. Few pages are larger."""
+"""Expected number of bytes for a resumed connection."""
 
 
 class IncomingBody(Protocol):
@@ -42,9 +39,7 @@ class IncomingBody(Protocol):
 
 
 class BudgetStatistics(NamedTuple):
-    """Bytes used now, most bytes used so far, running exchanges, paused exchanges, complete bodies, and number of
-    pauses.
-    """
+    """Bytes used now, most bytes used so far, running and paused exchanges, complete bodies, and pauses so far."""
 
     held: int
     peak: int
@@ -86,9 +81,9 @@ class HeldBody:
 
 
 class BodyBudget:
-    """A limit of `most` bytes of bodies at once, for all downloads of a crawl. Used in the loop thread.
+    """A limit of `most` bytes of bodies at once, for all downloads of a crawl. It is used in the loop thread only.
 
-    Invariant: a body is in `_asked` until its first bytes, then in `_coming` until it is complete or has failed.
+    Invariant: a body is in `_asked` before its first bytes, then in `_coming` until it is complete or has failed.
     Invariant: while an exchange is paused, another one reads, or some body is complete.
     """
 
@@ -107,7 +102,6 @@ class BodyBudget:
         return HeldBody(self)
 
     def statistics(self) -> BudgetStatistics:
-        """Return the current state."""
         under_way = len(self._asked) + len(self._coming)
         return BudgetStatistics(self._held, self._peak, under_way, self._paused, self._landed, self._pauses)
 

@@ -1,7 +1,7 @@
 """A connection to one endpoint, and the exchange that it carries: one request and its response.
 
-A connection carries one exchange at a time. After a clean end it returns to the pool for reuse, else it is closed at
-once.
+A connection carries one exchange at a time. After a clean end, a connection returns to the pool for reuse, else it is
+closed at once.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ logger = logging.getLogger(__name__)
 class Endpoint(NamedTuple):
     """The other end of a connection: address, port, host name, plain or TLS.
 
-    `host` is the name in SNI and in the certificate. Connections are never shared by two host names, because a proxy at
-    the address may have bound the connection to the first. `local` is the local address to bind to; None: any.
+    `host` is the name in SNI and in the certificate. Two host names never share a connection, because a proxy at the
+    address may have bound it to one of them. `local` is the local address to bind to; None: any.
     """
 
     address: str
@@ -42,8 +42,6 @@ class Endpoint(NamedTuple):
 
 
 class Sink(Protocol):
-    """Receiver of a response's body."""
-
     @property
     def taken(self) -> int:
         """Number of bytes received so far, before decoding."""
@@ -64,12 +62,11 @@ class Sink(Protocol):
 
 
 class Exchange:
-    """One request and its response. `done` is resolved once. Then `error` is set, or if it is None, `reader` and
-    `body`.
+    """One request and its response. `done` is resolved once, after `error` is set or, on success, `reader` and `body`.
 
-    `begin` is called after the head of the response. It returns the sink for the body, or raises BadResponse to stop
-    there. `may_send` is called right before the request is written. If it returns False, the exchange ends as "lapsed".
-    `held` is the body's entry in the budget, which the owner releases after a successful exchange.
+    `begin` is called after the head of the response, and returns the sink for the body, or raises BadResponse to stop.
+    `may_send` is called right before the request is written. The exchange ends as "lapsed" if it returns False. `held`
+    is the body's entry in the budget. After a success, its owner releases it.
     """
 
     __slots__ = (
@@ -113,7 +110,7 @@ class Exchange:
         self.time = ExchangeTime(limits)
 
     def mark_sent(self) -> None:
-        """Count the body in the budget from now on."""
+        """Count the body in the budget, because the request is being sent."""
         if self._held is not None:
             self._held.ask(self)
 
@@ -154,7 +151,7 @@ class Exchange:
         return self.time.late(now, None if self.sink is None else self.sink.taken)
 
     def settle(self, error: ErrorWord | None, cause: BaseException | None = None) -> None:
-        """Resolve `done` with the first end of the exchange."""
+        """Resolve `done`. Only the first call has an effect."""
         if self.done.done():
             if self._held is not None and self.done.cancelled():
                 self._held.release()
@@ -181,7 +178,7 @@ class Exchange:
             self.settle(word)
 
     def again(self) -> None:
-        """Prepare to run on a second connection."""
+        """Prepare the exchange for a second connection."""
         self.error = self.cause = None
         self.done = asyncio.get_running_loop().create_future()
 
@@ -200,8 +197,6 @@ class ConnectionOwner(Protocol):
 
 
 class Connection(asyncio.Protocol):
-    """A connection to one endpoint."""
-
     __slots__ = ("_owner", "endpoint", "exchange", "idle_since", "transport")
 
     def __init__(self, owner: ConnectionOwner, endpoint: Endpoint) -> None:
@@ -266,7 +261,7 @@ class Connection(asyncio.Protocol):
             self.abort()
 
     def abort(self) -> None:
-        """Close the connection at once, without the bytes that were not sent yet."""
+        """Close the connection at once, and drop unsent bytes."""
         self._owner.drop(self)
         if self.transport is not None:
             self.transport.abort()
@@ -283,11 +278,9 @@ class Connection(asyncio.Protocol):
 def check_certificates(context: ssl.SSLContext) -> None:
     """Make a TLS client context require a valid certificate for the host, as browsers do.
 
-    Otherwise anyone on the network path could change a page. The crawl loses pages behind an expired certificate or
-    without an intermediate certificate.
+    Otherwise anyone on the network path could change a page. The price is a loss of pages behind invalid certificates.
 
-    Certificate authorities are the system's, or those of SSL_CERT_FILE and SSL_CERT_DIR, or certifi's if the system has
-    none.
+    Certificate authorities are those of SSL_CERT_FILE and SSL_CERT_DIR, else the system's, else certifi's.
     """
     context.check_hostname = True
     context.verify_mode = ssl.CERT_REQUIRED

@@ -1,8 +1,7 @@
 """A connection pool, which runs exchanges over kept or new connections.
 
-The pool connects to the given addresses, with the site's name in SNI. Before it uses an address other than the first,
-it waits for permission. After a clean exchange, a connection is kept for the next exchange with the same endpoint
-(`IdleConnections`).
+The pool uses the given addresses, with the site's name in SNI. After a clean exchange, a connection is kept for the
+next exchange with the same endpoint (`IdleConnections`).
 """
 
 from __future__ import annotations
@@ -27,20 +26,19 @@ __all__ = ["ConnectionPool", "IdleConnections", "PoolStatistics"]
 
 TICK_S: Final = 0.25
 ATTEMPT_S: Final = 1.0
-"""Seconds after which the next address of a host is tried. RFC 8305, section 5, allows 0.1 to 2 s."""
+"""Seconds after which the next address of a host is tried."""
 _NO_FILE: Final = frozenset({errno.EMFILE, errno.ENFILE})
 _OWN_NETWORK: Final = frozenset({errno.ENETUNREACH, errno.ENETDOWN, errno.EADDRNOTAVAIL})
 
 IDLE_S: Final = 30.0
-"""Seconds for which an idle connection is kept. Politeness separates the requests to a site by seconds, and most
-servers keep a connection for longer.
-"""
+"""Seconds for which an idle connection is kept."""
 MAX_IDLE: Final = 4096
 """Maximum number of idle connections, 2 kB each."""
 MAX_IDLE_TLS: Final = 512
-"""Maximum number of idle TLS connections, 0.3 MB each because of asyncio's buffer."""
+"""Maximum number of idle TLS connections, 0.3 MB each."""
 MAX_IDLE_AT: Final = 32
-"""Maximum number of idle connections to one address. A server of many sites accepts a limited number of connections."""
+"""Maximum number of idle connections to one address. Servers of many sites accept only a limited number of
+connections."""
 
 
 class PoolStatistics(NamedTuple):
@@ -57,8 +55,8 @@ class PoolStatistics(NamedTuple):
 class ConnectionPool:
     """All connections of a downloader.
 
-    `tls` makes the context of TLS connections when the first one is opened. `spare` returns how many more connections
-    may be opened now; further exchanges wait.
+    `tls` makes the context of TLS connections when it is first needed. `spare` returns how many more connections may be
+    opened now.
     """
 
     def __init__(self, tls: Callable[[], ssl.SSLContext], *, spare: Callable[[], int] | None = None) -> None:
@@ -70,7 +68,6 @@ class ConnectionPool:
         self._timer: asyncio.TimerHandle | None = None
 
     def statistics(self) -> PoolStatistics:
-        """Return the numbers of connections and exchanges."""
         return PoolStatistics(self._files.open, len(self._idle), len(self._active), self._files.waiting)
 
     async def run(
@@ -85,10 +82,10 @@ class ConnectionPool:
         """Send `data`, wait until `exchange` is done, and return the endpoint used. After a failure, `exchange.error`
         is a word.
 
-        Politeness chose the first of `endpoints`. If it does not answer, the others are tried, each `ATTEMPT_S` after
-        the previous one (RFC 8305). Before a request goes to one of the others, `turn` is called until it returns 0.
-        Other values are seconds to wait. If the peer closes a kept connection before it answers, a `repeatable` request
-        is sent once more over a new connection (RFC 9112, section 9.3.1).
+        Politeness chose the first of `endpoints`. The others are tried if it does not answer, each `ATTEMPT_S` after
+        the previous one (RFC 8305). Before a request goes to another endpoint, `turn` is called until it returns 0
+        seconds to wait. If the peer closes a kept connection before it answers, a `repeatable` request is sent once
+        more over a new connection (RFC 9112, section 9.3.1).
         """
         self._active.add(exchange)
         self._check_soon()
@@ -123,14 +120,14 @@ class ConnectionPool:
         self._files.release()
 
     def abort(self, word: ErrorWord = "cut") -> None:
-        """End all exchanges with `word`, and accept no new ones."""
+        """End all exchanges with `word`, and begin no new ones."""
         for exchange in list(self._active):
             exchange.aborted = True
             exchange.end(word)
         self._files.admit_all()
 
     def abort_site(self, host: str, port: int, word: ErrorWord) -> None:
-        """End all exchanges with a site with `word`."""
+        """End all exchanges with one site, with the error `word`."""
         for exchange in list(self._active):
             connection = exchange.connection
             if connection is not None and (connection.endpoint.host, connection.endpoint.port) == (host, port):
@@ -361,12 +358,11 @@ class IdleConnections:
             oldest.abort()
 
     def close(self) -> None:
-        """Close all connections."""
         for connection in list(self._all):
             connection.abort()
 
     def _orders(self, endpoint: Endpoint) -> list[tuple[OrderedDict[Connection, None], int]]:
-        """Return the orders with the connections of an endpoint, the narrowest first, with their limits."""
+        """Return the orders that contain the connections of an endpoint, with their limits."""
         orders = [(self._at_address[endpoint.address], MAX_IDLE_AT)]
         if endpoint.tls:
             orders.append((self._tls, MAX_IDLE_TLS))

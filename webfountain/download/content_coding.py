@@ -1,8 +1,8 @@
-"""Decode a response's content coding while the body is received, within limits against decompression bombs.
+"""Decode a response's body while it is received, within limits against decompression bombs.
 
-A coded body is decoded completely, or refused with an error word. A gzip stream is read to its last member, a zstd
-stream to its last frame. A stream that ends inside one is "cut". Each step takes at most `_STEP` bytes from the
-decompressor, which bounds the memory.
+A coded body is decoded completely, or refused with an error word. A stream is read to its last gzip member or zstd
+frame, and is "cut" if it ends inside one. Each step takes at most `_STEP` bytes from the decompressor, which bounds the
+memory.
 """
 
 from __future__ import annotations
@@ -30,28 +30,25 @@ up to 20, generated tables up to 100.
 """
 BOMB_BYTES: Final = 1_048_576
 _BLOCK: Final = BOMB_BYTES // BOMB_RATIO
-"""Number of input bytes between two checks of the ratio. The result for a body does not depend on its packets, because
-the checks come at fixed places.
-"""
+"""Number of input bytes between two checks of the ratio."""
 MAX_MEMBERS: Final = 10_000
-"""Largest number of gzip members or zstd frames of any size. With more of them, the output must have `_MEMBER_BYTES`
-per member on average. An empty member has 9 to 20 bytes and costs up to 20 µs. Programs that write many members (bgzip,
-pzstd) put 64 kB into each.
+"""Number of gzip members or zstd frames above which each must give `_MEMBER_BYTES` of output, on average. An empty
+member has 9 to 20 bytes and costs up to 20 µs. Programs that write many members (bgzip, pzstd) put 64 kB into each.
 """
 _MEMBER_BYTES: Final = 1_024
 _MAX_CODINGS: Final = 3
 _STEP: Final = 262_144
 _FIRST_PIECE: Final = 512
-"""Number of input bytes that a member after the first gets at first. It doubles while the member needs more. A
-decompressor copies the input after its member's end, so a whole packet for each small member would take quadratic time.
+"""Number of input bytes that a member gets first. It doubles while the member needs more. A decompressor copies the
+input after its member's end, so larger pieces would take quadratic time.
 """
 _ZEROS = re.compile(rb"\0*")
 
 _BROKEN: Final[tuple[type[Exception], ...]] = (isal_zlib.error, brotli.error)  # type: ignore[assignment]
 
 _PLAIN: Final = frozenset({"", "identity", "none", "null", "binary", "8bit", "7bit"})
-"""Words that servers send for an uncoded body, also names of charsets. A body with any other unknown coding cannot be
-read."""
+"""Words that servers send for an uncoded body, including names of charsets. A body with any other unknown coding cannot
+be read."""
 
 
 class Coder(Protocol):
@@ -62,12 +59,12 @@ class Coder(Protocol):
         ...
 
     def ended(self) -> bool:
-        """Return whether the input may end here: before or after a whole stream."""
+        """Return whether the input may end here."""
         ...
 
 
 class _Members:
-    """Common part of gzip, deflate and zstd: successive members, each with its own decompressor.
+    """Common part of gzip, deflate and zstd, with a decompressor for each of successive members.
 
     Invariant: `_member` is None only between two members.
     """
@@ -105,7 +102,7 @@ class _Members:
         raise NotImplementedError
 
     def _waiting(self, out: bytes) -> bytes | None:
-        """Return the decompressor's remaining input after `out`, or None if it has no more output."""
+        """Return the input that the decompressor still needs after `out`, or None."""
         raise NotImplementedError
 
     def _counted(self, member: Any) -> Any:
@@ -137,7 +134,7 @@ class _Deflate(_Members):
 
 
 class _Gzip(_Deflate):
-    """gzip: members, then zeros (tape blocks) and any other bytes, which are ignored as in browsers."""
+    """gzip: members, then zeros and other bytes, which are ignored as in browsers."""
 
     __slots__ = ("_padding",)
 
@@ -188,7 +185,7 @@ class _Zstd(_Members):
 
 
 class _Brotli:
-    """brotli: one stream. Bytes after its end are an error, because the decompressor then gives no output."""
+    """brotli: one stream, after which bytes are an error."""
 
     __slots__ = ("_object", "_started")
 
@@ -253,7 +250,7 @@ class Body:
         return [_CODERS[name]() for name in names if name in _CODERS]  # identity, and words without a meaning
 
     def take(self, data: bytes) -> None:
-        """Add undecoded bytes. Raises BadResponse with the word too-large, bomb or bad-response."""
+        """Add undecoded bytes. Raises BadResponse "too-large", "bomb" or "bad-response"."""
         if not self._coders:
             self.taken += len(data)
             self._add(data)
@@ -268,7 +265,7 @@ class Body:
             raise BadResponse("bad-response") from error
 
     def end(self) -> bytes:
-        """Return the whole body. Raises BadResponse "cut" if a coded stream has no end, or "bomb"."""
+        """Return the whole body. Raises BadResponse "cut" or "bomb"."""
         if not self.full and not all(made.ended() for made in self._coders):
             raise BadResponse("cut")
         if not self.full and self.size > BOMB_BYTES and self.size > BOMB_RATIO * self.taken:
@@ -276,7 +273,7 @@ class Body:
         return self._pieces[0] if len(self._pieces) == 1 else self.partial()
 
     def partial(self) -> bytes:
-        """Return the received part, complete or not."""
+        """Return the part received so far."""
         return b"".join(self._pieces)
 
     def _decode(self, data: bytes, depth: int) -> None:

@@ -46,7 +46,7 @@ class Authority(NamedTuple):
     """Host and port as in the URL, for the Host header."""
 
     def at(self, address: str, local: tuple[str, int] | None = None) -> Endpoint:
-        """Return the endpoint for one address of this authority, bound to a local address or to any."""
+        """Return the endpoint of this authority at an address, bound to a local address or to any."""
         return Endpoint(address, self.port, self.host, self.tls, local)
 
 
@@ -77,7 +77,7 @@ def allowed(addresses: Iterable[str], *, allow_private: bool) -> list[str]:
 
 
 class Terms(NamedTuple):
-    """The collection's rules for every fetch, as `Fetcher` needs them."""
+    """The collection's rules for every fetch, prepared for `Fetcher`."""
 
     limits: TimeLimits
     max_bytes: int
@@ -86,9 +86,8 @@ class Terms(NamedTuple):
     verify_tls: bool
     headers: tuple[tuple[str, str], ...]
     head: str
-    """`headers` as they are sent."""
     detour: Callable[[Fetch, str], float]
-    """Returns the seconds to wait before a fetch may use another address of its host."""
+    """Returns how many seconds a fetch must wait before it may use another address of its host."""
     may_send: Callable[[], bool] | None = None
     """Returns whether a request may be sent now; None: always."""
 
@@ -144,8 +143,8 @@ class Fetcher:
         extra: Sequence[tuple[str, str]] = (),
         held: HeldBody | None = None,
     ) -> FetchResult:
-        """Request a page, robots.txt file or sitemap. `extra` headers replace headers of the same name in `terms`.
-        `held` counts the body in the budget until the caller releases it.
+        """Request a page, robots.txt file or sitemap. The `extra` headers replace headers of the same name. `held`
+        counts the body in the budget until the caller releases it.
         """
         slash = path_start(fetch.url)
         site = fetch.url[:slash]
@@ -206,7 +205,7 @@ def _request(
 
 
 def _begin(kind: str, terms: Terms, reader: ResponseReader) -> Body:
-    """Return the sink for a response's body. Raise BadResponse if the body is not wanted or has an unknown coding."""
+    """Return the sink for a response's body, or raise BadResponse if the body is not wanted or cannot be decoded."""
     encoding = content_type = ""
     for name, value in reader.headers:
         if name == "content-encoding":
@@ -225,7 +224,7 @@ def _begin(kind: str, terms: Terms, reader: ResponseReader) -> Body:
 
 
 def _check_type(content_type: str, accept: frozenset[str]) -> None:
-    """Raise BadResponse("content-type") for a type that the policy does not accept. A missing type is accepted."""
+    """Raise BadResponse("content-type") for a type that the policy does not accept."""
     kind = content_type.partition(";")[0].strip(" \t").lower()
     if kind and kind not in accept and f"{kind.partition('/')[0]}/*" not in accept and "*/*" not in accept:
         raise BadResponse("content-type")

@@ -1,7 +1,7 @@
-"""The limit of open files, in which connections are counted before they are opened.
+"""The limit of open files: a connection is counted before its file is opened.
 
-If no file is free, a connection waits. Other users of files (the store, WARC files, the resolver) open them from a
-reserve, without a count.
+If no file is free, the connection waits. A reserve is kept for other users of files, which are not counted (the store,
+WARC files, the resolver).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["FileLimit", "spare_files"]
 
 COUNT_S: Final = 1.0
-"""Seconds between two counts of the process's open files, made only while more than half of the limit is open."""
+"""Seconds between two counts of the process's open files."""
 
 
 class FileLimit:
@@ -41,7 +41,7 @@ class FileLimit:
         return len(self._waiting)
 
     def reserve(self) -> asyncio.Future[None] | None:
-        """Count a file for a new connection, or return a future that is resolved when a file has been counted."""
+        """Count a file for a new connection, or return a future for it."""
         if self.open >= self._most:
             self._count()
         if self.open < self._most and not self._waiting:
@@ -51,7 +51,7 @@ class FileLimit:
         return self._waiting[-1]
 
     def withdraw(self, turn: asyncio.Future[None]) -> None:
-        """Give up a wait from `reserve`, or the file if the wait has ended."""
+        """Give up a wait from `reserve`, or the file that it gave."""
         if turn.cancelled():
             self._waiting.remove(turn)
         else:
@@ -63,11 +63,11 @@ class FileLimit:
         self._admit()
 
     def refuse(self) -> None:
-        """Record that the system refused to open a file. New connections wait until files are counted again."""
+        """Record that the system refused to open a file. New connections then wait until the open files are counted."""
         self._most, self._counted_at = self.open - 1, time.monotonic()
 
     def recount(self) -> None:
-        """Count the open files if there may be fewer now, and admit waiting connections."""
+        """Count the open files if necessary, and admit waiting connections."""
         if self._waiting or 2 * self.open > self._most:
             self._count()
             self._admit()
@@ -77,7 +77,7 @@ class FileLimit:
         self._admit(len(self._waiting))
 
     def _admit(self, most: int = 0) -> None:
-        """Admit the waiting connections for which a file is free, and at least `most` of them."""
+        """Admit waiting connections while files are free, and at least `most` of them."""
         while self._waiting and (self.open < self._most or most > 0):
             self.open += 1
             most -= 1
@@ -92,7 +92,7 @@ class FileLimit:
 
 
 def spare_files() -> int:
-    """Return how many more files connections may open: the limit minus open files minus a reserve."""
+    """Return how many more files connections may open, a reserve apart."""
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if limit == resource.RLIM_INFINITY:
         return 1 << 20

@@ -1,9 +1,8 @@
-"""Read one HTTP/1.1 response while it is received: head, framing, content coding, limits.
+"""Read one HTTP/1.1 response while it is received.
 
-It accepts what browsers accept, such as bare line feeds, invalid header lines and interim responses. It refuses with
-`BadResponse` what could block a crawler: endless heads, contradicting lengths, chunks of one byte each. The syntax is
-RFC 9112. Differences from llhttp are in tests/download/test_against_httptools.py. A connection is never reused after
-unusual framing.
+It accepts what browsers accept, such as bare line feeds and invalid header lines. It refuses what could block a
+crawler, such as endless heads and contradicting lengths (`BadResponse`). The syntax is RFC 9112. Differences from
+llhttp are in tests/download/test_against_httptools.py. A connection is never reused after unusual framing.
 """
 
 from __future__ import annotations
@@ -24,13 +23,13 @@ _STATUS_LINE = re.compile(r"HTTP/1\.\d[ \t]+([1-9]\d\d)(?:[ \t]|$)", re.ASCII)
 _HEAD_END = re.compile(rb"\r?\n\r?\n")
 _HEADER = re.compile(r"^([A-Za-z0-9!#$%&'*+.^_`|~-]++)[ \t]*+:[ \t]*+([^\n\r\0]*+)$", re.MULTILINE)
 """Pattern of a header line, name and value. A line with CR or NUL inside does not match, because its value would look
-like several lines in a file. The pattern never backtracks (`*+`), so the time is linear.
+like several lines in a file. The pattern never backtracks (`*+`).
 """
 _FOLD = re.compile(r"\n[ \t]++")
 _LENGTH = re.compile(r"\d{1,18}", re.ASCII)
 _CHUNK_SIZE = re.compile(rb"([0-9a-fA-F]{1,15})[ \t]*(?:;.*)?\r?", re.DOTALL)
 _BLANK: Final = " \t"
-r"""White space of RFC 9110, section 5.6.3. Python's `strip` would also remove \xa0, \x85, \x0b."""
+r"""White space of RFC 9110, section 5.6.3."""
 _FRAMING: Final = frozenset({"content-length", "transfer-encoding", "connection"})
 _NO_BODY: Final = frozenset({204, 304})
 
@@ -40,7 +39,7 @@ class ResponseReader:
     and `rest`.
 
     `headers` has lower-case names in order, with values decoded as latin-1. `length` is the Content-Length; None if it
-    is missing or the body is chunked. `feed` returns the body without transfer coding, but in its content coding.
+    is missing or the body is chunked. `feed` returns the body without transfer coding, but with content coding.
     """
 
     __slots__ = (
@@ -136,7 +135,7 @@ class ResponseReader:
         return b""
 
     def _count_interim(self, status: int) -> None:
-        """Count an interim response. Refuse 101 and a very large number of interim responses."""
+        """Count an interim response. 101 and a very large number of interim responses are refused."""
         self._interim += 1
         if status == 101 or self._interim > MAX_INTERIM:
             raise BadResponse("bad-response")
@@ -157,7 +156,7 @@ class ResponseReader:
         return int(match[1])
 
     def _frame(self, status: int) -> None:
-        """Determine where the body ends (RFC 9112 section 6.3), and whether the connection may be used again (section
+        """Determine where the body ends, and whether the connection may be used again (RFC 9112, sections 6.3 and
         9.3).
         """
         lengths: set[str] = set()
@@ -258,7 +257,7 @@ class ResponseReader:
             self._trailer_lines = 0
 
     def _check_overhead(self) -> None:
-        """Refuse a response with more framing than content, such as chunks of one byte each."""
+        """Refuse a response with more framing than content."""
         if self._left is None and len(self._buffer) > MAX_CHUNK_LINE:
             raise BadResponse("bad-response")
         if self._trailer_lines > MAX_HEAD_LINES:
@@ -268,13 +267,13 @@ class ResponseReader:
 
 
 def _words(value: str) -> list[str]:
-    """Return the members of a header that is a list."""
+    """Return the members of a list header."""
     if "," not in value:
         return [value] if value else []
     return [word for part in value.split(",") if (word := part.strip(_BLANK))]
 
 
 def _length(lengths: set[str]) -> int | None:
-    """Return the length on which all headers agree, if it is a number."""
+    """Return the length in which all headers agree, if it is a number."""
     said = next(iter(lengths)) if len(lengths) == 1 else ""
     return int(said) if _LENGTH.fullmatch(said) else None

@@ -1,7 +1,6 @@
 """Find the addresses of host names, many at a time, outside the loop thread. Answers are kept for some minutes.
 
-A site that joins the active list waits for its addresses (`ask`). A fetch from another host, such as a redirected
-robots.txt, waits for them itself (`resolve`).
+A site that becomes active waits for its addresses (`ask`). A fetch that needs another host waits by itself (`resolve`).
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _KEPT: Final = 50_000
 
 
 class Resolver:
-    """A cache of addresses. `lookup` returns the addresses of a host name, by default from the system's resolver."""
+    """A cache of addresses. `lookup` returns the addresses of a host name."""
 
     def __init__(self, lookup: Callable[[str], Awaitable[Sequence[str]]] | None = None) -> None:
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="webfountain-dns")

@@ -1,7 +1,4 @@
-"""Time limits of an exchange: a deadline, and a minimum number of bytes in each window of its body.
-
-Times are monotonic seconds.
-"""
+"""Time limits of an exchange: a deadline, and a minimum number of bytes in each window of its body."""
 
 from __future__ import annotations
 
@@ -26,9 +23,7 @@ class TimeLimits(NamedTuple):
 
     @property
     def window(self) -> float:
-        """Return the length, s, of the windows over which the rate is measured. A body may pause for about this
-        time.
-        """
+        """Return the length, s, of the windows over which the rate is measured."""
         return min(10.0, self.timeout / 3)
 
 
@@ -57,7 +52,7 @@ class ExchangeTime:
         return max(0.0, self.deadline - time.monotonic())
 
     def pause(self) -> None:
-        """Stop the clock, because the server cannot send while we do not read."""
+        """Stop the clock while we do not read."""
         self._paused_at = time.monotonic()
         self._left_s, self.deadline = self.deadline - self._paused_at, inf
         self._window_end = inf

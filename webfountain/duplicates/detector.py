@@ -1,23 +1,21 @@
 """The duplicate detector decides which fetched pages repeat another page, on the same or another site.
 
 It runs in the worker thread, after copies are written and before links are discovered (DESIGN.md section 3). Pages with
-equal bodies are duplicates. For other pages, the texts decide. The index finds pages with similar sketches. If an
-estimate is too close to the threshold, the texts are compared. A page that repeats no other page is a *representative*.
-It is added to the index before it is settled. The record of a duplicate points to its representative. The duplicate is
-fetched rarely. A duplicate's links are not followed, except samples and links within its site to pages that the
-representative's site lacks.
+equal bodies are duplicates. Otherwise the texts decide. The index finds pages with similar sketches. If an estimate is
+close to the threshold, the texts are compared. A page that repeats no other page is a *representative*, and is added to
+the index before it is settled. The record of a duplicate points to its representative, and the duplicate is fetched
+rarely. Most links of a duplicate are not followed (`_own_links`).
 
-If a new page outranks its representative (`precedence`), the old representative is fetched again at once and then
-points to the new one. If a page declares a canonical URL (``rel=canonical``) and the texts agree, the canonical page is
-the representative. Across sites, a sketch decides only if a text cannot be read. A pointer is valid while its
-representative is held and unchanged. Each fetch of the duplicate checks this. A page that is missing from the index is
-added from its copy at its next fetch. Pages of a *mirror* are fetched only as samples if the original page is known
+If a new page outranks a representative (`precedence`), the latter is fetched again at once and becomes its duplicate.
+If a page declares a canonical URL (``rel=canonical``) and the texts agree, the canonical page is the representative.
+Across sites, a sketch alone decides only if a text cannot be read. Each fetch of a duplicate checks that its
+representative is held and unchanged. Pages of a *mirror* are fetched only as samples if the original page is known
 (`mirrors`).
 
-Each ant has its own index, and reads the other ants' indices, which may be out of date. So a page found there counts
-only if its digest in the store equals the digest in the index. If two ants fetch a page and its duplicate at the same
-moment, both are kept. Therefore unchanged pages are looked up again when they are fetched. If neither outranks the
-other, the page with the smaller fingerprint stays, so they never point to each other.
+Each ant has its own index, and reads the indices of other ants, which may be out of date. So a page of another ant
+counts only if its digest in the store equals its digest in the index. If two ants fetch a page and its duplicate at the
+same moment, both are kept, until an unchanged page is looked up again. If neither outranks the other, the page with the
+smaller fingerprint becomes the representative.
 
 Source: Edwards 2001, section 2 (duplicate detectors); Cho, Shivakumar, Garcia-Molina, *Finding replicated web
 collections*, 2000.
@@ -61,7 +59,7 @@ MARGIN: Final = 0.06
 _COMPARED: Final = 3
 """Largest number of texts that are compared with one page."""
 _REOPENED: Final = 2000
-"""Number of refused pages that are checked per batch after their site turned out not to be a mirror."""
+"""Number of refused pages that are checked again per batch, after their site turned out to be no mirror."""
 _UNREAD: Final = ANSWERED - COPIED
 
 
@@ -99,7 +97,6 @@ class DuplicateDetector:
         # Records of this batch's pages that will be held once it is settled.
         self._held: dict[str, PageRecord | None] = {}
         self.counts: Counter[str] = Counter()
-        """Counts of findings since the caller last read them."""
 
     # ------------------------------------------------------------ mirrors
 
@@ -157,7 +154,7 @@ class DuplicateDetector:
         return list(self._reopened)
 
     def reopen(self, site: str) -> list[bytes]:
-        """Return refused pages of a site that was wrongly taken for a mirror. Each call returns further pages."""
+        """Return some refused pages of a site that was wrongly taken for a mirror."""
         original, records = self._reopened[site]
         some = [record for _, record in itertools.islice(records, _REOPENED)]
         if len(some) < _REOPENED:
@@ -176,7 +173,6 @@ class DuplicateDetector:
         return self._mirrors.share_of(site)
 
     def close(self) -> None:
-        """Close the index."""
         self._reopened.clear()
         self._index.close()
 
@@ -190,7 +186,7 @@ class DuplicateDetector:
         return self._mirrors.original_of(site) if record.state == "never-crawled" else None
 
     def _page(self, visit: Visit, known: Mapping[str, tuple[IndexedPage, int] | None]) -> IndexedPage | str | None:
-        """Return the page to look up for a visit, the URL that it still repeats, or None if nothing changed."""
+        """Return the page to look up for a visit, or the URL that it still repeats, or None if nothing changed."""
         record = visit.record
         if visit.kind in COPIED:
             return self._read(record, visit.reading.text, canonical=visit.reading.canonical)
@@ -225,7 +221,7 @@ class DuplicateDetector:
         return msgspec.structs.replace(page, digest=record.digest, canonical=canonical)
 
     def _read(self, record: PageRecord, text: str, *, canonical: str | None = None) -> IndexedPage:
-        """Return a page in the form that look-ups need. A page without words resembles no other page."""
+        """Return a page as look-ups need it. A page without words resembles no other page."""
         assert record.digest is not None
         if not text or text.isspace():
             return IndexedPage(record.url, f"{number_of(record.url):016x}")
@@ -236,7 +232,7 @@ class DuplicateDetector:
     def _choose(self, probe: Probe, visit: Visit) -> tuple[Match | None, list[str]]:
         """Return the representative of a page, and the URLs that the page outranks.
 
-        The representative is the canonical page if both resemble each other, else the most similar page.
+        The representative is the canonical page if the two resemble each other, else the most similar page.
         """
         page, compared = probe.page, 0
         chosen: Match | None = None
@@ -265,7 +261,7 @@ class DuplicateDetector:
         return chosen, beaten if chosen is None else []
 
     def _gives_way(self, match: Match, other: PageRecord, probe: Probe, visit: Visit) -> bool:
-        """Return whether the page should replace its representative, which then becomes its duplicate."""
+        """Return whether the page should replace its representative."""
         before = _before(visit)
         if match.names == number_of(probe.page.url):
             self.counts["duplicates/canonical"] += 1
@@ -308,7 +304,7 @@ class DuplicateDetector:
         return self._texts[url]
 
     def _standing(self, url: str) -> PageRecord | None:
-        """Return the record of a held page that may represent others, else None."""
+        """Return the record of a page if it is held and may represent others."""
         if url not in self._held:
             record = self._store.pages.get(site_of(url), fingerprint(url))
             self._held[url] = None if record is None or not is_held(record) or record.digest is None else record
@@ -322,7 +318,7 @@ class DuplicateDetector:
         return JudgedVisit(record, [*named, *(link for link in self._own_links(visit, url) if link.url != canonical)])
 
     def _own_links(self, visit: Visit, url: str) -> list[Link]:
-        """Return the links of a duplicate within its site that its representative does not give.
+        """Return the links of a duplicate, within its site, that its representative does not give.
 
         For a representative on another site, these are links to pages that the other site lacks, and a sample of the
         rest.
@@ -346,7 +342,7 @@ class DuplicateDetector:
             self._mirrors.count(site, None if match is None else site_of(match.url))
 
     def _count_sample(self, visit: Visit, match: Match | None) -> None:
-        """Count a sample of a mirror, which shows whether the verdict "mirror" is right."""
+        """Count a sample of a mirror."""
         site, before = visit.fetch.site, _before(visit)
         original = None if before is None else self._original_of(site, before)
         if original is None or self._standing(_counterpart(visit.record.url, site, original)) is None:
@@ -373,7 +369,7 @@ def _digest(record: PageRecord) -> int | None:
 
 
 def _without_pointer(visit: Visit) -> PageRecord:
-    """Return the record of a visit without its pointer, unless the visit failed."""
+    """Return the record of a visit without its pointer, which only a failed visit keeps."""
     record = visit.record
     if record.duplicate_of is None or visit.kind == "failed":
         return record

@@ -49,7 +49,7 @@ class DetectorStage(Stage):
         self._detector.precedence.adopt(collection)
 
     def before_lease(self, batch: Batch, result: BatchResult) -> None:
-        """Queue pages again that were refused because their site was wrongly taken for a mirror."""
+        """Queue refused pages again if their site was wrongly taken for a mirror."""
         detector = self._detector
         if not detector.reopening:
             return

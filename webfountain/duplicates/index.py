@@ -1,9 +1,8 @@
 """An index on disk of the pages that other pages may repeat.
 
-Each *representative*, a page that repeats no other, has a record (`page_records`), written before the page is settled.
-The keys of a page (one per band of its sketch, one for its digest, one for itself) are first in memory, later in sorted
-files (`key_runs`). The file `FORM` names the format of the sketches. An index with another format is emptied. A damaged
-index is emptied before the next look-up. It can be rebuilt from the copies.
+A *representative*, a page that repeats no other, has a record (`page_records`), written before the page is settled. A
+page has several keys: for the bands of its sketch, for its digest and for itself (`key_runs`). The file `FORM` names
+the format of the sketches. An index with another format, or with damage, is emptied. It can be rebuilt from the copies.
 
 Each ant of a crawl writes its own index and also reads the others' (`other_indices`).
 """
@@ -52,7 +51,7 @@ logger = logging.getLogger(__name__)
 
 PAGES_A_RUN: Final = 10_000
 _STALE: Final = 3.0
-"""Stale entries (of changed pages) per valid entry at which the runs are rebuilt when the index is opened."""
+"""Ratio of stale entries (of changed pages) to valid ones at which the runs are rebuilt on opening."""
 _DAMAGED: Final = "this duplicate index is damaged"
 _OTHERS: Final = "this duplicate index has the sketches of another version or of another store"
 
@@ -60,17 +59,14 @@ _OTHERS: Final = "this duplicate index has the sketches of another version or of
 def sketch_key(board: Board) -> int:
     """Return the 64-bit key of a store's sketches, or draw and store a new one.
 
-    Without a secret key, an author could choose words until a text has the sketch of another page. All ants share the
-    key, because they read each other's indices. An export of the store contains the key, so an imported store can use
-    the existing index.
+    With a public key, an author could write a text with the sketch of another page. All ants use the same key, because
+    they read each other's indices.
     """
     return int.from_bytes(board.settle_value(SKETCH_KEY, secrets.token_bytes(_BYTES)), "little")
 
 
 class IndexedPage(msgspec.Struct, frozen=True, gc=False):
-    """A page to compare: `digest` in hex, `sketch` from `core.sketch`, and `canonical`, the URL that the page
-    declares.
-    """
+    """A page to compare, with `digest` in hex, `sketch`, and `canonical`, the URL that the page declares."""
 
     url: str
     digest: str
@@ -89,15 +85,15 @@ class Match(NamedTuple):
     names: int
     """Fingerprint of the representative's canonical URL; 0 if it declares none or its own."""
     digest: int
-    """First bytes of the representative's digest (`digest_number`) when it was stored."""
+    """First bytes of the representative's digest, as stored (`digest_number`)."""
 
 
 class Probe:
     """A page during its look-up.
 
-    `keys` are the page's keys. `asked` are these and the keys of the second sketch. `found` are the numbers of records
-    in runs that share a key with the page. `beside` are the same for each other ant's index. `number` is the record
-    number of the page itself.
+    `keys` are the page's keys. `asked` are these keys and those of the second sketch. `found` are the numbers of
+    records that share a key with the page. `beside` are such numbers in the index of each other ant. `number` is the
+    record number of the page itself.
     """
 
     __slots__ = ("asked", "beside", "found", "keys", "names", "number", "page")
@@ -138,7 +134,6 @@ class DuplicateIndex:
         """
         self._folder, self._pages_a_run = folder, pages_a_run
         self.key = key
-        """The key of the sketches."""
         self._form = sketch_form(key)
         self._recent = RecentKeys()
         self._runs = KeyRuns(folder)
@@ -160,7 +155,7 @@ class DuplicateIndex:
             raise RepositoryError(f"{folder}: the duplicate index cannot be opened: {error}") from error
 
     def __len__(self) -> int:
-        """Return the number of representatives, valid or not."""
+        """Return the number of representatives that were stored."""
         return self._size
 
     @property
@@ -206,10 +201,10 @@ class DuplicateIndex:
         return probes
 
     def nearest(self, probe: Probe, *, least: float = 0.9) -> list[Match]:
-        """Return the representatives that a page resembles by `least` or more, except itself: first equal digests, then
-        the most similar.
+        """Return the representatives that a page resembles by `least` or more, equal digests first, then the most
+        similar.
 
-        If the page is a representative, its number is stored, and `keep` replaces its record.
+        The page itself is left out; if it is a representative, `keep` will replace its record.
         """
         found: list[Match] = []
         if numbers := self._there(probe.found | self._recent.find(probe.asked)):
@@ -227,10 +222,9 @@ class DuplicateIndex:
         return sorted(found, key=lambda match: (not match.is_exact, -match.resemblance))
 
     def known(self, urls: Sequence[str]) -> list[tuple[IndexedPage, int] | None]:
-        """Return each page as it was last stored, with the fingerprint of its canonical URL (0: none); None if it was
-        never stored.
+        """Return each page as it was last stored, with the fingerprint of its canonical URL (0: none), or None.
 
-        Of digests, only the first eight bytes are stored.
+        Digests are cut to eight bytes.
         """
         found = self._records_of([number_of(url) for url in urls])
         return [
@@ -302,7 +296,7 @@ class DuplicateIndex:
         ]
 
     def _numbers_of(self, names: Sequence[int]) -> list[set[int]]:
-        """Return, for each fingerprint of a page, the numbers of the records that may be its own."""
+        """Return, for each fingerprint, the numbers of the records that may belong to the page."""
         if not names:
             return []
         keys = self_keys(names)
@@ -312,21 +306,21 @@ class DuplicateIndex:
         return numbers
 
     def _there(self, numbers: Iterable[int]) -> list[int]:
-        """Return, ascending, the numbers of existing records. A run with other numbers is damaged."""
+        """Return the numbers that have records, ascending. A run with other numbers is damaged."""
         found = sorted(numbers)
         there = [number for number in found if number < self._size]
         self._is_damaged |= len(there) < len(found)
         return there
 
     def _write_run(self, records: int) -> None:
-        """Write the recent keys to a run. Then runs contain all keys of the first `records` records."""
+        """Write the recent keys to a run."""
         self._files.sync()
         self._runs.write(*self._recent.entries(), records=records)
         self._files.forget_noted()
         self._recent.written()
 
     def _read_recent_keys(self) -> None:
-        """Read keys that are in no run from the records."""
+        """Read the keys that are in no run from the records."""
         behind = self._runs.records
         for number in sorted({number for number in self._files.noted() if number < behind}):
             self._recent.add(keys_of_records(self._files.read([number]))[0], number)
@@ -344,7 +338,7 @@ class DuplicateIndex:
         self._read_recent_keys()
 
     def _empty(self, why: str) -> None:
-        """Empty the files. The next opening completes an interrupted call."""
+        """Empty the files."""
         if len(self._files):
             logger.warning("%s: %s: a new index is built as pages are fetched", self._folder, why)
         self._runs.clear()
@@ -353,7 +347,6 @@ class DuplicateIndex:
             written.write(self._form.encode())
 
     def _begin_anew(self) -> None:
-        """Drop all contents during the crawl."""
         self._empty(_DAMAGED)
         self._recent.clear()
         self._size = 0
@@ -369,8 +362,7 @@ class DuplicateIndex:
 
 
 def _matches(probe: Probe, records: npt.NDArray[np.void], least: float, files: RecordFiles) -> tuple[list[Match], int]:
-    """Return the records that a page resembles by `least` or more, except its own, and the number of damaged
-    records."""
+    """Return the records that a page resembles, and the number of damaged records."""
     exact = records["digest"] == probe.names.digest
     alike = exact.astype(np.float64)
     if drawn := [each for each in (probe.page.sketch, probe.page.second_sketch) if each is not None]:

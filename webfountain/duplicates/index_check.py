@@ -1,7 +1,6 @@
 """Check an index of duplicates for ``webfountain check``, which removes a damaged index.
 
-The fingerprint in a record must be that of its URL. A run must be sorted and refer only to existing records. After its
-removal, an index is rebuilt as pages are fetched.
+The fingerprint in a record must be that of its URL. A run must be sorted and refer only to existing records.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["damaged_index", "mend_index"]
 
 _AT_ONCE: Final = 100_000
-"""Number of records in memory at once."""
+"""Number of records that are read at once."""
 
 
 def damaged_index(folder: Path) -> list[str]:

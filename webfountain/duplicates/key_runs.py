@@ -1,9 +1,9 @@
-"""The keys of an index of duplicates, by which records are found: the newest in memory, the others in sorted files.
+"""The keys of an index of duplicates, which lead to records.
 
-A *run* is a mapped file of sorted keys, each with a record number. The keys of about ten thousand new pages
-(`RecentKeys`) become a run. A thread merges runs of similar length, so that there are only a few. The file `INDEX`
-names the current runs and the number of records in them. It is replaced in one step. If `INDEX` or a run is lost, all
-runs are built again from the records (`index`).
+A *run* is a mapped file of sorted keys, each with a record number. The keys of new pages are in memory (`RecentKeys`),
+and become a run at about ten thousand pages. A thread merges runs of similar length, so that there are only a few. The
+file `INDEX` names the current runs, and is replaced in one step. If `INDEX` or a run is lost, all runs are built again
+from the records (`index`).
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ ENTRY_BYTES: Final = 12
 MOST_OF_A_KEY: Final = 16
 """Largest number of records that are found per key."""
 RATIO: Final = 4
-"""A run is merged with the earlier run while this one is less than so many times as long."""
+"""Two successive runs are merged if the earlier one is less than so many times as long."""
 _MERGED_AT_ONCE: Final = 1 << 18
 """Number of entries that a merge has in memory at once."""
 
 
 class IndexState(msgspec.Struct, frozen=True):
-    """The current runs, oldest first, the number of records in them, and the number of runs ever written."""
+    """The current runs, oldest first, the number of their records, and the number of runs ever written."""
 
     runs: tuple[str, ...] = ()
     records: int = 0
@@ -62,7 +62,7 @@ class IndexState(msgspec.Struct, frozen=True):
 
 
 class Run(NamedTuple):
-    """Sorted keys with record numbers: views of one mapped file, or arrays in memory (no path)."""
+    """Sorted keys with record numbers, in a mapped file or in memory (without path)."""
 
     name: str
     keys: Keys
@@ -88,7 +88,7 @@ class KeyRuns:
 
     @property
     def records(self) -> int:
-        """Return the number of records, counted from the first, whose keys are in runs."""
+        """Return for how many records, counted from the first, the keys are in runs."""
         return self._state.records
 
     def load(self, *, records: int, most_entries: float) -> None:
@@ -116,9 +116,7 @@ class KeyRuns:
         return find_in(self._runs, keys)
 
     def write(self, keys: Keys, numbers: Numbers, *, records: int) -> None:
-        """Write keys to a new run, then start a merge. Then the runs contain all keys of the first `records`
-        records.
-        """
+        """Write keys to a new run, then start a merge."""
         run = sorted_run(f"run-{self._state.written:012d}", keys, numbers)
         with replaced(self._folder / run.name, durable=True) as file:
             file.write(run.keys.tobytes())
@@ -141,7 +139,6 @@ class KeyRuns:
             (self._folder / each).unlink()
 
     def wait(self) -> None:
-        """Wait until a running merge ends."""
         if self._merge is not None:
             self._merge.exception()
 
@@ -154,7 +151,6 @@ class KeyRuns:
         self._remove_strays()
 
     def close(self) -> None:
-        """Cancel a running merge."""
         self._stop.set()
         self._merger.shutdown(wait=True)
 
@@ -186,7 +182,6 @@ def read_state(folder: Path) -> IndexState:
 
 
 def map_run(path: Path) -> Run:
-    """Return the run in a file."""
     entries = path.stat().st_size // ENTRY_BYTES
     keys = np.memmap(path, dtype="<u8", mode="r", shape=(entries,))
     return Run(path.name, keys, np.memmap(path, dtype="<u4", mode="r", offset=8 * entries, shape=(entries,)), path)
@@ -199,7 +194,6 @@ def map_runs(folder: Path, state: IndexState, mapped: Sequence[Run]) -> list[Run
 
 
 def sorted_run(name: str, keys: Keys, numbers: Numbers) -> Run:
-    """Return keys and numbers as a run."""
     order = np.argsort(keys, kind="stable")
     return Run(name, keys[order], numbers[order])
 
@@ -257,7 +251,6 @@ def _merged(path: Path, runs: Sequence[Run], stop: threading.Event) -> str:
 
 
 def _size_of(path: Path) -> int:
-    """Return the size of a file in bytes; 0 if it does not exist."""
     try:
         return path.stat().st_size
     except FileNotFoundError:
@@ -267,7 +260,7 @@ def _size_of(path: Path) -> int:
 class RecentKeys:
     """Keys that are in no run yet, with record numbers, at 150 bytes per key.
 
-    Keys of a new run stay in memory until the next look-up, because the current batch may still need them.
+    Keys of a new run stay until the next look-up, because the current batch may need them.
     """
 
     def __init__(self) -> None:
@@ -275,7 +268,6 @@ class RecentKeys:
         self._written: dict[int, int | tuple[int, ...]] = {}  # keys that became a run since the last look-up began
 
     def __len__(self) -> int:
-        """Return the number of keys in no run."""
         return len(self._fresh)
 
     def find(self, keys: Collection[int]) -> set[int]:
@@ -304,7 +296,7 @@ class RecentKeys:
                 fresh[key] = (*others, number)
 
     def entries(self) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32]]:
-        """Return the keys that are in no run, once per record, and the record numbers."""
+        """Return the keys that are in no run with their record numbers, one pair per record."""
         pairs = [
             (key, number)
             for key, found in self._fresh.items()
@@ -319,9 +311,8 @@ class RecentKeys:
         self._fresh = {}
 
     def begin(self) -> None:
-        """Begin a look-up. Keys written before are found in the runs."""
+        """Begin a look-up, which finds written keys in the runs."""
         self._written = {}
 
     def clear(self) -> None:
-        """Drop all keys."""
         self._fresh, self._written = {}, {}

@@ -1,11 +1,11 @@
-"""Mirror sites, which repeat another site. Samples check this verdict.
+"""Mirror sites, whose pages repeat another site.
 
 A site is a *mirror* if at least half of its judged pages, and at least ten, repeat pages of one other site. A page of a
-mirror is not fetched if the other site has a page with the same path. This is a guess, so one in `SAMPLED` of these
-pages is fetched as a sample. A secret key selects the samples anew each time that a page is due. If more than
-`TOLERATED` of the samples do not repeat the other site, the verdict is revoked and all refused pages are fetched.
+mirror is not fetched if the other site has a page with the same path. Because this is a guess, one in `SAMPLED` of such
+pages is fetched as a sample. A secret key selects the samples, anew each time that a page is due. The verdict is
+revoked if more than `TOLERATED` of the samples do not repeat the other site. Then all refused pages are fetched.
 
-Counts and revoked verdicts last until this process ends.
+Counts and revoked verdicts end with the process.
 
 Source: Cho, Shivakumar, Garcia-Molina, *Finding replicated web collections*, 2000 (mirrors by their share of
 duplicates).
@@ -33,8 +33,8 @@ _MIRRORED_PAGES: Final = 10
 
 
 class _SiteCounts:
-    """Counts of one site: judged first copies, duplicates among them, duplicates and samples per other site, and
-    samples that repeated nothing of that site.
+    """Counts of one site: judged first copies, duplicates, duplicates and samples per other site, and samples that
+    repeated nothing there.
     """
 
     __slots__ = ("judged", "misses", "originals", "refuted", "repeats", "samples")
@@ -56,7 +56,7 @@ class Mirrors:
         self._sites: dict[str, _SiteCounts] = {}
 
     def original_of(self, site: str) -> str | None:
-        """Return the site that this site mirrors, as far as this process knows; None if it is no mirror."""
+        """Return the site that this site mirrors, by the pages of this process; None if it is no mirror."""
         counted = self._sites.get(site)
         if counted is None or not counted.originals:
             return None
@@ -69,11 +69,11 @@ class Mirrors:
         return counted is not None and original in counted.refuted
 
     def is_sample(self, key: bytes, turn: int) -> bool:
-        """Return whether a refused page is fetched as a sample, at the `turn`-th time that it is due."""
+        """Return whether a refused page is a sample at the `turn`-th time that it is due."""
         return xxh3_64_intdigest(key + turn.to_bytes(4, "little"), self._key) % SAMPLED == 0
 
     def count(self, site: str, original: str | None) -> None:
-        """Count the first copy of a page, and the site of the page that it repeats, if any."""
+        """Count the first copy of a page, with the site of the page that it repeats, if any."""
         counted = self._sites.pop(site, None) or _SiteCounts()
         self._sites[site] = counted
         if len(self._sites) > _SITES:
@@ -102,5 +102,5 @@ class Mirrors:
 
 
 def is_mirror(duplicates: int, pages: int) -> bool:
-    """Return whether a site with so many duplicates of another site is a mirror."""
+    """Return whether so many duplicates of another site make a site a mirror."""
     return duplicates >= _MIRRORED_PAGES and duplicates >= _MIRRORED_SHARE * pages

@@ -1,8 +1,8 @@
 """The duplicate indices of other ants, read while their owners write them.
 
-The indices are in the neighbouring folders of copies. Their runs are mapped into memory. Keys that are not in a run yet
-are read from the records and sorted. No ant waits for another. A record that is being written is found at the next
-look-up. The caller checks in the store that a page still has the digest in its record (`Match.digest`).
+Their runs are mapped into memory, and keys that are in no run are read from the records. A record that is being written
+is found at the next look-up. The caller checks in the store that a page still has the digest in its record
+(`Match.digest`).
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ _AT_ONCE: Final = 10_000
 
 
 class OtherIndices:
-    """The indices of all other ants. An index with a format of sketches other than `form` is ignored."""
+    """The indices of all other ants. An index whose format is not `form` is ignored."""
 
     def __init__(self, beside: Path | None, own: Path, form: str) -> None:
-        """Use the ants' folders in `beside`; None: there are no other ants."""
+        """Find the indices of ants in the folder `beside`, if it is given."""
         self._beside, self._own, self._form = beside, own, form
         self._polls = 0
         self._indices: dict[Path, _OtherIndex] = {}
@@ -70,13 +70,12 @@ class OtherIndices:
         return list(self._indices.values())
 
     def close(self) -> None:
-        """Close the files."""
         for other in self._indices.values():
             other.files.close()
 
 
 class _OtherIndex:
-    """The index of one other ant. This process never writes it."""
+    """The index of one other ant."""
 
     def __init__(self, folder: Path, form: str) -> None:
         self._folder, self._form = folder, form
@@ -128,7 +127,7 @@ class _OtherIndex:
         self._size, self._noted = state.records, 0
 
     def _add(self, numbers: Sequence[int]) -> None:
-        """Sort the keys of records that are in no run."""
+        """Add the keys of records that are in no run."""
         if read_form(self._folder) != self._form:
             return
         for first in range(0, len(numbers), _AT_ONCE):
@@ -143,7 +142,7 @@ class _OtherIndex:
 
 
 def read_form(folder: Path) -> str | None:
-    """Return the format of the sketches in an index (`core.sketch.sketch_form`); None if it names none."""
+    """Return the format of the sketches in an index, if it names one."""
     try:
         return (folder / "FORM").read_text(encoding="ascii", errors="replace")
     except FileNotFoundError:

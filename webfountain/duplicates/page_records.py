@@ -1,10 +1,10 @@
-"""The records of an index of duplicates: one of fixed size per representative, and a file of URLs.
+"""The records of an index of duplicates, of fixed size, and a file of their URLs.
 
-A record contains the fingerprint and digest of a page, its sketch, and the fingerprint of its canonical URL. The keys
-of the index refer to a record by position. A page that changes keeps its number. Its record is replaced, and its number
-is noted in the file `again` until the new keys are in a run (`key_runs`).
+A record contains the fingerprint and digest of a page, its sketch, and the fingerprint of its canonical URL. If a page
+changes, its record is replaced in place, and its number is noted in the file `again` until its new keys are in a run
+(`key_runs`).
 
-Disk errors may damage a record, so it is valid only if its URL has its fingerprint (`RecordFiles.is_sound`).
+A record is valid only if its fingerprint is that of its URL, because a disk may damage it (`RecordFiles.is_sound`).
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ NO_SKETCH: Final = bytes(SKETCH_BYTES)
 KEYS_A_PAGE: Final = BANDS + 2
 """Number of keys per page: one per band of the sketch, one for the digest, one for the page itself."""
 _DIGEST, _SELF = np.uint64(0xD1CE57), np.uint64(0x5E1F)
-"""Numbers mixed into the keys of digests and of pages, so that keys of different kinds are never equal."""
+"""Numbers that keep the keys of digests, of pages and of bands apart."""
 _FILES: Final = ("records", "urls", "again")
 _USUAL_BYTES: Final = 256
 _MOST_BYTES: Final = 1 << 16
-"""Two limits of a URL's length, bytes: of nearly all URLs, and of all."""
+"""Limits of a URL's length, bytes: for nearly all URLs, and for all."""
 _SAMPLES: Final = 64
 """Number of records that are checked when an index is opened."""
 _record: Final = struct.Struct(f"<QQQQ{SKETCH_BYTES}s")
@@ -122,7 +122,6 @@ class RecordFiles:
         return all(map(self.is_sound, self.read(numbers)))
 
     def append(self, number: int, names: PageNames, url: str, sketch: bytes) -> None:
-        """Write a new record and its URL."""
         line = url.encode() + b"\n"
         _write_at(self._urls, line, self._end)
         _write_at(self._records, _record.pack(*names, self._end, sketch), number * RECORD.itemsize)
@@ -137,7 +136,6 @@ class RecordFiles:
         os.write(self._again, _number.pack(number))
 
     def count_noted(self) -> int:
-        """Return the number of notes."""
         return os.fstat(self._again).st_size // _number.size
 
     def noted(self, first: int = 0) -> list[int]:
@@ -161,14 +159,12 @@ class RecordFiles:
         os.fsync(self._records)
 
     def empty(self) -> None:
-        """Drop all records."""
         for file in (self._records, self._urls):
             os.ftruncate(file, 0)
         self._end = 0
         self.forget_noted()
 
     def close(self) -> None:
-        """Close the files."""
         for file in (self._records, self._urls, self._again):
             os.close(file)
 
@@ -179,12 +175,12 @@ def number_of(url: str) -> int:
 
 
 def digest_number(digest: str) -> int:
-    """Return the first eight bytes of a hex digest, which a record stores."""
+    """Return the first eight bytes of a hex digest."""
     return int(digest[:16], 16)
 
 
 def self_keys(pages: Sequence[int]) -> Keys:
-    """Return the (n,) keys of the pages themselves, from their fingerprints."""
+    """Return the (n,) keys of pages from their fingerprints."""
     return mixed(np.array(pages, dtype=np.uint64) ^ _SELF)
 
 
@@ -195,7 +191,7 @@ def keys_of_pages(names: Sequence[PageNames] | Keys, drawn: npt.NDArray[np.uint8
 
 
 def keys_of_records(records: npt.NDArray[np.void]) -> list[list[int]]:
-    """Return the keys of each record, without keys for bands if it has no sketch."""
+    """Return the keys of each record."""
     names = np.stack([records[name] for name in PageNames._fields], axis=1)
     rows = keys_of_pages(names, records["sketch"]).tolist()
     return [row if drawn.any() else row[BANDS:] for row, drawn in zip(rows, records["sketch"], strict=True)]

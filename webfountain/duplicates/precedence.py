@@ -1,9 +1,8 @@
-"""Precedence of two pages that repeat each other: first a page of a seed's site, then the more trusted, then the older
-page.
+"""Precedence of two pages that repeat each other: a seed's site comes first, then more trust, then age.
 
-If the order of fetches decided, a faster copy would replace the original site. A page is *of a seed* if its site is
-that of a seed. Scheme and a leading ``www.`` are ignored, because seeds often redirect to such variants. Age counts
-only between two held pages. A fetch never changes these criteria, so two pages do not replace each other in turn.
+If the order of fetches decided, a faster copy would replace the original site. Scheme and a leading ``www.`` of a
+seed's site are ignored, because seeds often redirect to such variants. Age decides only between two held pages. A fetch
+never changes these criteria, so two pages do not replace each other in turn.
 """
 
 from __future__ import annotations
@@ -24,7 +23,6 @@ class Precedence:
     """The order of precedence of pages in a collection, for the worker thread."""
 
     def __init__(self, collection: Collection | None = None) -> None:
-        """Without a collection, there are no seeds."""
         self._seeds: frozenset[str] = frozenset()
         if collection is not None:
             self.adopt(collection)
@@ -44,7 +42,7 @@ class Precedence:
         return before is not None and is_held(before) and page.first_seen < other.first_seen
 
     def is_equal(self, page: PageRecord, other: PageRecord) -> bool:
-        """Return whether neither of two held pages outranks the other."""
+        """Return whether neither of two pages outranks the other, if both are held."""
         return (*self._rank(page), page.first_seen) == (*self._rank(other), other.first_seen)
 
     def _rank(self, page: PageRecord) -> tuple[bool, float]:

@@ -1,13 +1,13 @@
 """The duplicate URL eliminator separates new links from known ones before the store.
 
-A cache of recently seen fingerprints saves most look-ups, because links repeat: 50,000 entries answer eight in ten. The
-store decides about the rest, and its answers are cached.
+Links repeat, so a cache of recent fingerprints saves most look-ups: 50,000 entries answer eight in ten. The store
+decides about other links, and only its answers are cached.
 
-If a page is found under another policy than its own, the conflict rule (`conflicts`) decides. The rule `first` costs
-nothing. A page that a switch moved to another policy leaves the cache, so that links to it are compared again.
+If a page is found under another policy than its own, the conflict rule (`conflicts`) decides. A page that a switch
+moved to another policy leaves the cache.
 
-If the policy has a topic, a link may show that its target is on topic or nearer to a page on topic. Then the scores in
-the target's record are updated, and a waiting target is queued as hot.
+If the policy has a topic, a link may show that a page is on topic, or near such a page. Then the scores of the page are
+updated, and a waiting page is queued again.
 
 Source: Broder, Najork, Wiener, "Efficient URL caching for World Wide Web crawling", 2003, section 5: LRU, because
 CLOCK is slower in Python and misses as often (`bench_urlcache`).
@@ -38,7 +38,6 @@ __all__ = ["CACHE_SIZE", "DedupStatistics", "DuplicateEliminator"]
 
 CACHE_SIZE: Final = 200_000
 _SCORED: Final = ((), *itertools.product((0.0, 1.0), map(float, range(int(FAR) + 1))))
-"""All values of `_scored`."""
 
 
 class DedupStatistics(msgspec.Struct, frozen=True, gc=False):
@@ -66,7 +65,7 @@ class DuplicateEliminator:
         collection: Collection | None = None,
         weigh: Callable[[Sequence[Link]], Sequence[Link]] | None = None,
     ) -> None:
-        """Begin with an empty cache. `weigh` returns links with their current importance; None: links keep theirs."""
+        """Begin with an empty cache. If given, `weigh` computes the current importance of links."""
         self._store = store
         self._weigh = weigh
         self._size = size or CACHE_SIZE
@@ -87,7 +86,7 @@ class DuplicateEliminator:
         self._recent.clear()
 
     def discover(self, links: Sequence[Link], *, at: float) -> list[Link]:
-        """Add the unknown links to the store, in one batch, and return the new ones, each once, with importance."""
+        """Add the unknown links to the store in one batch, and return these, each once, with importance."""
         asked, found = self._ask(links, at)
         if not found.known:
             return list(asked)
@@ -95,7 +94,7 @@ class DuplicateEliminator:
         return [link for nth, link in enumerate(asked) if nth not in repeated]
 
     def offer(self, links: Sequence[Link], *, at: float) -> list[Link]:
-        """Do the same as `discover`, but return the known and the repeated links."""
+        """Do the same as `discover`, but return the links that were known or repeated."""
         new = {(link.site, link.key) for link in self.discover(links, at=at)}
         known = []
         for link in links:
@@ -152,7 +151,7 @@ class DuplicateEliminator:
     def _unseen(self, links: Sequence[Link]) -> list[Link]:
         """Return the links that are not in the cache, each once, and cache them.
 
-        If trust decides conflicts, links with better trust than the cached ones are returned too.
+        If trust decides conflicts, links with better trust than cached are returned too.
         """
         prints = [hash((link.site, link.key)) if not link.scores else _fingerprint(link) for link in links]
         missing = self._recent.missing(prints)
@@ -168,7 +167,7 @@ class DuplicateEliminator:
         return [link for link in first.values() if link is not None]
 
     def _update_topics(self, links: Sequence[Link]) -> None:
-        """Update the records of known pages that links show to be on topic or nearer to it."""
+        """Update the records of known pages that links show to be on topic, or nearer to such pages."""
         of_site: dict[str, dict[bytes, Link]] = {}
         for link in links:
             of_site.setdefault(link.site, {})[link.key] = link
@@ -177,22 +176,21 @@ class DuplicateEliminator:
             self._store.queues.reassign(site, list(found), partial(_with_link, by_url))
 
     def overtaken(self, lease: Lease, record: PageRecord) -> PageRecord:
-        """Return the record with which a lease ends, under the policy of a link found meanwhile."""
+        """Return the record with which a lease ends, with the policy of a link found meanwhile."""
         return record if self._conflicts is None else self._conflicts.overtaken(lease, record)
 
 
 def _fingerprint(link: Link) -> int:
-    """Return the fingerprint of a link in the cache: site, key, and the relevant part of its topic scores."""
+    """Return the fingerprint of a link for the cache, from site, key and topic scores."""
     return _cached(link.site, link.key, _scored(link.scores))
 
 
 def _cached(site: str, key: bytes, scored: tuple[float, ...]) -> int:
-    """Return a fingerprint, in nearly all cases the store's own key."""
     return hash((site, key, scored) if scored else (site, key))
 
 
 def _scored(scores: tuple[float, ...]) -> tuple[float, ...]:
-    """Return a link's scores in few classes: on topic or not, and distance from a hot page."""
+    """Return a link's topic scores, reduced to few values."""
     return (float(scores[0] > 0.0), links_from_hot(scores)) if scores else ()
 
 

@@ -1,10 +1,9 @@
-"""The folder of WARC files, for reading: names and numbers of files, records by location, records that moved.
+"""The folder of WARC files, for reading.
 
 ``webfountain-<UTC time>-<number>.warc.gz`` is a WARC file. File numbers only grow, even across restarts. ``….index`` is
-its index. ``….moved`` lists the new locations of records that compaction or an erasure moved, until all pages name
-them.
+its index. ``….moved`` lists the new locations of records that moved, until no page names the old ones.
 
-`Folder` needs no lock and may read beside a running crawl.
+`Folder` needs no lock, even beside a running crawl.
 """
 
 from __future__ import annotations
@@ -102,7 +101,7 @@ class Folder:
         return place
 
     def holds(self, copy: Copy) -> bool:
-        """Return whether there are bytes at the current location of a copy, which may belong to another record."""
+        """Return whether there are bytes at the current location of a copy."""
         try:
             place = self.place(copy)
             return self._paths[place.file].stat().st_size >= place.offset + place.length
@@ -148,7 +147,6 @@ class Folder:
         return {}
 
     def bytes_on_disk(self) -> int:
-        """Return the size of everything below the folder, in bytes."""
         total = 0
         for root, _, names in os.walk(self.directory):
             for name in names:
@@ -157,7 +155,7 @@ class Folder:
         return total
 
     def let_go(self, number: int | None = None) -> None:
-        """Close the cached file with a number, or all files."""
+        """Close the cached file of a number, or all files."""
         with self._lock:
             for each in list(self._open) if number is None else [number]:
                 descriptor = self._open.pop(each, None)

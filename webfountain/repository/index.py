@@ -1,8 +1,7 @@
-"""The index of the records in one WARC file, and the scan that creates or completes it.
+"""The index of the records in one WARC file.
 
-``NAME.index`` beside ``NAME.warc.gz`` has one row of 13 bytes per record (offset, length, kind), written after the
-record. After a kill, only the bytes after its last row are scanned, and a torn last record is cut off. A deleted index
-is rebuilt from its file.
+``NAME.index`` has one row of 13 bytes (offset, length, kind) per record of ``NAME.warc.gz``. After a kill, only the
+bytes after the last indexed record are scanned. A missing index is rebuilt from its file.
 """
 
 from __future__ import annotations
@@ -53,17 +52,16 @@ class Summary(msgspec.Struct, frozen=True, gc=False):
 
 
 def beside(path: Path, suffix: str) -> Path:
-    """Return the path of the side file with this suffix, beside a WARC file or another side file."""
+    """Return the path of the file with this suffix beside a WARC file."""
     return path.with_name(path.name.partition(".")[0] + suffix)
 
 
 def open_private(path: str, flags: int) -> int:
-    """Open a file, as the `opener` of `open`. A new file is readable by the user only."""
+    """Open a file, as the `opener` of `open`, readable by the user only if it is new."""
     return os.open(path, flags | os.O_CLOEXEC, 0o600)
 
 
 def pack(rows: Sequence[IndexRow]) -> bytes:
-    """Return rows in the format of the index."""
     return b"".join([_ROW.pack(row.offset, row.length, _KINDS.index(row.kind)) for row in rows])
 
 
@@ -116,7 +114,7 @@ def recover(path: Path) -> RecoveredFile:
 def _indexed(path: Path) -> list[IndexRow]:
     """Return the rows of a file's index that are consecutive and within the file.
 
-    The last of these rows is compared with its record, because its length may be wrong.
+    The last of these rows is checked, because its length may be wrong.
     """
     try:
         data = beside(path, ".index").read_bytes()

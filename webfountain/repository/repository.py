@@ -1,9 +1,8 @@
-"""`Repository`, the entrance of this package, which keeps the newest copy of each page within a size limit.
+"""`Repository`, the entrance of this package, keeps the newest copy of each page, within a size limit.
 
-Records are written first, then links are discovered, then pages are settled (DESIGN.md section 3). Then the crawl calls
-`settled`. Until this call, `tidy` spares the new copies, which no page record names yet. `tidy` runs once per period,
-never in the reactor's thread. `erase` removes all versions of pages on request. `Pages` only reads and needs no lock,
-so ``webfountain cat`` can run beside a crawl.
+Records are written before links are discovered and pages are settled (DESIGN.md section 3). Then `settled` is called.
+Until then `tidy` spares the new copies, which no page record names. `tidy` runs once per period, never in the reactor's
+thread. `Pages` needs no lock, so ``webfountain cat`` can run beside a crawl.
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ class Pages:
         self._folders: dict[int, Folder] = {}
 
     def read(self, copy: Copy, url: str, *, most: int | None = None) -> StoredCopy:
-        """Return the copy of the page `url`: the response, and its body after content decoding.
+        """Return the copy of the page `url`, with its body after content decoding.
 
         With `most`, at most this many bytes are read, so a large body is cut.
 
@@ -78,8 +77,8 @@ class Pages:
     def versions(self, copy: Copy, url: str, *, most: int | None = None) -> Iterator[StoredCopy]:
         """Yield the existing copies of the page `url`, newest first, beginning at `copy`.
 
-        With `keep = "newest"`, older copies disappear with time. For `most` see `read`. Only for the newest copy is
-        RepositoryError raised as in `read`.
+        With `keep = "newest"`, older copies disappear with time. RepositoryError is raised only for the newest copy, as
+        in `read`.
         """
         found = self.read(copy, url, most=most)
         yield found
@@ -98,7 +97,7 @@ class Pages:
         return self._folder(number).directory.is_dir()
 
     def may_hold(self, copy: Copy) -> bool:
-        """Return whether a copy probably still exists; True if its ant's folder cannot be read here."""
+        """Return whether a copy may still exist; True if its ant's folder cannot be read here."""
         folder = self._folder(copy.repository)
         return folder.holds(copy) or (copy.repository != 0 and not folder.directory.is_dir())
 
@@ -150,9 +149,7 @@ class Repository:
         if rules.max_bytes is not None:
             rotate_bytes = max(1, min(rotate_bytes, rules.max_bytes // FILES_PER_LIMIT))
         self.keep_answers = rules.keep_answers
-        """True if the caller should also write responses that are not copies. Such responses never become a page's
-        newest copy.
-        """
+        """True if the caller should also write responses that are not copies."""
         self._records = WarcWriter(software=software)
         self._writer = Writer(
             Path(directory),
@@ -174,8 +171,8 @@ class Repository:
         self._unsettled: Counter[int] = Counter()
 
     def write(self, captures: Sequence[Capture]) -> list[Copy | None]:
-        """Write all fetches or none, safe against a kill. Return the location of each body; None for a revisit or a
-        fetch without a response.
+        """Write all fetches or none. A kill afterwards loses none of them. Return the location of each body; None for a
+        revisit or a fetch without a response.
 
         Raises
         ------
@@ -210,20 +207,18 @@ class Repository:
         return _read(self._folder, copy, url)
 
     def reaches(self, number: int) -> bool:
-        """Return whether copies of this ant can be read here, if there are any."""
         return number == self._number or self._others.reaches(number)
 
     def holds(self, copy: Copy) -> bool:
-        """Return whether a copy's file exists and is long enough."""
+        """Return whether a copy's file is there and long enough."""
         return self._folder.holds(copy) if copy.repository == self._number else self._others.may_hold(copy)
 
     def is_untidy(self) -> bool:
-        """Return whether `tidy` should run after so many writes."""
+        """Return whether so much was written that `tidy` should run."""
         return self._retention.is_due()
 
     def tidy(self, store: CopyStore) -> TidyResult:
-        """Delete superseded files, and keep the folder within `max_bytes` or, without a limit, within a few times the
-        live bytes.
+        """Delete superseded files, and keep the folder within `max_bytes`, or else within a few times the live bytes.
 
         Raises
         ------
@@ -243,18 +238,17 @@ class Repository:
         return self._retention.erase(is_forgotten, store, progress=progress)
 
     def bytes_on_disk(self) -> int:
-        """Return the size of the folder, in bytes."""
         return self._folder.bytes_on_disk()
 
     def free_bytes(self) -> int:
-        """Return the free bytes on the folder's disk, or the largest number if unknown."""
+        """Return the free bytes on the folder's disk, or the largest number if they are unknown."""
         try:
             return shutil.disk_usage(self._folder.directory).free
         except OSError:
             return sys.maxsize
 
     def close(self) -> None:
-        """Write everything to disk, and release the lock. A second call has no effect."""
+        """Write everything to disk, and release the lock."""
         self._folder.let_go()
         self._others.close()
         self._writer.close()
@@ -304,6 +298,6 @@ def _read(folder: Folder, copy: Copy, url: str, most: int | None = None) -> Stor
 
 
 def _first_copy(group: Sequence[Member], places: Iterator[Copy]) -> Copy | None:
-    """Return the location of the body among the records of one fetch. One item of `places` is taken per record."""
+    """Return the location of the body among the records of one fetch."""
     mine = [next(places) for _ in group]
     return mine[0] if group and group[0].kind == "response" else None

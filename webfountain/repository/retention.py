@@ -1,8 +1,7 @@
 """Remove copies from the disk: superseded files, compaction to a size limit, erasure on request.
 
-It runs beside the crawl, once per period and after many writes. Three things may name a location: page records in the
-store, running leases, and captures that are not settled. So a file is deleted only if it is closed, has no unsettled
-capture, and no page names it, directly or by a ``.moved`` file (`folder`).
+A location may be named by page records in the store, by running leases, and by captures that are not settled. So a file
+is deleted only if it is closed, has no unsettled capture, and no page names it (also by a ``.moved`` file).
 
 A kill is harmless at each step of a move: copy to the file being written → record the moves → update the store → delete
 the old file.
@@ -41,23 +40,21 @@ _FORWARD_S: Final = 86_400.0
 FILES_PER_LIMIT: Final = 16
 """Least number of files in `max_bytes`, because only closed files can be compacted."""
 _HIGH: Final = 0.85
-"""Share of the limit at which compaction begins. Compaction needs room for one more file."""
+"""Share of the limit at which compaction begins. Above it, there would be no room for compaction."""
 _ENOUGH: Final = 0.8
 """Share of the limit at which compaction stops, so that it does not start again at once."""
 _WORTHWHILE: Final = 0.02
-"""A file with a smaller superseded share counts as live."""
+"""Superseded share of a file below which the file counts as live."""
 _CHEAP: Final = 0.25
 """Least superseded share of a file that is rewritten before the limit is near."""
 _MOST_PER_LIVE: Final = 2.0
-"""Multiple of the live bytes at which a folder without a limit is compacted, down to `_ENOUGH_PER_LIVE`."""
+"""Multiple of the live bytes at which a folder without a limit is compacted."""
 _ENOUGH_PER_LIVE: Final = 1.5
 _LEAST_STEP: Final = 32_000_000
 """Smallest number of bytes written between two checks without a limit."""
 
 
 class CopyStore(Protocol):
-    """The part of the store for retention (`store.contract.PageRecords`)."""
-
     def copies(self, *, repository: int = 0) -> dict[int, int]:
         """Return, for each WARC file number, how many page records name the file."""
         ...
@@ -100,7 +97,7 @@ class Retention:
         self._next_tidy = self._step()
 
     def is_due(self) -> bool:
-        """Return whether `tidy` should run after so many writes."""
+        """Return whether so much was written that `tidy` should run."""
         return self._writer.appended >= self._next_tidy
 
     def tidy(self, store: CopyStore, unsettled: Callable[[], Counter[int]]) -> TidyResult:
@@ -146,9 +143,9 @@ class Retention:
     ) -> ErasureResult:
         """Rewrite each file with records of forgotten URLs, without these records.
 
-        The URL of every record is read, without bodies, in some seconds per gigabyte. `progress` is called with (files
-        done, total). Records with unreadable URLs are removed too. First forget the URL in the store
-        (`PageRecords.forget`), because records written meanwhile are not checked.
+        The URL of every record is read, without bodies, in some seconds per gigabyte. Records with unreadable URLs are
+        removed too. Forget the URL in the store first (`PageRecords.forget`), because records written meanwhile are not
+        checked.
         """
         current = self._writer.rotate()
         numbers = [number for number in self._folder.files() if number != current]
@@ -186,7 +183,7 @@ class Retention:
         return [number for number in files if number < current and number not in waiting]
 
     def _needed(self, store: CopyStore) -> set[int]:
-        """Return the files that a page names, directly or by the moves of a deleted file."""
+        """Return the files that a page names, directly or by moves."""
         files = self._folder.files()
         needed: set[int] = set()
         ask = list(self._copies(store))
@@ -201,7 +198,7 @@ class Retention:
     def _mend(self, store: CopyStore) -> None:
         """Update pages that name deleted files, and drop moves that no page needs.
 
-        With `keep = "all"` all moves stay, because newer copies name older ones.
+        With `keep = "all"`, moves stay, because newer copies name older ones.
         """
         files, named = self._folder.files(), self._copies(store)
         for number, path in self._folder.moved_files().items():
@@ -244,8 +241,8 @@ class Retention:
     def _compact(
         self, store: CopyStore, unsettled: Callable[[], Counter[int]], done: TidyResult, *, goal: float, least: float
     ) -> TidyResult:
-        """Rewrite the files with the smallest live share until the folder has `goal` bytes. Only files with a
-        superseded share of at least `least` are rewritten.
+        """Rewrite files with the smallest live share, and a superseded share of at least `least`, until the folder has
+        `goal` bytes.
         """
         current = self._writer.number
         if self._shares([current], store, unsettled())[0][0] > least:
@@ -264,7 +261,7 @@ class Retention:
         return done
 
     def _live_rows(self, number: int, store: CopyStore) -> Iterator[IndexRow]:
-        """Return the responses that a page record names, each followed by its request record."""
+        """Return the responses that page records name, each with its request record."""
         files = self._folder.files()
         with_request = False
         for row in self._folder.rows(number):
@@ -281,7 +278,7 @@ class Retention:
                 with_request = False
 
     def _newest(self, number: int, row: IndexRow, store: CopyStore) -> Copy | None:
-        """Return the newest copy, by the store, of a response's page."""
+        """Return the store's newest copy of a response's page."""
         head = self._head(number, row)
         page = None if head is None else head.page
         record = None if page is None else store.get(*page)
@@ -319,7 +316,7 @@ class Retention:
         return [(self._superseded_share(number, live[number]), number) for number in numbers]
 
     def _superseded_share(self, number: int, live: int) -> float:
-        """Estimate the share of a file that compaction would free, from the mean size of its responses."""
+        """Estimate the share of a file that compaction would free."""
         path = self._folder.files()[number]
         size = path.stat().st_size
         known, found = self._summaries.get(number, (-1, None))
@@ -351,7 +348,7 @@ class Retention:
 
 
 def _batches(rows: Iterable[IndexRow]) -> Iterator[list[IndexRow]]:
-    """Yield rows in groups of a few megabytes, a response always with its request."""
+    """Yield rows in groups of a few megabytes, without separating responses and requests."""
     batch: list[IndexRow] = []
     size = 0
     for row in rows:

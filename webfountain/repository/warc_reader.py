@@ -27,13 +27,12 @@ __all__ = [
 ]
 
 BEFORE: Final = "X-Webfountain-Before"
-"""Header of a response record that locates the superseded copy: repository, file, offset and length."""
+"""Header of a response record with the location of the superseded copy: repository, file, offset and length."""
 GZIP: Final = 31
 """Value of zlib's window bits for "gzip, 32 KB window"."""
 GzipError: Final = cast("type[Exception]", isal_zlib.error)
-"""Type of the exception for damaged bytes."""
 HEAD_BYTES: Final = 2048
-"""Number of compressed bytes that contain a record's header, unless its URL is very long."""
+"""Number of compressed bytes that nearly always contain the header of a record."""
 
 
 class Record(msgspec.Struct, frozen=True):
@@ -60,7 +59,7 @@ class Record(msgspec.Struct, frozen=True):
 
 
 class StoredCopy(msgspec.Struct, frozen=True):
-    """A copy as read from a record: time of the fetch, response, and body after content decoding."""
+    """A copy from a record: time of the fetch, response, and body after content decoding."""
 
     url: str
     at: float
@@ -68,13 +67,13 @@ class StoredCopy(msgspec.Struct, frozen=True):
     headers: tuple[tuple[str, str], ...]
     body: bytes
     before: Copy | None = None
-    """Location of the superseded copy; None for the first copy and in records of older versions."""
+    """Location of the superseded copy, if it is known."""
     size: int = 0
     """Size of the whole body, bytes. `body` may be only its beginning."""
 
 
 def parse_head(data: bytes) -> Record:
-    """Return the WARC header from the first HEAD_BYTES of a member. The block is empty.
+    """Return the WARC header from the first HEAD_BYTES of a member.
 
     Raises
     ------
@@ -92,7 +91,7 @@ def parse_head(data: bytes) -> Record:
 
 
 def parse_beginning(data: bytes, most: int) -> Record:
-    """Return the header and the first part of the block of a record, up to `most` bytes.
+    """Return the beginning of a record, up to `most` bytes.
 
     `data` is a gzip member, which may be cut. Raise RepositoryError as `parse_record`.
     """

@@ -3,10 +3,9 @@
 A fetch with a body becomes a response record and a request record. A fetch that repeats the known body (same digest, or
 304) becomes a revisit record and a request record. Each record is a gzip member, so that a copy can be read alone.
 
-Other tools can replay a stored response: it has the body after content decoding and a corrected Content-Length.
-Content-Encoding and Transfer-Encoding are renamed ``X-Archive-Orig-…``. Header texts are untrusted: invalid names and
-values with control characters are repaired, so that no value forges a header or a record. Cookie and Authorization
-headers are not archived.
+Other tools can replay a stored response, because it has a decoded body and a corrected Content-Length. Content-Encoding
+and Transfer-Encoding are renamed ``X-Archive-Orig-…``. Header texts are untrusted: they are repaired, so that no value
+forges a header or a record. Cookie and Authorization headers are not archived.
 
 Source: ISO 28500:2017 (WARC/1.1); the revisit profiles of its section 6.7. Compression: igzip level 1, by measurement
 (20 KB pages: 36 µs to 0.324 of the size; zlib level 1: 134-160 µs to 0.334).
@@ -58,9 +57,9 @@ _PRINTABLE: Final = re.compile(r"[!-~]+")
 class Capture(msgspec.Struct, frozen=True):
     """One fetch to write.
 
-    `digest` is the hex SHA-1 of the body (for a 304, of the known copy's body), computed if None. If `repeats` is
-    given, the time of the fetch of the known copy (`PageRecord.copied`), the fetch becomes a revisit record. A 304
-    always becomes a revisit record. `before` is the location of the superseded copy.
+    `digest` is the hex SHA-1 of the body (for a 304, of the known copy), computed if None. `repeats` is the time of the
+    fetch of the known copy (`PageRecord.copied`), and makes this fetch a revisit record. A 304 always becomes a revisit
+    record. `before` is the location of the superseded copy.
     """
 
     fetched: FetchResult
@@ -85,8 +84,6 @@ class Member(msgspec.Struct, frozen=True, gc=False):
 
 
 class WarcWriter:
-    """A converter of captures to records, with a counter for unique record ids."""
-
     def __init__(self, *, software: str) -> None:
         self._software = software
         random = uuid.uuid4().hex
@@ -130,7 +127,6 @@ class WarcWriter:
 
 
 def date_of(at: float) -> str:
-    """Return a WARC-Date with microseconds."""
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="microseconds")[:-6] + "Z"
 
 
@@ -163,7 +159,7 @@ def _revisit(capture: Capture, head: str) -> Member:
 
 
 def _member(kind: Kind, head: str, block: bytes, body: bytes = b"") -> Member:
-    """Return a gzip member: WARC header, block (of a response: HTTP head, then body), and final blank lines."""
+    """Return a gzip member: WARC header, block, and final blank lines."""
     digest = hashlib.sha1(block, usedforsecurity=False)
     digest.update(body)
     length = len(block) + len(body)
@@ -184,7 +180,7 @@ def _target(fetched: FetchResult) -> str:
 
 
 def target_uri(url: str) -> str:
-    """Return a URL as a record needs it, with characters other than printable ASCII percent-encoded."""
+    """Return a URL as records need it, percent-encoded to printable ASCII."""
     return url if _PRINTABLE.fullmatch(url) else quote(url, safe="!#$%&'()*+,/:;=?@[]~")
 
 
@@ -213,7 +209,7 @@ def _request_head(capture: Capture) -> bytes:
 
 
 def _lines(headers: Sequence[tuple[str, str]]) -> bytes:
-    """Return header lines. If any line is hostile, each is repaired."""
+    """Return header lines, with hostile ones repaired."""
     text = "".join([f"{name}: {value}\r\n" for name, value in headers])
     # Counting the lines finds a value that contains a complete, valid line.
     if text.count("\n") != len(headers) or not _CLEAN.fullmatch(text):

@@ -1,6 +1,6 @@
 """Write the folder of WARC files: append records, rotate files and recover after a kill.
 
-A finished write survives SIGKILL. It survives a power failure once its file was closed or full (fsync).
+A finished write survives SIGKILL. A full or closed file also survives a power failure (fsync).
 """
 
 from __future__ import annotations
@@ -62,7 +62,6 @@ class Writer:
         self._mutex = threading.RLock()
         self._data = self._index = -1
         self.appended = 0
-        """Number of bytes written since this object was created."""
         with self._trouble("opened"):
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._held = _hold(directory)
@@ -135,7 +134,7 @@ class Writer:
     def _resume(self, given_out: int = 0) -> None:
         """Continue the newest file, or start the next one if some of it was lost.
 
-        Pages may still name lost records, whose locations must never contain another page's record.
+        The location of a lost record must never contain another page's record.
         """
         with self._trouble("opened"):
             files = Folder(self.directory).files()
@@ -207,7 +206,7 @@ class Writer:
             raise RepositoryError(f"repository {self.directory} is closed")
 
     def _check_in_place(self) -> None:
-        """Check that the file still exists under its name, because a write to a deleted file would be lost silently."""
+        """Check that the file still exists under its name, because writes to a deleted file are lost silently."""
         if self._data < 0:
             self._resume()
         now = os.stat(self._path)

@@ -27,13 +27,13 @@ __all__ = ["FRAME", "LARGE_BYTES", "JobResult", "ReadJob", "main"]
 
 FRAME: Final = struct.Struct("<II")
 LARGE_BYTES: Final = 96_000_000
-"""Limit of a child's resident memory, bytes. A child above the limit after a job ends, and is replaced."""
+"""Largest resident memory of a child, bytes. A larger child ends after its job, and is replaced."""
 
 
 class ReadJob(msgspec.Struct, frozen=True, array_like=True):
     """One body to parse: a page of type `kind`, a sitemap if `kind` is None, or a robots.txt if `is_robots`.
 
-    The job may use `cpu_s` seconds of CPU time, and `memory_bytes` in addition to the idle child's memory.
+    The job may use `cpu_s` seconds of CPU time, and `memory_bytes` beyond the idle child's memory.
     """
 
     kind: tuple[str, str | None] | None
@@ -93,7 +93,7 @@ def _own_pipes() -> tuple[BinaryIO, BinaryIO]:
 
 
 def _within_bounds(job: ReadJob, body: bytes, reader: PlainReader, idle_bytes: int) -> JobResult:
-    """Parse the body. If it takes too much CPU time, the process is killed."""
+    """Parse the body. A body that takes too much CPU time ends the process."""
     hard = resource.getrlimit(resource.RLIMIT_AS)[1]
     soft = idle_bytes + len(body) + job.memory_bytes
     if hard == resource.RLIM_INFINITY or soft < hard:
@@ -130,7 +130,6 @@ def _peak() -> int:
 
 
 def _address_space() -> int:
-    """Return the address space of this process, in bytes."""
     try:
         with open("/proc/self/statm", "rb") as sizes:
             return int(sizes.read().split()[0]) * resource.getpagesize()

@@ -1,11 +1,11 @@
-"""Remember the pages that were being examined when the process died, so that no page crashes every crawl.
+"""Remember the pages under examination at a crash, so that no page crashes every crawl.
 
-A page that crashes the process is not settled. So it is among the first pages of the next start, and may crash it
-again. Therefore the pages under examination are in a small mapped file, which survives a kill. At the next start, these
-pages are suspects. A suspect is examined last and alone. Only a death with a single page counts, because otherwise the
-cause is unknown. A suspect that is examined without a crash is cleared. After three deaths, a page counts as failed.
+A page that crashes the process is not settled, and so may crash the next start, too. Therefore the pages under
+examination are in a mapped file, which survives a kill. At the next start, these pages are suspects, and each is
+examined last and alone. Only a death with a single page counts, because otherwise the cause is unknown. A suspect that
+is examined without a crash is cleared. After three deaths, a page counts as failed.
 
-Child processes protect from hostile bodies, this module from other causes, such as a machine without free memory.
+This also protects from other causes than hostile bodies, such as a machine without free memory.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["CRASHES", "CrashSuspects"]
 
 CRASHES: Final = 3
-"""Number of deaths with this page alone after which it counts as failed."""
+"""Number of deaths, with only this page under examination, after which a page counts as failed."""
 _SLOTS: Final = 16
 _SLOT_BYTES: Final = 4_096
 _FILE_BYTES: Final = _SLOTS * _SLOT_BYTES
@@ -73,8 +73,8 @@ class CrashSuspects:
         return not (self._alone or self._waiting) and url not in self._deaths
 
     def has_crashed(self, url: str) -> bool:
-        """Return whether a page has crashed too many processes. True is returned only once. When the page is due again,
-        it is examined again.
+        """Return whether a page has crashed too many processes. True is returned once, then the page is examined again
+        when it is due.
         """
         if self._deaths.get(url, 0) < CRASHES:
             return False
@@ -110,7 +110,7 @@ class CrashSuspects:
     def put_last(
         self, never: Sequence[Lease], recrawl: Sequence[Lease]
     ) -> tuple[list[Lease], list[Lease], list[Lease]]:
-        """Return the leases of a site that may be fetched now, from both queues, and those to release.
+        """Return the leases of a site that may be fetched now, of both queues, and those to release.
 
         Suspects are released until their site has only suspects left.
         """
@@ -177,13 +177,12 @@ class CrashSuspects:
         return self._slots[at + _LENGTH.size : at + _LENGTH.size + length].decode("utf-8", "replace")
 
     def _is_whole(self) -> bool:
-        """Return whether the file has its full size. If another program cut the file, fill it again, because access
+        """Return whether the file has its full size. A file cut by another program is filled again, because access
         behind its end would end the process.
-
-        The file is checked only before a page is examined, because a system call in the loop's thread costs 10 µs.
         """
         assert self._file is not None
         with suppress(OSError):
+            # Only before an examination: a system call in the loop's thread lets other threads run, which costs 10 µs.
             if os.fstat(self._file).st_size < _FILE_BYTES:
                 self._fill()
             return True

@@ -1,15 +1,13 @@
-"""The parser of hostile bodies: child processes with limits.
+"""The parser of hostile bodies, in child processes with limits.
 
-A thread that has a body to parse uses its own child process. A child parses many bodies, which it receives through a
-pipe. The child first limits its address space (`setrlimit`) and its CPU time (a timer whose signal ends it, even in the
-parser's C code). If the child ends without a result, the job gets an error word, and the next job starts another child.
-A child also ends with its parent, or when a job left it large. One thread reads large bodies, so that only one of them
-is in memory at a time. Two threads read the others.
+Each thread that parses bodies has its own child process, which parses many bodies. The child first limits its address
+space (`setrlimit`) and its CPU time (by a timer that works even in C code). If the child ends without a result, the job
+gets an error, and the next job starts another child. One thread reads large bodies, one at a time, and two threads read
+all others.
 
-Reading blocks, so it must run in a thread, which `run` provides. ``python -m webfountain.sandbox`` is the child. The
-child reads frames from standard input: the sizes of job and body as two uint32, a `ReadJob` as msgpack, the body. It
-writes the size of the answer and a `JobResult` as msgpack. Without RLIMIT_AS (macOS), only CPU time limits a child's
-memory.
+``python -m webfountain.sandbox`` is the child. The child reads frames from standard input: the sizes of job and body as
+two uint32, a `ReadJob` as msgpack, the body. The child writes the size of the answer, and a `JobResult` as msgpack.
+Without RLIMIT_AS (macOS), only CPU time limits a child's memory.
 """
 
 from __future__ import annotations
@@ -62,20 +60,17 @@ _LARGE_BYTES: Final = 1_000_000
 _SMALL_SITEMAP_BYTES: Final = 65_536
 _THREADS: Final = 2
 _TRIES: Final = 3
-"""Number of children that must die on a body before it counts as the cause, because children are also killed from
-outside.
-"""
+"""Number of children that must die on a body before the body counts as the cause."""
 _ROOT: Final = Path(__file__).resolve().parents[2]
 
 
 class FencedReader:
-    """A `formats.document.DocumentReader` for untrusted bodies. Any thread may read. `close` kills all children.
-
-    A body that exceeds the limits gives a document with an error word, never an exception.
+    """A `formats.document.DocumentReader` for untrusted bodies. Any thread may read. A body that exceeds the limits
+    gives a document with an error, never an exception.
     """
 
     LANES: Final = {"large": 1, "others": _THREADS}
-    """Kinds of threads, with the number of each."""
+    """Number of threads of each kind."""
 
     def __init__(self, extractor: LinkExtractor) -> None:
         self._extractor = extractor
@@ -115,14 +110,14 @@ class FencedReader:
         return self._plain.read_at_once(body, kind, links, rules)
 
     def read_sitemap(self, body: bytes) -> SitemapFile | ReadError:
-        """Return the same as `formats.sitemap.read_sitemap` within limits, or the error."""
+        """Return the same as `formats.sitemap.read_sitemap`, or the error."""
         if len(body) <= _SMALL_SITEMAP_BYTES and not body.startswith(b"\x1f\x8b"):
             return read_sitemap(body)
         answer = self._ask(ReadJob(None, MEMORY_BYTES, CPU_S), body)
         return answer.sitemap or answer.error or "parse-crash"
 
     def read_robots(self, body: bytes, robot: str) -> bytes:
-        """Return the same as `formats.robots.binding_part` within limits. A short file is returned as it is."""
+        """Return the same as `formats.robots.binding_part`, or a short file as it is."""
         if len(body) <= MAX_ORDINARY_ROBOTS_BYTES:
             return body
         found = self._ask(ReadJob(None, MEMORY_BYTES, CPU_S, robot=robot, is_robots=True), body).robots
@@ -130,7 +125,7 @@ class FencedReader:
 
     @staticmethod
     def lane_of(size: int) -> str:
-        """Return the name of the lane that reads a body of about `size` bytes."""
+        """Return the name of the lane for bodies of about `size` bytes."""
         return "large" if size > _LARGE_BYTES else "others"
 
     async def run(self, function: Callable[[], _T], *, size: int) -> _T:
@@ -153,7 +148,7 @@ class FencedReader:
             threads.shutdown(wait=False)
 
     def _ask(self, job: ReadJob, body: bytes) -> JobResult:
-        """Return the answer of a child. Try again if the child crashed or was killed from outside."""
+        """Return the answer of a child. If the child crashed or was killed from outside, try again."""
         answer = self._ask_once(job, body)
         for _ in range(_TRIES - 1):
             if self._closed or answer.error != "parse-crash" or not answer.died:
@@ -235,7 +230,7 @@ class _Child:
         self._process.kill()
 
     def clear(self) -> None:
-        """Clean up after `kill`, when no caller waits any more."""
+        """Clean up after `kill`, when no caller waits for this child."""
         with self._asking:
             self._end()
 
@@ -268,7 +263,6 @@ class _Child:
 
 
 def _dispose(process: subprocess.Popen[bytes]) -> None:
-    """End a child that is no longer needed."""
     process.kill()
     _wait(process)
 
