@@ -8,10 +8,10 @@ models the number of changes of each page per step:
 Here mean_g is the long-run rate of section g. The activity u_g[d] of the section in step d is 1 at the long-run level.
 The factor r_j is the rate of page j relative to its section. All three are estimated with priors. A section starts from
 its parent's rate and activity, a page from its section's rate. A fetch that finds a change raises the activity u in the
-steps since the page's previous fetch. A fetch that finds no change lowers u in these steps. So one fetch also changes
-the urgency of the other pages of the section. The step of a change is unknown, so a change is spread over the steps
-between two fetches, in proportion to the hazard. After each batch of fetches, the changes of the last `WINDOW` steps
-are spread again (expectation maximisation).
+steps since the page's previous fetch. A fetch that finds no change lowers u in these steps. So one fetch changes the
+urgency of all pages of the section. The step of a change is unknown, so a change is spread over the steps between two
+fetches, in proportion to the hazard. After each batch of fetches, the changes of the last `WINDOW` steps are spread
+again (expectation maximisation).
 
 Between two uses, a `Memory` holds the state of a site, about 500 bytes per section.
 

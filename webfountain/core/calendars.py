@@ -3,8 +3,8 @@
 A *calendar* of a bucket is the set of periods in which the whole bucket is recrawled. For fixed bucket sizes b[t] (the
 growth path), the Lagrangian of a bucket is linear in its fractions. So the best schedule of a bucket is a calendar,
 found by dynamic programming. A linear program (HiGHS) finds the best mixture of calendars for each bucket. The dual
-prices of this program lead to better calendars, until none improves the mixture. Then the growth path is updated, and
-all of this is repeated.
+prices of this program lead to better calendars, until none improves the mixture. Then the growth path is updated for
+the next round.
 
 Place in the walk (DESIGN 4): model -> **calendars** -> optimizer. SLSQP starts from this mixture, because equation (2)
 assumes that a bucket's crawled pages are drawn at random.
@@ -137,8 +137,7 @@ def best_calendars(instance: Instance, b: Array, waits: Array, unit: Array) -> t
 
 
 def waiting_costs(instance: Instance, b: Array) -> Array:
-    """Return the weighted obsolete pages (T+1, T+1, B) of a bucket in periods s+1..t, if it is crawled in s and then in
-    t."""
+    """Return the weighted obsolete pages (T+1, T+1, B) of each bucket between two crawls, in the periods s and t."""
     T, B = instance.T, instance.B
     y, total = np.zeros((T + 1, B)), np.zeros((T + 1, T + 1, B))
     y[0] = instance.y0
@@ -150,7 +149,7 @@ def waiting_costs(instance: Instance, b: Array) -> Array:
 
 
 def mix(instance: Instance, b: Array, pool: Pool, weight: Array) -> Array:
-    """Return fractions f (T, B) that crawl as many pages x as the weighted schedules."""
+    """Return the fractions f (T, B) of a weighted mixture of schedules."""
     f = np.zeros((instance.B, instance.T))
     np.add.at(f, pool.owner, (pool.share * weight).T)
     f[f < 1e-7] = 0.0
@@ -295,7 +294,7 @@ def _rows(master: _Master, pool: Pool) -> tuple[sparse.csr_array, sparse.csr_arr
 
 
 def _growth_cost(instance: Instance, mixture: Mixture) -> Array:
-    """Return the (T,) later costs of one more page in the buckets, in obsolete pages and crawling time."""
+    """Return the (T,) costs of one more page in the buckets, in obsolete pages and crawling time of later periods."""
     path = simulate_plan(instance, mixture.f * growth_path(instance, mixture.z)[:-1], mixture.z)
     silent = replace(instance, newwt=np.zeros(instance.T), o=np.zeros_like(instance.o), d=np.zeros(instance.T))
     unseen = replace(path, n=np.ones(instance.T + 1))

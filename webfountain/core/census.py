@@ -1,7 +1,7 @@
 """Estimate the constants of the optimisation model from the counts of a crawl.
 
-These are the change rates, crawl seconds, new links and births of buckets, URLs from outside, and obsolete pages. Place
-in the walk (DESIGN 4): store's census -> **here** -> `model` -> `optimizer`.
+The constants are change rates, crawl seconds, new links and births per bucket, URLs from outside, and obsolete pages.
+Place in the walk (DESIGN 4): store's census -> **here** -> `model` -> `optimizer`.
 
 Source: Edwards 2001, section 3, the constants a, c, d, oldnwt, newnwt, nconst, p of equations (1)-(4).
 """
@@ -41,7 +41,7 @@ PRIOR_FETCHES: Final = 20.0
 MOST_FINDS: Final = 0.9
 """Upper limit of newnwt, the mean number of new pages found by fetching a never-crawled page."""
 EARLY: Final = 1e-3
-"""Least weight of a period, so that of two equally good periods the earlier one is used."""
+"""Least weight of a period in the objective, so that pages are crawled early if a later crawl costs the same."""
 PRIOR_LINKS: Final = 0.02
 """Prior of the number of new URLs per fetch of a known page."""
 
@@ -116,8 +116,8 @@ def instance_from(
 
     By definition, a reachable page without a copy is obsolete, even if it is unknown (DESIGN.md section 1). In the
     model, n counts only known pages, so a new page that leads to another new page would seem worthless. Therefore the
-    weight of n is divided by 1 - newnwt, and oldnwt is scaled accordingly. A never-crawled URL counts with the measured
-    probability that it has a page.
+    weight of n is divided by 1 - newnwt, and oldnwt is scaled accordingly. Many links are dead, so never-crawled URLs
+    are multiplied by the measured share of URLs with a page.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ Verdict = Literal["same", "minor", "changed"]
 
 
 class Comparison(NamedTuple):
-    """Verdict on a new copy, with the resemblance of old and new text if it was computed."""
+    """Verdict on a new copy, and the resemblance of its text to the old text, if computed."""
 
     verdict: Verdict
     resemblance: float | None = None
@@ -33,8 +33,8 @@ def verdict(
 ) -> Comparison:
     """Judge a new copy against the old one: ``same``, ``minor`` or ``changed``.
 
-    Equal digests mean the same copy. With `min_change` 0 every different byte counts as a change. Otherwise the change
-    counts if the resemblance of the two visible texts is below 1 - `min_change`.
+    With `min_change` 0 every different byte counts as a change. Otherwise the change counts if the resemblance of the
+    two visible texts is below 1 - `min_change`.
 
     Parameters
     ----------

@@ -1,13 +1,12 @@
 """Weigh two explanations of a site's changes: sections that change together, or pages that change independently.
 
-Both explanations predict the result of each visit: sections (`activity`) and independent pages (`independent_pages`).
-The explanation with the better predictions gets the larger weight. Urgencies and beliefs are weighted means of both. At
-first, independent pages have almost no weight.
+Each explanation (`activity`, `independent_pages`) predicts the result of each visit. The explanation with the better
+predictions gets the larger weight. Urgencies and beliefs are weighted means of both. At first, independent pages have
+almost no weight.
 
 The weights follow Hedge with rate 1. The loss of an explanation is how much less likely it made the results than the
 better one, as a logarithm of at most `MOST_GAIN` = 1 per batch of visits. Without fading, the loss of the mixture is at
-most (L + ln(1/w)) / (1 - 1/e), where L is the loss of the better explanation and w its first weight. This bound holds
-for predictions, not for the choice of pages (see docs/measurements/revisit.md).
+most (L + ln(1/w)) / (1 - 1/e), where L is the loss of the better explanation and w its first weight.
 
 Source: Freund & Schapire, *A decision-theoretic generalization of on-line learning*, JCSS 1997, theorem 2; Hoeting et
 al., *Bayesian model averaging: a tutorial*, Statistical Science 1999.
@@ -37,7 +36,7 @@ PRIOR_AGAIN: Final = 0.25
 FIRST_ODDS: Final = 5.0
 """First log odds of the sections."""
 MOST_GAIN: Final = 1.0
-"""Largest change of the log odds by one batch of visits. Visits of one batch may show the same release, so they are not
+"""Largest change of the log odds by one batch of visits. A release changes many pages, so the visits of a batch are not
 independent evidence.
 """
 HALF: Final = 2000.0

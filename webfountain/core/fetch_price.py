@@ -1,13 +1,13 @@
 """The price of a fetch is the obsolete time that a fetch must save. The price is the Lagrange multiplier of the budget
 of fetches.
 
-A page is due when its urgency reaches the price. So each site decides from its own pages, without a sort over all
-sites. With one price for all sites, the most urgent pages of all sites are fetched. A control loop finds the price at
+A page is due when its urgency reaches the price. So a site chooses among its own pages, and no sort over all sites is
+needed. With one price for all sites, the most urgent pages of all sites are fetched. A control loop finds the price at
 which the budget is spent. The price falls while fewer fetches are made than planned, because no page is due. The price
 rises while more pages are due than can be fetched soon.
 
-In the continuous optimum, one more fetch gains the same in every bucket. So a price, or a budget, determines how often
-each bucket is visited.
+If fetches are divided optimally, one more fetch gains as much in one bucket as in any other. So the price determines
+how often each bucket is visited.
 
 Source: Cho & Garcia-Molina, *Effective page refresh policies for web crawlers*, TODS 2003, section 4; Azar et al.,
 *Tractable near-optimal policies for crawling*, PNAS 2018.
@@ -157,8 +157,8 @@ def _asked(pages: Array, rates: Array, price: float, longest: float, shortest: f
 
 
 def interval_of_rest(pages: Array, rates: Array, price: float, fetches_per_s: float) -> float:
-    """Return the interval, s, between visits of pages that change too fast to be worth the price. These pages share the
-    fetches that other pages leave. The interval is inf if none are left.
+    """Return the interval, s, between visits of pages that change too fast to be worth the price. Such pages share the
+    fetches that other pages leave (inf if none are left).
 
     A page with a longer interval at the price gets this one instead.
     """

@@ -1,7 +1,8 @@
 """Estimate what the first fetch of a URL is worth, from first fetches on the same site.
 
-The dead links of a site often come from one source or lead to one directory. So the chance of a page is estimated for a
-class of URLs, with the same source and first directory. The prior of a class is the chance for all URLs of the site.
+The dead links of a site often come from one source or lead to one directory. So the chance that a URL has a page is
+estimated per class: URLs with the same source and first directory. The prior of a class is the chance for all URLs of
+the site.
 
 If there is a page, its first copy saves the time for which pages of the site stay unchanged. If the expected saving is
 below the price, the never-crawled queue gets a smaller share of the fetches.
@@ -22,7 +23,7 @@ MOST: Final = 200.0
 
 
 class FirstFetches(NamedTuple):
-    """Results of the first fetches of a site's URLs, or of one class of them."""
+    """Results of first fetches, of a site or of a class of its URLs."""
 
     made: float = 0.0
     lived: float = 0.0
@@ -39,9 +40,9 @@ class FirstFetches(NamedTuple):
 
 
 def part_of_share(chance: float, *, change_s: float, price_s: float) -> float:
-    """Return the part of the planned share that first fetches of such URLs get, at most 1.
+    """Return which part of their planned share first fetches get, at most 1.
 
-    If all URLs have pages, the part is 1, because a page without a copy is obsolete.
+    If every URL surely has a page, the whole share is returned.
 
     Parameters
     ----------

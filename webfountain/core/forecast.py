@@ -1,14 +1,14 @@
 """Forecast the obsolete share of a collection, with an interval, from the results of its fetches.
 
-On sites that change in bursts, forecasts from change rates are wrong by a factor of ten. So this module uses other
-evidence: which pages are believed obsolete and for how long (`BeliefTotal`), for how long a page was obsolete when a
-fetch found it changed, and which pages have no copy. A fetch that finds an obsolete page shows in which cycles the page
-was obsolete:
+On sites that change in bursts, forecasts from change rates are wrong by a factor of ten. The forecast uses other
+evidence: for how long pages are believed obsolete (`BeliefTotal`), for how long changed pages had been obsolete when
+they were fetched, and which pages have no copy. A fetch that finds an obsolete page shows in which cycles the page was
+obsolete:
 
     obsolete page-time of a cycle = found by fetches (in the cycle or later) + still open
 
-The open part is corrected by the share of earlier open parts that fetches confirmed. So wrong beliefs correct
-themselves. Each cycle counts as one observation, so a burst counts once.
+The part that is still open is an estimate, corrected by the share of earlier estimates that fetches confirmed. Each
+cycle counts as one observation, so a burst counts once.
 
 `next_share` makes the forecast of the next cycle. The current share is the believed share times the usual ratio of
 found to believed shares.
@@ -215,7 +215,7 @@ class CycleForecast(msgspec.Struct, array_like=True):
     def _is_built(self, missing: float, known: float) -> bool:
         """Return whether the first cycle must start again, because half of its pages without a copy have one now.
 
-        So the first cycle begins when nearly all pages have a copy.
+        The first cycle finally begins when nearly all pages have a copy.
         """
         return not self.cycles and self.waited > NEGLIGIBLE and missing <= self.waited / 2 * known
 

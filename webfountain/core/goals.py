@@ -1,9 +1,9 @@
 """Compute how many fetches a goal of freshness takes, and which share fewer fetches would give.
 
 A goal limits the share of obsolete pages, or of pages whose copy has been out of date for longer than an age. Pages of
-a bucket are assumed to change by a Poisson process. Buckets are visited at intervals at which one more fetch gains the
-same in each of them (`fetch_price`). So each rate of fetches gives a share, and bisection finds the rate for a goal.
-Real pages do not change independently, so the model is corrected by the measured share.
+a bucket are assumed to change by a Poisson process. The intervals between visits are those at which one more fetch
+gains as much in one bucket as in any other (`fetch_price`). Each rate of fetches then gives a share, and bisection
+finds the rate for a goal. Real pages do not change independently, so the model is corrected by the measured share.
 
 Source: Cho & Garcia-Molina, *Effective page refresh policies for web crawlers*, TODS 2003 (freshness and age); Edwards
 2001, section 5.4 (resources for a desired state of the repository).
@@ -62,7 +62,7 @@ class Cost:
 
 
 def correction_of(found: float, pages: PageClasses, fetches_per_s: float) -> float:
-    """Return the measured obsolete share divided by the model's, at the same rate of fetches."""
+    """Return the measured obsolete share divided by the share in the model, at this rate of fetches."""
     return max(found, LEAST_SHARE) / max(share_at(0.0, pages, fetches_per_s), LEAST_SHARE)
 
 

@@ -65,7 +65,7 @@ def bounded_by_trust(ranks: Array, trusts: Array) -> Array:
     """Return the (n,) ranks, each at most `MOST_OF_TRUST` times the page's trust. A rank without known trust (below 0)
     stays.
 
-    This limits link farms: their pages can give each other any rank, but trust comes from the seeds.
+    Pages of a link farm can give each other any rank, but their trust comes from the seeds.
 
     Source: Gyongyi, Berkhin, Garcia-Molina, Pedersen, *Link spam detection based on mass estimation*, 2006. Deviation:
     a page with much spam mass is kept, with the limited rank.
@@ -84,8 +84,8 @@ class _Rows(dict[_Page, int]):
 class OnlineImportance(Generic[_Page]):
     """Importance that pages gained since the last ranking, from links of pages fetched since then.
 
-    *Rank*: a fetched page credits its dampened score to its targets in equal parts. When it is fetched again, it
-    credits only its gain since its last fetch. *Backlinks*: the number of pages that credited a page since the last
+    *Rank*: a fetched page credits its dampened score to its targets in equal parts. At a later fetch, a page credits
+    only what it gained since its last fetch. *Backlinks*: the number of pages that credited a page since the last
     ranking.
 
     Parameters

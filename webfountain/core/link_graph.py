@@ -59,7 +59,7 @@ class LinkGraph:
         """Build the graph from lists of targets: page u links to `indices[indptr[u]:indptr[u+1]]`. A repeated link
         counts twice.
 
-        Raises ValueError if the arrays are not such lists.
+        Raises ValueError if the arrays do not fit each other.
         """
         nodes = len(indptr) - 1
         degree = np.diff(indptr)

@@ -211,7 +211,7 @@ def capacity_jacobian(instance: Instance, f: Array, g: Array, path: Trajectory) 
     """Return two (T, T) tables, K and M, for the derivatives of the used capacity by the fractions.
 
     ``K[s, t]`` is the change of used[s] by one more never-crawled page at the end of period t. ``M[s, t]`` is the
-    change of used[s] by one more page, spread over the buckets by p. Both are 0 for s <= t.
+    change of used[s] by one more page, spread over the buckets by p. K and M are 0 for s <= t.
 
         d used[s] / d f[t,i] = b[t-1,i] (c[t,i] [s = t] + o[t,i] K[s,t])
         d used[s] / d g[t]   = n[t-1]   (d[t] [s = t] + (w[t] - 1) K[s,t] + M[s,t])

@@ -6,11 +6,11 @@ A place is the position of a line in the page (`formats.page_units`). A place is
 - it differed at each of the last `STREAK` comparisons, and was never tried by two visits seconds apart; or
 - its differences are undone as often as they stay, such as those of a banner that is in some answers only.
 
-The third rule: a server may draw a block anew for each answer. Then, after a difference, the next answer is as likely
-to bring back the former block as to repeat the new one. Authors rarely undo what they wrote. So the next comparison
-shows whether a difference was undone or stayed. A place counts as drawn if at least `UNDONE` differences were undone
-(on its site: `UNDONE_ON_SITE`), and at most twice as many stayed. A place is not drawn if it was the same at `TRIES`
-visits seconds apart, because an author may also undo a block at every visit.
+The third rule: a server may draw a block anew for each answer. After a difference, such a server is as likely to bring
+back the former block as to repeat the new one. Authors rarely undo what they wrote. The next comparison shows whether a
+difference was undone or stayed. A place counts as drawn if at least `UNDONE` differences were undone (on its site:
+`UNDONE_ON_SITE`), and at most twice as many stayed. An author may undo a block, too, so a place that was the same at
+`TRIES` visits seconds apart is not drawn.
 
 A line that is inserted into an element only moves the lines below it. The inserted line counts as a change, unless its
 place or its element is noise.

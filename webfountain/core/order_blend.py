@@ -3,15 +3,14 @@
 Breadth-first order takes pages as they were found. Backlink order takes pages with the most in-links first. PageRank
 order takes pages with the highest rank first, and pages found since the last ranking last. `order_replay` crawls the
 known web on paper in each order, because the best order depends on the web. The loss of an order is the mean logarithm
-of the places at which it fetches the important pages. An important page at place r counts as a forecast with chance
-1/r.
+of the places at which it fetches the important pages.
 
 A waiting page at place r of an order gets a chance proportional to 1/r. The importance of a page is the weighted mean
 of its three chances, relative to a mean page.
 
 Let l(t, k) be the loss of order k in replay t, and w(k) the weight of order k before this replay. The loss of the blend
-is L(t) = -ln(sum of w(k) exp(-RATE l(t, k))) / RATE. Then the sum of L over all replays exceeds the sum of l for any
-order k by at most ln(1 / PRIOR(k)) / RATE.
+is L(t) = -ln(sum of w(k) exp(-RATE l(t, k))) / RATE. Over all replays, the sum of L exceeds the sum of l for any order
+k by at most ln(1 / PRIOR(k)) / RATE.
 
 Source: Cho 1998, section 4 (the orders); Vovk, *A game of prediction with expert advice*, 1998 (the bound).
 """
@@ -76,7 +75,7 @@ class OrderBlend:
     def importance(self, backlinks: Array, ranks: Array) -> Array:
         """Return the (n,) importance of waiting pages, relative to a mean page.
 
-        Above all scores of the last ranking, the importance grows with the score.
+        The importance of a page with the highest score so far grows with its score.
 
         Parameters
         ----------

@@ -7,10 +7,10 @@ gain of a fetch by the precision, times the mean time for which the page stays u
 the less each date counts. Dates do not count if half of the pages have one.
 
 The *recall* is the share of listed pages' changes that a date announces. The rate of a listed page that is not dated is
-multiplied by 1 - recall. The recall is learned from such pages alone. The share of dated pages among all changes would
-be too high, because dated pages are fetched more often.
+multiplied by 1 - recall. The recall is learned only from pages that are not dated, because dated pages are fetched more
+often.
 
-Both qualities begin with a prior, so meaningless dates waste only a few fetches.
+Precision and recall begin with a prior, so meaningless dates waste only a few fetches.
 
 Source: Busa-Fekete, Zimmert, György, Qiu, *GREEDY-NCIS* (2025): the value of a crawl under signals with a precision and
 a recall.
@@ -90,7 +90,7 @@ class PageDates:
 
     @property
     def weight(self) -> float:
-        """Return by how much a date moves a page's urgency towards that of a surely changed page, 0..1."""
+        """Return by how much a date moves the urgency of a page towards the urgency of a surely changed page, 0..1."""
         return self.precision * max(1.0 - 2.0 * self._share, 0.0)
 
     def receive(self, pages: Ints, is_later: Flags) -> None:

@@ -1,9 +1,9 @@
 """Rankings of a link graph: PageRank, TrustRank, backlinks. All known pages count, also pages that were never crawled.
 
 PageRank x = (1-d) v + d (P' x + v * sum of x over pages without links) is, up to a factor, the solution of the linear
-system y = (1-d) v + d P' y. This system needs no special case for pages without links; x is y divided by its sum. The
-residual is in double precision and proves the error bound. Corrections are in single precision, by ORTHOMIN(4) (Vinsome
-1976), or by the power iteration if ORTHOMIN stalls. ORTHOMIN needs about two thirds of the steps of the power
+system y = (1-d) v + d P' y. The linear system needs no special case for pages without links, and x is y divided by its
+sum. The residual is in double precision and proves the error bound. Corrections are in single precision, by ORTHOMIN(4)
+(Vinsome 1976), or by the power iteration if ORTHOMIN stalls. ORTHOMIN needs about two thirds of the steps of the power
 iteration.
 
 Source: Cho 1998, section 2 (IR, d = 0.9, a page without links links to every page); Policies 2006 (TrustRank's

@@ -1,8 +1,8 @@
 """Phase clocks: how far the plan of each bucket has advanced.
 
 V_i(t) is the sum of the crawled fractions x_i/b_i of bucket i until t. A page of bucket i is due when V_i has gained 1
-since its last crawl (DESIGN.md section 4). A clock is stored as straight lines between knots. So a page stores only the
-time of its last crawl, and a new plan rewrites no queue. Before the first knot a clock runs at the change rate of its
+since its last crawl (DESIGN.md section 4). A clock is stored as straight lines between knots. A page stores only the
+time of its last crawl, so a new plan rewrites no queue. Before the first knot a clock runs at the change rate of its
 bucket. After the last knot it runs at the mean speed of the last plan.
 """
 
@@ -93,8 +93,8 @@ class Phases:
         return found
 
     def _between(self, lane: int, phase: float, *, late: bool) -> float:
-        """Return when a lane's clock shows a phase between its first and last knot. If the clock stands still then,
-        `late` selects the last such time.
+        """Return when a lane's clock shows a phase between its first and last knot. With `late`, return the last such
+        time if the clock stands still.
         """
         line = self.values[:, lane]
         k = int(np.searchsorted(line, phase, side="right" if late else "left"))

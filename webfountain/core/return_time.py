@@ -1,12 +1,12 @@
 """Decide when to request a gone page again, by an urgency like that of live pages.
 
-A gone page may come back, and is then obsolete until the next fetch. So its urgency is that of a live page that changes
-at the rate of return (`urgency`). The return rates of a site's gone pages are assumed to follow a gamma distribution.
-Its mean is the number of returns found, divided by the total time for which pages were gone. Most dead links never led
-to a page, so pages that had a copy are counted apart. URLs of one source and directory form a class, whose prior is the
-rate of the site.
+A gone page may come back, and is then obsolete until the next fetch. A gone page has the urgency of a live page that
+changes at the rate of return (`urgency`). The return rates of a site's gone pages are assumed to follow a gamma
+distribution. The mean return rate is the number of returns found, divided by the total time for which pages were gone.
+Most dead links never led to a page, so pages that had a copy are counted apart. URLs of one source and directory form a
+class, whose prior is the rate of the site.
 
-A request for one dead URL also informs about the others, so early requests are limited (`Returns.spacing`).
+The number of early requests is limited, because each request informs about all dead URLs (`Returns.spacing`).
 
 Source: Azar et al., *Tractable near-optimal policies for crawling*, PNAS 2018 (the urgency); the gamma mixture of rates
 is the Lomax law.

@@ -3,8 +3,8 @@
 A page belongs to the directory of its path. Each directory is a subsection of its parent, and the site is the root. A
 section with few pages uses the statistics of its parent.
 
-`SectionTree` adds up values towards the root and passes values towards the leaves. It holds several sites as arrays,
-level by level, each with its own root at depth 0.
+`SectionTree` adds up values towards the root and passes values towards the leaves. The tree contains several sites as
+arrays, level by level, and each site has a root at depth 0.
 """
 
 from __future__ import annotations

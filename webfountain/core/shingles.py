@@ -65,7 +65,7 @@ def exact_resemblance(text_a: str, text_b: str) -> float:
 def distinct(numbers: npt.NDArray[_Number]) -> npt.NDArray[_Number]:
     """Return the distinct values of (n,) numbers, ascending.
 
-    It is much faster than `numpy.unique` of numpy 2.4.
+    Sorting is much faster than `numpy.unique` of numpy 2.4.
     """
     ordered = np.sort(numbers)
     first = np.ones(len(ordered), dtype=np.bool_)

@@ -217,7 +217,7 @@ class SiteUrgency:
 
 
 class Past:
-    """Evidence of a site's earlier fetches, added in parts. Then `site` creates a site with any of these pages."""
+    """Evidence of a site's earlier fetches, added in parts. `site` creates a site with any of the added pages."""
 
     def __init__(self, *, signals: Signals) -> None:
         self._signals = signals

@@ -4,8 +4,8 @@ A sketch is a MinHash of datasketch (128 permutations, `affine32`) over the shin
 The lowest byte of each hash value is kept. `sketch_resemblance` counts the equal bytes of two sketches, and corrects
 for chance matches (one in 256). A long text is sampled, to at most about 512 shingles: only hashes that are multiples
 of a power of two are used. A text near the limit of a power has two sketches (`sketches`). A *band* is eight successive
-bytes of a sketch. Two pages are candidates if at least one of their eight bands is equal. So 99 % of the pairs with
-resemblance .9 become candidates, and one in eight of the pairs with resemblance .6.
+bytes of a sketch. Two pages are candidates if at least one of their eight bands is equal. Of the pairs with resemblance
+.9, 99 % are candidates, and of the pairs with resemblance .6 one in eight.
 
 Tokens are hashed by numpy over all bytes of a text, four times as fast as xxh3 per token. Only ASCII letters are
 lower-cased, and only ASCII white space separates tokens.
@@ -13,7 +13,7 @@ lower-cased, and only ASCII white space separates tokens.
 Source: Broder, *On the resemblance and containment of documents*, 1997 (shingles, samples modulo m); Li, König, *b-bit
 minwise hashing*, 2010; Indyk, Motwani, *Approximate nearest neighbors*, 1998 (bands).
 
-This module delays an import of scipy inside datasketch, 0.3 s, for a function that a crawl never calls.
+An import of scipy by datasketch, 0.3 s, is delayed, because a crawl never needs it.
 """
 
 from __future__ import annotations
@@ -70,9 +70,7 @@ unrelated pages.
 MOST_SHINGLES: Final = 512
 """Number of shingles above which a text is sampled."""
 _NEAR: Final = 1.125
-"""Largest ratio of the numbers of shingles of two texts that are compared in a common sample. Above this ratio, the
-resemblance is below .9.
-"""
+"""Largest ratio of the numbers of shingles of two texts that are compared in a common sample."""
 _CHANCE: Final = 1.0 / 256.0
 """Probability that two different hash values have the same lowest byte."""
 _SKETCH_TOKENS: Final = 4

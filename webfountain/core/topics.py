@@ -3,8 +3,8 @@
 The examiner compares topics with pages, and with link texts and URLs of unfetched pages. If there are too many
 different words, words that occurred once are dropped.
 
-A page is *hot* if it is on topic. A waiting page is hot if its URL or the text of a link to it is on topic, or if it is
-a few links from a hot page. Hot pages come before all others (Cho 1998, hot_queue).
+A page on topic is *hot*. A waiting page is hot if its URL or the text of a link to the page is on topic, or if a hot
+page is a few links away. Hot pages come before all others (Cho 1998, hot_queue).
 
 Source: Cho 1998, section 2 (IS: an inner product of tf-idf vectors, idf "estimated from the pages seen so far"),
 section 5 (anchor texts and URLs, hot_queue). Deviation: vectors are normalised, so a long page has no advantage.

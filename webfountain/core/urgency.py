@@ -21,8 +21,8 @@ __all__ = ["Array", "urgency", "urgency_and_slope", "urgency_of_known_rate"]
 def urgency_of_known_rate(rate: Array, elapsed: Array) -> Array:
     """Return the index (1 - e^-x (1 + x)) / rate with x = rate * elapsed, for a page that changes by a Poisson process.
 
-    The index is the price of a fetch at which such a page should be fetched every `elapsed`. Fetching the greatest
-    index first makes all these prices equal, which is the optimal allocation. A page that never changes has index 0.
+    If the price of a fetch equals the index, the page should be fetched at intervals of `elapsed`. Fetching the
+    greatest index first makes the prices of all pages equal, which is optimal. A page that never changes has index 0.
 
     Parameters
     ----------

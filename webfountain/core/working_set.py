@@ -41,7 +41,7 @@ class RepairedPlan:
 
 
 def uniform_plan(instance: Instance) -> tuple[Array, Array]:
-    """Return fractions f (T, B) and g (T,) that crawl all new pages, and the same share of every bucket."""
+    """Return the fractions f (T, B) and g (T,) that crawl all new pages and an equal share of every bucket."""
     closed = closed_fractions(instance)
     u = np.where(closed, 0.0, 1.0)
     return repaired(instance, u[:, :-1], u[:, -1])
