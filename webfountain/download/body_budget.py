@@ -6,8 +6,8 @@ The user of a body calls `release` after the examination.
 so TCP makes the servers stop. When bodies are released, connections resume as far as there is room. Connections with a
 part of their body come first, then the others in the order of their requests.
 
-**No deadlock.** There is always a connection that reads, or a complete body that will be released. Otherwise the body
-that began first continues, even above the budget.
+**No deadlock.** Some connection reads, or some complete body will be released. If all connections are paused and no
+body is complete, the body that began first continues, even above the budget.
 
 **Time.** The clock of a paused exchange stops.
 """
@@ -81,7 +81,8 @@ class HeldBody:
 
 
 class BodyBudget:
-    """A limit of `most` bytes of bodies at once, for all downloads of a crawl. It is used in the loop thread only.
+    """A limit of `most` bytes of bodies at once, for all downloads of a crawl. The budget is used in the loop thread
+    only.
 
     Invariant: a body is in `_asked` before its first bytes, then in `_coming` until it is complete or has failed.
     Invariant: while an exchange is paused, another one reads, or some body is complete.

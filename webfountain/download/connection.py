@@ -278,7 +278,8 @@ class Connection(asyncio.Protocol):
 def check_certificates(context: ssl.SSLContext) -> None:
     """Make a TLS client context require a valid certificate for the host, as browsers do.
 
-    Otherwise anyone on the network path could change a page. The price is a loss of pages behind invalid certificates.
+    Without this check, anyone on the network path could change a page. The price is a loss of pages behind invalid
+    certificates.
 
     Certificate authorities are those of SSL_CERT_FILE and SSL_CERT_DIR, else the system's, else certifi's.
     """

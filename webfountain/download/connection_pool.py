@@ -82,9 +82,9 @@ class ConnectionPool:
         """Send `data`, wait until `exchange` is done, and return the endpoint used. After a failure, `exchange.error`
         is a word.
 
-        Politeness chose the first of `endpoints`. The others are tried if it does not answer, each `ATTEMPT_S` after
-        the previous one (RFC 8305). Before a request goes to another endpoint, `turn` is called until it returns 0
-        seconds to wait. If the peer closes a kept connection before it answers, a `repeatable` request is sent once
+        Politeness chose the first of `endpoints`. If that one does not answer, the others are tried, each `ATTEMPT_S`
+        after the previous one (RFC 8305). Before a request goes to another endpoint, `turn` is called until it returns
+        0 seconds to wait. If the peer closes a kept connection before it answers, a `repeatable` request is sent once
         more over a new connection (RFC 9112, section 9.3.1).
         """
         self._active.add(exchange)

@@ -39,8 +39,8 @@ _MEMBER_BYTES: Final = 1_024
 _MAX_CODINGS: Final = 3
 _STEP: Final = 262_144
 _FIRST_PIECE: Final = 512
-"""Number of input bytes that a member gets first. It doubles while the member needs more. A decompressor copies the
-input after its member's end, so larger pieces would take quadratic time.
+"""Number of input bytes that a member gets first. The number doubles while the member needs more. A decompressor copies
+the input after the end of its member, so large pieces would take quadratic time.
 """
 _ZEROS = re.compile(rb"\0*")
 

@@ -1,8 +1,8 @@
 """Read one HTTP/1.1 response while it is received.
 
-It accepts what browsers accept, such as bare line feeds and invalid header lines. It refuses what could block a
-crawler, such as endless heads and contradicting lengths (`BadResponse`). The syntax is RFC 9112. Differences from
-llhttp are in tests/download/test_against_httptools.py. A connection is never reused after unusual framing.
+The reader accepts what browsers accept, such as bare line feeds and invalid header lines. The reader refuses what could
+block a crawler, such as endless heads and contradicting lengths (`BadResponse`). The syntax is RFC 9112. Differences
+from llhttp are in tests/download/test_against_httptools.py. A connection is never reused after unusual framing.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class ResponseReader:
         self.complete = False
         self.keep_alive = False
         self.rest = False
-        """True if bytes followed the response. Then the connection cannot be used again."""
+        """True if bytes followed the response. In this case the connection cannot be used again."""
         self._head_only = head_only
         self._buffer = b""
         self._chunked = False

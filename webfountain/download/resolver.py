@@ -56,7 +56,7 @@ class Resolver:
         return addresses
 
     def close(self) -> None:
-        """Cancel pending look-ups. Their threads end when the name server answers or times out."""
+        """Cancel pending look-ups. A thread in a look-up ends when the name server answers or times out."""
         for task in self._tasks:
             task.cancel()
         self._threads.shutdown(wait=False, cancel_futures=True)

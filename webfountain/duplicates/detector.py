@@ -1,21 +1,21 @@
 """The duplicate detector decides which fetched pages repeat another page, on the same or another site.
 
-It runs in the worker thread, after copies are written and before links are discovered (DESIGN.md section 3). Pages with
-equal bodies are duplicates. Otherwise the texts decide. The index finds pages with similar sketches. If an estimate is
-close to the threshold, the texts are compared. A page that repeats no other page is a *representative*, and is added to
-the index before it is settled. The record of a duplicate points to its representative, and the duplicate is fetched
-rarely. Most links of a duplicate are not followed (`_own_links`).
+The detector runs in the worker thread, after copies are written and before links are discovered (DESIGN.md section 3).
+Pages with equal bodies are duplicates. For other pages, the texts decide. The index finds pages with similar sketches.
+If an estimate is close to the threshold, the texts are compared. A page that repeats no other page is a
+*representative*, and is added to the index before it is settled. The record of a duplicate points to its
+representative, and the duplicate is fetched rarely. Most links of a duplicate are not followed (`_own_links`).
 
-If a new page outranks a representative (`precedence`), the latter is fetched again at once and becomes its duplicate.
-If a page declares a canonical URL (``rel=canonical``) and the texts agree, the canonical page is the representative.
-Across sites, a sketch alone decides only if a text cannot be read. Each fetch of a duplicate checks that its
-representative is held and unchanged. Pages of a *mirror* are fetched only as samples if the original page is known
-(`mirrors`).
+If a page outranks its representative (`precedence`), the old representative is fetched again at once and becomes the
+duplicate. If a page declares a canonical URL (``rel=canonical``) and the texts agree, the canonical page is the
+representative. Across sites, a sketch alone decides only if a text cannot be read. Each fetch of a duplicate checks
+that its representative is held and unchanged. Pages of a *mirror* are fetched only as samples if the original page is
+known (`mirrors`).
 
-Each ant has its own index, and reads the indices of other ants, which may be out of date. So a page of another ant
-counts only if its digest in the store equals its digest in the index. If two ants fetch a page and its duplicate at the
-same moment, both are kept, until an unchanged page is looked up again. If neither outranks the other, the page with the
-smaller fingerprint becomes the representative.
+Each ant has its own index, and reads the indices of other ants, which may be out of date. A page of another ant counts
+only if its digest in the store equals its digest in the index. If two ants fetch a page and its duplicate at the same
+moment, both are kept, until an unchanged page is looked up again. Of two pages with equal precedence, the page with the
+smaller fingerprint is the representative.
 
 Source: Edwards 2001, section 2 (duplicate detectors); Cho, Shivakumar, Garcia-Molina, *Finding replicated web
 collections*, 2000.
@@ -101,7 +101,7 @@ class DuplicateDetector:
     # ------------------------------------------------------------ mirrors
 
     def judge(self, visits: Sequence[Visit]) -> tuple[list[JudgedVisit], list[str]]:
-        """Return the judged visits, and the URLs of replaced representatives, which must be fetched again now."""
+        """Return the judged visits, and the URLs of old representatives, which must be fetched again now."""
         self._texts.clear()
         self._held.clear()
         judged = [JudgedVisit(_without_pointer(visit), visit.reading.links) for visit in visits]
@@ -320,7 +320,7 @@ class DuplicateDetector:
     def _own_links(self, visit: Visit, url: str) -> list[Link]:
         """Return the links of a duplicate, within its site, that its representative does not give.
 
-        For a representative on another site, these are links to pages that the other site lacks, and a sample of the
+        If the representative is on another site, return links to pages that the other site lacks, and a sample of the
         rest.
         """
         site, original = visit.fetch.site, site_of(url)

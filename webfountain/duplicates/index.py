@@ -2,7 +2,8 @@
 
 A *representative*, a page that repeats no other, has a record (`page_records`), written before the page is settled. A
 page has several keys: for the bands of its sketch, for its digest and for itself (`key_runs`). The file `FORM` names
-the format of the sketches. An index with another format, or with damage, is emptied. It can be rebuilt from the copies.
+the format of the sketches. An index with another format, or with damage, is emptied. An index can be rebuilt from the
+copies.
 
 Each ant of a crawl writes its own index and also reads the others' (`other_indices`).
 """
@@ -83,7 +84,7 @@ class Match(NamedTuple):
     resemblance: float
     is_exact: bool
     names: int
-    """Fingerprint of the representative's canonical URL; 0 if it declares none or its own."""
+    """Fingerprint of the canonical URL that the representative declares; 0 if there is none, or for its own URL."""
     digest: int
     """First bytes of the representative's digest, as stored (`digest_number`)."""
 
@@ -91,9 +92,9 @@ class Match(NamedTuple):
 class Probe:
     """A page during its look-up.
 
-    `keys` are the page's keys. `asked` are these keys and those of the second sketch. `found` are the numbers of
-    records that share a key with the page. `beside` are such numbers in the index of each other ant. `number` is the
-    record number of the page itself.
+    `keys` are the page's keys. `asked` are all keys to look up, with those of the second sketch. `found` are the
+    numbers of records that share a key with the page. `beside` are record numbers in the indices of other ants.
+    `number` is the record number of the page itself.
     """
 
     __slots__ = ("asked", "beside", "found", "keys", "names", "number", "page")
@@ -166,7 +167,7 @@ class DuplicateIndex:
     # ------------------------------------------------------------ look-up
 
     def probe(self, pages: Sequence[IndexedPage]) -> list[Probe]:
-        """Look up all pages of a batch. Then call `nearest` and, if needed, `keep` for one page after the other.
+        """Look up all pages of a batch. After that, call `nearest` and, if needed, `keep` for one page after the other.
 
         Raises
         ------
@@ -204,7 +205,7 @@ class DuplicateIndex:
         """Return the representatives that a page resembles by `least` or more, equal digests first, then the most
         similar.
 
-        The page itself is left out; if it is a representative, `keep` will replace its record.
+        The page itself is left out. If the page is a representative, `keep` will replace its record.
         """
         found: list[Match] = []
         if numbers := self._there(probe.found | self._recent.find(probe.asked)):
@@ -222,7 +223,7 @@ class DuplicateIndex:
         return sorted(found, key=lambda match: (not match.is_exact, -match.resemblance))
 
     def known(self, urls: Sequence[str]) -> list[tuple[IndexedPage, int] | None]:
-        """Return each page as it was last stored, with the fingerprint of its canonical URL (0: none), or None.
+        """Return each page as stored (None if unknown), with the fingerprint of its canonical URL (0: none).
 
         Digests are cut to eight bytes.
         """

@@ -48,7 +48,7 @@ ENTRY_BYTES: Final = 12
 MOST_OF_A_KEY: Final = 16
 """Largest number of records that are found per key."""
 RATIO: Final = 4
-"""Two successive runs are merged if the earlier one is less than so many times as long."""
+"""A run is merged with the run before it, if the earlier run is less than this many times as long."""
 _MERGED_AT_ONCE: Final = 1 << 18
 """Number of entries that a merge has in memory at once."""
 

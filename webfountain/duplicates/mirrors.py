@@ -1,9 +1,9 @@
 """Mirror sites, whose pages repeat another site.
 
 A site is a *mirror* if at least half of its judged pages, and at least ten, repeat pages of one other site. A page of a
-mirror is not fetched if the other site has a page with the same path. Because this is a guess, one in `SAMPLED` of such
-pages is fetched as a sample. A secret key selects the samples, anew each time that a page is due. The verdict is
-revoked if more than `TOLERATED` of the samples do not repeat the other site. Then all refused pages are fetched.
+mirror is not fetched if the other site has a page with the same path. One in `SAMPLED` of the refused pages is fetched
+as a sample. A secret key selects the samples, anew each time that a page is due. The verdict is revoked if more than
+`TOLERATED` of the samples do not repeat the other site. After that, all refused pages of the site are fetched.
 
 Counts and revoked verdicts end with the process.
 
@@ -33,8 +33,8 @@ _MIRRORED_PAGES: Final = 10
 
 
 class _SiteCounts:
-    """Counts of one site: judged first copies, duplicates, duplicates and samples per other site, and samples that
-    repeated nothing there.
+    """Counts of one site: judged first copies, duplicates (in sum and per other site), samples per other site, and
+    samples that did not repeat the other site.
     """
 
     __slots__ = ("judged", "misses", "originals", "refuted", "repeats", "samples")

@@ -1,7 +1,7 @@
 """The duplicate indices of other ants, read while their owners write them.
 
-Their runs are mapped into memory, and keys that are in no run are read from the records. A record that is being written
-is found at the next look-up. The caller checks in the store that a page still has the digest in its record
+Runs are mapped into memory, and keys that are in no run are read from the records. A record that is being written is
+found at the next look-up. The caller checks in the store that a page still has the digest in its record
 (`Match.digest`).
 """
 

@@ -4,7 +4,8 @@ A record contains the fingerprint and digest of a page, its sketch, and the fing
 changes, its record is replaced in place, and its number is noted in the file `again` until its new keys are in a run
 (`key_runs`).
 
-A record is valid only if its fingerprint is that of its URL, because a disk may damage it (`RecordFiles.is_sound`).
+Because a disk may damage records, a record is valid only if its fingerprint is that of its URL
+(`RecordFiles.is_sound`).
 """
 
 from __future__ import annotations

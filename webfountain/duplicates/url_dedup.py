@@ -3,11 +3,11 @@
 Links repeat, so a cache of recent fingerprints saves most look-ups: 50,000 entries answer eight in ten. The store
 decides about other links, and only its answers are cached.
 
-If a page is found under another policy than its own, the conflict rule (`conflicts`) decides. A page that a switch
-moved to another policy leaves the cache.
+If a link gives a page another policy, the conflict rule (`conflicts`) decides. A page that a switch moved to another
+policy leaves the cache.
 
-If the policy has a topic, a link may show that a page is on topic, or near such a page. Then the scores of the page are
-updated, and a waiting page is queued again.
+If the policy has a topic, a link may show that a page is on topic, or near such a page. Such a link updates the scores
+of the page, and a waiting page is queued again.
 
 Source: Broder, Najork, Wiener, "Efficient URL caching for World Wide Web crawling", 2003, section 5: LRU, because
 CLOCK is slower in Python and misses as often (`bench_urlcache`).
@@ -106,7 +106,7 @@ class DuplicateEliminator:
         return known
 
     def _ask(self, links: Sequence[Link], at: float) -> tuple[Sequence[Link], DiscoverResult]:
-        """Send links to the store, and return these links with its answer."""
+        """Send links to the store. Return the links that were sent, and the store's answer."""
         asked: Sequence[Link] = self._unseen(links)
         if self._weigh is not None and asked:
             asked = self._weigh(asked)

@@ -7,7 +7,8 @@ type (`content.extractors`)::
     "application/pdf" = "my_project.pdf:extract"
 
 The function gets the body and its Content-Type and returns an `ExtractedText`. The function runs in a child process
-with limits of time and memory. Its module must be importable there (installed, or in PYTHONPATH).
+with limits of time and memory. The module of the function must be importable in the child (installed, or in
+PYTHONPATH).
 """
 
 from __future__ import annotations

@@ -3,8 +3,9 @@
 The time of an HTML parser can grow much faster than the body: Each paragraph reopens the formatting elements that were
 not closed (20 kB of ``<b 1><b 2>…<p>x<p>x`` make a gigabyte). Each tag is compared with all open elements. Each
 attribute is compared with all earlier attributes of its tag. `is_ordinary_markup` checks in linear time that these
-three are harmless. All other bodies are parsed in a process that can be killed (`webfountain.sandbox`). `tame` prepares
-such bodies: it flattens elements deeper than `MAX_DEPTH`, and cuts a tag's attributes after `MAX_TAG_BYTES`.
+three costs are small. Bodies that fail the check are parsed in a process that can be killed (`webfountain.sandbox`).
+`tame` prepares bodies for this process: elements deeper than `MAX_DEPTH` are flattened, and the attributes of a tag are
+cut after `MAX_TAG_BYTES`.
 
 Both functions need an encoding in which the byte ``<`` always means ``<``.
 """

@@ -2,7 +2,7 @@
 
 A body is parsed once: first the links are taken from the tree, then the text.
 
-The text is that of the body element, without script, style, noscript and template.
+The text consists of all text in the body element except script, style, noscript and template.
 """
 
 from __future__ import annotations

@@ -62,8 +62,8 @@ class LinkSource(msgspec.Struct, frozen=True, array_like=True):
 class PageLinks(NamedTuple):
     """Links of a page, and its canonical URL (``rel=canonical``), if any.
 
-    `anchors` are the texts of the links, `nofollow` the links that must not be followed. Both are empty unless
-    requested.
+    `anchors` are the texts of the links, `nofollow` the links that must not be followed. `anchors` and `nofollow` are
+    empty unless requested.
     """
 
     links: list[str]
@@ -84,7 +84,7 @@ class _RawLinks(NamedTuple):
 
 
 class LinkExtractor:
-    """Extractor of the links of parsed pages. Its only state is a cache, so any thread may use it.
+    """Extractor of the links of parsed pages. Any thread may use the extractor.
 
     With `nofollow`, it honours rel=nofollow and the robots directives nofollow and none.
     """
@@ -98,7 +98,7 @@ class LinkExtractor:
         self._origin = functools.lru_cache(_JOIN_MEMO)(_canonical_origin)
 
     def extract(self, tree: LexborHTMLParser, page: LinkSource) -> PageLinks:
-        """Return the canonical URLs that a page links to, except its own, at most `MAX_LINKS`."""
+        """Return the canonical URLs that a page links to, without its own URL, at most `MAX_LINKS`."""
         url, robots_header = page.url, page.robots_header
         is_barred = bool(self.nofollow and robots_header and forbids_following(robots_header, self.robot))
         if is_barred and not page.nofollow:

@@ -56,8 +56,8 @@ _BOILERPLATE_NAMES: Final = re.compile(
     r"|edit-?section|edit-?page|header-?bar|masthead|top-?bar|search\w*|site-?sub|sr-only|visually-?hidden"
     r"|screen-reader\w*|noprint|print-only|cart|basket|(?:site|page)-?header|globalnav|hatnote|disclaimer"
 )
-"""Pattern of the words in classes and ids that mark boilerplate. The word must be the whole name, or stand at one end
-of it next to a ``-`` or ``_``.
+"""Pattern of the words in classes and ids that mark boilerplate. The word must be the whole name, or be separated from
+the rest of the name by ``-`` or ``_``.
 """
 _MAIN_NAMES: Final = re.compile(r"content|main|article|post|body|text|story|entry")
 _SECTIONS: Final = frozenset({"article", "main", "section"})
@@ -138,7 +138,7 @@ class _Regions:
         self.total = self._sizes[self._in_order[0].number] if self._in_order else 0
 
     def boilerplate(self, total: int) -> tuple[set[int], set[int]]:
-        """Return the regions whose blocks are boilerplate, and those of them whose headings are boilerplate too."""
+        """Return the regions whose blocks are boilerplate, and the regions whose headings are boilerplate, too."""
         blocks: set[int] = set()
         headings: set[int] = set()
         for region in self._in_order:
@@ -186,7 +186,7 @@ _remembered_traits = lru_cache(4096)(_traits_of)
 
 
 def _is_named(name: str) -> bool:
-    """Return whether a class or id is a boilerplate word or has one at an end, such as ``site-footer``."""
+    """Return whether a class or id begins or ends with a boilerplate word, such as ``site-footer``."""
     if _BOILERPLATE_NAMES.fullmatch(name):
         return True
     parts = name.split("-")

@@ -40,7 +40,8 @@ _RAW: Final = (
     rf"|<(xmp|noembed|noframes)(?![^\s/>]){_ATTRIBUTES}>((?:[^<]++|<(?!/\2>))*+)</\2>"
     rf"|<(plaintext)(?![^\s/>]){_ATTRIBUTES}>(.*)</plaintext>"
 )
-"""Pattern of comments, elements without text for readers, and elements whose text the parser does not escape."""
+"""Pattern of comments, of elements that readers cannot see (scripts, media, form controls), and of elements whose text
+the parser writes without escapes."""
 _HIDDEN_INLINE: Final = (
     r"(?i)<(?!(?:area|base|basefont|bgsound|br|col|embed|frame|hr|img|input|keygen|link|meta|param|source|track|wbr)[\s/])"
     r"([a-z][^\s/>]*+)(?=\s)"
@@ -289,7 +290,8 @@ class _Cutter:
     def _end_of_data(self, at: int) -> int:
         """Return the position of a table's end tag if it is a table of data, else 0.
 
-        Such a table has a row with several cells, no table inside, and no blocks in its cells (unless it has a header).
+        A table of data has a row with several cells, no table inside, and no blocks in its cells (unless the table has
+        a header).
         """
         widest = width = 0
         has_blocks = has_header = False

@@ -49,7 +49,7 @@ class ReadingRules(msgspec.Struct, frozen=True, array_like=True):
     """What is read from a page besides its links.
 
     `main`: the text is the main content only, one line per block. `units`: also return the lines with their places.
-    These come only from elements of `select` and not from elements of `ignore`. Elements of `always` are never noise.
+    Lines come from elements of `select`, but not from elements of `ignore`. Elements of `always` are never noise.
     `metadata`: also return the metadata that the page gives. `extractors`: functions of the project, by media type.
     `shown`: a format for the lines in diffs. `base`: URL of the page, against which links are resolved.
     """
@@ -70,7 +70,7 @@ WHOLE_PAGE: Final = ReadingRules()
 
 class Unit(NamedTuple):
     """A line with its place and the place of its element. A place is a number of 32 bits that depends only on the
-    template. `shown` is the line as diffs show it; "" if it is the line itself.
+    template. `shown` is the form of the line in diffs; "" means no special form.
     """
 
     place: int

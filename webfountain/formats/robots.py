@@ -1,6 +1,6 @@
 """Read robots.txt by RFC 9309: the meaning of a response, and the URLs that the rules allow.
 
-Protego evaluates the rules. This module adds the meaning of each status (section 2.3.1), limits (2.5), and access to
+Protego evaluates the rules. Added here are the meaning of each status (section 2.3.1), limits (2.5), and access to
 robots.txt itself (2.2.2).
 """
 
@@ -52,7 +52,7 @@ MAX_RULES: Final = 2000
 MAX_WILDCARDS: Final = 800
 """Maximum number of asterisks and end marks that are applied exactly. Each costs a search in the URL, and 500 KiB could
 contain half a million. Above a limit, further Allow rules are ignored, and further Disallow patterns are shortened to
-their folder. If there are too many folders, the whole site is disallowed. So a limit refuses too much, never too
+their folder. If there are too many folders, the whole site is disallowed. The limits may refuse too much, but never too
 little.
 """
 _MAX_CHARS: Final = 65_536
@@ -101,11 +101,11 @@ class RobotsRules:
         self._protego = protego
         self._token = token
         self.crawl_delay = _delay(protego.crawl_delay(token))
-        """Seconds between two requests, or None. This directive is not in the standard, and is honoured up to
-        `politeness.max_delay`.
+        """Seconds between two requests, or None. The directive Crawl-delay is not in the standard, and is honoured up
+        to `politeness.max_delay`.
         """
         self.sitemaps: Sequence[str] = tuple(dict.fromkeys(protego.sitemaps))[:MAX_ROBOTS_SITEMAPS]
-        """Sitemap URLs as written, in order. They may be relative or malformed."""
+        """Sitemap URLs as written, in order. Such a URL may be relative or malformed."""
 
     @classmethod
     def parse(cls, body: bytes, token: str) -> RobotsRules:
@@ -127,7 +127,7 @@ class RobotsLine(NamedTuple):
 def deciding_line(body: bytes, token: str, url: str) -> RobotsLine | None:
     """Return the rule that decides about a URL; None if no rule matches (the URL is allowed).
 
-    This is the longest matching rule, and Allow before Disallow (RFC 9309, section 2.2.2).
+    The longest matching rule decides; Allow comes before an equally long Disallow (RFC 9309, section 2.2.2).
     """
     lines = _AGENT.sub(r"\1", _text(body)).splitlines()
     path = unquote(url[path_start(url) :])

@@ -1,8 +1,8 @@
 """Analysis of how pages evolve (Cho 2000), from a change trace or a store.
 
-It answers four questions of section 3: How often do pages change (Figure 2)? How long do they live (Figure 4)? When has
-half of them changed or vanished (Figure 5)? Are changes a Poisson process (Figure 6)? For the last question, it adds a
-goodness of fit, where the paper judges by eye.
+Section 3 asks four questions: How often do pages change (Figure 2)? How long do pages live (Figure 4)? When have half
+of the pages changed or vanished (Figure 5)? Are changes a Poisson process (Figure 6)? The last answer comes with a
+goodness of fit.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ __all__ = [
 GroupBy = Literal["site", "tld"]
 
 CHANGE_CLASSES: Final = (("<= 1 day", 1.0), ("<= 1 week", 7.0), ("<= 1 month", 30.0), ("<= 4 months", 120.0))
-"""Classes of the average change interval in Figure 2, by upper end in days."""
+"""Classes of average change intervals in Figure 2, by upper end in days."""
 LIFESPAN_CLASSES: Final = (("<= 1 week", 7.0), ("<= 1 month", 30.0), ("<= 4 months", 120.0))
-"""Classes of the visible lifespan in Figure 4, by upper end in days."""
+"""Classes of visible lifespans in Figure 4, by upper end in days."""
 POISSON_MEANS: Final = (10.0, 20.0)
 """Mean intervals of the pages in Figure 6, days."""
 POISSON_BAND: Final = 0.2
@@ -52,8 +52,8 @@ class PoissonCheck(msgspec.Struct, frozen=True):
 
     Daily visits to a Poisson process find intervals of k days with P(k) = q (1-q)^(k-1), q = 1/mean. `distance` is the
     Kolmogorov distance, the largest gap between the distribution functions. `critical` is the 5 % point of this
-    distance for independent intervals. `over_dispersion` is the variance of the intervals divided by that of the law:
-    above 1 for bursts.
+    distance for independent intervals. `over_dispersion` is the variance of the intervals divided by the variance of a
+    Poisson process, above 1 for bursts.
     """
 
     mean: float
@@ -84,7 +84,7 @@ class GroupEvolution(msgspec.Struct, frozen=True):
     at_start: int
     """Number of pages in Figure 5: the pages that exist on the first day."""
     half_changed_days: int | None
-    """Days until half of the pages of the first day have changed or vanished; None if they have not."""
+    """Days until half of the pages of the first day have changed or vanished, if they have."""
     unchanged: tuple[float, ...]
     """Figure 5: share of the pages of the first day that are unchanged and present after 0, 1, … days."""
     poisson: tuple[PoissonCheck, ...]
@@ -161,7 +161,7 @@ def _unchanged(spans: Sequence[PageSpan], days: int) -> tuple[float, ...]:
 def _poisson(spans: Sequence[PageSpan], mean: float) -> PoissonCheck:
     """Compare the intervals of pages with a mean near `mean` days (POISSON_BAND) with the Poisson law.
 
-    All intervals of such a page count, so pages with many changes weigh more, as in Figure 6.
+    Pages with many changes weigh more, as in Figure 6.
     """
     often = [span for span in spans if span.changes >= POISSON_CHANGES]
     near = [span for span in often if abs(span.observed_time / span.changes - mean) <= POISSON_BAND * mean]

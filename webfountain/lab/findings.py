@@ -1,6 +1,6 @@
 """Comparison of a newly solved instance file with the tables, figures and findings of Edwards 2001.
 
-The paper prints few constants, so an instance file is a calibration. This module measures its quality.
+The paper prints few constants, so an instance file is a calibration. This module measures how good the calibration is.
 
 Source: Edwards, McCurley, Tomlin 2001, Tables 3 and 4, Figures 3-6 (PAPERS.md section 2).
 """

@@ -1,7 +1,7 @@
 """Times at which pages appear, change and vanish, from a change trace or a store.
 
-A `PageSpan` is one visible span of a page in whole days, with at most one change a day. This is what the daily visits
-of Cho 2000 (section 2.1) record. A page that vanishes and comes back has two spans.
+A `PageSpan` is one visible span of a page in whole days, with at most one change a day. A page that vanishes and comes
+back has two spans.
 """
 
 from __future__ import annotations

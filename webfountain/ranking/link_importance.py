@@ -52,7 +52,7 @@ _KEY: Final = attrgetter("key")
 class RisenPages:
     """Waiting pages whose importance has grown, by site, in order of importance.
 
-    Above `most` pages, all are dropped until their importance grows again.
+    If there are more than `most` pages, all are dropped until their importance grows again.
     """
 
     def __init__(self, *, most: int = KEPT) -> None:

@@ -1,8 +1,8 @@
 """The journal of a link log: rows that are not in a segment yet.
 
-A row is written to the journal before its page is settled, and stays there until a segment contains it. So no kill and
-no full disk loses the row of a settled page. The next process that opens the log moves the rows of ownerless journals
-into a segment.
+A row is written to the journal before its page is settled, and stays there until a segment contains it. No kill and no
+full disk loses the row of a settled page. The next process that opens the log moves the rows of ownerless journals into
+a segment.
 
 Each row is preceded by its length and a checksum. The rows before a damage are recovered, and the number of lost bytes
 is reported.

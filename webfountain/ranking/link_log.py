@@ -4,9 +4,9 @@ A writer appends a row per page. Once per period, or after enough rows, it write
 rows are in its journal (`link_journal`). Compaction merges the segments into *shards*. Each site belongs to one shard.
 A shard has only the newest row of each page. Each shard has a file of *names* with the URLs of its fingerprints.
 
-The *manifest* lists the current shards and the segments in them, and is replaced in one step. Readers read these shards
-and all segments that the manifest does not list. So a reader sees each row once, even during a compaction or after a
-kill. Unused files stay until the next compaction, because somebody may still read them.
+The *manifest* lists the current shards and the segments in them, and is replaced in one step. Readers read the current
+shards and all segments that the manifest does not list. A reader sees each row once, even during a compaction or after
+a kill. Unused files stay until the next compaction, because somebody may still read them.
 
 Fingerprints are xxh3 hashes of 8 bytes, of a canonical URL or a site. Links that are not followed are logged with a
 flag, because another policy may follow them.
@@ -262,7 +262,7 @@ class _Sites(dict[str, bytes]):
 
 
 class LinkLogReader:
-    """The live rows of a log when it was opened. Segments may also have older rows of a page."""
+    """The rows of a log at the time when it was opened. Segments may also have older rows of a page."""
 
     def __init__(self, url: str) -> None:
         self._files = LogFiles(url)

@@ -3,9 +3,9 @@
 Rows are missing if a file is damaged, or if the log is younger than its crawl. A page that changes is logged in any
 case. The links of an unchanged page are logged at its first fetch after that time (`pages.examiner`).
 
-`mend` repairs a log. It moves unreadable files to the folder `damaged`, and replaces a missing shard by an empty one.
-Registers of the writers show which files are missing (`segment_register`). If the manifest is lost, the newest complete
-set of shards is used again.
+`mend` repairs a log. Unreadable files are moved to the folder `damaged`, and a missing shard is replaced by an empty
+one. Registers of the writers show which files are missing (`segment_register`). If the manifest is lost, the newest
+complete set of shards is used again.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ def complete_since(files: LogFiles) -> float | None:
 
 
 def open_log(files: LogFiles, *, at: float) -> float:
-    """Return the time since which a log is complete, for a crawl that opens it. If unknown, it is now."""
+    """Return the time since which a log is complete, for a crawl that opens it. An unknown time becomes the current
+    time."""
     try:
         since = complete_since(files)
         if since is not None:

@@ -2,8 +2,8 @@
 
 The rows of the log are read once. Pages are numbered by their position in the sorted list of all sources and targets,
 so unfetched pages are ranked too. Links are sorted by target into files. Each file is a block of in-links that is
-mapped into memory. So memory contains the fingerprints, one block, the vectors of the ranking, and the links of a small
-log for replays.
+mapped into memory. The memory needed is for the fingerprints, one block, the vectors of the ranking, and the links of a
+small log.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def publish_ranking(url: str, folder: Path, *, trusted: Mapping[str, float] | No
 def replayed_orders(folder: Path, log: RankedLog, ranks: Scores, backlinks: Scores) -> tuple[int, Sequence[float]]:
     """Return the number of pages in the last replay, and the sum of each order's losses so far.
 
-    The orders are replayed each time the crawl has grown by half, while it is small.
+    While the crawl is small, the orders are replayed each time that it has grown by half.
     """
     last, losses = last_replay(folder)
     crawled = int(np.count_nonzero(log.crawled))
@@ -142,7 +142,8 @@ def _distinct_pairs(pairs: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
 
 
 def ranked_log(url: str, scratch: Path) -> RankedLog:
-    """Return the graph of a link log. Its blocks are files in `scratch`, which must exist while the graph is used.
+    """Return the graph of a link log. The blocks of the graph are files in `scratch`, which must exist while the graph
+    is used.
 
     Links that are nofollow or not followed do not count (Policies 2006). Several links from one page to another count
     once.

@@ -1,8 +1,8 @@
 """The ranker as a process beside the crawl, which may be killed at any time.
 
-``python -m webfountain.ranking.ranker_process FILE`` reads a `Job`, ranks the link log and publishes an epoch. It has
-the lowest priority, and only one may run in a folder. After a kill, the log stays readable and the last epoch stays in
-use.
+``python -m webfountain.ranking.ranker_process FILE`` reads a `Job`, ranks the link log and publishes an epoch. The
+process has the lowest priority, and only one may run per folder. After a kill, the log stays readable and the last
+epoch stays in use.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Ranker(Protocol):
         ...
 
     def cost_s(self) -> float:
-        """Return the CPU time of the last job, s. Before the first job, it is an estimate."""
+        """Return the CPU time of the last job, s. Before the first job, return an estimate."""
         ...
 
     def stop(self) -> None:

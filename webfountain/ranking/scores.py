@@ -1,6 +1,6 @@
 """The published scores of pages. An epoch is a folder of arrays: sorted fingerprints, and the scores of their pages.
 
-First the folder is written, then the file `EPOCH`, which names the current epoch. So a reader sees the old or the new
+The file `EPOCH` names the current epoch, and is written after the folder. A reader sees either the old or the new
 epoch, even after a kill. The previous epoch is kept for readers that have not called `refresh` yet.
 """
 
@@ -178,7 +178,7 @@ class EpochScores:
         return found
 
     def waiting(self, names: Sequence[str], *, most: int) -> tuple[int, list[npt.NDArray[np.float64]]]:
-        """Return about how many pages waited at the ranking, and the scores (s,) of a sample of them.
+        """Return the estimated number of pages that waited at the ranking, and the scores (s,) of a sample.
 
         `most` is the number of pages that are drawn, waiting or not.
         """

@@ -1,9 +1,9 @@
 """The registers of a link log's writers, which show if a file was deleted.
 
-A writer makes a register in the log's folder `written` when it opens the log. It lists its segments there, each with
-the generation of shards at that time. Segments of two generations ago are in the shards, and leave the list. Until the
-writer ends, its register also names its journal. If a writer is killed, the process that takes over its journal closes
-its register.
+A writer makes a register in the log's folder `written` when it opens the log. The register lists the writer's segments,
+each with the generation of shards at that time. Segments of two generations ago are in the shards, and leave the list.
+Until the writer ends, its register also names its journal. If a writer is killed, the process that takes over its
+journal closes its register.
 """
 
 from __future__ import annotations

@@ -30,8 +30,8 @@ class WaitingSites:
     """Sites with due pages that are not crawled here, in order of importance.
 
     The importance of a site is its PageRank in the last ranking, plus credit from sites that linked to it since then. A
-    site is known here if it was discovered in this run or left the active list. Other sites become known when they have
-    been due for longest.
+    site is known here if it was discovered in this run or left the active list. Other sites become known only when they
+    have been due for longest.
 
     Source: Cho 2000, section 2.1 (sites chosen by the PageRank of the graph of sites).
 
@@ -39,7 +39,7 @@ class WaitingSites:
     ----------
     scores : folder with the ranking of sites; None: there are no rankings
 
-    Above `KEPT` sites or links, all of them are dropped.
+    If there are more than `KEPT` sites, or links between sites, all are dropped.
     """
 
     def __init__(self, scores: Path | None) -> None:
@@ -89,7 +89,7 @@ class WaitingSites:
             self._waiting.clear()
 
     def take(self, most: int) -> list[str]:
-        """Return the most important sites. They count as active until `left` is called."""
+        """Return the most important sites. The returned sites count as active until `left` is called."""
         names = list(self._waiting)
         if most <= 0 or not names:
             return []

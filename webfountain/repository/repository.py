@@ -1,7 +1,7 @@
 """`Repository`, the entrance of this package, keeps the newest copy of each page, within a size limit.
 
-Records are written before links are discovered and pages are settled (DESIGN.md section 3). Then `settled` is called.
-Until then `tidy` spares the new copies, which no page record names. `tidy` runs once per period, never in the reactor's
+Records are written before links are discovered and pages are settled (DESIGN.md section 3). Until `settled` is called,
+`tidy` spares the new copies, because no page record names them. `tidy` runs once per period, never in the reactor's
 thread. `Pages` needs no lock, so ``webfountain cat`` can run beside a crawl.
 """
 
@@ -171,8 +171,8 @@ class Repository:
         self._unsettled: Counter[int] = Counter()
 
     def write(self, captures: Sequence[Capture]) -> list[Copy | None]:
-        """Write all fetches or none. A kill afterwards loses none of them. Return the location of each body; None for a
-        revisit or a fetch without a response.
+        """Write all fetches or none. After that, a kill loses none of them. Return the location of each body; None for
+        a revisit or a fetch without a response.
 
         Raises
         ------

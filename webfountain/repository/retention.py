@@ -1,7 +1,7 @@
 """Remove copies from the disk: superseded files, compaction to a size limit, erasure on request.
 
-A location may be named by page records in the store, by running leases, and by captures that are not settled. So a file
-is deleted only if it is closed, has no unsettled capture, and no page names it (also by a ``.moved`` file).
+A location may be named by page records in the store, by running leases, and by captures that are not settled. A file is
+deleted only if it is closed, has no unsettled capture, and no page names it (also by a ``.moved`` file).
 
 A kill is harmless at each step of a move: copy to the file being written → record the moves → update the store → delete
 the old file.
@@ -36,11 +36,11 @@ __all__ = ["FILES_PER_LIMIT", "CopyStore", "ErasureResult", "Retention", "TidyRe
 
 _BATCH_BYTES: Final = 4_000_000
 _FORWARD_S: Final = 86_400.0
-"""Time for which a ``.moved`` file is kept after its last use, s. It is longer than any lease."""
+"""Time for which a ``.moved`` file is kept after its last use, s. The time is longer than any lease."""
 FILES_PER_LIMIT: Final = 16
 """Least number of files in `max_bytes`, because only closed files can be compacted."""
 _HIGH: Final = 0.85
-"""Share of the limit at which compaction begins. Above it, there would be no room for compaction."""
+"""Share of the limit at which compaction begins. If more were used, there would be no room for compaction."""
 _ENOUGH: Final = 0.8
 """Share of the limit at which compaction stops, so that it does not start again at once."""
 _WORTHWHILE: Final = 0.02

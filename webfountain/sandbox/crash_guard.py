@@ -5,7 +5,7 @@ examination are in a mapped file, which survives a kill. At the next start, thes
 examined last and alone. Only a death with a single page counts, because otherwise the cause is unknown. A suspect that
 is examined without a crash is cleared. After three deaths, a page counts as failed.
 
-This also protects from other causes than hostile bodies, such as a machine without free memory.
+The guard also protects from causes other than hostile bodies, such as a machine without free memory.
 """
 
 from __future__ import annotations
@@ -84,7 +84,8 @@ class CrashSuspects:
 
     @contextmanager
     def examining(self, url: str) -> Iterator[None]:
-        """Mark a page as under examination while the block runs. A suspect first waits until it is alone."""
+        """Mark a page as under examination while the block runs. A suspect first waits until no other page is under
+        examination."""
         suspect = url in self._deaths
         with self._turn:
             self._waiting += suspect
@@ -149,7 +150,8 @@ class CrashSuspects:
             self._clear_slot(slot)
 
     def _mark(self, url: str) -> int | None:
-        """Write a page as under examination. Its length is written last, so that a torn entry does not count."""
+        """Write a page as under examination. The length of the entry is written last, so that a torn entry does not
+        count."""
         packed = url.encode()
         if self._slots is None or not self._free or len(packed) > _SLOT_BYTES - _LENGTH.size or not self._is_whole():
             return None

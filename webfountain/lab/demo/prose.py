@@ -43,7 +43,7 @@ _OPENINGS = _words(
 
 
 class Prose(dict[int, bytes]):
-    """Numbered passages of about `length` bytes. A passage is made when needed, the same for equal seeds."""
+    """Numbered passages of about `length` bytes. Equal seeds give equal passages."""
 
     def __init__(self, seed: int, *, length: int = 250) -> None:
         super().__init__()

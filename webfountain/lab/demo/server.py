@@ -1,10 +1,10 @@
 """A small HTTP/1.1 server of a `Web` on loopback: keep-alive, HEAD, conditional GET, an access log, the true pages.
 
-It uses only the standard library, so it starts at once and takes little CPU time from a benchmark. Every site has its
+With only the standard library, the server starts at once and takes little CPU time from a benchmark. Every site has its
 own address (127.0.1.1, 127.0.1.2, …), or with ``layout="ports"`` its own port on 127.0.0.1.
 
-The server has limits for request heads, pipelined input, connections, idle time and the log. It behaves well and uses
-no TLS.
+The server has limits for request heads, pipelined input, connections, idle time and the log. The server behaves well
+and uses no TLS.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _PHRASES: Final = {status.value: status.phrase for status in HTTPStatus}
 class LoggedVisit(NamedTuple):
     """One served request, with the UTC seconds of its first and last byte.
 
-    ``busy`` is the number of other requests to the same site when it arrived.
+    ``busy`` is the number of other requests that were running on its site when the request arrived.
     """
 
     site: str
@@ -253,7 +253,8 @@ class ServedConnection(asyncio.Protocol):
 
 
 def _unchanged(etag: str, dated: str, headers: dict[str, str]) -> bool:
-    """Return whether the client has the newest copy. If-None-Match alone decides if it is given (RFC 9110, 13.1)."""
+    """Return whether the client has the newest copy. If there is an If-None-Match, it alone decides (RFC 9110,
+    13.1)."""
     known = headers.get("if-none-match")
     if known is not None:
         return known == "*" or f'"{etag}"' in known.replace("W/", "").replace(" ", "").split(",")
@@ -269,7 +270,7 @@ def _unchanged(etag: str, dated: str, headers: dict[str, str]) -> bool:
 def bind_sites(
     count: int, *, port: int = 0, layout: str = "addresses", first: str = "127.0.1.1"
 ) -> list[socket.socket]:
-    """Return a bound socket per site: one port at successive addresses, or free ports of 127.0.0.1.
+    """Return a bound socket per site, by `layout`: the same port on successive addresses, or free ports of 127.0.0.1.
 
     If `port` is 0, up to 20 ports are tried. Raises OSError if the port is taken.
     """

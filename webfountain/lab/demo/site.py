@@ -1,8 +1,8 @@
 """One site of the generated web: which pages it has, when they exist and how they link.
 
-A site is a tree of pages, each with about eight children, and additional random links. Of these links, 85 % lead to
-pages of the same site, by Zipf's law, the others to other sites. A few links lead to redirects, to private pages or to
-nothing.
+A site is a tree of pages, each with about eight children, and additional random links. Of the random links, 85 % lead
+to pages of the same site, by Zipf's law, the others to other sites. A few links lead to redirects, to private pages or
+to nothing.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ class WebSite:
 
 
 class _Links(dict[int, bytes]):
-    """The links of a site by number, each with the end of its paragraph."""
+    """The links of a site by number, as HTML that ends a paragraph."""
 
     def __init__(self, site: WebSite, draw: Draws) -> None:
         super().__init__()

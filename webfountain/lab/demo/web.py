@@ -100,7 +100,7 @@ class GeneratedWeb:
         self._utc = utc
 
     def version(self, site: int, path: str, t: float) -> int:
-        """Return how many different bodies a page has had until `t`; 0 if it does not exist then."""
+        """Return how many different bodies a page has had until `t`; 0 if there is no page at `t`."""
         page = self.sites[site].find(path, t)
         return 0 if page is None else 1 + self._changes.until(page, t) + bisect_right(page.child_births, t)
 
@@ -115,7 +115,7 @@ class GeneratedWeb:
         return self.sites[site].by_path[path].rate
 
     def body(self, site: int, path: str, t: float) -> bytes | None:
-        """Return the body of a page at `t`; None if it does not exist then."""
+        """Return the body of a page at `t`; None if there is no page at `t`."""
         page = self.sites[site].find(path, t)
         return None if page is None else self._write(page, self._changes.until(page, t), t)
 

@@ -1,9 +1,10 @@
-"""A lower bound of the obsolete share for any policy with the same budget.
+"""A lower bound of the obsolete share under a budget, for any policy.
 
 A *spell* is the time from one event of a page to the next, in which a copy from before is obsolete. A fetch saves the
-rest of one spell. Unused fetches may be kept for one day. So with K fetches per day, a day has at most 2K fetches, and
-D days have at most K D. For any prices of the two limits, the Lagrangian dual is an upper bound on the saved time. The
-policy `clairvoyant` chooses greedily with full knowledge. The optimum is between its share and the bound.
+rest of one spell. Unused fetches may be kept for one day. Then a budget of K fetches per day allows at most 2K fetches
+on one day, and K D fetches on D days. With prices for both limits, the Lagrangian dual is an upper bound on the saved
+time. The policy `clairvoyant` chooses greedily with full knowledge. The smallest possible share is between the bound
+and the share of `clairvoyant`.
 """
 
 from __future__ import annotations

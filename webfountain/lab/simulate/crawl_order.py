@@ -188,7 +188,7 @@ def crawl(
 def hot_pages(importance: Array, *, hot_share: float | None = None, hot_backlinks: int | None = None) -> Pages:
     """Return the most important pages, best first.
 
-    Raises InputError if both are given, one is out of range, or no page is hot.
+    Raises InputError if both arguments are given, if an argument is out of range, or if no page is hot.
     """
     if hot_share is not None and hot_backlinks is not None:
         raise InputError("give only one of --hot-share and --hot-backlinks")

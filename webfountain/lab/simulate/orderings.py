@@ -56,7 +56,7 @@ class Ordering(Protocol):
     seconds: float
 
     def add(self, page: int, targets: Sequence[int], new: Sequence[int]) -> None:
-        """Record a crawled `page` with its `targets`, and which of them are `new`."""
+        """Record a crawled `page` with its `targets` and the `new` ones among them."""
 
     def next(self) -> int | None:
         """Return a known page that was not crawled, if there is one."""
@@ -142,7 +142,7 @@ class Ideal(_UnrankedOrdering):
 
 
 class Backlinks(_UnrankedOrdering):
-    """Takes the page with most links from crawled pages, or of equal ones the page known for longest."""
+    """Takes the page with most links from crawled pages. Among equal pages, the page known for longest comes first."""
 
     def __init__(self, seen: CrawledGraph) -> None:
         super().__init__(seen)
@@ -248,7 +248,7 @@ def _ranked(seen: CrawledGraph, graph: LinkGraph, last: Array | None) -> Array:
 
 
 def _pop(heap: list[Any], seen: CrawledGraph) -> int | None:
-    """Return the first page of a heap of (…, page) that was not crawled, and remove the entries up to it."""
+    """Remove entries of a heap up to the first page that was not crawled, and return this page."""
     while heap:
         page = int(heapq.heappop(heap)[-1])
         if not seen.crawled[page]:

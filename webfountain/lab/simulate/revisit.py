@@ -5,9 +5,8 @@ alive at the start have just been crawled. A page born later is known at once, a
 policy except ``clairvoyant`` fetches such pages first. A page that is found deleted is dropped. The policies are in
 `rivals` and `planned`.
 
-`fountain` chooses at a price with the crawl's own objects (`at_a_price.AtAPrice`). It divides its day into `ROUNDS`.
-Every policy may keep unused fetches for one day, so a day may have up to 2K fetches. No policy can have a smaller
-obsolete share than `bound`.
+`fountain` chooses at a price with the crawl's own objects (`at_a_price.AtAPrice`). Every policy may keep unused fetches
+for one day, so a day may have up to 2K fetches. No policy can have a smaller obsolete share than `bound`.
 """
 
 from __future__ import annotations
@@ -134,7 +133,7 @@ def simulate_revisit(
 ) -> dict[str, Any]:
     """Replay a trace under each policy, and return the JSON document of `simulate revisit` (DESIGN section 7).
 
-    Its `bound` is the least obsolete share of any policy with as many fetches.
+    In the document, `bound` is the least obsolete share that any policy could have.
 
     Parameters
     ----------
@@ -187,7 +186,8 @@ def replay(trace: ChangeTrace, fetches_per_day: int, policy: str, *, seed: int =
 
 
 def replay_clairvoyant(trace: ChangeTrace, fetches_per_day: int, *, most_saved: int) -> Replay:
-    """Replay a trace under the policy that knows the obsolete pages. It may keep `most_saved` fetches for later."""
+    """Replay a trace under the policy that knows the obsolete pages. At most `most_saved` fetches are kept for
+    later."""
     first, policy = _Web.obsolete_pages_first, Clairvoyant(trace)
     return _replayed(trace, _RankedDay(first, policy, fetches_per_day, most_saved=most_saved))
 
@@ -198,7 +198,7 @@ def replay_learner(trace: ChangeTrace, fetches_per_day: int, learner: Learner) -
 
 
 def replay_at_a_price(trace: ChangeTrace, fetches_per_day: int, crawl: AtAPrice) -> Replay:
-    """Replay a trace under a price."""
+    """Replay a trace under the policy with a price."""
     return _replayed(trace, _PricedDay(crawl, fetches_per_day))
 
 
@@ -316,7 +316,7 @@ class _Web:
         return int(np.count_nonzero(self._obsolete & self._alive)), int(np.count_nonzero(self._alive))
 
     def importance(self) -> tuple[float, float]:
-        """Return the census with each page weighted by its importance."""
+        """Return the importance of the obsolete live pages and of the live pages, in sum."""
         obsolete = self._obsolete & self._alive
         return float(self._importance[obsolete].sum()), float(self._importance[self._alive].sum())
 

@@ -1,7 +1,7 @@
 """The policies that `simulate revisit` compares with ours, from a fixed interval to full knowledge.
 
-Each policy scores the pages, and `simulate.revisit` fetches those with the greatest scores. Here tau is the number of
-days since a page's last fetch (or birth).
+Each policy scores the pages, and `simulate.revisit` fetches those with the greatest scores. The number of days since a
+page's last fetch (or birth) is called tau.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class Uniform:
 
 
 class Proportional(Uniform):
-    """Fetches pages in proportion to their true change rates: the greatest tau * rate first. This is worse than
+    """Fetches pages in proportion to their true change rates: the greatest tau * rate first. This policy is worse than
     uniform.
 
     Source: Cho & Garcia-Molina, *Effective page refresh policies for web crawlers*, TODS 2003, section 4.
@@ -101,7 +101,7 @@ class Proportional(Uniform):
 
 
 class PoissonOracle(Uniform):
-    """Fetches the greatest index at the true rate first. This is optimal for Poisson processes."""
+    """Fetches the greatest index at the true rate first. This policy is optimal if changes are Poisson processes."""
 
     def __init__(self, trace: ChangeTrace) -> None:
         self._rate = true_rates(trace)
