@@ -32,9 +32,9 @@ MEANING = {
     "collection.seeds": "URLs to begin with, each a string or a table `{ url = …, policy = … }`.",
     "collection.seeds_file": "File of seeds, one per line; `#` begins a comment.",
     "collection.scope": "Which discovered URLs are kept: those on a seed's `site`, those on its registered `domain` "
-    "(such as `user.github.io`), or `any`. A seed that redirects to its https or www. form brings that form into "
-    "scope.",
-    "collection.policy": "Policy of seeds that name none.",
+    "(such as `user.github.io`), or `any`. If a seed redirects to the https or www. form of its site, this form is in "
+    "scope too.",
+    "collection.policy": "Policy of the seeds that name no policy.",
     "collection.limits.depth": "Maximum number of hops from a seed; with 0 only the seeds are crawled.",
     "collection.limits.pages": "Size of the collection: when it is full, less important pages are replaced. "
     "Without it the collection grows.",
@@ -42,11 +42,11 @@ MEANING = {
     "politeness.user_agent": "User agent, with a contact for public addresses. Its first token is the name in "
     "robots.txt.",
     "politeness.min_delay": "Shortest time between two requests to a site.",
-    "politeness.delay_factor": "The delay is at least this many times the duration of the last request.",
-    "politeness.max_delay": "Longest Crawl-delay that is honoured.",
+    "politeness.delay_factor": "The delay is this many times the duration of the last request, up to `max_delay`.",
+    "politeness.max_delay": "Longest delay, even if `delay_factor` or a Crawl-delay asks for more.",
     "politeness.concurrency": "Number of requests to a site (and address) at the same time.",
-    "politeness.per_ip": "Sites with the same address share its politeness. If a host has several addresses, the "
-    "first one that answers counts.",
+    "politeness.per_ip": "Sites with the same address share the limits of one site. If a host has several addresses, "
+    "the first one that answers counts.",
     "politeness.timeout": "Longest time of a fetch, from the first attempt to connect to the last byte.",
     "politeness.max_bytes": "Largest body, also after decompression; a larger one is cut and the fetch fails.",
     "politeness.min_bytes_per_second": "A body that arrives more slowly for ten seconds is cut.",
@@ -54,21 +54,21 @@ MEANING = {
     "sheets and scripts that a page embeds are not fetched.",
     "network.allow_private": "Allow loopback and private addresses.",
     "network.verify_tls": "Check certificates as browsers do; a site whose certificate fails then has the error "
-    "`certificate`. Off by default, as in most crawlers, because pages behind expired certificates are still "
-    "pages. Switch it on if nobody on the network path may change a copy.",
+    "`certificate`. Off by default, as in most crawlers, because many sites have expired certificates. Switch it "
+    "on if copies must be safe from changes on the network path.",
     "content.text": "The part of a page that is compared for changes and given to readers: `all` (the visible text), "
     "or `main` (the main content without navigation, banners and footers).",
     "content.metadata": "Keep what a page says about itself (title, description, language, author, times, canonical "
     "URL, type) in its record and in the WARC files.",
-    "change.min_change": "A change counts if the resemblance of the texts is below 1 minus this value. With 0 every "
-    "byte counts or, if the next keys or `content.text` leave something out, every difference in the rest.",
+    "change.min_change": "A change counts if the resemblance of the texts is below 1 minus this value. With 0 any "
+    "different byte counts. If the next keys or `content.text` leave something out, any difference in the rest counts.",
     "change.select": "CSS selectors: only these elements count.",
     "change.ignore": "CSS selectors of elements that do not count.",
-    "change.ignore_text": "Patterns; what they find in a line does not count.",
+    "change.ignore_text": "Regular expressions; the text that they find in a line does not count.",
     "change.ignore_kinds": "Kinds of text that do not count: `numbers`, `dates` (and times), `case` (of letters).",
-    "change.learn": "Lines that differ at every visit, or between two visits seconds apart, or whose changes are "
-    "undone as often as they stay, do not count until they stay the same again. At most 2 % of the visits are made to "
-    "find such lines.",
+    "change.learn": "Learn which lines are noise: those that differ at every visit or between two visits seconds "
+    "apart, and those whose changes are undone as often as they stay. Such a line does not count until it stays the "
+    "same again. At most 2 % of the visits are made to find such lines.",
     "change.always": "CSS selectors of elements that are never learned as noise.",
     "changes.diff": "Keep a unified diff of the texts with each change, at most 20 kB: `true` or `text`, `markdown`, "
     "`html`.",
@@ -76,12 +76,12 @@ MEANING = {
     "changes.max_entries": "Largest number of entries of the change log.",
     "repository.keep": "`newest` deletes WARC files without a newest copy; `all` keeps every version.",
     "repository.max_bytes": "Largest size of the folder. The crawl ends if the newest copies alone need more. Without "
-    "this key, `newest` keeps about three times what the newest copies need.",
-    "repository.answers": "Also record redirects, 404s and other answers without a copy, robots.txt and sitemaps. On "
-    'with `keep = "all"`.',
+    'this key, the folder grows to about three times the size of the newest copies (with `keep = "newest"`).',
+    "repository.answers": "Also record redirects, 404s and other answers without a copy, robots.txt and sitemaps. "
+    'Default: true with `keep = "all"`, else false.',
     "cycle.periods": "Number of time periods that are planned together.",
     "cycle.period": "Length of a time period.",
-    "cycle.fastest": "Mean change interval of bucket 0, the fastest; a 96th of the period unless set.",
+    "cycle.fastest": "Mean change interval of the fastest pages (bucket 0); a 96th of the period unless set.",
     "cycle.capacity_pages_per_period": "Maximum number of fetches per period; without it the crawl fetches as fast as "
     "politeness allows.",
     "cycle.strategy": "What a plan optimises: strategy 1, 2 or 3 of Edwards 2001, or `fountain` with its own signals.",
@@ -90,14 +90,14 @@ MEANING = {
     "duplicates.resemblance": "A page repeats another one if the resemblance of their texts is at least this value.",
     "duplicates.revisit": "Time until a duplicate is fetched again; 30 periods unless set.",
     "goal": "`{ obsolete, longer_than }`: at most the share `obsolete` of the copies may be out of date for longer "
-    "than `longer_than` (without it: out of date at all). The crawl fetches known pages only as often as this takes, "
-    "up to the capacity.",
+    "than `longer_than`. Without `longer_than`, every copy that is out of date counts. The crawl fetches known pages "
+    "only as often as the goal requires, up to the capacity.",
     "signals.importance": "Weigh a page's freshness by its importance or, if it has none, by its depth.",
-    "signals.lastmod": "Make a page due, or under a budget more urgent, when a sitemap or feed gives it a later date "
-    "than our copy has. The crawl learns for each site how reliable its dates are.",
-    "ranking.every": "How often the crawl's links are ranked, in a process beside it; sooner while the collection "
-    "grows. Rankings take at most a twentieth of the CPU time, and 15 s at the beginning. Without it no link is logged "
-    "or ranked.",
+    "signals.lastmod": "Make a page due if a sitemap or feed gives a later date than our copy's; under a budget, make "
+    "it more urgent. The crawl learns for each site how reliable its dates are.",
+    "ranking.every": "Time between two rankings of the crawl's links, in a separate process; shorter while the "
+    "collection grows. Rankings take at most a twentieth of the CPU time, plus 15 s at the beginning. Without this key "
+    "no link is logged or ranked.",
     "ranking.links": "Folder or fsspec URL of the link log (Parquet); `links` beside the store unless set.",
     "discovery.nofollow": "Honour rel=nofollow, robots meta tags and X-Robots-Tag.",
     "discovery.sitemaps": "Read the sitemaps that robots.txt names. A sitemap can name pages of its own site and of "
@@ -108,13 +108,13 @@ MEANING = {
     "policies.default.extends": "Policy whose keys this policy begins with. A policy named favor, default or distrust "
     "that extends nothing begins with the preset of that name.",
     "policies.default.trust": "Trust of its seeds, 0 to 1. It is also the upper bound for pages that come from "
-    "another policy to this one; a page that a switch moves up gets this trust.",
+    "another policy to this one. If a switch moves a page from a policy of less trust, the page gets this trust.",
     "policies.default.dampening": "Trust of a linked page, as a share of the linking page's trust.",
     "policies.default.splitting": "Divide a page's trust among its links.",
     "policies.default.spread": "How far links inherit the policy: on its `site`, its registered `domain`, or `any`.",
     "policies.default.otherwise": "Policy of links beyond `spread`.",
     "policies.default.follow": "Follow the links of its pages.",
-    "policies.default.allow": "Regular expressions; if there are any, a URL must match one.",
+    "policies.default.allow": "Regular expressions, one of which a URL must match; without any, all URLs are allowed.",
     "policies.default.deny": "Regular expressions; a URL that matches one is refused, also when it is queued already.",
     "policies.default.score": "Weights of a page's importance: `{ pagerank, trust, backlinks, topic, location }`. "
     "Without it importance is trust, if policies give pages different trust.",
@@ -128,11 +128,12 @@ MEANING = {
     "`match` is a host (`example.org` is that host alone, `*.example.org` includes all hosts below it), a regular "
     "expression that is searched in the URL, or a list of them. The first rule that matches counts. Without `trust`, "
     "the policy's trust holds; without `policy`, the page keeps the policy that it inherits.",
-    "switch": "`[[switch]]`: a page that meets all of `when` gets the policy `to`, and so do the pages to which it "
-    'links from then on. With `also = "discovered"`, the pages discovered through it earlier get it, too. `when` has '
-    "`text` found `count` times, `status`, `language` or `language_not` (lists), `similarity` or `similarity_below`, "
-    "`duplicates` (share of its site's pages). Or it has `discovered` alone: the share, and `count`, of the pages "
-    "discovered through the page that were switched to the same policy.",
+    "switch": "`[[switch]]`: a page that meets all conditions of `when` gets the policy `to`, and links found later "
+    'inherit it. With `also = "discovered"`, the pages discovered through it earlier get it, too. Conditions: '
+    "`text` (a pattern that is found `count` times), `status`, `language` or `language_not` (lists), `similarity` or "
+    "`similarity_below`, `duplicates` (the share of duplicates on its site). Or the only condition is `discovered`: "
+    "the share of the pages discovered through the page that were switched to the same policy, at least `count` of "
+    "them.",
     "conflict.rule": "A page to which several links lead gets its policy and trust from the `first`, the "
     "`most-trusted` or the `least-trusted` link.",
 }
