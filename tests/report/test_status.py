@@ -14,8 +14,8 @@ from webfountain.clock import ManualClock
 from webfountain.errors import InputError, RepositoryError, UrlError
 from webfountain.frontier.sites.domain_shares import SHARES, ShareSnapshot
 from webfountain.records import Copy, Fetch, FetchResult, Link, Move, Outcome
-from webfountain.report import changes, pages, status
 from webfountain.report import copy as report_copy
+from webfountain.report import pages, status
 from webfountain.report.texts import texts, texts_since
 from webfountain.repository.repository import Pages, Repository
 from webfountain.repository.warc_writer import Capture
@@ -171,20 +171,6 @@ def test_texts_since_a_cursor_name_each_page_once_as_it_is_now(store: MemoryStor
     ]  # fmt: skip
     assert list(texts_since(store, kept, store.changes.since(131.0), unreadable=unexpected)) == []
     kept.close()
-
-
-def test_changes_of_one_site_have_the_cursor_of_the_whole_log(store: MemoryStore) -> None:
-    settled(store, URLS[0], "changed", 120.0)
-    store.pages.forget("https://a.org", fingerprint(URLS[0]), at=140.0)
-    rows = list(changes.changes(store, None))
-    assert [(row["sequence"], row["verdict"], row["time"]) for row in rows] == [
-        (1, "new", 110.0), (2, "changed", 120.0), (3, "forgotten", 140.0),
-    ]  # fmt: skip
-    assert [row["verdict"] for row in changes.changes(store, rows[0]["cursor"], site="https://a.org")] == [
-        "changed", "forgotten",
-    ]  # fmt: skip
-    assert list(changes.changes(store, None, site="https://b.org")) == [{"cursor": rows[-1]["cursor"]}]
-    assert list(changes.changes(store, rows[-1]["cursor"])) == [{"cursor": rows[-1]["cursor"]}]
 
 
 def settled(store: MemoryStore, url: str, kind: OutcomeKind, at: float) -> None:

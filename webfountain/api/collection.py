@@ -29,7 +29,6 @@ from webfountain.api.answers import (
     VersionAnswer,
 )
 from webfountain.api.changes import change_of
-from webfountain.api.details import CollectionDetails
 from webfountain.api.notes import CollectionNotes
 from webfountain.api.policy_file import seeds_file_in
 from webfountain.api.reader import ReaderPlaces
@@ -44,12 +43,12 @@ from webfountain.policy.collection_file import parse_collection
 from webfountain.records import STATES
 from webfountain.report.copy import cat, version_beginnings
 from webfountain.report.pages import page_of, site_of_record
+from webfountain.report.plan import plan_of, plan_words
 from webfountain.report.policy_check import described, effect_on
 from webfountain.report.status import status
 from webfountain.report.store_reading import known_site, link_log, page_at, places_of
 from webfountain.report.texts import ListPlace, PageTexts, TextForm, is_list_cursor, texts, texts_since
 from webfountain.repository.repository import Pages
-from webfountain.store.contract import PLAN
 from webfountain.store.locations import folder_of, is_in_use, without_password
 from webfountain.urls import canonical, site_of
 
@@ -81,7 +80,6 @@ class StoredCollection(CollectionNotes):
         self._repository = repository
         self._pages: Pages | None = None
         self._texts = PageTexts(store)
-        self.details = CollectionDetails(store, url)
         folder = folder_of(url)
         self.search = CollectionSearch(store, None if folder is None else folder / INDEX_FILE, self.text)
 
@@ -98,7 +96,7 @@ class StoredCollection(CollectionNotes):
             "at": at,
             "crawling": crawling,
             "ants": ants,
-            "plan": _plan_words(self._store, at),
+            "plan": None if (plan := plan_of(store)) is None else plan_words(plan, at=at),
         }
         return msgspec.convert({**found, **more, "period_s": store.census.period_s}, StatusAnswer, from_attributes=True)
 
@@ -367,16 +365,6 @@ def _decoded(cursor: str) -> bytes:
         return b64decode(cursor, altchars=b"-_", validate=True)
     except ValueError:
         raise InputError(f"{cursor!r} is not a cursor of a list of pages") from None
-
-
-def _plan_words(store: FrontierStore, at: float) -> str | None:
-    data = store.board.value(PLAN)
-    if data is None:
-        return None
-    from webfountain.frontier.planning.plan import decode_plan  # noqa: PLC0415  numpy, 0.1 s
-    from webfountain.report.plan import plan_words  # noqa: PLC0415
-
-    return plan_words(decode_plan(data), at=at)
 
 
 def bounded(limit: int, most: int = MAX_ROWS) -> int:

@@ -14,12 +14,10 @@ from webfountain.api.policy_file import PolicyFileEditor
 from webfountain.core.change_rate import decode
 from webfountain.errors import CursorLost, InputError, PolicyError, UrlError
 from webfountain.frontier.batch import remembered
-from webfountain.policy.collection_file import CollectionInForce
 from webfountain.report.last_check import last_check
 from webfountain.report.pages import page_of
-from webfountain.report.store_reading import known_site, link_log, page_at
+from webfountain.report.store_reading import known_site, link_log, page_at, policy_in_force
 from webfountain.report.troubles import robots_words
-from webfountain.store.contract import COLLECTION
 from webfountain.store.locations import folder_of
 from webfountain.urls import canonical
 
@@ -27,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from webfountain.policy.collection import Collection
+    from webfountain.policy.collection_file import CollectionInForce
     from webfountain.records import Change
     from webfountain.report.last_check import CheckResult
     from webfountain.report.pages import PageAnswer
@@ -151,7 +150,7 @@ class CollectionDetails:
     def __init__(self, store: FrontierStore, url: str) -> None:
         self._store = store
         self._url = url
-        self._rules: tuple[bytes, Collection] | None = None
+        self._rules: tuple[CollectionInForce, Collection] | None = None
 
     def plan(self, *, at: float) -> PlanAnswer:
         """Return the plan at a time."""
@@ -161,7 +160,7 @@ class CollectionDetails:
 
     def policy(self) -> PolicyFileAnswer:
         """Return the policy file as the crawl read it."""
-        found = self._in_force()
+        found = policy_in_force(self._store)
         if found is None:
             return PolicyFileAnswer(None, "", "")
         file = PolicyFileEditor(found)
@@ -176,7 +175,7 @@ class CollectionDetails:
             if the text is not a valid policy file of this collection, or `digest` is not the digest of the current
             file.
         """
-        found = self._in_force()
+        found = policy_in_force(self._store)
         if found is None:
             raise InputError("the store has no policy file")
         written = PolicyFileEditor(found).write(text, digest)
@@ -249,8 +248,7 @@ class CollectionDetails:
         """
         if len(urls) > MAX_JUDGED_URLS:
             raise InputError(f"urls: {len(urls)} given (allowed: up to {MAX_JUDGED_URLS} to check at once)")
-        rules = self._collection()
-        return [self._judged(each, rules, at) for each in urls]
+        return [self._judged(url, why) for url, why in self.refusals(urls, at=at)]
 
     def entries_before(self, at: float) -> Iterator[Change]:
         """Yield the entries of the change log before a time, newest first.
@@ -287,14 +285,22 @@ class CollectionDetails:
             cursor = part[-1][0]
         return found, is_oldest
 
-    def _judged(self, given: str, rules: Collection | None, at: float) -> JudgedUrl:
+    def refusals(self, urls: Sequence[str], *, at: float) -> list[tuple[str, str | None]]:
+        """Return each URL, in its canonical form if it has one, with the reason why a crawl would refuse it in a note
+        `now`. None if it would not, or if only the crawl can decide.
+        """
         from webfountain.report.explain import refusal_of  # noqa: PLC0415  numpy, 0.1 s
 
-        try:
-            url = canonical(given)
-        except UrlError as error:
-            return JudgedUrl(given, "refused", str(error))
-        why = refusal_of(self._store, rules, url, at=at)
+        found, rules = list[tuple[str, str | None]](), self._collection()
+        for given in urls:
+            try:
+                url = canonical(given)
+                found.append((url, refusal_of(self._store, rules, url, at=at)))
+            except UrlError as error:
+                found.append((given, str(error)))
+        return found
+
+    def _judged(self, url: str, why: str | None) -> JudgedUrl:
         if why is not None:
             return JudgedUrl(url, "refused", why)
         known = page_at(self._store, url)
@@ -303,16 +309,12 @@ class CollectionDetails:
     def _collection(self) -> Collection | None:
         """Return the collection of the policy file in force. Return None if the store contains no policy file, or if
         the seeds file is on another machine."""
-        kept = self._store.board.value(COLLECTION)
+        kept = policy_in_force(self._store)
         if kept is None:
             return None
         if self._rules is None or self._rules[0] != kept:
             try:
-                self._rules = kept, CollectionInForce.decode(kept).read()
+                self._rules = kept, kept.read()
             except PolicyError:
                 return None
         return self._rules[1]
-
-    def _in_force(self) -> CollectionInForce | None:
-        kept = self._store.board.value(COLLECTION)
-        return None if kept is None else CollectionInForce.decode(kept)

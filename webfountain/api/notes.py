@@ -9,15 +9,15 @@ from math import inf
 from typing import TYPE_CHECKING, Final
 
 from webfountain.api.answers import BlockAnswer, NoteAnswer, RefusedUrl
+from webfountain.api.details import CollectionDetails
 from webfountain.clock import SystemClock
-from webfountain.errors import InputError, PolicyError, UrlError
+from webfountain.errors import InputError
 from webfountain.frontier.cluster.ant_notes import ants_of
 from webfountain.frontier.inbox.blocks import MAX_BLOCKS, blocks_of, ends
 from webfountain.frontier.inbox.inboxes import FeedInbox, Inbox
 from webfountain.frontier.inbox.notes import BlockNote, Drain, ForgetNote, NowNote, Pause, Resume, UnblockNote
 from webfountain.history.publishing import read_file
 from webfountain.report.store_reading import inbox_folder
-from webfountain.store.contract import COLLECTION
 from webfountain.store.locations import folder_of, is_in_use
 from webfountain.urls import canonical, site_of, site_of_text
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from webfountain.frontier.inbox.notes import Note
-    from webfountain.policy.collection import Collection
     from webfountain.store.contract import FrontierStore
 
 __all__ = ["MAX_URLS", "CollectionNotes"]
@@ -41,6 +40,7 @@ class CollectionNotes:
         self._store = store
         self._url = url
         self._clock = SystemClock()
+        self.details = CollectionDetails(store, url)
 
     def now(self, urls: Sequence[str]) -> NoteAnswer:
         """Make the crawl fetch URLs as soon as politeness allows. The answer names the URLs that the policy file
@@ -53,19 +53,9 @@ class CollectionNotes:
         """
         if not 1 <= len(urls) <= MAX_URLS:
             raise InputError(f"urls: {len(urls)} given (allowed: 1 to {MAX_URLS})")
-        from webfountain.report.explain import refusal_of  # noqa: PLC0415  numpy, 0.1 s
-
-        accepted, refused, at, rules = [], [], self._clock.now(), self._rules()
-        for given in urls:
-            try:
-                name = canonical(given)
-                why = refusal_of(self._store, rules, name, at=at)
-            except UrlError as error:
-                name, why = given, str(error)
-            if why is None:
-                accepted.append(name)
-            else:
-                refused.append(RefusedUrl(name, why))
+        judged = self.details.refusals(urls, at=self._clock.now())
+        accepted = [name for name, why in judged if why is None]
+        refused = [RefusedUrl(name, why) for name, why in judged if why is not None]
         if accepted:
             self._leave(NowNote(tuple(accepted)))
         return NoteAnswer("now", accepted, refused)
@@ -152,19 +142,6 @@ class CollectionNotes:
             return sorted(ants_of(claims, claims.time() or self._clock.now()))
         live = [] if folder is None or not is_in_use(folder) else read_file(folder)
         return [each.owner for each in live]
-
-    def _rules(self) -> Collection | None:
-        """Return the collection of the policy file in force. Return None if the store contains none, or if its seeds
-        file is on another machine; the crawl then decides itself.
-        """
-        if self._store.board.value(COLLECTION) is None:
-            return None
-        from webfountain.report.explain import collection_of  # noqa: PLC0415  numpy, 0.1 s
-
-        try:
-            return collection_of(self._store)
-        except PolicyError:
-            return None
 
     def _leave(self, note: Note) -> None:
         feed, folder = self._store.feed(), folder_of(self._url)

@@ -7,16 +7,19 @@ import time
 from typing import TYPE_CHECKING, Any, Final
 
 import click
+import msgspec
 
+from webfountain.api.changes import change_of
 from webfountain.commands import options, printing
-from webfountain.report import changes as report_changes
-from webfountain.report.store_reading import cursor_of, reading
+from webfountain.report.store_reading import cursor_of, every_change, reading
 from webfountain.urls import site_of_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-__all__ = ["LONGEST_WAIT_S", "SHORTEST_WAIT_S", "changes"]
+    from webfountain.store.contract import FrontierStore
+
+__all__ = ["LONGEST_WAIT_S", "SHORTEST_WAIT_S", "changes", "rows_after"]
 
 SHORTEST_WAIT_S: Final = 0.2
 LONGEST_WAIT_S: Final = 2.0
@@ -39,7 +42,7 @@ def changes(store: str, since: str | None, follow: bool, site: str | None, as_li
         cursor = cursor_of(opened, asked)
         wait_s = SHORTEST_WAIT_S
         while True:
-            before, rows = cursor, list(report_changes.changes(opened, cursor, site=site))
+            before, rows = cursor, list(rows_after(cursor, opened, site))
             cursor = rows[-1]["cursor"]
             if not follow or cursor != before:
                 printing.print_json_lines(rows) if as_lines else _print_changes(rows)
@@ -47,6 +50,20 @@ def changes(store: str, since: str | None, follow: bool, site: str | None, as_li
                 return
             wait_s = min(LONGEST_WAIT_S, 1.5 * wait_s) if cursor == before else SHORTEST_WAIT_S
             time.sleep(wait_s)
+
+
+def rows_after(cursor: str | None, store: FrontierStore, site: str | None = None) -> Iterator[dict[str, Any]]:
+    """Yield the entries after a cursor; if `site` is given, only its entries. The last row has the cursor to continue
+    with: if the last entry is not yielded, an extra row contains only this cursor.
+    """
+    # Read the end before the entries, so that no entry that is added in between is missed.
+    end, reported = store.changes.end() if cursor is None else cursor, False
+    for end, entry in every_change(store, cursor):
+        reported = site is None or entry.site == site
+        if reported:
+            yield {"cursor": end, **msgspec.to_builtins(change_of(entry, end)), "verdict": entry.verdict}
+    if not reported:
+        yield {"cursor": end}
 
 
 def _print_changes(rows: Sequence[Mapping[str, Any]]) -> None:

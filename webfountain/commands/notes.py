@@ -14,8 +14,7 @@ from webfountain.errors import InputError
 from webfountain.frontier.inbox.inboxes import FeedInbox, Inbox
 from webfountain.frontier.inbox.notes import NowNote
 from webfountain.report.plurals import counted
-from webfountain.report.store_reading import existing_folder, inbox_folder, reading
-from webfountain.store.contract import COLLECTION
+from webfountain.report.store_reading import existing_folder, inbox_folder, policy_in_force, reading
 from webfountain.store.locations import is_in_use, is_shared
 from webfountain.store.shared_contract import has_ants
 from webfountain.urls import canonical
@@ -66,9 +65,10 @@ def _require_scope(store: FrontierStore, note: NowNote) -> None:
     """Raise InputError for a URL that is blocked or that the policy file refuses. A store of another project has no
     policy file, so it accepts any URL.
     """
-    from webfountain.report.explain import collection_of, refusal_of  # noqa: PLC0415  numpy, 0.1 s
+    from webfountain.report.explain import refusal_of  # noqa: PLC0415  numpy, 0.1 s
 
-    collection = None if store.board.value(COLLECTION) is None else collection_of(store)
+    kept = policy_in_force(store)
+    collection = None if kept is None else kept.read()
     for url in note.urls:
         if (why := refusal_of(store, collection, url, at=SystemClock().now())) is not None:
             raise InputError(f"{url} is not crawled: {why}")

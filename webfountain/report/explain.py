@@ -21,7 +21,7 @@ from webfountain.errors import InputError, PolicyError, UrlError
 from webfountain.frontier.inbox.blocks import BlockedUrls, blocks_of
 from webfountain.frontier.planning.plan_follower import PlanFollower
 from webfountain.metrics import Metrics
-from webfountain.policy.collection_file import CollectionInForce, read_collection
+from webfountain.policy.collection_file import read_collection
 from webfountain.policy.judge import Origin
 from webfountain.policy.rules import spell_rule
 from webfountain.public_addresses import is_private_host
@@ -40,9 +40,9 @@ from webfountain.report.explanation import (
     verdict_words,
 )
 from webfountain.report.plurals import counted, spell_span
-from webfountain.report.store_reading import page_at
+from webfountain.report.store_reading import page_at, policy_in_force
 from webfountain.report.troubles import site_error
-from webfountain.store.contract import COLLECTION, PLAN, PRICE
+from webfountain.store.contract import PLAN, PRICE
 from webfountain.store.lanes import recrawl_place
 from webfountain.urls import canonical, fingerprint, host_of
 
@@ -70,13 +70,13 @@ def collection_of(store: FrontierStore, given: str | None = None) -> Collection:
     """
     if given is not None:
         return read_collection(given)
-    kept = store.board.value(COLLECTION)
+    kept = policy_in_force(store)
     if kept is None:
         raise PolicyError(
             "--collection: the store has no policy file (a crawl stores the file that is in force; the requests of a "
             "Scrapy project have none, `webfountain pages` shows them)"
         )
-    return CollectionInForce.decode(kept).read()
+    return kept.read()
 
 
 def explain(

@@ -15,10 +15,10 @@ import msgspec
 
 from webfountain.core.forecast import published
 from webfountain.errors import InputError, NotConverged, WebfountainError
-from webfountain.policy.collection_file import CollectionInForce
 from webfountain.policy.units import PositiveDuration, spell_duration
 from webfountain.report.plurals import counted
-from webfountain.store.contract import COLLECTION, FORECAST, PLAN
+from webfountain.report.store_reading import policy_in_force
+from webfountain.store.contract import FORECAST, PLAN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,6 +41,7 @@ __all__ = [
     "measured_plan",
     "plan_document",
     "plan_in_force",
+    "plan_of",
     "plan_words",
 ]
 
@@ -67,12 +68,18 @@ def plan_in_force(store: FrontierStore, *, at: float) -> dict[str, Any] | None:
     StoreVersion
         if another version of webfountain wrote it.
     """
+    plan = plan_of(store)
+    return None if plan is None else plan_document(store, plan, at=at)
+
+
+def plan_of(store: FrontierStore) -> Plan | None:
+    """Return the plan in a store, or None before the first plan. Raise StoreVersion as `plan_in_force` does."""
     data = store.board.value(PLAN)
     if data is None:
         return None
     from webfountain.frontier.planning.plan import decode_plan  # noqa: PLC0415  numpy, 0.1 s
 
-    return plan_document(store, decode_plan(data), at=at)
+    return decode_plan(data)
 
 
 def plan_document(store: FrontierStore, plan: Plan, *, at: float) -> dict[str, Any]:
@@ -228,11 +235,9 @@ def measured_census(store: FrontierStore, *, at: float) -> MeasuredCensus | None
 
 
 def _cycle(store: FrontierStore) -> CycleTable | None:
-    kept = store.board.value(COLLECTION)
-    if kept is None:
-        return None
+    kept = policy_in_force(store)
     try:
-        return CollectionInForce.decode(kept).read().cycle
+        return None if kept is None else kept.read().cycle
     except WebfountainError:
         return None  # its seeds file is on another machine
 

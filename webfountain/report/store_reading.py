@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from webfountain.errors import InputError
+from webfountain.store.contract import COLLECTION
 from webfountain.store.locations import folder_of, is_shared, require_readable
 from webfountain.store.opening import open_store
 from webfountain.urls import fingerprint, site_of
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from webfountain.policy.collection import Collection
+    from webfountain.policy.collection_file import CollectionInForce
     from webfountain.records import Change, PageRecord, SiteRecord
     from webfountain.repository.repository import Pages
     from webfountain.store.contract import FrontierStore
@@ -35,6 +37,7 @@ __all__ = [
     "opened_for_reading",
     "page_at",
     "places_of",
+    "policy_in_force",
     "reading",
     "repository_folder",
 ]
@@ -55,6 +58,14 @@ def opened_for_reading(url: str) -> FrontierStore:
 def reading(url: str) -> contextlib.closing[FrontierStore]:
     """Open an existing store for reading, for a `with` block that closes it."""
     return contextlib.closing(opened_for_reading(url))
+
+
+def policy_in_force(store: FrontierStore) -> CollectionInForce | None:
+    """Return the policy file that the crawl of a store uses, or None if the store contains none."""
+    from webfountain.policy.collection_file import CollectionInForce  # noqa: PLC0415  `pages` and others need no rules
+
+    kept = store.board.value(COLLECTION)
+    return None if kept is None else CollectionInForce.decode(kept)
 
 
 def page_at(store: FrontierStore, url: str) -> PageRecord | None:

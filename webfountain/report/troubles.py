@@ -15,13 +15,11 @@ import msgspec
 
 from webfountain.errors import PolicyError
 from webfountain.frontier.batch import remembered
-from webfountain.policy.collection_file import CollectionInForce
 from webfountain.policy.judge import Judge
 from webfountain.policy.scope import kept_forms
 from webfountain.records import STATES
 from webfountain.report.plurals import counted
-from webfountain.report.store_reading import every_site, page_at
-from webfountain.store.contract import COLLECTION
+from webfountain.report.store_reading import every_site, page_at, policy_in_force
 from webfountain.urls import fingerprint, site_of
 
 if TYPE_CHECKING:
@@ -68,12 +66,9 @@ class SeedWithoutPage(msgspec.Struct, frozen=True):
 
 def seeds_in_force(store: FrontierStore, *, year: int) -> list[SeedWithoutPage]:
     """Return `seeds_without_pages` for the policy file in the store, or [] if the file cannot be read."""
-    kept = store.board.value(COLLECTION)
-    if kept is None:
-        return []
+    kept = policy_in_force(store)
     try:
-        collection = CollectionInForce.decode(kept).read()
-        return seeds_without_pages(store, collection, year=year)
+        return [] if kept is None else seeds_without_pages(store, kept.read(), year=year)
     except PolicyError:
         return []
 
