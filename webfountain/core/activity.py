@@ -5,18 +5,18 @@ models the number of changes of each page per step:
 
     hazard of page j in step d  =  r_j * mean_g * u_g[d]
 
-Here mean_g is the long-run rate of section g. The activity u_g[d] of the section in step d is 1 at the long-run level.
-The factor r_j is the rate of page j relative to its section. All three are estimated with priors. A section starts from
-its parent's rate and activity, a page from its section's rate. A fetch that finds a change raises the activity u in the
-steps since the page's previous fetch. A fetch that finds no change lowers u in these steps. So one fetch changes the
-urgency of all pages of the section. The step of a change is unknown, so a change is spread over the steps between two
-fetches, in proportion to the hazard. After each batch of fetches, the changes of the last `WINDOW` steps are spread
-again (expectation maximisation).
+Here mean_g is the long-run rate of section g. In step d, the section has the activity u_g[d], which is 1 at the
+long-run level. The factor r_j is the rate of page j relative to its section. All three are estimated with priors. A
+section starts from its parent's rate and activity, a page from its section's rate. A fetch that finds a change raises
+the activity u in the steps since the page's previous fetch. A fetch that finds no change lowers u in these steps. So
+one fetch changes the urgency of all pages of the section. The step of a change is unknown. So a change is spread over
+the steps between two fetches, in proportion to the hazard. After each batch of fetches, the changes of the last
+`WINDOW` steps are spread again (expectation maximisation).
 
 Between two uses, a `Memory` holds the state of a site, about 500 bytes per section.
 
-A step is a whole number, in a crawl a fraction of the time between two visits. For each page the caller stores five
-values: its section, the step of its last fetch, `events`, `exposure` and `before`.
+A step is a whole number; in a crawl, a step is a fraction of the time between two visits. For each page the caller
+stores five values: its section, the step of its last fetch, `events`, `exposure` and `before`.
 
 Source: interval-censored Poisson likelihood as in `change_rate`; gamma frailty: Vaupel, Manton & Stallard 1979; the
 combination is ours.
@@ -65,8 +65,14 @@ _SWEEPS: Final = 2
 _TINY: Final = 1e-12
 _FACTS: Final = 5
 _MEAN, _SIZE, _EVENTS, _EXPOSURE, _OPEN = range(_FACTS)
-"""Columns of a section: mean rate; largest number of pages observed at once, weighted by relative rate; changes and
-exposure before the window; exposure open when the window begins."""
+"""Columns of a section:
+
+- mean rate
+- largest number of pages observed at once, weighted by relative rate
+- changes before the window
+- exposure before the window
+- exposure that is open when the window begins
+"""
 _WIDTH: Final = _FACTS + WINDOW + WINDOW + 1
 
 
@@ -81,7 +87,7 @@ class UncheckedPages(NamedTuple):
     section: Ints
     since: Ints
     before: Array
-    """Hazard of the section from the page's last fetch to the start of the window."""
+    """Hazard of the section between the page's last fetch and the start of the window."""
 
     def of(self, keep: Flags | Ints | slice) -> UncheckedPages:
         return UncheckedPages(self.section[keep], self.since[keep], self.before[keep])
@@ -96,11 +102,20 @@ class Memory:
     tree: npt.NDArray[np.int32]
     """(2, sections) the parent of each section (0 for the site itself) and its depth."""
     rows: npt.NDArray[np.float32]
-    """(sections, `_WIDTH`) the columns `_MEAN` to `_OPEN`, the hazard in each step of the window, and the exposure that
-    begins (negative: ends) in each of these steps and in the current step."""
+    """(sections, `_WIDTH`) columns:
+
+    - `_MEAN` to `_OPEN`
+    - the hazard in each step of the window
+    - the exposure that begins (negative: ends) in each of these steps and in the current step
+    """
     changes: Array
-    """(changes in the window, 4) columns: section, step of the previous fetch, step of the fetch that found the change,
-    hazard from the previous fetch to the start of the window."""
+    """(changes in the window, 4) columns:
+
+    - section
+    - step of the previous fetch
+    - step of the fetch that found the change
+    - hazard between the previous fetch and the start of the window
+    """
 
     @classmethod
     def begun(cls, *, signals: Signals, step: int) -> Memory:
@@ -414,7 +429,7 @@ class Activity:
 
 
 def chance_of_change(hazard: Array, events: Array, exposure: Array) -> Array:
-    """Return the chance of a change: the mean of 1 - e^-rH over r ~ Gamma(`events`, `exposure`)."""
+    """Return the chance of a change, which is the mean of 1 - e^-rH over r ~ Gamma(`events`, `exposure`)."""
     return np.asarray(1.0 - np.exp(-events * np.log(1.0 + hazard / exposure)))
 
 

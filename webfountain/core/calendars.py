@@ -1,13 +1,11 @@
 """Solver of the optimisation model by column generation, with a lower bound on the objective.
 
 A *calendar* of a bucket is the set of periods in which the whole bucket is recrawled. For fixed bucket sizes b[t] (the
-growth path), the Lagrangian of a bucket is linear in its fractions. So the best schedule of a bucket is a calendar,
-found by dynamic programming. A linear program (HiGHS) finds the best mixture of calendars for each bucket. The dual
-prices of this program lead to better calendars, until none improves the mixture. Then the growth path is updated for
-the next round.
+growth path), the best schedule of a bucket is a calendar, because the Lagrangian is linear. Dynamic programming finds
+it. A linear program (HiGHS) finds the best mixture of calendars for each bucket. Its dual prices lead to better
+calendars, until no calendar improves the mixture. Then the growth path is updated for the next round.
 
-Place in the walk (DESIGN 4): model -> **calendars** -> optimizer. SLSQP starts from this mixture, because equation (2)
-assumes that a bucket's crawled pages are drawn at random.
+SLSQP starts from the mixture, because equation (2) assumes that a bucket's crawled pages are drawn at random.
 
 Source: Edwards 2001, section 3, equations (1)-(6); the decomposition is ours (Dantzig-Wolfe).
 """
@@ -50,8 +48,7 @@ _PROHIBITIVE = 1e12
 class Pool:
     """Schedules that the linear program may mix.
 
-    ``owner`` (m,) is the bucket of each schedule, ``share`` (T, m) the fraction of the bucket that is crawled per
-    period.
+    ``owner`` (m,) is the bucket of each schedule. ``share`` (T, m) is the crawled fraction of the bucket per period.
     """
 
     owner: Index
@@ -120,8 +117,7 @@ def schedule_costs(instance: Instance, b: Array, pool: Pool) -> Array:
 def best_calendars(instance: Instance, b: Array, waits: Array, unit: Array) -> tuple[Array, Array]:
     """Find the cheapest calendar of every bucket when crawling a page costs ``unit`` (T, B).
 
-    Returns the costs (B,) and the calendars (T, B) of zeros and ones. Recursion: V(s) is the minimum over t > s of
-    waits(s, t) + unit[t] b[t-1] + V(t), or the cost of no further crawl.
+    Returns the costs (B,) and the calendars (T, B) of zeros and ones.
     """
     T, B = instance.T, instance.B
     price = unit * b[:-1]
@@ -137,7 +133,8 @@ def best_calendars(instance: Instance, b: Array, waits: Array, unit: Array) -> t
 
 
 def waiting_costs(instance: Instance, b: Array) -> Array:
-    """Return the weighted obsolete pages (T+1, T+1, B) of each bucket between two crawls, in the periods s and t."""
+    """Return the weighted obsolete pages (T+1, T+1, B) of each bucket, from a crawl in period s to the next crawl in
+    period t."""
     T, B = instance.T, instance.B
     y, total = np.zeros((T + 1, B)), np.zeros((T + 1, T + 1, B))
     y[0] = instance.y0
@@ -294,7 +291,7 @@ def _rows(master: _Master, pool: Pool) -> tuple[sparse.csr_array, sparse.csr_arr
 
 
 def _growth_cost(instance: Instance, mixture: Mixture) -> Array:
-    """Return the (T,) costs of one more page in the buckets, in obsolete pages and crawling time of later periods."""
+    """Return the (T,) costs of a page that enters the buckets, summed over later periods."""
     path = simulate_plan(instance, mixture.f * growth_path(instance, mixture.z)[:-1], mixture.z)
     silent = replace(instance, newwt=np.zeros(instance.T), o=np.zeros_like(instance.o), d=np.zeros(instance.T))
     unseen = replace(path, n=np.ones(instance.T + 1))

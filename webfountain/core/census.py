@@ -1,7 +1,7 @@
 """Estimate the constants of the optimisation model from the counts of a crawl.
 
-The constants are change rates, crawl seconds, new links and births per bucket, URLs from outside, and obsolete pages.
-Place in the walk (DESIGN 4): store's census -> **here** -> `model` -> `optimizer`.
+The constants are change rates, crawl seconds, new links and births of each bucket, URLs from outside, and obsolete
+pages.
 
 Source: Edwards 2001, section 3, the constants a, c, d, oldnwt, newnwt, nconst, p of equations (1)-(4).
 """
@@ -41,7 +41,7 @@ PRIOR_FETCHES: Final = 20.0
 MOST_FINDS: Final = 0.9
 """Upper limit of newnwt, the mean number of new pages found by fetching a never-crawled page."""
 EARLY: Final = 1e-3
-"""Least weight of a period in the objective, so that pages are crawled early if a later crawl costs the same."""
+"""Least weight of a period in the objective. It makes an early crawl better than a late one at equal cost."""
 PRIOR_LINKS: Final = 0.02
 """Prior of the number of new URLs per fetch of a known page."""
 
@@ -86,7 +86,7 @@ def change_rates(census: Census, fastest: float) -> Array:
     """Return the (B,) changes per second of a page, with the bucket's nominal interval as the prior.
 
     The result is the posterior mean of a Poisson rate under a gamma prior of weight PRIOR_CHANGES. If nearly every
-    check finds a change, the nominal interval is kept, because the visits are too far apart for an estimate.
+    check finds a change, the visits are too rare for an estimate, and the nominal interval is kept.
     """
     believed = 1.0 / intervals_of(census.buckets, fastest)
     found = np.divide(census.changes, census.fetches, out=np.zeros_like(census.pages), where=census.fetches > 0)
@@ -114,10 +114,10 @@ def instance_from(
 ) -> Instance:
     """Build the model's instance for a live collection.
 
-    By definition, a reachable page without a copy is obsolete, even if it is unknown (DESIGN.md section 1). In the
-    model, n counts only known pages, so a new page that leads to another new page would seem worthless. Therefore the
-    weight of n is divided by 1 - newnwt, and oldnwt is scaled accordingly. Many links are dead, so never-crawled URLs
-    are multiplied by the measured share of URLs with a page.
+    By definition, reachable pages without a copy are obsolete, known or not (DESIGN.md section 1). The model counts
+    only known pages in n, so fetching a new page that leads to another one would seem to gain nothing. Therefore the
+    weight of n is divided by 1 - newnwt, and oldnwt is scaled accordingly. Never-crawled URLs count with the measured
+    share of URLs that have a page.
 
     Parameters
     ----------

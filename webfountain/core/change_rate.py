@@ -1,12 +1,12 @@
 """Estimate the mean interval between a page's changes from few checks at irregular intervals.
 
 A check shows only whether a page changed, not how often. Changes are assumed to be a Poisson process of rate r (Cho
-2000). So a check after t seconds finds a change with probability 1 - exp(-r t). `append` keeps the last 24 checks of a
-page in 24 bytes, beside its record. After each fetch, `estimate_interval` uses this history, the page's totals and the
-prior of its site.
+2000). A check after t seconds finds a change with probability 1 - exp(-r t). `append` keeps the last 24 checks of a
+page in 24 bytes, beside its record. After each fetch, `estimate_interval` uses the history, the totals of the page and
+the prior of the site.
 
 `freshness` estimates the fresh share of a collection from the census. Copies of a bucket are assumed to have evenly
-spread ages, because each lane serves the oldest page first. No numpy is imported, so that `status` starts at once.
+spread ages, because the crawl fetches the oldest copies first. No numpy is imported, so that `status` starts at once.
 
 Source: Cho & Garcia-Molina, *Effective page refresh policies for web crawlers*, TODS 2003, section 2 (freshness).
 """
@@ -65,7 +65,7 @@ class Totals(NamedTuple):
 
 
 class Prior(NamedTuple):
-    """Prior of a page: as if `weight` changes had been seen at the mean `interval`."""
+    """Prior of a page, as if `weight` changes had been found, on average one per `interval`."""
 
     interval: float
     """Mean time between changes of similar pages (same site or section), s, above 0."""
@@ -89,7 +89,7 @@ def decode(history: bytes) -> list[Check]:
 
 
 def estimate_interval(history: bytes, *, totals: Totals | None = None, prior: Prior) -> float:
-    """Return the mean interval between a page's changes, s: 1/r at the mode of the posterior of ln r.
+    """Return the mean interval between a page's changes, s, as 1/r at the mode of the posterior of ln r.
 
     ln posterior = w ln r - w D0 r - r (unchanged time) + sum over changed checks of ln(1 - exp(-r t)). The posterior is
     concave in ln r, so safeguarded Newton steps find its maximum. The gamma prior keeps the estimate finite if no

@@ -4,9 +4,9 @@ Each explanation (`activity`, `independent_pages`) predicts the result of each v
 predictions gets the larger weight. Urgencies and beliefs are weighted means of both. At first, independent pages have
 almost no weight.
 
-The weights follow Hedge with rate 1. The loss of an explanation is how much less likely it made the results than the
-better one, as a logarithm of at most `MOST_GAIN` = 1 per batch of visits. Without fading, the loss of the mixture is at
-most (L + ln(1/w)) / (1 - 1/e), where L is the loss of the better explanation and w its first weight.
+The weights follow Hedge with rate 1. The loss of an explanation is its log likelihood ratio to the better explanation,
+at most `MOST_GAIN` = 1 per batch of visits. Without fading, the loss of the mixture is at most (L + ln(1/w)) / (1 -
+1/e), where L is the loss of the better explanation and w its first weight.
 
 Source: Freund & Schapire, *A decision-theoretic generalization of on-line learning*, JCSS 1997, theorem 2; Hoeting et
 al., *Bayesian model averaging: a tutorial*, Statistical Science 1999.
@@ -108,6 +108,6 @@ class Explanations:
 
 
 def log_odds_of(by_sections: Array, alone: Array, changed: Flags) -> Array:
-    """Return the change of the sections' log odds by each visit, from the two predicted chances of a change."""
+    """Return by how much each visit changes the log odds of the sections, given both predicted chances of a change."""
     one, other = (np.clip(each, _LEAST_CHANCE, 1.0 - _LEAST_CHANCE) for each in (by_sections, alone))
     return np.where(changed, np.log(one / other), np.log((1.0 - one) / (1.0 - other)))

@@ -2,9 +2,9 @@
 of fetches.
 
 A page is due when its urgency reaches the price. So a site chooses among its own pages, and no sort over all sites is
-needed. With one price for all sites, the most urgent pages of all sites are fetched. A control loop finds the price at
-which the budget is spent. The price falls while fewer fetches are made than planned, because no page is due. The price
-rises while more pages are due than can be fetched soon.
+needed. With one price for all sites, the budget goes to the most urgent pages of all sites. A control loop finds the
+price at which the budget is spent. The price falls while fewer fetches are made than planned, because no page is due.
+The price rises while more pages are due than can be fetched soon.
 
 If fetches are divided optimally, one more fetch gains as much in one bucket as in any other. So the price determines
 how often each bucket is visited.
@@ -35,7 +35,7 @@ __all__ = [
 
 LEAST_AHEAD: Final = 0.5
 MOST_AHEAD: Final = 3.0
-"""Largest number of due pages at a correct price, in multiples of the fetches planned between two checks."""
+"""Largest number of due pages at a correct price, as a multiple of the planned fetches between two checks."""
 TOLERANCE: Final = 0.03
 """Share of the planned fetches that may be missed, beyond one fetch, before the price falls."""
 _FALL: Final = 0.8
@@ -111,11 +111,11 @@ class Price:
 
 
 def intervals_at_price(rates: Array, price: float, *, longest: float = inf) -> Array:
-    """Return the (B,) intervals, s, at which one fetch of a page saves `price` of obsolete time.
+    """Return the (B,) intervals, s, between fetches that save `price` of obsolete time each.
 
-    The interval solves (1 - e^-x (1 + x)) / rate = price, where x = rate * interval, by bisection. Pages that never
-    change get `longest`, and so do pages that change too fast to be worth the price. A page changes too fast if the
-    price is above `_GIVEN_UP` times the largest possible gain.
+    An interval is found by bisection of (1 - e^-x (1 + x)) / rate = price, where x = rate * interval. Pages that never
+    change get `longest`. So do pages that change too fast to be worth the price. A page changes too fast if the price
+    is above `_GIVEN_UP` times the largest possible gain.
     """
     low, high = np.zeros_like(rates), np.full_like(rates, _LARGEST_X)
     wanted = np.minimum(price * rates, 1.0)
@@ -157,10 +157,10 @@ def _asked(pages: Array, rates: Array, price: float, longest: float, shortest: f
 
 
 def interval_of_rest(pages: Array, rates: Array, price: float, fetches_per_s: float) -> float:
-    """Return the interval, s, between visits of pages that change too fast to be worth the price. Such pages share the
-    fetches that other pages leave (inf if none are left).
+    """Return the interval, s, between visits of pages that change too fast to be worth the price. They share the
+    fetches that other pages leave; inf if none are left.
 
-    A page with a longer interval at the price gets this one instead.
+    A page that would have a longer interval at the price gets this one instead.
     """
     intervals = intervals_at_price(rates, price)
     sharing, rest = np.zeros(len(rates), dtype=np.bool_), inf

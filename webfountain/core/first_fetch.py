@@ -1,11 +1,11 @@
 """Estimate what the first fetch of a URL is worth, from first fetches on the same site.
 
 The dead links of a site often come from one source or lead to one directory. So the chance that a URL has a page is
-estimated per class: URLs with the same source and first directory. The prior of a class is the chance for all URLs of
-the site.
+estimated per class. URLs of one source and first directory are a class. The prior of a class is the chance for all URLs
+of the site.
 
-If there is a page, its first copy saves the time for which pages of the site stay unchanged. If the expected saving is
-below the price, the never-crawled queue gets a smaller share of the fetches.
+The first copy of a page saves the time for which pages of the site stay unchanged. If a first fetch is expected to save
+less than the price, the never-crawled queue gets a smaller share of the fetches.
 
 Source: the mean of a beta distribution; its use is ours.
 """
@@ -23,7 +23,7 @@ MOST: Final = 200.0
 
 
 class FirstFetches(NamedTuple):
-    """Results of first fetches, of a site or of a class of its URLs."""
+    """Results of the first fetches of a site, or of a class of its URLs."""
 
     made: float = 0.0
     lived: float = 0.0

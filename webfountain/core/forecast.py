@@ -1,14 +1,18 @@
 """Forecast the obsolete share of a collection, with an interval, from the results of its fetches.
 
-On sites that change in bursts, forecasts from change rates are wrong by a factor of ten. The forecast uses other
-evidence: for how long pages are believed obsolete (`BeliefTotal`), for how long changed pages had been obsolete when
-they were fetched, and which pages have no copy. A fetch that finds an obsolete page shows in which cycles the page was
-obsolete:
+On sites that change in bursts, forecasts from change rates are wrong by a factor of ten. Three kinds of evidence are
+used instead:
+
+- for how long pages are now believed obsolete (`BeliefTotal`)
+- for how long pages had been obsolete when a fetch found them changed
+- which pages have no copy
+
+A fetch that finds an obsolete page shows in which cycles the page was obsolete:
 
     obsolete page-time of a cycle = found by fetches (in the cycle or later) + still open
 
-The part that is still open is an estimate, corrected by the share of earlier estimates that fetches confirmed. Each
-cycle counts as one observation, so a burst counts once.
+The open part is an estimate. It is corrected by the share of earlier estimates that fetches confirmed. Each cycle
+counts as one observation, so a burst counts once.
 
 `next_share` makes the forecast of the next cycle. The current share is the believed share times the usual ratio of
 found to believed shares.
@@ -54,13 +58,13 @@ __all__ = ["Belief", "BeliefTotal", "Cycle", "CycleForecast", "Outlook", "SavedF
 NEGLIGIBLE: Final = 0.005
 """Share of pages without a copy below which a collection counts as complete."""
 BELIEF_ERROR: Final = 0.6
-"""Standard deviation, in logarithms, of the error of the believed share before the first complete cycle."""
+"""Standard deviation, in logarithms, of the error of the believed share, before the first complete cycle."""
 MARGIN: Final = 1.3
 """Factor that widens the interval of the current share."""
 LATELY: Final = 0.1
-"""Number of cycles after which a fetch counts 1/e in the share of fetches that found a change."""
+"""Number of cycles after which a fetch has the weight 1/e in the share of fetches that found a change."""
 HITS_WEIGHT: Final = 2.0
-"""Weight, in fetches, of the prior of the share of fetches that find a change."""
+"""Weight of a prior, in fetches: the usual share of fetches that find a change."""
 
 
 class Cycle(msgspec.Struct, frozen=True, array_like=True):
@@ -213,7 +217,7 @@ class CycleForecast(msgspec.Struct, array_like=True):
             self._close(at, obsolete, so_far)
 
     def _is_built(self, missing: float, known: float) -> bool:
-        """Return whether the first cycle must start again, because half of its pages without a copy have one now.
+        """Return whether the first cycle must start again. It must if half of its pages without a copy now have one.
 
         The first cycle finally begins when nearly all pages have a copy.
         """

@@ -1,9 +1,9 @@
 """Compute how many fetches a goal of freshness takes, and which share fewer fetches would give.
 
-A goal limits the share of obsolete pages, or of pages whose copy has been out of date for longer than an age. Pages of
-a bucket are assumed to change by a Poisson process. The intervals between visits are those at which one more fetch
-gains as much in one bucket as in any other (`fetch_price`). Each rate of fetches then gives a share, and bisection
-finds the rate for a goal. Real pages do not change independently, so the model is corrected by the measured share.
+A goal limits the share of obsolete pages, or of pages whose copies have been out of date for some time. Pages of a
+bucket are assumed to change by a Poisson process. Visits are divided so that one more fetch gains as much in one bucket
+as in any other (`fetch_price`). Each rate of fetches then gives a share, and bisection finds the rate for a goal. Real
+pages do not change independently, so the model is corrected by the share that fetches found.
 
 Source: Cho & Garcia-Molina, *Effective page refresh policies for web crawlers*, TODS 2003 (freshness and age); Edwards
 2001, section 5.4 (resources for a desired state of the repository).
@@ -27,7 +27,7 @@ __all__ = ["Cost", "Goal", "PageClasses", "correction_of", "cost_of", "share_at"
 LESS: Final = 0.9
 """Fetches of the cheaper alternative, as a share of the fetches for the goal."""
 LEAST_SHARE: Final = 1e-4
-"""Lower limit of the measured and the modelled share when their ratio is computed."""
+"""Smallest measured or modelled share that is used in a correction."""
 _HALVINGS: Final = 36
 _MOST_VISITS: Final = 1e4
 """Largest number of visits per change that a goal may take."""
@@ -52,7 +52,7 @@ class PageClasses:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Fetches per second that a goal takes, and the share that `LESS` times as many would give."""
+    """Fetches per second that a goal takes, and the share that `LESS` times as many fetches would give."""
 
     fetches_per_s: float
     share: float

@@ -1,4 +1,4 @@
-"""Importance of a page: from a ranking, between two rankings, or from several scores.
+"""Importance of a page: from a ranking, between rankings, and from several scores.
 
 Scores are multiples of the mean score of the known pages: an average page has score 1. `ranking` publishes the scores
 of a ranking. Between two rankings, `OnlineImportance` credits the targets of fetched pages. `location` computes
@@ -44,7 +44,7 @@ METRICS: Final = ("pagerank", "trust", "backlinks", "topic", "location")
 PRIOR: Final = 0.1
 """Score of a page with unknown in-links."""
 MOST_OF_TRUST: Final = 4.0
-"""Largest rank of a page as a multiple of its trust, both relative to their means."""
+"""Largest rank of a page, as a multiple of its trust (both relative to their means)."""
 RISE: Final = 1.5
 """A waiting page is queued again when its importance has grown by this factor, about the width of a lane."""
 
@@ -52,8 +52,15 @@ _FIRST_ROOM: Final = 1000
 _NEXT_RISE: Final = 2.0
 """Ratio of two successive bounds of a page's importance."""
 _EMPTY_ROW: Final = np.array([0.0, 0.0, np.nan, 0.0, np.inf, 0.0])
-"""Row of a page that was never credited. Columns: rank gained, backlinks gained, rank handed on, rank in the last
-ranking, bound, backlinks in the last ranking."""
+"""Row of a page that was never credited. Columns:
+
+- rank gained
+- backlinks gained
+- rank handed on
+- rank in the last ranking
+- bound
+- backlinks in the last ranking
+"""
 _SHARE: Final = 0.5
 """Importance of a page relative to a page in the directory above."""
 _HOME: Final = 2.0
@@ -82,7 +89,7 @@ class _Rows(dict[_Page, int]):
 
 
 class OnlineImportance(Generic[_Page]):
-    """Importance that pages gained since the last ranking, from links of pages fetched since then.
+    """Importance gained since the last ranking, from the links of fetched pages.
 
     *Rank*: a fetched page credits its dampened score to its targets in equal parts. At a later fetch, a page credits
     only what it gained since its last fetch. *Backlinks*: the number of pages that credited a page since the last
@@ -236,8 +243,8 @@ def is_home(url: str) -> bool:
 
 
 def location(urls: Sequence[str]) -> Array:
-    """Return the (n,) importances by canonical URL: halved for each directory and for a query, doubled for an index
-    page.
+    """Return the (n,) importances by canonical URL alone. Each directory and a query halve the importance, an index
+    page doubles it.
 
     Source: Cho 1998, section 2 (IL: fewer slashes, "home"). Deviation: all top-level domains count alike.
     """

@@ -1,8 +1,8 @@
 """Explain a site's changes by independent pages: each page changes at its own rate.
 
-If pages are unrelated, `activity` mistakes chance for bursts. In this explanation, a page has one of a grid of rates.
-If d steps passed since the last visit, a visit finds a change with probability 1 - e^(-rate d). The prior over the grid
-is the one that makes the past of the site's pages most likely.
+If pages are unrelated, `activity` mistakes chance for bursts. In this explanation, a page has one of a grid of rates. A
+visit finds a change with probability 1 - e^(-rate d), if d steps have passed since the last visit. The prior of the
+rates is chosen so that the past of the site's pages is most likely.
 
 Source: Cho & Garcia-Molina, *Estimating frequency of change*, TOIT 2003 (likelihood); Efron, *Empirical Bayes
 deconvolution estimates*, Biometrika 2016 (prior on a grid); Azar et al., *Tractable near-optimal policies for
@@ -30,8 +30,11 @@ __all__ = [
 RATES: Final = np.geomspace(0.03, 2000.0, 16)
 """Grid of rates, as multiples of `Signals.prior_rate`."""
 COLUMNS: Final = 3
-"""Columns of a page's past: number of visits that found a change, sum of the logarithms of the intervals before these
-visits, sum of the intervals before the other visits (steps).
+"""Columns of a page's past:
+
+- number of visits that found a change
+- sum of the logarithms of the intervals before these visits
+- sum of the intervals before the other visits, steps
 """
 SPREAD: Final = 4.0
 PRIOR_PAGES: Final = 3.0
@@ -82,7 +85,7 @@ class PageRates:
 
 
 def evidence_of(age: Array, changed: Flags) -> Array:
-    """Return the (`COLUMNS`, pages) evidence of visits, `age` steps after the visits before them."""
+    """Return the (`COLUMNS`, pages) evidence of visits, each `age` steps after the visit before."""
     return np.stack([changed, np.where(changed, np.log(np.maximum(age, 1e-9)), 0.0), np.where(changed, 0.0, age)])
 
 

@@ -1,8 +1,8 @@
 """The optimisation model of one crawl cycle: cost and used capacity of a plan, with exact derivatives.
 
-Place in the walk (DESIGN 4): census -> **model** -> optimizer -> quotas. The decision variables are fractions of the
-pages in a bucket. So equations (2)-(4) are a forward recursion, (5) and (6) are the box [0, 1], and only the
-constraints (1) remain. Every time-and-bucket array has shape (T, B): row t-1 is period t.
+The decision variables are fractions of the pages in a bucket. So equations (2)-(4) are a forward recursion, and (5) and
+(6) are the box [0, 1]. Only the constraints (1) remain. Every time-and-bucket array has shape (T, B): row t-1 is period
+t.
 
 ========  ======  ===============================================================================
 symbol    unit    meaning
@@ -208,10 +208,10 @@ def gradient(
 
 
 def capacity_jacobian(instance: Instance, f: Array, g: Array, path: Trajectory) -> tuple[Array, Array]:
-    """Return two (T, T) tables, K and M, for the derivatives of the used capacity by the fractions.
+    """Return two (T, T) tables, K and M, from which the derivatives of the used capacity follow.
 
-    ``K[s, t]`` is the change of used[s] by one more never-crawled page at the end of period t. ``M[s, t]`` is the
-    change of used[s] by one more page, spread over the buckets by p. K and M are 0 for s <= t.
+    ``K[s, t]`` is the change of used[s] per additional never-crawled page at the end of period t. ``M[s, t]`` is the
+    change of used[s] per additional page, spread over the buckets by p. K and M are 0 for s <= t.
 
         d used[s] / d f[t,i] = b[t-1,i] (c[t,i] [s = t] + o[t,i] K[s,t])
         d used[s] / d g[t]   = n[t-1]   (d[t] [s = t] + (w[t] - 1) K[s,t] + M[s,t])

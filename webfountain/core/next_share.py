@@ -8,8 +8,8 @@
   high for long or soon low, and a bell curve would forecast the middle.
 
 After each cycle, both forecasts are scored by the continuous ranked probability score (CRPS). The weight of a law is
-exp(-`RATE` * loss) (Hedge), where the loss is its score divided by the sum of both scores. Without fading (`FADE` = 1),
-the blend would lose at most ln 2 / `RATE` + `RATE` T / 8 more than the better law in T cycles.
+exp(-`RATE` * loss) (Hedge). Its loss is its score divided by the sum of both scores. Without fading (`FADE` = 1), the
+blend would lose at most ln 2 / `RATE` + `RATE` T / 8 more than the better law in T cycles.
 
 A distribution is a list of `POINTS` quantiles with equal weights.
 
@@ -44,11 +44,11 @@ PRIOR_CYCLES: Final = 2.0
 """Weight of the prior distribution, in cycles."""
 USUAL_SHARE: Final = 0.003
 USUAL_HITS: Final = 0.03
-"""Centre of the regression: the usual obsolete share, and the usual share of fetches that find a change."""
+"""Centre of the regression: usual obsolete share, and usual share of fetches that find a change."""
 BETWEEN: Final = 1.4
 WITHIN: Final = 1.9
-"""Standard deviations of logarithms. `BETWEEN`: of the usual shares of collections, around `USUAL_SHARE`. `WITHIN`: of
-the shares of cycles, around the usual share of their collection.
+"""Standard deviations of logarithms. `BETWEEN`: spread of collections around `USUAL_SHARE`. `WITHIN`: spread of cycles
+around the usual share of their collection.
 """
 SPREADS: Final = 3.0
 """Weight of `WITHIN` and of `NOISE`, in cycles."""
@@ -57,14 +57,14 @@ ERROR: Final = 0.35
 SLOPES: Final = (0.0, 0.3, 0.4)
 SLOPE_SPREADS: Final = (0.2, 0.3, 0.3)
 NOISE: Final = 0.12
-"""Prior of the regression between square roots of shares. `SLOPES`: constant, slope for the share of fetches that found
-a change, slope for the believed share. `SLOPE_SPREADS`: the standard deviations of these three. `NOISE`: the standard
-deviation of the residual.
+"""Prior of the regression between square roots of shares. `SLOPES`: constant, slope for fetches that found a change,
+slope for the believed share. `SLOPE_SPREADS`: the standard deviations of these three. `NOISE`: the standard deviation
+of the residual.
 """
 HALF_OF_PRESENT: Final = 24.0
 """Number of cycles after which the weight of a cycle is halved in `by_present`."""
 ALIKE: Final = 0.15
-"""Distance of two beginnings, in square roots of shares, at which their likeness is e^-1/2."""
+"""Distance of two beginnings, in square roots of shares, at which `_likeness` is e^-1/2."""
 ROOT_ERROR: Final = 0.05
 """Standard deviation, in square roots of shares, of the error in a past cycle's share."""
 RATE: Final = 2.0
@@ -128,8 +128,7 @@ def by_past(shares: Sequence[float]) -> list[float]:
 
 
 def by_present(cycles: Sequence[PastCycle], began: Began) -> list[float]:
-    """Return the distribution of a cycle's share, by what was known at its beginning and by the earlier cycles, newest
-    last."""
+    """Return the distribution of a cycle's share, from what was known at its beginning and from the earlier cycles."""
     known = [
         (_row(cycle.began), sqrt(cycle.share), weight, _likeness(cycle.began, began))
         for cycle, weight in zip(cycles, recent(len(cycles), half=HALF_OF_PRESENT), strict=True)
@@ -233,7 +232,8 @@ def _law(logs: list[float], weights: list[float]) -> list[float]:
 
 
 def _student(deviate: float, free: float) -> float:
-    """Return a quantile of Student's t with `free` degrees of freedom, for the normal quantile `deviate`.
+    """Return the quantile of Student's t with `free` degrees of freedom that corresponds to the normal quantile
+    `deviate`.
 
     The error is at most 1 % for `free` >= 3.
 

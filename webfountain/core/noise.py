@@ -6,18 +6,17 @@ A place is the position of a line in the page (`formats.page_units`). A place is
 - it differed at each of the last `STREAK` comparisons, and was never tried by two visits seconds apart; or
 - its differences are undone as often as they stay, such as those of a banner that is in some answers only.
 
-The third rule: a server may draw a block anew for each answer. After a difference, such a server is as likely to bring
-back the former block as to repeat the new one. Authors rarely undo what they wrote. The next comparison shows whether a
-difference was undone or stayed. A place counts as drawn if at least `UNDONE` differences were undone (on its site:
-`UNDONE_ON_SITE`), and at most twice as many stayed. An author may undo a block, too, so a place that was the same at
-`TRIES` visits seconds apart is not drawn.
+The third rule: a server may draw a block anew for each answer. After a difference, it brings back the former block as
+often as it repeats the new one. Authors rarely undo what they wrote. The next comparison shows whether a difference was
+undone or stayed. A place counts as drawn if at least `UNDONE` differences were undone, and at most twice as many
+stayed. A place that was the same at `TRIES` visits seconds apart is not drawn, because an author may undo a block, too.
 
 A line that is inserted into an element only moves the lines below it. The inserted line counts as a change, unless its
 place or its element is noise.
 
-An element is a place, too, if most of its lines differ: a shuffled list differs as a whole. A place is no longer noise
-after `REST` equal comparisons in a row, or `REST_OF_DRAWN` if a difference there was undone. Only places that differed
-recently are stored, at most `MAX_PLACES` per page.
+An element whose lines mostly differ is a place, too, such as a shuffled list. A place is no longer noise after `REST`
+equal comparisons in a row (`REST_OF_DRAWN` if a difference was undone). Only places that differed recently are stored,
+at most `MAX_PLACES` per page.
 
 Source: the idea comes from template detection by comparing versions (Fetterly et al. 2003, section 4.3: most changes of
 frequently changing pages are in markup and adverts). The rules are our own.
@@ -63,13 +62,13 @@ MAX_PLACES: Final = 32
 STREAK: Final = 3
 REST: Final = 2
 TRIES: Final = 3
-"""Number of visits seconds apart without a difference after which a place is known not to be noise."""
+"""Number of visits seconds apart without a difference that prove that a place is not noise."""
 UNDONE: Final = 2
-"""Number of undone differences on a page from which the server may draw the block anew for each answer."""
+"""Number of undone differences on a page that mark a drawn place."""
 UNDONE_ON_SITE: Final = 3
-"""Number of undone differences on all pages of a site from which a place may be drawn."""
+"""Number of undone differences on a site that mark a drawn place."""
 REST_OF_DRAWN: Final = 10
-"""Number of equal comparisons in a row after which a drawn place is no longer noise."""
+"""Number of successive comparisons without a difference after which a drawn place is no longer noise."""
 _STAYED_PER_UNDONE: Final = 2
 """Largest number of differences that stayed, per undone difference."""
 _LIST: Final = 3
@@ -114,7 +113,8 @@ class NoisyPlace(msgspec.Struct, frozen=True, array_like=True):
         return self.rested < (REST_OF_DRAWN if self.undone else REST)
 
     def is_drawn(self, least: int) -> bool:
-        """Return whether the server draws this place anew for each answer, if `least` undone differences are enough."""
+        """Return whether the server draws this place anew for each answer; `least` is the required number of undone
+        differences."""
         return self.undone >= least and self.stayed <= _STAYED_PER_UNDONE * self.undone and self.tried < TRIES
 
 
@@ -136,8 +136,12 @@ def noise_of(places: Iterable[NoisyPlace]) -> frozenset[int]:
 
 
 class Difference(NamedTuple):
-    """A difference at a place: its newest line, digests of the text before and now (0: nothing), and the place of the
-    element around it (0: the place is an element)."""
+    """A difference at a place.
+
+    - `line`: the newest line of the place
+    - `before`, `now`: digests of the text before and now; 0 for nothing
+    - `around`: the place of the element around it; 0 if the place is an element
+    """
 
     line: str
     before: int
@@ -148,8 +152,8 @@ class Difference(NamedTuple):
 class Differences(NamedTuple):
     """Differences between two copies.
 
-    `held` contains all places of the new copy. `unclear` places count neither as different nor as equal: moved lines,
-    and elements in which only some lines differ.
+    `held` contains all places of the new copy. `unclear` places are neither different nor equal: moved lines, and
+    elements in which some lines differ.
     """
 
     old: frozenset[int]

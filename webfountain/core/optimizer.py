@@ -1,12 +1,11 @@
-"""The optimiser: it finds a good plan of a cycle, and a bound on what the best plan could gain.
+"""The optimiser finds a good plan of a cycle, and a bound on what the best plan could gain.
 
 With at most 16 buckets, SLSQP also runs on all fractions, and the better plan is kept. With more buckets, SLSQP runs on
-a working set and starts from a mixture of calendars (`calendars`). ``quality="high"`` starts again near the best plan,
-in search of plans with fewer split buckets. A plan is repaired to satisfy the capacity exactly, before its objective is
-reported.
+a working set and starts from a mixture of calendars (`calendars`). ``quality="high"`` also starts again near the best
+plan, to find plans with fewer split buckets. A plan is repaired to satisfy the capacity exactly, before its objective
+is reported.
 
-Place in the walk (DESIGN 4): model -> calendars -> **optimizer** -> quotas. The same instance and seed give the same
-plan.
+The same instance and seed give the same plan.
 
 Source: Edwards 2001, section 4 (MINOS took ten minutes); the method is ours.
 """
@@ -43,10 +42,10 @@ class Solution:
     """A plan with its objective, bound and prices.
 
     ``x`` (T, B) and ``z`` (T,) are pages; ``f`` and ``g`` are the corresponding fractions. ``excess`` is crawling time
-    above the capacity (0 up to rounding). ``bound`` is a lower bound on the objective of every plan with this z;
-    ``gap`` is (objective - bound) / objective. ``status`` is "solved", or "fallback" if no solver improved on the
-    uniform plan. ``message`` names the method that found the plan. ``prices`` (T,) are the reductions of the objective
-    per second of additional capacity.
+    above the capacity (0 up to rounding). ``bound`` is a lower bound on the objective of all plans with this z. ``gap``
+    is (objective - bound) / objective. ``status`` is "solved", or "fallback" if no solver improved on the uniform plan.
+    ``message`` names the method that found the plan. ``prices`` (T,) are the reductions of the objective per second of
+    additional capacity.
     """
 
     x: Array

@@ -1,12 +1,12 @@
 """A blend of the orders in which waiting pages can be fetched, with weights learned from replays.
 
 Breadth-first order takes pages as they were found. Backlink order takes pages with the most in-links first. PageRank
-order takes pages with the highest rank first, and pages found since the last ranking last. `order_replay` crawls the
-known web on paper in each order, because the best order depends on the web. The loss of an order is the mean logarithm
+order takes pages with the highest rank first, and pages found since the last ranking last. The best order depends on
+the web, so `order_replay` replays the crawl of the known web in each order. The loss of an order is the mean logarithm
 of the places at which it fetches the important pages.
 
-A waiting page at place r of an order gets a chance proportional to 1/r. The importance of a page is the weighted mean
-of its three chances, relative to a mean page.
+A waiting page at place r of an order gets a chance proportional to 1/r in this order. The importance of a page is the
+weighted mean of its three chances, relative to a mean page.
 
 Let l(t, k) be the loss of order k in replay t, and w(k) the weight of order k before this replay. The loss of the blend
 is L(t) = -ln(sum of w(k) exp(-RATE l(t, k))) / RATE. Over all replays, the sum of L exceeds the sum of l for any order
@@ -41,7 +41,7 @@ _LEAST: Final = 0.1
 
 
 def weights_by_losses(losses: Sequence[float]) -> Array:
-    """Return the (3,) weights of `ORDERS` from the sums of their losses (empty before a replay)."""
+    """Return the (3,) weights of `ORDERS` from the sums of their losses. `losses` is empty before a replay."""
     weights = _posterior(losses)
     weights = np.where(weights < _LEAST * weights.max(), 0.0, weights)
     return np.asarray(weights / weights.sum())
@@ -61,7 +61,7 @@ class OrderBlend:
         self._tables: list[tuple[Array, Array]] = []
 
     def rank(self, losses: Sequence[float], *, waiting: int, backlinks: Array, ranks: Array) -> None:
-        """Use a new ranking: the losses in replays, and the scores of a sample of the waiting pages.
+        """Use a new ranking, with the losses in replays and the scores of a sample of the waiting pages.
 
         Parameters
         ----------
@@ -92,7 +92,7 @@ class OrderBlend:
 
 
 def _table(sample: Array, waiting: int) -> tuple[Array, Array]:
-    """Return the ascending scores of a sample of the waiting pages, with the chance of each."""
+    """Return the ascending scores of a sample of the waiting pages, with a chance for each score."""
     if not len(sample):
         return np.zeros(1), np.ones(1)
     scores, counts = np.unique(sample, return_counts=True)

@@ -115,7 +115,7 @@ def _by_rank(links: Links) -> Iterator[int]:
 
 
 def _crawl(links: Links, add: Callable[[int, Sequence[int]], None], take: Callable[[], int | None]) -> Iterator[int]:
-    """Yield the pages in the order of `take`, and pages without in-links (other seeds) when nothing else waits."""
+    """Yield the pages in the order of `take`. Pages without in-links (other seeds) come when nothing else waits."""
     known, crawled = [False] * len(links), [False] * len(links)
     seeds = iter(range(len(links)))
     for _ in links:

@@ -3,12 +3,12 @@
 A page is *listed* if a sitemap or feed gives a date for it, and *dated* if this date is later than our copy.
 
 The *precision* is the probability that a dated page has changed although its past suggests no change. A date raises the
-gain of a fetch by the precision, times the mean time for which the page stays unchanged. The more pages have a date,
-the less each date counts. Dates do not count if half of the pages have one.
+gain of a fetch by the precision times the time for which pages stay unchanged. The more pages have a date, the less
+each date counts. Dates do not count if half of the pages have one.
 
-The *recall* is the share of listed pages' changes that a date announces. The rate of a listed page that is not dated is
-multiplied by 1 - recall. The recall is learned only from pages that are not dated, because dated pages are fetched more
-often.
+The *recall* is the share of listed pages' changes that a date announces. If a listed page is not dated, its change rate
+is multiplied by 1 - recall. The recall is learned only from pages that are not dated, because dated pages are fetched
+more often.
 
 Precision and recall begin with a prior, so meaningless dates waste only a few fetches.
 
@@ -54,8 +54,14 @@ class PageDates:
     def __init__(self, state: bytes = b"", counts: Sequence[float] = ()) -> None:
         self._state = np.frombuffer(bytearray(state), dtype=np.uint8)
         self._followed, self._confirmed, self._expected, self._missed, self._share = (*counts, *[0.0] * 5)[:5]
-        """Fetches of dated pages, and changes they found (both minus the expected changes); expected and found changes
-        of listed pages that are not dated; share of dated pages among unchanged listed pages."""
+        """Counts:
+
+        - fetches of dated pages
+        - changes found by these fetches, both without expected changes
+        - expected changes of listed pages that were not dated
+        - changes found on these pages
+        - share of dated pages among the listed pages believed unchanged
+        """
         self._chance = np.zeros(len(self._state), dtype=np.float32)
         """(pages,) probability that each page has changed, by its fetches alone."""
 
@@ -76,7 +82,8 @@ class PageDates:
     def precision(self) -> float:
         """Return the probability that a dated page has changed although its past suggests no change.
 
-        One standard deviation is subtracted, so that pages that hardly ever change are not fetched for each date.
+        One standard deviation is subtracted. Otherwise each date would cause a fetch of a page that hardly ever
+        changes.
         """
         found = max(self._confirmed + PRECISION * PRECISION_WEIGHT, 0.0)  # fewer pages than expected may have changed
         followed = max(self._followed + PRECISION_WEIGHT, found)
@@ -90,7 +97,8 @@ class PageDates:
 
     @property
     def weight(self) -> float:
-        """Return by how much a date moves the urgency of a page towards the urgency of a surely changed page, 0..1."""
+        """Return how far a date moves a page's urgency towards the urgency of a changed page: 0 not at all, 1
+        completely."""
         return self.precision * max(1.0 - 2.0 * self._share, 0.0)
 
     def receive(self, pages: Ints, is_later: Flags) -> None:
@@ -139,7 +147,8 @@ class PageDates:
 
 
 def distinguishing(later: Mapping[bytes, bool]) -> list[bytes]:
-    """Return the pages with a later date; none if half of all dates are later, which distinguishes no page."""
+    """Return the pages with a later date. Return none if half of the dates are later, because they distinguish no
+    page."""
     found = [key for key, is_later in later.items() if is_later]
     return found if len(found) < (len(later) + SMALL) / 2 else []
 

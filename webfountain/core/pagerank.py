@@ -1,7 +1,7 @@
 """Rankings of a link graph: PageRank, TrustRank, backlinks. All known pages count, also pages that were never crawled.
 
 PageRank x = (1-d) v + d (P' x + v * sum of x over pages without links) is, up to a factor, the solution of the linear
-system y = (1-d) v + d P' y. The linear system needs no special case for pages without links, and x is y divided by its
+system y = (1-d) v + d P' y. The linear system has no special case for pages without links. PageRank is y divided by its
 sum. The residual is in double precision and proves the error bound. Corrections are in single precision, by ORTHOMIN(4)
 (Vinsome 1976), or by the power iteration if ORTHOMIN stalls. ORTHOMIN needs about two thirds of the steps of the power
 iteration.
@@ -43,7 +43,7 @@ _GAIN: Final = 1e-3
 """Factor by which corrections reduce the residual until it is computed anew."""
 
 _KEPT: Final = 4
-"""Number of earlier directions to which an ORTHOMIN step is orthogonal."""
+"""Number of earlier directions that ORTHOMIN keeps."""
 
 _LONGEST: Final = 100
 """Largest number of ORTHOMIN steps before the residual is computed anew."""

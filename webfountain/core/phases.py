@@ -66,7 +66,7 @@ class Phases:
         return np.asarray(self.values[k - 1] + share * (self.values[k] - self.values[k - 1]))
 
     def horizon(self, t: float, *, gain: float = 1.0) -> Array:
-        """Return the (L,) latest times since which each lane's clock has gained `gain`; -inf if there is none."""
+        """Return the (L,) latest times since which each lane's clock has gained `gain`; -inf if never."""
         return self._latest(self.at(t) - gain)
 
     def due(self, lane: int, order: float, *, gain: float = 1.0) -> float:

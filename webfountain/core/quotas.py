@@ -1,9 +1,7 @@
 """Convert a plan into quotas in whole pages, the weight p, and the increments of the phase clocks.
 
-Quotas are rounded by largest remainder, within the capacity. What rounding takes from a bucket is carried over: a third
-of a page per period becomes one page in three periods.
-
-Place in the walk (DESIGN 4): optimizer -> **quotas** -> weights of the site sequencers, recrawl share of each bucket.
+Quotas are rounded by largest remainder, within the capacity. Fractions lost by rounding are carried over: a third of a
+page per period becomes a page in every third period.
 
 Source: Edwards 2001, section 3, "what the crawler uses": x[i,t]/b[i,t] and z[t]; the rounding is ours.
 """
@@ -58,7 +56,7 @@ def make_quotas(instance: Instance, x: Array, z: Array) -> Quotas:
 
 
 def _room(instance: Instance, used: Array, t: int) -> float:
-    """Return the planned time of a period, or its capacity if the plan leaves less than half a page's time."""
+    """Return the planned time of a period. If the plan leaves less than half a page's time, return the capacity."""
     dearest = max(float(instance.c[t].max(initial=0.0)), float(instance.d[t]))
     capacity = float(instance.C[t])
     return capacity if capacity - used[t] < 0.5 * dearest else float(used[t])

@@ -1,4 +1,4 @@
-"""Decide when to request a gone page again, by an urgency like that of live pages.
+"""Decide when to request a gone page again.
 
 A gone page may come back, and is then obsolete until the next fetch. A gone page has the urgency of a live page that
 changes at the rate of return (`urgency`). The return rates of a site's gone pages are assumed to follow a gamma
@@ -6,7 +6,7 @@ distribution. The mean return rate is the number of returns found, divided by th
 Most dead links never led to a page, so pages that had a copy are counted apart. URLs of one source and directory form a
 class, whose prior is the rate of the site.
 
-The number of early requests is limited, because each request informs about all dead URLs (`Returns.spacing`).
+Each request informs about all dead URLs of the site, so the number of early requests is limited (`Returns.spacing`).
 
 Source: Azar et al., *Tractable near-optimal policies for crawling*, PNAS 2018 (the urgency); the gamma mixture of rates
 is the Lomax law.
@@ -27,7 +27,7 @@ for URLs that never had one."""
 PRIOR_RETURNS: Final = 0.25
 """Weight of this prior, in returns."""
 CLASS_RETURNS: Final = 0.5
-"""Weight of the site's rate in the rate of a class of its URLs, in returns."""
+"""Weight of the site's rate in the rate of a class, in returns."""
 SAMPLE: Final = 40
 """Number of a site's dead URLs that are requested early, to learn its rate of return."""
 LONGEST: Final = 1000.0
@@ -59,7 +59,7 @@ class Returns(NamedTuple):
 
     @property
     def spacing(self) -> float:
-        """Return the factor by which waits grow, because `SAMPLE` early requests are enough.
+        """Return the factor by which waits grow after `SAMPLE` early requests.
 
         Among n URLs that were not requested again, the n-th waits about √n times as long as the first.
         """
@@ -67,13 +67,13 @@ class Returns(NamedTuple):
 
 
 def price_of_interval(interval_s: float, change_s: float) -> float:
-    """Return the obsolete time, s, that a fetch saves, for mean intervals between visits and between changes."""
+    """Return the obsolete time, s, that a fetch saves, given the mean intervals between visits and between changes."""
     x = interval_s / change_s
     return change_s * (-expm1(-x) - x * exp(-x))
 
 
 def time_to_return(rate: float, *, gone_s: float, price_s: float) -> float:
-    """Return the seconds until a request for a gone page is worth the price; inf if it never is.
+    """Return after how many seconds a request for a gone page is worth the price; inf if never.
 
     Parameters
     ----------

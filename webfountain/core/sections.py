@@ -36,10 +36,10 @@ class Sections:
     """
 
     def __init__(self, *, max_depth: int = 8, most: int = 1000) -> None:
-        """Set the limits of the tree. A directory deeper than `max_depth` counts as its ancestor at that depth; 0 means
-        one section per site.
+        """Set the limits of the tree. A directory below `max_depth` counts as its ancestor at that depth. With 0, a
+        site is one section.
 
-        Above `most` directories, those with the fewest pages belong to the section of their parent.
+        If there are more than `most` directories, those with the fewest pages belong to the section of their parent.
         """
         self._max_depth = max_depth
         self._most = most
@@ -55,7 +55,7 @@ class Sections:
     def sections_of(self, paths: Sequence[str]) -> list[int]:
         """Return the section of each new page by its URL path.
 
-        The part after the last slash, a query and a fragment are not directories.
+        Everything after the last slash of the path is ignored.
         """
         of_parent: dict[str, list[str]] = {}  # ancestors of each directory, computed once for all its pages
         keys = []

@@ -34,7 +34,7 @@ BAND_MIX: Final = np.array(
 
 
 def shingles(text: str) -> npt.NDArray[np.uint64]:
-    """Return 64-bit hashes of a text's runs of four tokens, in order, with repeats: (max(1, tokens - 3),).
+    """Return the (max(1, tokens - 3),) 64-bit hashes of a text's runs of four tokens, in order, with repeats.
 
     A text with one to three tokens is one shingle; an empty text has none.
     """

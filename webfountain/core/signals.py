@@ -35,16 +35,16 @@ class Signals:
     prior_exposure: float = 50.0
     """Weight of `prior_rate`, in page-steps."""
     section_steps: float = 120.0
-    """Weight of the parent's rate in a section's rate, in steps in which the whole section is observed."""
+    """Weight of the parent's rate in a section's rate, in steps of observing the whole section."""
     step_events: float = 0.3
-    """Weight of the parent's activity in the activity of a step, in expected changes."""
+    """Weight of the parent's activity in a section's activity, in expected changes."""
     page_events: float = 0.5
     """Weight of the section's rate in a page's rate, in changes."""
     visit: float = 0.01
     """Mean number of steps between two visits to a page."""
 
     def lasting(self, interval: float) -> Signals:
-        """Return the signals for a visit to each page every `interval` steps, with a memory of at least `VISITS`
+        """Return the signals for visits to each page every `interval` steps. The memory lasts at least `VISITS`
         visits."""
         return replace(self, memory=max(self.memory, VISITS * interval), visit=interval)
 

@@ -36,18 +36,18 @@ class SiteBeliefs(NamedTuple):
 
 
 class Approach(NamedTuple):
-    """Urgency of pages, and bounds on its growth until a change is found; one element per page."""
+    """Urgency of pages, and how it can grow until a change is found; one element per page."""
 
     urgency: Array
     """Urgency, steps."""
     slope: Array
     """Upper bound of the slope of ln(urgency) over ln(`lasted`)."""
     lasted: Array
-    """Number of steps since the last fetch that the long-run rate would need for the same hazard."""
+    """Number of steps that would give the hazard since the last fetch at the long-run rate."""
     elapsed: Array
-    """The larger of `lasted` and the steps since the last fetch (if steps count)."""
+    """`lasted`, or the steps since the last fetch if they count and are more."""
     least: Array
-    """Earliest number of steps since the last fetch at which the page can have an urgency, divided by the urgency's
+    """Lower bound of the time, steps since the last fetch, at which the page has an urgency, divided by the urgency's
     square root.
     """
 

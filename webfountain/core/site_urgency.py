@@ -1,8 +1,7 @@
 """Compute the urgency of each page of a site, and how many pages are obsolete (`core.activity`).
 
-Place in the walk (DESIGN 4): verdict -> **here** -> urgency -> the next page to fetch. A step is a whole number, whose
-length the caller defines. A `SiteUrgency` is the stored state of one site. `Sites` computes many sites at once, so that
-a small site costs little. Pages are numbered from 0 in the order of `add`.
+A step is a whole number, whose length the caller defines. A `SiteUrgency` is the stored state of one site. `Sites`
+computes many sites at once, so that a small site costs little. Pages are numbered from 0 in the order of `add`.
 """
 
 from __future__ import annotations
@@ -35,15 +34,20 @@ if TYPE_CHECKING:
 __all__ = ["Approach", "Array", "FetchEvidence", "Flags", "Ints", "Past", "SiteBeliefs", "SiteUrgency", "Sites"]
 
 _FARTHEST: Final = 4096.0
-"""A page that needs more steps than this to reach a price counts as never reaching it."""
+"""Number of steps after which a page counts as never reaching a price."""
 _TINY: Final = 1e-30
 _NEVER: Final = 2**53
 """Step after all others."""
 _SLICE: Final = 50_000
 """Number of pages that are computed at once, to save memory."""
 _EVENTS, _EXPOSURE, _BEFORE, _IMPORTANCE = range(4)
-"""Columns of a page: changes found; exposure; hazard of the section from the page's last fetch to the start of the
-window; factor of the page's urgency."""
+"""Columns of a page:
+
+- changes found
+- exposure
+- hazard of the section between the page's last fetch and the start of the window
+- factor of the page's urgency
+"""
 _PAST: Final = slice(4, 4 + COLUMNS)
 _WIDTH: Final = 4 + COLUMNS
 
@@ -104,7 +108,7 @@ class SiteUrgency:
         return len(self._section)
 
     def some(self, pages: Flags) -> SiteUrgency:
-        """Return a site with the chosen pages, renumbered, and all evidence about its sections."""
+        """Return a site with only the chosen pages, but all evidence about its sections."""
         found = SiteUrgency.__new__(SiteUrgency)
         found.signals, found.memory, found._sections = self.signals, self.memory, self._sections
         found.trust = self.trust
@@ -272,7 +276,7 @@ class Past:
 
 
 class Sites:
-    """Several sites that are computed together at one step, with their pages numbered in a row."""
+    """Several sites that are computed together at one step. Their pages are numbered in a row."""
 
     def __init__(self, sites: Sequence[SiteUrgency], *, step: int | Ints) -> None:
         """Combine sites with equal signals. `step` is the current step, one number or (sites,). The sites do not change
@@ -352,7 +356,7 @@ class Sites:
         return self._approach(pages).urgency
 
     def of_change(self) -> tuple[Array, Array]:
-        """Return what each page's `urgency` would be if it had surely changed, and its chance of having changed."""
+        """Return the `urgency` of each page if it had surely changed, and the chance that it has changed."""
         known = self.page[_EVENTS], self.page[_EXPOSURE]
         fresh = self.activity.fresh_time(self.unchecked.section, *known)
         chance = chance_of_change(self.activity.hazard(self.unchecked), *self.activity.weights(self.unchecked, *known))
@@ -389,9 +393,10 @@ class Sites:
         return Approach(found * known[_IMPORTANCE], slope, lasted, elapsed, least)
 
     def steps_until(self, approach: Approach, wanted: Flags, prices: Array) -> Array:
-        """Return (prices, sites) lower bounds on the steps until a `wanted` page reaches a price, without a change.
+        """Return (prices, sites) lower bounds on the steps until a `wanted` page reaches a price, if no change is
+        found.
 
-        The bound is nearly exact close to the price, and inf if no page ever reaches it.
+        Close to the price the bound is nearly exact. It is inf if no page ever reaches the price.
         """
         until = np.full((len(prices), len(self._sites)), inf)
         pages = np.flatnonzero(wanted)

@@ -2,10 +2,10 @@
 
 A sketch is a MinHash of datasketch (128 permutations, `affine32`) over the shingles of a text, its runs of four tokens.
 The lowest byte of each hash value is kept. `sketch_resemblance` counts the equal bytes of two sketches, and corrects
-for chance matches (one in 256). A long text is sampled, to at most about 512 shingles: only hashes that are multiples
-of a power of two are used. A text near the limit of a power has two sketches (`sketches`). A *band* is eight successive
+for chance matches (one in 256). A long text is sampled down to about 512 shingles. Only hashes that are multiples of a
+power of two are used. A text near the limit of a power has two sketches (`sketches`). A *band* is eight successive
 bytes of a sketch. Two pages are candidates if at least one of their eight bands is equal. Of the pairs with resemblance
-.9, 99 % are candidates, and of the pairs with resemblance .6 one in eight.
+.9, 99 % are candidates. Of the pairs with resemblance .6, one in eight is a candidate.
 
 Tokens are hashed by numpy over all bytes of a text, four times as fast as xxh3 per token. Only ASCII letters are
 lower-cased, and only ASCII white space separates tokens.
@@ -13,7 +13,7 @@ lower-cased, and only ASCII white space separates tokens.
 Source: Broder, *On the resemblance and containment of documents*, 1997 (shingles, samples modulo m); Li, König, *b-bit
 minwise hashing*, 2010; Indyk, Motwani, *Approximate nearest neighbors*, 1998 (bands).
 
-An import of scipy by datasketch, 0.3 s, is delayed, because a crawl never needs it.
+An import of scipy by datasketch takes 0.3 s. It is delayed, because a crawl never needs it.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ _SPACE: Final = 32
 """Bytes up to this value separate tokens."""
 _BLOCK: Final = 1 << 16
 _LOWER: Final = np.uint64(0x2020202020202020)
-"""The bit that differs between small and capital ASCII letters, in each of eight bytes."""
+"""In each of eight bytes, the bit that differs between small and capital ASCII letters."""
 _FIRST_BYTES: Final = np.array([(1 << 8 * many) - 1 for many in range(9)], dtype=np.uint64)
 _SKETCH_SHIFT: Final = np.uint64(32)
 _MOST_AT_ONCE: Final = 640
@@ -92,8 +92,7 @@ _INTEGRATION: Final = "scipy.integrate"
 def sketch(text: str, key: int = 0) -> bytes | None:
     """Return the `SKETCH_BYTES` bytes of a text; None if it has fewer than `LEAST_SHINGLES` shingles.
 
-    `key` (64 bits) is the secret key of the token hashes. Sketches with different keys agree only by chance, so nobody
-    without the key can write a text with a given sketch.
+    `key` (64 bits) is the secret key of the token hashes. Without the key, nobody can write a text with a given sketch.
     """
     return next(iter(sketches(text, key)), None)
 
@@ -208,7 +207,7 @@ def _token_hashes(data: bytes, key: tuple[np.uint64, np.uint64, np.uint64]) -> H
 
 
 def _tokens_of(block: bytes, key: tuple[np.uint64, np.uint64, np.uint64]) -> Hashes:
-    """Return a hash of each token, from its first eight bytes, last eight bytes and length.
+    """Return a hash of each token, from its first and last eight bytes and its length.
 
     A token of more than 16 bytes is hashed as a whole by xxh3.
     """

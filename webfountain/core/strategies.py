@@ -1,7 +1,5 @@
 """The strategies: weights of the periods of a cycle in the objective, by name and by number.
 
-Place in the walk (DESIGN 4): the objective of an instance that `census` or `make_instance` builds.
-
 Source: Edwards 2001, section 4.1.
 """
 

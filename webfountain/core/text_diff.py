@@ -1,9 +1,9 @@
-"""Compare two texts in bounded time: the replaced runs of lines or words, and a unified diff.
+"""Compare two texts in bounded time.
 
-Place in the walk: with the verdict of a changed page (`change`), if the policy keeps diffs. Each step has a limit,
-because a hostile page may be slow to compare. First, the equal beginning and end of both texts are cut off. Then the
-texts are divided at tokens that occur exactly once in both (patience diff). In each gap, the shortest edit script is
-computed, or the gap is replaced as a whole. The result is always a correct edit.
+Each step has a limit, because a hostile page may be slow to compare. First, the equal beginning and end of both texts
+are cut off. Then the texts are divided at tokens that occur exactly once in both (patience diff). In each gap, the
+shortest edit script is computed. If that takes too long, the gap is replaced as a whole. The result is always a correct
+edit.
 
 Source: Myers 1986, "An O(ND) Difference Algorithm and Its Variations", section 4 (the greedy algorithm).
 """
@@ -42,7 +42,7 @@ _Pair = tuple[int, int]
 
 
 class TextEdit(NamedTuple):
-    """Replacement of the tokens `old_from` to `old_to` (excluded) of the old text with tokens of the new text."""
+    """Replacement of the old tokens `old_from` to `old_to` (excluded) by new tokens."""
 
     old_from: int
     old_to: int
@@ -190,7 +190,7 @@ def _longest_rising(pairs: Sequence[_Pair]) -> list[_Pair]:
 
 
 def unified(before: str, text: str) -> str:
-    """Return a unified diff of two visible texts, without file names, cut at a line end to `DIFF_BYTES`.
+    """Return a unified diff of two visible texts, without file names, of at most `DIFF_BYTES`.
 
     Only `MAX_LINES` lines and `MAX_LINE` characters per line are compared. The call takes about 10 ms for two pages of
     20 kB.
@@ -243,7 +243,7 @@ def _range(begin: int, end: int) -> str:
 
 
 class DiffBlocks(NamedTuple):
-    """The blocks of a unified diff: removed blocks, added blocks, and changed blocks with their changed words marked.
+    """The blocks of a unified diff: removed, added, and changed ones. In changed blocks, the changed words are marked.
 
     Marks look like this: ``a price of [-12-]{+13+} EUR``.
     """

@@ -1,10 +1,10 @@
 """Similarity of a text to a query: the cosine of their tf-idf vectors.
 
-The examiner compares topics with pages, and with link texts and URLs of unfetched pages. If there are too many
-different words, words that occurred once are dropped.
+The examiner compares pages, link texts and URLs with topics. If there are too many different words, words that occurred
+once are dropped.
 
-A page on topic is *hot*. A waiting page is hot if its URL or the text of a link to the page is on topic, or if a hot
-page is a few links away. Hot pages come before all others (Cho 1998, hot_queue).
+A page on topic is *hot*. A waiting page is hot if its URL or a link text is on topic, or if a hot page is a few links
+away. Hot pages come before all others (Cho 1998, hot_queue).
 
 Source: Cho 1998, section 2 (IS: an inner product of tf-idf vectors, idf "estimated from the pages seen so far"),
 section 5 (anchor texts and URLs, hot_queue). Deviation: vectors are normalised, so a long page has no advantage.
@@ -55,7 +55,7 @@ MOST_TEXTS: Final = 1 << 16
 _LONGEST: Final = 20_000
 """Number of characters of a text that are read: about 3,000 words."""
 NEAR: Final = 3
-"""Largest distance of a hot waiting page from a hot page, in links (Cho 1998, section 5)."""
+"""Largest distance, in links, from a hot page to a waiting page that is hot, too (Cho 1998, section 5)."""
 FAR: Final = NEAR + 1.0
 HOT: Final = 32.0
 """Least importance of a hot page, above all other pages of its policy."""
@@ -143,7 +143,7 @@ class Topics:
     def promise(self, query: str, url: str, anchor: str) -> float:
         """Return the estimated similarity of an unfetched page.
 
-        The larger of two estimates is returned: by the text of a link, and by the words of the URL.
+        Two estimates are made, by the text of a link and by the words of the URL. The larger one is returned.
         """
         path = url[path_start(url) + 1 :]
         if "%" in path:
@@ -197,7 +197,7 @@ def is_hot(scores: Sequence[float], least: float, *, waits: bool) -> bool:
 
 
 def with_hot_first(importance: npt.NDArray[np.float64], hot: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
-    """Return the (n,) importances of waiting pages; those of `hot` pages (n,) are raised above all others.
+    """Return the (n,) importances of waiting pages, with `hot` pages (n,) raised above all others.
 
     Source: Cho 1998, section 5 (two queues, each in the order of the metric).
     """

@@ -21,8 +21,9 @@ __all__ = ["Array", "urgency", "urgency_and_slope", "urgency_of_known_rate"]
 def urgency_of_known_rate(rate: Array, elapsed: Array) -> Array:
     """Return the index (1 - e^-x (1 + x)) / rate with x = rate * elapsed, for a page that changes by a Poisson process.
 
-    If the price of a fetch equals the index, the page should be fetched at intervals of `elapsed`. Fetching the
-    greatest index first makes the prices of all pages equal, which is optimal. A page that never changes has index 0.
+    The page should be fetched every `elapsed` if the price of a fetch equals the index. If the page with the greatest
+    index is always fetched first, the prices of all pages become equal. This is optimal. A page that never changes has
+    index 0.
 
     Parameters
     ----------
@@ -37,8 +38,7 @@ def urgency_of_known_rate(rate: Array, elapsed: Array) -> Array:
 
 
 def urgency(hazard: Array, rate: Array, events: Array, exposure: Array) -> Array:
-    """Return the expected index of a page with an uncertain rate r ~ Gamma(`events`, `exposure`), relative to its
-    section.
+    """Return the expected index of a page with the rate r ~ Gamma(`events`, `exposure`), relative to its section.
 
     `hazard` is the expected number of changes of the section's average page since this page's last fetch. `rate` is the
     number of changes of the average page per step, in the long run. With H = hazard, A = events, b = exposure and q =
@@ -46,13 +46,13 @@ def urgency(hazard: Array, rate: Array, events: Array, exposure: Array) -> Array
 
         (b (1 - q^(A-1))/(A - 1) - H q^A) / rate
 
-    With little evidence, this is above the index at the mean rate, so unknown pages are explored.
+    With little evidence, the expected index is above the index at the mean rate, so unknown pages are explored.
     """
     return urgency_and_slope(hazard, rate, events, exposure)[0]
 
 
 def urgency_and_slope(hazard: Array, rate: Array, events: Array, exposure: Array) -> tuple[Array, Array]:
-    """Return the `urgency`, and the slope of its logarithm over the logarithm of the hazard.
+    """Return the `urgency`, and the slope of ln(urgency) over ln(hazard).
 
     The slope is at most 2 and falls as the hazard grows, because of log-concavity (Prekopa, *On logarithmic concave
     measures and functions*, 1973). The derivative of the urgency is H (A/b) q^(A+1) / rate.

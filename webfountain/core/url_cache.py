@@ -1,4 +1,4 @@
-"""Caches of recently seen URLs. Most links of a page are in the cache, and so need no look-up in the store.
+"""Caches of recently seen URLs. Most links of a page are in the cache, so the store is not asked.
 
 A cache is a bounded set of 8-byte fingerprints. Given a batch of URLs, a cache returns the missing ones and adds them.
 A crawl uses LRU. CLOCK, RANDOM and STATIC exist for comparison. MIN, which knows the future, and INFINITE are bounds

@@ -1,11 +1,9 @@
 """Improve a plan by SLSQP on a working set, within the capacity.
 
 In an optimum of the model, few fractions lie strictly inside (0, 1): about 12 to 30 of 3,570. SLSQP gets a *working
-set*: these fractions, g, and the fractions at a bound whose reduced gradient points inward. The multipliers of SLSQP
-are the capacity prices, from which the next working set follows. The time of SLSQP grows with the cube of the set's
+set*: g, the fractions inside (0, 1), and the fractions at a bound whose reduced gradient points inward. The multipliers
+of SLSQP are the capacity prices, which give the next working set. The time of SLSQP grows with the cube of the set's
 size.
-
-Place in the walk (DESIGN 4): model -> calendars -> **working set** -> quotas.
 """
 
 from __future__ import annotations
