@@ -5,8 +5,8 @@ order takes pages with the highest rank first, and pages found since the last ra
 the web, so `order_replay` replays the crawl of the known web in each order. The loss of an order is the mean logarithm
 of the places at which it fetches the important pages.
 
-A waiting page at place r of an order gets a chance proportional to 1/r in this order. The importance of a page is the
-weighted mean of its three chances, relative to a mean page.
+A waiting page at place r of an order gets a chance proportional to 1/r. The importance of a page is the weighted mean
+of its three chances, relative to a mean page.
 
 Let l(t, k) be the loss of order k in replay t, and w(k) the weight of order k before this replay. The loss of the blend
 is L(t) = -ln(sum of w(k) exp(-RATE l(t, k))) / RATE. Over all replays, the sum of L exceeds the sum of l for any order

@@ -1,10 +1,10 @@
-"""The memory budget for the bodies of a crawl, from the first received byte until a body has been examined.
+"""The memory budget for the bodies of a crawl. A body counts from its first byte until it has been examined.
 
 The user of a body calls `release` after the examination.
 
 **Rule.** All connections read while less than `OPEN_SHARE` of the budget is used. If more is used, no connection reads,
-so TCP makes the servers stop. When bodies are released, connections resume as far as there is room. Connections with a
-part of their body come first, then the others in the order of their requests.
+so TCP makes the servers stop. When bodies are released, connections resume as far as there is room. Connections that
+have a part of their body come first, then others in the order of their requests.
 
 **No deadlock.** Some connection reads, or some complete body will be released. If all connections are paused and no
 body is complete, the body that began first continues, even above the budget.
@@ -39,7 +39,7 @@ class IncomingBody(Protocol):
 
 
 class BudgetStatistics(NamedTuple):
-    """Bytes used now, most bytes used so far, running and paused exchanges, complete bodies, and pauses so far."""
+    """Bytes used now, most bytes used, running exchanges, paused exchanges, complete bodies, number of pauses."""
 
     held: int
     peak: int

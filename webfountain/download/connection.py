@@ -62,9 +62,10 @@ class Sink(Protocol):
 
 
 class Exchange:
-    """One request and its response. `done` is resolved once, after `error` is set or, on success, `reader` and `body`.
+    """One request and its response. `done` is resolved once. Before that, `error` is set, or `reader` and `body` on
+    success.
 
-    `begin` is called after the head of the response, and returns the sink for the body, or raises BadResponse to stop.
+    `begin` is called after the head of the response. It returns the sink for the body, or raises BadResponse to stop.
     `may_send` is called right before the request is written. The exchange ends as "lapsed" if it returns False. `held`
     is the body's entry in the budget. After a success, its owner releases it.
     """

@@ -42,7 +42,7 @@ connections."""
 
 
 class PoolStatistics(NamedTuple):
-    """Number of connections (open or being opened), idle connections, running exchanges, and exchanges that wait for a
+    """Open connections (also those being opened), idle connections, running exchanges, exchanges that wait for a
     file.
     """
 
@@ -84,8 +84,8 @@ class ConnectionPool:
 
         Politeness chose the first of `endpoints`. If that one does not answer, the others are tried, each `ATTEMPT_S`
         after the previous one (RFC 8305). Before a request goes to another endpoint, `turn` is called until it returns
-        0 seconds to wait. If the peer closes a kept connection before it answers, a `repeatable` request is sent once
-        more over a new connection (RFC 9112, section 9.3.1).
+        0. Any other value is a number of seconds to wait. If the peer closes a kept connection without an answer, a
+        `repeatable` request is sent once more, over a new connection (RFC 9112, section 9.3.1).
         """
         self._active.add(exchange)
         self._check_soon()

@@ -1,7 +1,7 @@
 """Decode a response's body while it is received, within limits against decompression bombs.
 
 A coded body is decoded completely, or refused with an error word. A stream is read to its last gzip member or zstd
-frame, and is "cut" if it ends inside one. Each step takes at most `_STEP` bytes from the decompressor, which bounds the
+frame. If it ends inside one, it is "cut". Each step takes at most `_STEP` bytes from the decompressor, which bounds the
 memory.
 """
 
@@ -32,8 +32,8 @@ BOMB_BYTES: Final = 1_048_576
 _BLOCK: Final = BOMB_BYTES // BOMB_RATIO
 """Number of input bytes between two checks of the ratio."""
 MAX_MEMBERS: Final = 10_000
-"""Number of gzip members or zstd frames above which each must give `_MEMBER_BYTES` of output, on average. An empty
-member has 9 to 20 bytes and costs up to 20 µs. Programs that write many members (bgzip, pzstd) put 64 kB into each.
+"""Number of gzip members or zstd frames above which their mean output must be `_MEMBER_BYTES`. An empty member has 9 to
+20 bytes and costs up to 20 µs. Programs that write many members (bgzip, pzstd) put 64 kB into each.
 """
 _MEMBER_BYTES: Final = 1_024
 _MAX_CODINGS: Final = 3
@@ -64,7 +64,7 @@ class Coder(Protocol):
 
 
 class _Members:
-    """Common part of gzip, deflate and zstd, with a decompressor for each of successive members.
+    """Common part of gzip, deflate and zstd. Each member of a stream has its own decompressor.
 
     Invariant: `_member` is None only between two members.
     """

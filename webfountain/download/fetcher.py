@@ -46,7 +46,7 @@ class Authority(NamedTuple):
     """Host and port as in the URL, for the Host header."""
 
     def at(self, address: str, local: tuple[str, int] | None = None) -> Endpoint:
-        """Return the endpoint of this authority at an address, bound to a local address or to any."""
+        """Return the endpoint of this authority at an address."""
         return Endpoint(address, self.port, self.host, self.tls, local)
 
 
@@ -59,7 +59,8 @@ def authority_of(site: str) -> Authority:
 
 
 def allowed(addresses: Iterable[str], *, allow_private: bool) -> list[str]:
-    """Return the addresses to which a crawl may connect, in order: all if `allow_private`, else the public ones.
+    """Return the addresses to which a crawl may connect, in order. Without `allow_private`, only public ones are
+    allowed.
 
     Raises
     ------
@@ -205,7 +206,7 @@ def _request(
 
 
 def _begin(kind: str, terms: Terms, reader: ResponseReader) -> Body:
-    """Return the sink for a response's body, or raise BadResponse if the body is not wanted or cannot be decoded."""
+    """Return the sink for a response's body. Raise BadResponse if the body is not wanted or cannot be decoded."""
     encoding = content_type = ""
     for name, value in reader.headers:
         if name == "content-encoding":

@@ -1,7 +1,7 @@
 """The limit of open files: a connection is counted before its file is opened.
 
-If no file is free, the connection waits. A reserve is kept for other users of files, which are not counted (the store,
-WARC files, the resolver).
+If no file is free, the connection waits. A reserve of files is kept for the store, WARC files and the resolver, which
+are not counted.
 """
 
 from __future__ import annotations

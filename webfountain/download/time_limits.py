@@ -1,4 +1,4 @@
-"""Time limits of an exchange: a deadline, and a minimum number of bytes in each window of its body."""
+"""Time limits of an exchange: a deadline, and a minimum number of body bytes per window of time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["ExchangeTime", "TimeLimits"]
 
 
 class TimeLimits(NamedTuple):
-    """Limits for a slow peer: seconds for the whole exchange, and bytes per second in each window of the body.
+    """Limits for a slow peer: seconds for the whole exchange, and bytes per second of the body.
 
     If `least_rate` is None, only `timeout` applies.
     """

@@ -14,8 +14,8 @@ known (`mirrors`).
 
 Each ant has its own index, and reads the indices of other ants, which may be out of date. A page of another ant counts
 only if its digest in the store equals its digest in the index. If two ants fetch a page and its duplicate at the same
-moment, both are kept, until an unchanged page is looked up again. Of two pages with equal precedence, the page with the
-smaller fingerprint is the representative.
+moment, both are kept at first. Later fetches of unchanged pages find the duplicate. Of two pages with equal precedence,
+the page with the smaller fingerprint is the representative.
 
 Source: Edwards 2001, section 2 (duplicate detectors); Cho, Shivakumar, Garcia-Molina, *Finding replicated web
 collections*, 2000.
@@ -59,7 +59,7 @@ MARGIN: Final = 0.06
 _COMPARED: Final = 3
 """Largest number of texts that are compared with one page."""
 _REOPENED: Final = 2000
-"""Number of refused pages that are checked again per batch, after their site turned out to be no mirror."""
+"""Number of refused pages that are checked again per batch, if their site is no mirror after all."""
 _UNREAD: Final = ANSWERED - COPIED
 
 
@@ -101,7 +101,7 @@ class DuplicateDetector:
     # ------------------------------------------------------------ mirrors
 
     def judge(self, visits: Sequence[Visit]) -> tuple[list[JudgedVisit], list[str]]:
-        """Return the judged visits, and the URLs of old representatives, which must be fetched again now."""
+        """Return the judged visits, and the URLs of replaced representatives. These URLs must be fetched again now."""
         self._texts.clear()
         self._held.clear()
         judged = [JudgedVisit(_without_pointer(visit), visit.reading.links) for visit in visits]
@@ -130,8 +130,8 @@ class DuplicateDetector:
         return judged, outranked
 
     def unasked(self, lease: Lease, *, at: float) -> Outcome | None:
-        """Return the outcome for a new page of a mirror if its counterpart on the original site is held. None: the page
-        must be fetched.
+        """Return the outcome for a new page of a mirror if the original site's page is held. None: the page must be
+        fetched.
         """
         record = lease.record
         original = self._original_of(lease.site, record)
@@ -150,7 +150,7 @@ class DuplicateDetector:
 
     @property
     def reopening(self) -> list[str]:
-        """Return the sites that were wrongly taken for mirrors and have refused pages to fetch."""
+        """Return the sites that were wrongly taken for mirrors, as far as they have refused pages."""
         return list(self._reopened)
 
     def reopen(self, site: str) -> list[bytes]:
@@ -186,7 +186,7 @@ class DuplicateDetector:
         return self._mirrors.original_of(site) if record.state == "never-crawled" else None
 
     def _page(self, visit: Visit, known: Mapping[str, tuple[IndexedPage, int] | None]) -> IndexedPage | str | None:
-        """Return the page to look up for a visit, or the URL that it still repeats, or None if nothing changed."""
+        """Return the page to look up for a visit, the URL that the page still repeats, or None."""
         record = visit.record
         if visit.kind in COPIED:
             return self._read(record, visit.reading.text, canonical=visit.reading.canonical)
@@ -290,7 +290,7 @@ class DuplicateDetector:
         return exact_resemblance(text, other)
 
     def _are_alike(self, *urls: str) -> bool:
-        """Return whether the texts of two pages resemble each other, or cannot be read."""
+        """Return whether the texts of two pages resemble each other. Unreadable texts count as similar."""
         texts = [text for url in urls if (text := self._text(url)) is not None]
         return len(texts) < 2 or exact_resemblance(*texts) >= self._least
 
@@ -318,10 +318,9 @@ class DuplicateDetector:
         return JudgedVisit(record, [*named, *(link for link in self._own_links(visit, url) if link.url != canonical)])
 
     def _own_links(self, visit: Visit, url: str) -> list[Link]:
-        """Return the links of a duplicate, within its site, that its representative does not give.
+        """Return the links of a duplicate that stay within its site and that its representative does not have.
 
-        If the representative is on another site, return links to pages that the other site lacks, and a sample of the
-        rest.
+        If the representative is on another site, these are links to pages that the other site lacks, and samples.
         """
         site, original = visit.fetch.site, site_of(url)
         links = [] if site == original else [link for link in visit.reading.links if link.site == site]
@@ -369,7 +368,7 @@ def _digest(record: PageRecord) -> int | None:
 
 
 def _without_pointer(visit: Visit) -> PageRecord:
-    """Return the record of a visit without its pointer, which only a failed visit keeps."""
+    """Return the record of a visit without its pointer. Only a failed visit keeps the pointer."""
     record = visit.record
     if record.duplicate_of is None or visit.kind == "failed":
         return record

@@ -1,9 +1,8 @@
 """An index on disk of the pages that other pages may repeat.
 
-A *representative*, a page that repeats no other, has a record (`page_records`), written before the page is settled. A
-page has several keys: for the bands of its sketch, for its digest and for itself (`key_runs`). The file `FORM` names
-the format of the sketches. An index with another format, or with damage, is emptied. An index can be rebuilt from the
-copies.
+A *representative*, a page that repeats no other, has a record (`page_records`). A page has several keys: for the bands
+of its sketch, for its digest and for itself (`key_runs`). The file `FORM` names the format of the sketches. An index
+with another format, or with damage, is emptied. An index can be rebuilt from the copies.
 
 Each ant of a crawl writes its own index and also reads the others' (`other_indices`).
 """
@@ -52,7 +51,7 @@ logger = logging.getLogger(__name__)
 
 PAGES_A_RUN: Final = 10_000
 _STALE: Final = 3.0
-"""Ratio of stale entries (of changed pages) to valid ones at which the runs are rebuilt on opening."""
+"""Number of stale entries per valid one above which the runs are rebuilt on opening."""
 _DAMAGED: Final = "this duplicate index is damaged"
 _OTHERS: Final = "this duplicate index has the sketches of another version or of another store"
 
@@ -84,7 +83,7 @@ class Match(NamedTuple):
     resemblance: float
     is_exact: bool
     names: int
-    """Fingerprint of the canonical URL that the representative declares; 0 if there is none, or for its own URL."""
+    """Fingerprint of the canonical URL that the representative declares; 0 if it declares none."""
     digest: int
     """First bytes of the representative's digest, as stored (`digest_number`)."""
 
@@ -167,7 +166,7 @@ class DuplicateIndex:
     # ------------------------------------------------------------ look-up
 
     def probe(self, pages: Sequence[IndexedPage]) -> list[Probe]:
-        """Look up all pages of a batch. After that, call `nearest` and, if needed, `keep` for one page after the other.
+        """Look up all pages of a batch. Then call `nearest`, and `keep` if needed, for one page after the other.
 
         Raises
         ------
@@ -202,8 +201,7 @@ class DuplicateIndex:
         return probes
 
     def nearest(self, probe: Probe, *, least: float = 0.9) -> list[Match]:
-        """Return the representatives that a page resembles by `least` or more, equal digests first, then the most
-        similar.
+        """Return the representatives that a page resembles by `least` or more, the most similar first.
 
         The page itself is left out. If the page is a representative, `keep` will replace its record.
         """
@@ -297,7 +295,7 @@ class DuplicateIndex:
         ]
 
     def _numbers_of(self, names: Sequence[int]) -> list[set[int]]:
-        """Return, for each fingerprint, the numbers of the records that may belong to the page."""
+        """Return the record numbers that may belong to each page."""
         if not names:
             return []
         keys = self_keys(names)

@@ -1,9 +1,9 @@
 """The keys of an index of duplicates, which lead to records.
 
-A *run* is a mapped file of sorted keys, each with a record number. The keys of new pages are in memory (`RecentKeys`),
-and become a run at about ten thousand pages. A thread merges runs of similar length, so that there are only a few. The
-file `INDEX` names the current runs, and is replaced in one step. If `INDEX` or a run is lost, all runs are built again
-from the records (`index`).
+A *run* is a mapped file of sorted keys, each with a record number. The keys of new pages are in memory (`RecentKeys`).
+After about ten thousand pages, they become a run. A thread merges runs of similar length, so that there are only a few.
+The file `INDEX` names the current runs, and is replaced in one step. If `INDEX` or a run is lost, all runs are built
+again from the records (`index`).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ ENTRY_BYTES: Final = 12
 MOST_OF_A_KEY: Final = 16
 """Largest number of records that are found per key."""
 RATIO: Final = 4
-"""A run is merged with the run before it, if the earlier run is less than this many times as long."""
+"""A run is merged with its predecessor if the predecessor is less than so many times as long."""
 _MERGED_AT_ONCE: Final = 1 << 18
 """Number of entries that a merge has in memory at once."""
 
@@ -88,7 +88,7 @@ class KeyRuns:
 
     @property
     def records(self) -> int:
-        """Return for how many records, counted from the first, the keys are in runs."""
+        """Return how many records, counted from the first, have their keys in runs."""
         return self._state.records
 
     def load(self, *, records: int, most_entries: float) -> None:
@@ -199,7 +199,7 @@ def sorted_run(name: str, keys: Keys, numbers: Numbers) -> Run:
 
 
 def find_in(runs: Sequence[Run], keys: Keys) -> Iterator[tuple[int, int]]:
-    """Yield (position among the keys, number of a record with this key), up to a limit per key.
+    """Yield (position of a key in `keys`, number of a record with this key), up to a limit per key.
 
     A run whose file became shorter is left out.
     """
@@ -223,7 +223,7 @@ def find_in(runs: Sequence[Run], keys: Keys) -> Iterator[tuple[int, int]]:
 
 
 def _merged(path: Path, runs: Sequence[Run], stop: threading.Event) -> str:
-    """Merge runs into a new one, a range of keys at a time, and return its name, even if the merge was stopped.
+    """Merge runs into a new one and return its name, even if the merge was stopped.
 
     Raises OSError if a file became shorter.
     """
@@ -296,7 +296,7 @@ class RecentKeys:
                 fresh[key] = (*others, number)
 
     def entries(self) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32]]:
-        """Return the keys that are in no run with their record numbers, one pair per record."""
+        """Return the keys that are in no run, and the number of a record for each."""
         pairs = [
             (key, number)
             for key, found in self._fresh.items()

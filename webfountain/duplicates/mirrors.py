@@ -2,8 +2,8 @@
 
 A site is a *mirror* if at least half of its judged pages, and at least ten, repeat pages of one other site. A page of a
 mirror is not fetched if the other site has a page with the same path. One in `SAMPLED` of the refused pages is fetched
-as a sample. A secret key selects the samples, anew each time that a page is due. The verdict is revoked if more than
-`TOLERATED` of the samples do not repeat the other site. After that, all refused pages of the site are fetched.
+as a sample. A secret key selects the samples, anew each time that a page is due. The verdict is revoked if too many
+samples do not repeat the other site (`TOLERATED`). After that, all refused pages of the site are fetched.
 
 Counts and revoked verdicts end with the process.
 
@@ -23,7 +23,7 @@ __all__ = ["SAMPLED", "TOLERATED", "Mirrors", "is_mirror"]
 SAMPLED: Final = 10
 """One in this number of refused pages is fetched."""
 TOLERATED: Final = 0.1
-"""Share of samples that do not repeat the original site above which the verdict is revoked."""
+"""Largest share of samples that do not repeat the original site."""
 _LEAST_MISSES: Final = 2
 _SITES: Final = 20_000
 """Largest number of sites whose pages are counted."""
@@ -33,8 +33,12 @@ _MIRRORED_PAGES: Final = 10
 
 
 class _SiteCounts:
-    """Counts of one site: judged first copies, duplicates (in sum and per other site), samples per other site, and
-    samples that did not repeat the other site.
+    """Counts of one site:
+
+    - judged first copies
+    - duplicates
+    - duplicates and samples per other site
+    - samples that did not repeat the other site
     """
 
     __slots__ = ("judged", "misses", "originals", "refuted", "repeats", "samples")
@@ -56,7 +60,7 @@ class Mirrors:
         self._sites: dict[str, _SiteCounts] = {}
 
     def original_of(self, site: str) -> str | None:
-        """Return the site that this site mirrors, by the pages of this process; None if it is no mirror."""
+        """Return the site that this site mirrors; None if it is no mirror."""
         counted = self._sites.get(site)
         if counted is None or not counted.originals:
             return None

@@ -1,11 +1,10 @@
-"""The records of an index of duplicates, of fixed size, and a file of their URLs.
+"""The records of an index of duplicates, and a file of their URLs.
 
 A record contains the fingerprint and digest of a page, its sketch, and the fingerprint of its canonical URL. If a page
-changes, its record is replaced in place, and its number is noted in the file `again` until its new keys are in a run
+changes, its record is replaced in place. The file `again` keeps its number until the new keys are in a run
 (`key_runs`).
 
-Because a disk may damage records, a record is valid only if its fingerprint is that of its URL
-(`RecordFiles.is_sound`).
+A disk may damage records, so a record is valid only if it has the fingerprint of its URL (`RecordFiles.is_sound`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Precedence of two pages that repeat each other: a seed's site comes first, then more trust, then age.
+"""Precedence of two pages that repeat each other. Pages on seeds' sites come first, then more trusted pages, then older
+pages.
 
 If the order of fetches decided, a faster copy would replace the original site. Scheme and a leading ``www.`` of a
 seed's site are ignored, because seeds often redirect to such variants. Age decides only between two held pages. A fetch

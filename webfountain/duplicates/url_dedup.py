@@ -6,8 +6,8 @@ decides about other links, and only its answers are cached.
 If a link gives a page another policy, the conflict rule (`conflicts`) decides. A page that a switch moved to another
 policy leaves the cache.
 
-If the policy has a topic, a link may show that a page is on topic, or near such a page. Such a link updates the scores
-of the page, and a waiting page is queued again.
+A link may show that a page is on topic, or near such a page. Then the scores of the page are updated, and a waiting
+page is queued again.
 
 Source: Broder, Najork, Wiener, "Efficient URL caching for World Wide Web crawling", 2003, section 5: LRU, because
 CLOCK is slower in Python and misses as often (`bench_urlcache`).
@@ -86,7 +86,7 @@ class DuplicateEliminator:
         self._recent.clear()
 
     def discover(self, links: Sequence[Link], *, at: float) -> list[Link]:
-        """Add the unknown links to the store in one batch, and return these, each once, with importance."""
+        """Add the unknown links to the store in one batch. Return them, each once, with importance."""
         asked, found = self._ask(links, at)
         if not found.known:
             return list(asked)
@@ -167,7 +167,7 @@ class DuplicateEliminator:
         return [link for link in first.values() if link is not None]
 
     def _update_topics(self, links: Sequence[Link]) -> None:
-        """Update the records of known pages that links show to be on topic, or nearer to such pages."""
+        """Update the topic scores of known pages by links."""
         of_site: dict[str, dict[bytes, Link]] = {}
         for link in links:
             of_site.setdefault(link.site, {})[link.key] = link
@@ -176,7 +176,7 @@ class DuplicateEliminator:
             self._store.queues.reassign(site, list(found), partial(_with_link, by_url))
 
     def overtaken(self, lease: Lease, record: PageRecord) -> PageRecord:
-        """Return the record with which a lease ends, with the policy of a link found meanwhile."""
+        """Return the record with which a lease ends. It has the policy of a link found meanwhile, if any."""
         return record if self._conflicts is None else self._conflicts.overtaken(lease, record)
 
 
@@ -195,7 +195,7 @@ def _scored(scores: tuple[float, ...]) -> tuple[float, ...]:
 
 
 def _with_link(links: Mapping[str, Link], record: PageRecord) -> PageRecord | None:
-    """Return the record of a known page updated by a link; None if the link changes nothing."""
+    """Return a known page's record with the changes by a link; None if there are none."""
     link = links.get(record.url)
     if link is None or record.request is not None or record.policy != link.policy:
         return None

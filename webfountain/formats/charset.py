@@ -1,8 +1,8 @@
 """The encoding of a body, decided as browsers decide it.
 
-The encoding is given by the byte order mark, else by Content-Type, else by a declaration in the body, else UTF-8.
-Labels have the meaning of the WHATWG Encoding Standard, so a body can only select codecs of charsets. Unknown labels
-are ignored, and decoding never fails.
+The byte order mark decides, else Content-Type, else a declaration in the body. The default is UTF-8. Labels have the
+meaning of the WHATWG Encoding Standard, so no body can select a codec that is not a charset. Unknown labels are
+ignored, and decoding never fails.
 
 Source: Encoding Standard, section 4.2 (labels); HTML Standard, section 13.2.3.2 (a declared UTF-16 means UTF-8).
 """
@@ -71,8 +71,8 @@ def encoding_of(body: bytes, charset: str | None) -> tuple[str, int]:
 
 
 def xml_encoding_of(body: bytes, charset: str | None) -> tuple[str, int]:
-    """Return the encoding of XML that is not a page, in which meta elements do not count (see `encoding_of`). The first
-    bytes of a body are enough.
+    """Return the encoding of XML that is not a page (`encoding_of`). Meta elements do not count. The first bytes of a
+    body are enough.
     """
     if charset is None and body.startswith((b"<\0?\0", b"\0<\0?")):
         return (
@@ -103,9 +103,7 @@ def _declared(body: bytes, declaration: re.Pattern[bytes]) -> str | None:
 
 
 def _as_browsers(error: UnicodeError) -> tuple[str, int]:
-    """Return the replacement of invalid bytes: U+FFFD, or a control character for an unused byte of a Windows code
-    page.
-    """
+    """Return the replacement of an invalid byte, as in browsers: U+FFFD or a control character."""
     if not isinstance(error, UnicodeDecodeError):
         raise error
     byte = error.object[error.start]

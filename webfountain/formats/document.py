@@ -42,7 +42,7 @@ ReadError = Literal["parse-time", "parse-memory", "parse-crash"]
 """Reason why a body has no document: too much time, too much memory, or a crash of the reader."""
 _MAX_XML_BYTES: Final = 8_192
 _SHIFTING: Final = frozenset({"utf-16-le", "utf-16-be", "iso2022_jp", "iso2022_kr", "hz"})
-"""Encodings in which a byte ``<`` may mean another character, or another byte may mean ``<``."""
+"""Encodings in which the byte of ``<`` may mean another character, or ``<`` may have another byte."""
 
 
 class Document(msgspec.Struct, frozen=True, array_like=True):
@@ -84,7 +84,7 @@ class DocumentReader(Protocol):
     def read(
         self, body: bytes, kind: ContentType, links: LinkSource | None = None, rules: ReadingRules = WHOLE_PAGE
     ) -> Document:
-        """Return the document of a body, read by the rules of a policy; with links if `links` is given."""
+        """Return the document of a body, read by the rules of a policy. It has links if `links` is given."""
         ...
 
     def read_at_once(

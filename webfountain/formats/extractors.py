@@ -1,4 +1,4 @@
-"""Extractors read title, text and links of a body; there is one for each media type.
+"""Extractors read title, text and links of a body. Each media type has an extractor.
 
 HTML, other XML and plain text have built-in extractors (`document`). A policy file names further extractors by media
 type (`content.extractors`)::
@@ -26,9 +26,7 @@ __all__ = ["ExtractedText", "Extractor", "extractor_named"]
 
 
 class ExtractedText(msgspec.Struct, frozen=True):
-    """What an extractor finds in a body: title, text (one line per block), and the URLs of links, relative or
-    absolute.
-    """
+    """What an extractor finds in a body: title, text (one line per block), and URLs of links."""
 
     title: str | None = None
     text: str = ""

@@ -1,11 +1,11 @@
 """Protect the HTML parser from markup that takes minutes or gigabytes.
 
-The time of an HTML parser can grow much faster than the body: Each paragraph reopens the formatting elements that were
-not closed (20 kB of ``<b 1><b 2>…<p>x<p>x`` make a gigabyte). Each tag is compared with all open elements. Each
-attribute is compared with all earlier attributes of its tag. `is_ordinary_markup` checks in linear time that these
-three costs are small. Bodies that fail the check are parsed in a process that can be killed (`webfountain.sandbox`).
-`tame` prepares bodies for this process: elements deeper than `MAX_DEPTH` are flattened, and the attributes of a tag are
-cut after `MAX_TAG_BYTES`.
+Some markup keeps an HTML parser busy for very long: Each paragraph reopens the formatting elements that were not closed
+(20 kB of ``<b 1><b 2>…<p>x<p>x`` make a gigabyte). Each tag is compared with all open elements. Each attribute is
+compared with all earlier attributes of its tag. `is_ordinary_markup` checks in linear time that these three costs are
+small. Bodies that fail the check are parsed in a process that can be killed (`webfountain.sandbox`). `tame` prepares
+bodies for this process. Elements below `MAX_DEPTH` are flattened, and attributes of a tag beyond `MAX_TAG_BYTES` are
+dropped.
 
 Both functions need an encoding in which the byte ``<`` always means ``<``.
 """
@@ -25,9 +25,9 @@ MAX_ORDINARY_BYTES: Final = 65_536
 _MOST_TAGS: Final = 2_000
 """Maximum number of tags. For each tag, the parser may search all open elements: 10 ms for 2,000 tags."""
 _MOST_REOPENED: Final = 30_000
-"""Largest product of the number of tags and the number of formatting elements with attributes. The parser creates about
-so many elements, at 0.5 µs each. Elements without attributes hardly matter, because the parser reopens at most three
-equal ones.
+"""Largest number of tags times the number of formatting elements with attributes. The parser creates about so many
+elements, at 0.5 µs each. Elements without attributes hardly matter, because the parser reopens at most three equal
+ones.
 """
 _FEW_TAGS: Final = 300
 """Number of tags up to which the product is below `_MOST_REOPENED`."""

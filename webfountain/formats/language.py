@@ -1,8 +1,7 @@
 """Detect a page's language from its letters, from frequent words, and from its declaration.
 
-If only one language uses the script of the text, the text is in this language. Stop words distinguish other languages.
-The declared language (``lang``) counts only if the text is too short, because many declarations are wrong. 29 languages
-are known.
+Some scripts belong to one language and so decide at once. Stop words distinguish other languages. The declared language
+(``lang``) counts only if the text is too short, because many declarations are wrong. 29 languages are known.
 """
 
 # ruff: noqa: RUF001  (letters of other scripts are what this is about)
@@ -58,7 +57,7 @@ _FEWEST_WORDS: Final = 12
 _LEAST_SHARE: Final = 0.12
 """Minimum share of a language's stop words among the words of a text. Real prose has 0.3 to 0.5."""
 _MARGIN: Final = 1.15
-"""Factor by which the stop words of the best language must outnumber those of any other."""
+"""Smallest ratio of the stop words of the best language to those of the second-best."""
 _OWN_SCRIPT: Final = 0.2
 """Minimum share of the letters that must belong to a script."""
 

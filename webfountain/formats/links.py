@@ -73,8 +73,12 @@ class PageLinks(NamedTuple):
 
 
 class _RawLinks(NamedTuple):
-    """Links as written in a page: the links to follow, the first ``<base href>``, the canonical link, and the nofollow
-    links.
+    """Links as written in a page:
+
+    - the links to follow
+    - the first ``<base href>``
+    - the canonical link
+    - the links that must not be followed
     """
 
     hrefs: list[str]
@@ -232,7 +236,7 @@ def _refresh_target(content: str) -> str | None:
 
 
 def forbids_following(directives: str, robot: str) -> bool:
-    """Return whether an X-Robots-Tag or robots meta says nofollow or none to all robots or to `robot` (lower case).
+    """Return whether directives contain nofollow or none, for all robots or for `robot` (lower case).
 
     In ``otherbot: nofollow, noindex``, both directives are for otherbot.
     """

@@ -56,8 +56,8 @@ _BOILERPLATE_NAMES: Final = re.compile(
     r"|edit-?section|edit-?page|header-?bar|masthead|top-?bar|search\w*|site-?sub|sr-only|visually-?hidden"
     r"|screen-reader\w*|noprint|print-only|cart|basket|(?:site|page)-?header|globalnav|hatnote|disclaimer"
 )
-"""Pattern of the words in classes and ids that mark boilerplate. The word must be the whole name, or be separated from
-the rest of the name by ``-`` or ``_``.
+"""Pattern of the words in classes and ids that mark boilerplate. The word must be the whole name, or a part of the name
+between ``-`` or ``_`` at its beginning or end.
 """
 _MAIN_NAMES: Final = re.compile(r"content|main|article|post|body|text|story|entry")
 _SECTIONS: Final = frozenset({"article", "main", "section"})
@@ -205,7 +205,7 @@ def _within_main(blocks: list[Block], regions: _Regions, total: int) -> list[Blo
 
 
 def _without_link_lists(blocks: list[Block]) -> list[Block]:
-    """Return the blocks without rows of links, that is, several successive blocks that are mostly links.
+    """Return the blocks without rows of links. Such a row has several successive blocks that are mostly links.
 
     Rows of linked cards are dropped too, unless they contain most of the text.
     """

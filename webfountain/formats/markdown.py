@@ -39,7 +39,7 @@ _DEEPEST: Final = 12
 def markdown_of(blocks: Sequence[Block], base: str) -> str:
     """Return blocks as Markdown (CommonMark with pipe tables). Relative links are resolved against `base`.
 
-    Deep lists and quotations are written at the depth `_DEEPEST`, so the time is linear.
+    Lists and quotations below the depth `_DEEPEST` are written at this depth, so the time is linear.
     """
     parts: list[str] = []
     around = _Around()
@@ -60,7 +60,7 @@ class _Around(NamedTuple):
 
 
 def _prefixes(block: Block, around: _Around) -> tuple[str, str, _Around]:
-    """Return the prefixes of a block's first line and of its other lines, and what the next block may continue.
+    """Return the prefix of a block's first line, the prefix of its other lines, and what the next block may continue.
 
     Only content of an open list item is indented, because other indented text would be code.
     """

@@ -17,7 +17,7 @@ _XML: Final = frozenset({"application/xml", "text/xml"})
 
 
 class ContentType(NamedTuple):
-    """Media type in lower case without parameters ("" if missing), and charset as written or None."""
+    """Media type in lower case without parameters ("" if missing), and charset as written."""
 
     kind: str
     charset: str | None

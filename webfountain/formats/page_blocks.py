@@ -2,8 +2,8 @@
 
 Read the blocks after the links are taken. `main_content` selects among the blocks, `markdown` writes them.
 
-Walking the tree in Python is slow, so the parser writes its tree as HTML, and one regular expression cuts this HTML at
-the tags of blocks. Marks inside a block are read only when needed.
+Walking the tree in Python is slow. So the parser writes its tree as HTML, and one regular expression cuts this HTML
+into blocks. Marks inside a block are read only when needed.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ _RAW: Final = (
     rf"|<(xmp|noembed|noframes)(?![^\s/>]){_ATTRIBUTES}>((?:[^<]++|<(?!/\2>))*+)</\2>"
     rf"|<(plaintext)(?![^\s/>]){_ATTRIBUTES}>(.*)</plaintext>"
 )
-"""Pattern of comments, of elements that readers cannot see (scripts, media, form controls), and of elements whose text
-the parser writes without escapes."""
+"""Pattern of comments, of elements that readers do not see, and of elements whose text the parser writes without
+escapes."""
 _HIDDEN_INLINE: Final = (
     r"(?i)<(?!(?:area|base|basefont|bgsound|br|col|embed|frame|hr|img|input|keygen|link|meta|param|source|track|wbr)[\s/])"
     r"([a-z][^\s/>]*+)(?=\s)"
@@ -79,7 +79,7 @@ _BLANKS: Final = (
 """Characters that `str.isspace` counts as white space, except the blank."""
 MAX_BLOCKS: Final = 50_000
 _LONGEST_LINK: Final = 1000
-"""Largest link tag that is repeated, with its attributes, in each block inside the link."""
+"""Largest link tag that is repeated in each block inside the link."""
 
 
 class Inline(NamedTuple):
@@ -157,7 +157,7 @@ def _raw_text(found: re.Match[str]) -> str:
 
 
 def _unless_container(found: re.Match[str]) -> str:
-    """Return "" for a hidden element inside a block; a hidden container becomes a region."""
+    """Return "" for a hidden element inside a block. Hidden containers become regions."""
     return found[0] if _compiled(_TAG).search(found[0]) else ""
 
 
@@ -290,8 +290,8 @@ class _Cutter:
     def _end_of_data(self, at: int) -> int:
         """Return the position of a table's end tag if it is a table of data, else 0.
 
-        A table of data has a row with several cells, no table inside, and no blocks in its cells (unless the table has
-        a header).
+        A table of data has a row with several cells and no table inside. Only a table with a header may have blocks in
+        cells.
         """
         widest = width = 0
         has_blocks = has_header = False
@@ -365,7 +365,7 @@ def _words_of_all(pieces: Sequence[str]) -> list[str]:
 
 
 def _broken(text: str) -> str:
-    """Return a text with its line breaks, but without blanks around them and without breaks at its ends."""
+    """Return a text without blanks around its line breaks, and without line breaks at its ends."""
     text = text.replace(" " + _LINE_BREAK, _LINE_BREAK).replace(_LINE_BREAK + " ", _LINE_BREAK)
     return text.strip(_LINE_BREAK).replace(_LINE_BREAK, "\n")
 

@@ -1,7 +1,7 @@
-"""Hints that a copy is incomplete: scripts draw the page, or it asks for a login or consent first.
+"""Hints that a copy is incomplete, because scripts draw the page or because it asks for a login or consent.
 
-The test is cautious: a page with enough text gets no hint, even with a login form or a cookie banner. A hint is stored
-in the record and counted, without other effects.
+A page with enough text gets no hint, even with a login form or a cookie banner. A hint is stored in the record and
+counted, without other effects.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ _BLOCKS: Final = (
 )
 """Elements that start and end a line in a browser (HTML standard, Rendering)."""
 _BREAK: Final = "\x1e"
-"""Mark for the start or end of a block, removed from the page's own text first."""
+"""Mark for the start or end of a block. The page's own text does not contain it."""
 _LINE: Final = "\x1f"
 """Mark for a line feed of preformatted text."""
 _MARKS: Final = re.compile(f"[{_BREAK}{_LINE}]")
@@ -52,7 +52,7 @@ class PageReading(msgspec.Struct, frozen=True):
 def read_page(
     body: bytes, kind: ContentType, url: str, *, form: PageFormat = "text", main: bool = False
 ) -> PageReading:
-    """Return a copy of the page at `url` in a format; with `main`, only its main content.
+    """Return a copy of the page at `url` in a format. With `main`, return only its main content.
 
     The format ``html`` is the decoded body. Texts have at most `html_text.MAX_TEXT_BYTES`.
     """

@@ -1,6 +1,6 @@
 """Read robots.txt by RFC 9309: the meaning of a response, and the URLs that the rules allow.
 
-Protego evaluates the rules. Added here are the meaning of each status (section 2.3.1), limits (2.5), and access to
+Protego evaluates the rules. Added here are the meaning of each status (section 2.3.1), limits (2.5), and permission for
 robots.txt itself (2.2.2).
 """
 
@@ -127,7 +127,7 @@ class RobotsLine(NamedTuple):
 def deciding_line(body: bytes, token: str, url: str) -> RobotsLine | None:
     """Return the rule that decides about a URL; None if no rule matches (the URL is allowed).
 
-    The longest matching rule decides; Allow comes before an equally long Disallow (RFC 9309, section 2.2.2).
+    The longest matching rule decides, and of equally long ones Allow (RFC 9309, section 2.2.2).
     """
     lines = _AGENT.sub(r"\1", _text(body)).splitlines()
     path = unquote(url[path_start(url) :])
@@ -176,7 +176,7 @@ def binding_part(body: bytes, token: str) -> bytes:
 
 
 def _binding_lines(body: bytes, token: str) -> list[str]:
-    """Return the lines for the whole site, and one group that merges all groups for this robot.
+    """Return the lines for the whole site, then all groups for this robot merged into one.
 
     Protego would store each rule once for each agent of its group.
     """
@@ -192,7 +192,7 @@ def _binding_lines(body: bytes, token: str) -> list[str]:
 
 
 def _fit(agent: str, robot: str) -> int:
-    """Return how well an agent matches the robot by Protego's rules (0: not at all), both in lower case."""
+    """Return how well an agent matches the robot by Protego's rules, 0 for not at all. Both are in lower case."""
     if agent == "*" or not agent:
         return len(agent)
     at = robot.find(agent)

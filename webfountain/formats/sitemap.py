@@ -1,6 +1,6 @@
 """Read a sitemap: URLs with the times of their last changes, or further sitemaps.
 
-Accepted are sitemaps and indexes (sitemaps.org 0.9), their text form, and RSS and Atom feeds, plain or gzip. Sitemaps
+Sitemaps and indexes (sitemaps.org 0.9), their text form, and RSS and Atom feeds are accepted, plain or gzip. Sitemaps
 are untrusted: size, entries and time are bounded, and entities are never expanded. After an error, the entries so far
 are returned, with a word in `error`.
 """

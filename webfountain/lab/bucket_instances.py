@@ -1,7 +1,8 @@
 """Build the model's arrays from the table of an instance file.
 
 The table comes from a TOML file such as emt1.toml, with mean lifetimes, costs, discovery rates and strategies. A list
-may replace a number: one number per period, or per bucket in ``costs.old`` and ``discovery.old_finds_new``.
+may replace a number, with one entry per period. In ``costs.old`` and ``discovery.old_finds_new`` it has one entry per
+bucket.
 
 Source: Edwards 2001, section 4 (strategies 1-3, versions v1-v3, Table 2).
 """
@@ -56,8 +57,8 @@ def build_instance(
     """Build the model of a table under a strategy and a version. ``periods`` and ``buckets`` replace the values in the
     table.
 
-    Version v1 spreads the initial pages evenly. Version v2 spreads them 3:1:3 over the fastest quarter, the middle and
-    the slowest quarter of the buckets. Version v3 halves the change rates of v1.
+    Version v1 spreads the initial pages evenly. Version v2 spreads the initial pages 3:1:3 over the fastest quarter,
+    the middle and the slowest quarter of the buckets. Version v3 halves the change rates of v1.
 
     Raises InputError with key and value.
     """

@@ -50,10 +50,10 @@ _BEYOND = "> 4 months"
 class PoissonCheck(msgspec.Struct, frozen=True):
     """Comparison of change intervals with the law of a Poisson process.
 
-    Daily visits to a Poisson process find intervals of k days with P(k) = q (1-q)^(k-1), q = 1/mean. `distance` is the
-    Kolmogorov distance, the largest gap between the distribution functions. `critical` is the 5 % point of this
-    distance for independent intervals. `over_dispersion` is the variance of the intervals divided by the variance of a
-    Poisson process, above 1 for bursts.
+    If changes are a Poisson process, daily visits find intervals of k days with P(k) = q (1-q)^(k-1), q = 1/mean.
+    `distance` is the Kolmogorov distance, the largest gap between the distribution functions. `critical` is the 5 %
+    point of this distance for independent intervals. `over_dispersion` is the variance of the intervals divided by the
+    variance of a Poisson process, above 1 for bursts.
     """
 
     mean: float
@@ -80,13 +80,13 @@ class GroupEvolution(msgspec.Struct, frozen=True):
     lifespan_seen: dict[str, float]
     """Figure 4, method 1: the time during which a page was visible."""
     lifespan_doubled: dict[str, float]
-    """Figure 4, method 2: doubled for pages visible at the start or the end of the observation."""
+    """Figure 4, method 2: the visible time, doubled for pages visible at the start or the end."""
     at_start: int
     """Number of pages in Figure 5: the pages that exist on the first day."""
     half_changed_days: int | None
     """Days until half of the pages of the first day have changed or vanished, if they have."""
     unchanged: tuple[float, ...]
-    """Figure 5: share of the pages of the first day that are unchanged and present after 0, 1, … days."""
+    """Figure 5: share of the pages of the first day that are still there and unchanged after 0, 1, … days."""
     poisson: tuple[PoissonCheck, ...]
 
 
@@ -148,7 +148,7 @@ def _shares(values: Sequence[float], classes: tuple[tuple[str, float], ...]) -> 
 
 
 def _unchanged(spans: Sequence[PageSpan], days: int) -> tuple[float, ...]:
-    """Return the share of the pages of day 0 that neither changed nor vanished within 0, 1, …, `days` days."""
+    """Return the share of the pages of day 0 that are still there and unchanged after 0, 1, …, `days` days."""
     there = [span for span in spans if span.at_start]
     if not there:
         return ()
@@ -159,7 +159,7 @@ def _unchanged(spans: Sequence[PageSpan], days: int) -> tuple[float, ...]:
 
 
 def _poisson(spans: Sequence[PageSpan], mean: float) -> PoissonCheck:
-    """Compare the intervals of pages with a mean near `mean` days (POISSON_BAND) with the Poisson law.
+    """Compare intervals with the Poisson law, for pages whose mean interval is about `mean` days (POISSON_BAND).
 
     Pages with many changes weigh more, as in Figure 6.
     """

@@ -87,7 +87,7 @@ def _largest(evolution: Evolution) -> dict[str, Any]:
 
 
 def _bars(each: Any, series: Mapping[str, Mapping[str, float]], label: str) -> None:
-    """Draw grouped bars: a group per class, a bar per series, with values above the bars of one or two series."""
+    """Draw grouped bars: a group per class, a bar per series. Print values if there are at most two series."""
     classes = list(next(iter(series.values())))
     at, width = np.arange(len(classes)), 0.8 / len(series)
     for number, (name, shares) in enumerate(series.items()):
@@ -124,7 +124,7 @@ def _percent(each: Any, label: str) -> None:
 
 
 def _intervals(each: Any, check: PoissonCheck) -> None:
-    """Draw the share of the intervals of each length on a log axis, with the line of a Poisson process."""
+    """Draw the share of intervals by length on a log axis, and the line of a Poisson process."""
     each.set_xlabel("interval between two changes, days", color=INK)
     each.set_ylabel("share of the intervals", color=INK)
     if check.mean_found is None or check.over_dispersion is None or check.distance is None:

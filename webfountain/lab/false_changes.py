@@ -2,8 +2,8 @@
 
 The web has 200 pages on ten sites, in minified HTML. Each answer differs: pages have clocks, adverts, rotating links,
 shuffled tags, form tokens and visit counters. There are also 400 true changes of 1 to 30 words, 50 of them inside noisy
-blocks. `measure` visits each page `ROUNDS` times, a day apart, and makes the extra visits that the examiner requests.
-It counts reports without a true change, and true changes without a report.
+blocks. `measure` visits each page once a day, and makes the extra visits that the examiner requests. It counts reports
+without a true change, and true changes without a report.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _WORDS: Final = tuple(_VOCABULARY.split())
 
 
 class TrueChange(NamedTuple):
-    """An edit of one page between two rounds: words of a paragraph, a price, or a line inside a noisy block."""
+    """An edit of one page: words of a paragraph, a price, or a line inside a noisy block."""
 
     page: int
     round: int
@@ -130,7 +130,7 @@ class NoisyWeb:
 
 
 def drawn_changes(draw: Random) -> list[TrueChange]:
-    """Return `TRUE_CHANGES` changes after the rounds of learning, at most one per page and round."""
+    """Return `TRUE_CHANGES` changes, at most one per page and round."""
     places = ["live"] * INSIDE_NOISE + ["paragraph", "paragraph", "price"] * TRUE_CHANGES
     found, used = [], set[tuple[int, int]]()
     for place in places[:TRUE_CHANGES]:

@@ -161,8 +161,8 @@ class LogFiles:
         self._write(name, content.encode())
 
     def live(self, kind: str) -> tuple[Manifest, list[str]]:
-        """Return the manifest and the live files of `links` or `names`: shards, and segments that are not in the
-        shards."""
+        """Return the manifest, and the live files of `links` or `names`. Live are all shards, and segments that are in
+        no shard."""
         # List the segments first: if one is compacted meanwhile, it is in the manifest and is read with the shards.
         present = self.listed("segments")
         manifest = self.manifest()
@@ -175,7 +175,7 @@ class LogFiles:
         return [each for each in self.listed("segments") if each not in contained]
 
     def sweep(self, manifest: Manifest) -> None:
-        """Delete files that no reader needs any more: old shards, and segments that are in the shards."""
+        """Delete files that no reader needs any more."""
         kept = {*manifest.rows, *manifest.names}
         gone = [each for each in self.listed("shards") if each not in kept]
         gone += [each for each in self.listed("segments") if each in set(manifest.contained)]

@@ -1,9 +1,9 @@
-"""Importance of pages in a crawl, by the last ranking, the links found since then, and the policies.
+"""Importance of pages in a crawl: by the last ranking, by links found since then, and by policies.
 
 The links of a page are logged and credited here before they are discovered. The importance of a new link selects its
 lane. When a site's hand is refilled, waiting pages that became much more important move to another lane (`risen`). A
-new ranking is applied to a site's queues when the site is activated or its hand is refilled (`importance`). A crawl
-without ``ranking.every`` and ``score`` has no `LiveImportance`.
+site gets a new ranking when it is activated or its hand is refilled (`importance`). A crawl without ``ranking.every``
+and ``score`` has no `LiveImportance`.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ if TYPE_CHECKING:
 __all__ = ["PROMISE", "SAMPLE", "LiveImportance", "RisenPages", "live_importance"]
 
 PROMISE: Final = 2.0
-"""Smallest rank expected of a waiting home page, relative to a mean page, while few home pages were fetched."""
+"""Smallest rank that is expected of a waiting home page, while few home pages were fetched."""
 SAMPLE: Final = 1000
-"""Number of recently fetched home pages whose mean rank is expected of waiting home pages."""
+"""Number of recently fetched home pages. Their mean rank is expected of waiting home pages."""
 _SAMPLED: Final = 40_000
 """Largest number of ranked pages in the sample of waiting pages."""
 _KEY: Final = attrgetter("key")
@@ -157,7 +157,7 @@ class LiveImportance:
         return 0 if self._rankings is None else self._rankings.scores.epoch
 
     def is_unlogged(self, record: PageRecord) -> bool:
-        """Return whether the links of a fetched page must be read again, because the log may lack its row."""
+        """Return whether the log may lack a fetched page, so that its links must be read again."""
         last = record.last_crawled
         return self._rankings is not None and last is not None and last < self._rankings.complete_since
 
@@ -201,7 +201,7 @@ class LiveImportance:
         return found
 
     def worth_of_holding(self, records: Sequence[PageRecord]) -> list[float]:
-        """Return the importance of pages in a collection of fixed size, on one scale for held and waiting pages."""
+        """Return the importance of pages, on one scale for held and waiting pages of a collection of fixed size."""
         found: list[float] = self.weights.with_hot_first(records, self._of_held(records)).tolist()
         return found
 
@@ -215,7 +215,7 @@ class LiveImportance:
         return self.weights.with_hot_first(pages, self._combined(pages, keys, self._worths_of_waiting(keys, pages)))
 
     def _of_held(self, records: Sequence[PageRecord]) -> Array:
-        """Return the importances of held pages, by the last ranking and the credit since then."""
+        """Return the importances of held pages."""
         keys = [fingerprint(record.url) for record in records]
         [ranks] = self._published(keys, pagerank=PRIOR)
         return self._combined(records, keys, self._bounded(keys, ranks + self._online.gains(keys)))
@@ -229,17 +229,17 @@ class LiveImportance:
         return self.weights.combine(pages, scores)
 
     def _bounded(self, keys: Sequence[bytes], ranks: Array) -> Array:
-        """Return the (n,) ranks. In a collection of fixed size they are limited by trust, against link farms."""
+        """Return the (n,) ranks. In a collection of fixed size, trust limits them, against link farms."""
         if not self._is_bounded:
             return np.asarray(ranks)
         [trusts] = self._published(keys, trust=-1.0)
         return bounded_by_trust(ranks, trusts)
 
     def _worths_of_waiting(self, keys: Sequence[bytes], pages: Sequence[Link | PageRecord]) -> Array:
-        """Return the (n,) importances of waiting pages, by the blended orders and by the expected rank of home pages.
+        """Return the (n,) importances of waiting pages.
 
-        In a collection of fixed size, only the rank counts. If an expected rank counted there, a page could evict a
-        held page, lose this rank at its fetch, and be evicted in turn.
+        In a collection of fixed size, only the rank counts, not the expected rank of a home page. An expected rank is
+        lost at the first fetch, so pages could evict each other without end.
         """
         ranks, backlinks = self._published(keys, pagerank=0.0, backlinks=0.0)
         worths = self._online.weigh(keys, ranks=ranks, backlinks=backlinks * self._mean_backlinks())
@@ -262,8 +262,8 @@ class LiveImportance:
         return self._rankings.scores.links / len(self._rankings.scores)
 
     def _published(self, keys: Sequence[bytes], **absent: float) -> list[Array]:
-        """Return the (n,) scores of pages in the last ranking. The arguments are the names of the scores, with the
-        values for unknown pages."""
+        """Return the (n,) scores of pages in the last ranking. The arguments are the names of the scores, each with the
+        value for unknown pages."""
         if self._rankings is None:
             return [np.full(len(keys), each) for each in absent.values()]
         return self._rankings.published(keys, absent)

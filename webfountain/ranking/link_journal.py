@@ -48,7 +48,7 @@ NOFOLLOW: Final = 1
 REDIRECT: Final = 2
 UNFOLLOWED: Final = 4
 """Flags of a link, which can be combined. NOFOLLOW: the page asks not to follow the link. REDIRECT: the page redirects
-to the target. UNFOLLOWED: the policy refuses the link, or the page repeats another page, whose links are followed.
+to the target. UNFOLLOWED: the policy refuses the link, or its page is a duplicate.
 """
 _SUFFIX: Final = ".rows"
 _frame: Final = struct.Struct("<II")
@@ -184,7 +184,7 @@ def left_behind(folder: Path) -> Iterator[LeftRows]:
 
 
 def read_rows(data: bytes) -> tuple[list[JournalRow], int]:
-    """Return the intact rows at the start of a journal, and where they end."""
+    """Return the intact rows at the start of a journal, and the offset of the rest."""
     decode = msgspec.msgpack.Decoder(JournalRow).decode
     rows: list[JournalRow] = []
     at = 0

@@ -4,9 +4,9 @@ A writer appends a row per page. Once per period, or after enough rows, it write
 rows are in its journal (`link_journal`). Compaction merges the segments into *shards*. Each site belongs to one shard.
 A shard has only the newest row of each page. Each shard has a file of *names* with the URLs of its fingerprints.
 
-The *manifest* lists the current shards and the segments in them, and is replaced in one step. Readers read the current
-shards and all segments that the manifest does not list. A reader sees each row once, even during a compaction or after
-a kill. Unused files stay until the next compaction, because somebody may still read them.
+The *manifest* lists the current shards and the segments in them. Readers read the current shards and all segments that
+the manifest does not list. A reader sees each row once, even during a compaction or after a kill. Unused files stay
+until the next compaction, because somebody may still read them.
 
 Fingerprints are xxh3 hashes of 8 bytes, of a canonical URL or a site. Links that are not followed are logged with a
 flag, because another policy may follow them.
@@ -50,7 +50,7 @@ ROWS: Final = 20_000
 
 _KEY, _SITE = attrgetter("key"), attrgetter("site")
 _KNOWN_NAMES: Final = 1_000_000
-"""Largest number of fingerprints that a writer remembers as already named, 60 bytes each."""
+"""Largest number of fingerprints with known names in a writer's memory, 60 bytes each."""
 
 
 def fingerprint(url: str) -> int:
@@ -277,7 +277,7 @@ class LinkLogReader:
             yield from self._files.read_batches(file, 20_000, columns=columns)
 
     def sources_of(self, target: int) -> dict[str, int]:
-        """Return the URLs of pages that link to a target (a fingerprint), with the flags of each link.
+        """Return the URLs of pages that link to a target, with the flags of each link. The target is a fingerprint.
 
         The call reads the whole log.
         """
@@ -303,7 +303,7 @@ class LinkLogReader:
         return urls
 
     def unfollowed(self) -> dict[str, list[str]]:
-        """Return the refused links of each page at its last fetch, by the page's URL. The call reads the whole log."""
+        """Return the refused links of each page, by URL of the page. The call reads the whole log."""
         found: dict[int, tuple[float, npt.NDArray[np.uint64]]] = {}
         for table in self.rows():
             targets, times = table["targets"].combine_chunks(), table["time"].to_numpy()
@@ -338,8 +338,8 @@ def compact(url: str, *, shards: int | None = None, fewest: int = 1) -> int:
     Fewer than `fewest` segments are not merged.
 
     Only one compaction may run at a time. In a folder, a second compaction waits. At an fsspec URL, crawls that share a
-    log must see to this themselves. Memory is needed for the rows since the last compaction, and for one shard.
-    `shards` is fixed at the first compaction (default 16).
+    log must prevent a second compaction themselves. Memory is needed for the rows since the last compaction, and for
+    one shard. `shards` is fixed at the first compaction (default 16).
 
     Raises RepositoryError if a file is missing, or cannot be read or written; then the old manifest stays valid.
     """

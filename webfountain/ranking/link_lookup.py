@@ -1,7 +1,7 @@
 """Look up the links from and to single pages in the link log.
 
-A lookup reads at most `MOST_ROWS` rows, the newest and the page's own site first, and at most `MOST_NAMES` names. The
-result says if something was left unread. A lookup also reads the journals of running crawls.
+A lookup reads at most `MOST_ROWS` rows and `MOST_NAMES` names, the newest rows and the rows of the page's site first.
+The result says if something was left unread. A lookup also reads the journals of running crawls.
 """
 
 from __future__ import annotations
@@ -113,7 +113,8 @@ class LinkLookup:
         return self._named(list(found.values())[:most], complete=complete and len(found) <= most)
 
     def _rows(self, site: int, *, others: bool) -> Iterator[_Rows]:
-        """Yield the rows of journals, segments and the site's shard, and if `others` of the other shards."""
+        """Yield the rows of journals, segments and the site's shard. With `others`, also yield the rows of other
+        shards."""
         if self._journal is not None:
             for journal in journal_rows(self._journal):
                 yield _of_journal(journal)

@@ -1,7 +1,7 @@
 """Completeness of a link log: the time since which each fetched page has a row, despite damaged files.
 
 Rows are missing if a file is damaged, or if the log is younger than its crawl. A page that changes is logged in any
-case. The links of an unchanged page are logged at its first fetch after that time (`pages.examiner`).
+case. An unchanged page is logged at its first fetch after that time (`pages.examiner`).
 
 `mend` repairs a log. Unreadable files are moved to the folder `damaged`, and a missing shard is replaced by an empty
 one. Registers of the writers show which files are missing (`segment_register`). If the manifest is lost, the newest
@@ -27,7 +27,7 @@ __all__ = ["GRACE_S", "complete_since", "damaged_files", "incomplete_until", "me
 logger = logging.getLogger(__name__)
 
 GRACE_S: Final = 900.0
-"""Seconds after which every crawl knows of a damage and has ended the fetches begun before."""
+"""Seconds until every crawl that writes the log knows of a damage."""
 
 _SHARD: Final = re.compile(r"shards/(links|names)-(\d{6})-(\d{4})\.parquet")
 
@@ -146,8 +146,7 @@ def _damaged(files: LogFiles, manifest: Manifest) -> Iterator[DamagedFile]:
 
 
 def _in_force(files: LogFiles) -> Manifest:
-    """Return a manifest of the newest complete set of shards. Segments that may be in these shards are not listed, and
-    so are read again."""
+    """Return a manifest of the newest complete set of shards. Segments that may be in these shards are read again."""
     found: dict[int, dict[str, list[str]]] = defaultdict(lambda: {"links": [], "names": []})
     for name in files.listed("shards"):
         if (match := _SHARD.fullmatch(name)) is not None:

@@ -2,7 +2,7 @@
 
 The rows of the log are read once. Pages are numbered by their position in the sorted list of all sources and targets,
 so unfetched pages are ranked too. Links are sorted by target into files. Each file is a block of in-links that is
-mapped into memory. The memory needed is for the fingerprints, one block, the vectors of the ranking, and the links of a
+mapped into memory. Memory is needed for the fingerprints, one block, the vectors of the ranking, and the links of a
 small log.
 """
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 FEWEST_REPLAYED: Final = 200
 """Smallest number of crawled pages for a replay of the orders."""
 MOST_REPLAYED: Final = 5000
-"""Largest number of crawled pages for a replay of the orders, a second of CPU time."""
+"""Largest number of crawled pages for a replay of the orders."""
 MOST_REPLAYED_LINKS: Final = 1_000_000
 """Largest number of links for a replay."""
 _TARGETS_A_BLOCK: Final = 1 << 18
@@ -88,7 +88,7 @@ def publish_ranking(url: str, folder: Path, *, trusted: Mapping[str, float] | No
 
 
 def replayed_orders(folder: Path, log: RankedLog, ranks: Scores, backlinks: Scores) -> tuple[int, Sequence[float]]:
-    """Return the number of pages in the last replay, and the sum of each order's losses so far.
+    """Return the number of pages in the last replay, and the losses of each order so far.
 
     While the crawl is small, the orders are replayed each time that it has grown by half.
     """
@@ -192,7 +192,7 @@ def _all_pages(reader: LinkLogReader) -> Fingerprints:
 
 
 def _links(reader: LinkLogReader) -> Iterator[tuple[Fingerprints, Times, npt.NDArray[np.intp], Fingerprints]]:
-    """Yield pages, times, numbers of counted links, and targets of these links, from the newest row of each page."""
+    """Yield the counted links from the newest row of each page: pages, times, numbers of links, targets."""
     shards, segments = set(reader.shards), reader.files
     fresh: dict[int, float] = {}
     # Files that are not compacted have the newest rows, so they are read last and searched first.
@@ -231,7 +231,7 @@ def _flat(table: pa.Table, column: str) -> npt.NDArray[Any]:
 
 
 def _block(file: Path, number: int, nodes: int, degree: npt.NDArray[np.int64]) -> LinkBlock:
-    """Return the block of in-links in a file, and count these links by source in `degree`."""
+    """Return the block of in-links in a file. Count its links by source in `degree`."""
     first = number * _TARGETS_A_BLOCK
     rows = min(_TARGETS_A_BLOCK, nodes - first)
     pairs = np.fromfile(file, dtype=np.int32).reshape(-1, 2) if file.exists() else np.zeros((0, 2), dtype=np.int32)

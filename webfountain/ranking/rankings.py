@@ -31,11 +31,11 @@ logger = logging.getLogger(__name__)
 FLUSH_S: Final = 60.0
 """Seconds after which logged rows are written to a segment."""
 FEWEST: Final = 250
-"""Number of logged pages at the first ranking, after which rankings start at each doubling."""
+"""Number of logged pages at the first ranking. A ranking follows each time that this number has doubled."""
 DOUBLING: Final = 16_000
 """Number of logged pages up to which rankings start at each doubling."""
 GROWTH: Final = 0.2
-"""Growth of the number of logged pages, as a share, at which a ranking starts above `DOUBLING`."""
+"""Above `DOUBLING`, the share by which the number of logged pages must grow before the next ranking."""
 HEADSTART_S: Final = 15.0
 """CPU time, s, that rankings may take beyond `SHARE`."""
 SHARE: Final = 0.05
@@ -167,7 +167,7 @@ class Rankings:
         return at >= max(self.scores.at, self._started_at) + max(self._every, cost / SHARE)
 
     def published(self, keys: Sequence[bytes], absent: Mapping[str, float]) -> list[Array]:
-        """Return the (n,) scores of pages in the last ranking, one array per name in `absent`, whose values are for
+        """Return the (n,) scores of pages in the last ranking, an array for each name in `absent`. Its values are for
         unknown pages."""
         fingerprints = np.frombuffer(b"".join(keys), dtype=">u8").astype(np.uint64)
         return self.scores.lookup_several(absent, fingerprints)

@@ -161,7 +161,7 @@ class EpochScores:
         return found
 
     def lookup_several(self, absent: Mapping[str, float], fingerprints: Fingerprints) -> list[npt.NDArray[np.float64]]:
-        """Return the (k,) scores of pages, one array per name in `absent`, whose values are for unknown pages.
+        """Return the (k,) scores of pages, an array for each name in `absent`. Its values are for unknown pages.
 
         A page costs some microseconds at 10^7 pages.
         """
@@ -204,7 +204,7 @@ class EpochScores:
 
 
 def places(pages: Fingerprints, wanted: Fingerprints) -> npt.NDArray[np.int64]:
-    """Return the position in `pages` (ascending) of each fingerprint, or where it would be.
+    """Return the position in `pages` (ascending) of each fingerprint, or the position where it would be inserted.
 
     Searching in ascending order takes less than half the time.
     """

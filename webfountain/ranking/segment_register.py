@@ -39,7 +39,7 @@ _ELSEWHERE: Final = "-"
 
 
 class _Entries(NamedTuple):
-    """The contents of a register: generations and names of segments, and the journal; None if its writer has ended."""
+    """The contents of a register: generations and names of segments, and the journal if the writer runs."""
 
     segments: tuple[tuple[int, str], ...] = ()
     journal: str | None = None

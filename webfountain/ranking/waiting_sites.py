@@ -29,9 +29,9 @@ KEPT: Final = 500_000
 class WaitingSites:
     """Sites with due pages that are not crawled here, in order of importance.
 
-    The importance of a site is its PageRank in the last ranking, plus credit from sites that linked to it since then. A
-    site is known here if it was discovered in this run or left the active list. Other sites become known only when they
-    have been due for longest.
+    The importance of a site is its PageRank in the last ranking, plus credit for links found since then. A site is
+    known here if it was discovered in this run or left the active list. Other sites become known only when they have
+    been due for longest.
 
     Source: Cho 2000, section 2.1 (sites chosen by the PageRank of the graph of sites).
 

@@ -42,9 +42,7 @@ class IndexRow(msgspec.Struct, frozen=True, gc=False):
 
 
 class Summary(msgspec.Struct, frozen=True, gc=False):
-    """Sums of one file: the number of records, the number of responses, and `copy_bytes`, the size of responses with
-    their requests.
-    """
+    """Sums of one file: records, responses, and `copy_bytes` (bytes of responses with their requests)."""
 
     records: int
     responses: int
@@ -57,7 +55,7 @@ def beside(path: Path, suffix: str) -> Path:
 
 
 def open_private(path: str, flags: int) -> int:
-    """Open a file, as the `opener` of `open`, readable by the user only if it is new."""
+    """Open a file, as the `opener` of `open`. Only the user can read a new file."""
     return os.open(path, flags | os.O_CLOEXEC, 0o600)
 
 
@@ -135,7 +133,7 @@ def _indexed(path: Path) -> list[IndexRow]:
 
 
 def _unpack(data: bytes, end: int) -> IndexRow:
-    """Return the row of an index that ends at `end`, if its kind is known."""
+    """Return the row of an index that ends at `end`."""
     offset, length, kind = _ROW.unpack_from(data, end - _ROW.size)
     return IndexRow(offset, length, _KINDS[kind % len(_KINDS)])
 

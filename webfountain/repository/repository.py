@@ -1,4 +1,4 @@
-"""`Repository`, the entrance of this package, keeps the newest copy of each page, within a size limit.
+"""`Repository`, the entrance of this package, keeps the newest copy of each page within a size limit.
 
 Records are written before links are discovered and pages are settled (DESIGN.md section 3). Until `settled` is called,
 `tidy` spares the new copies, because no page record names them. `tidy` runs once per period, never in the reactor's
@@ -38,7 +38,7 @@ GIGABYTE = 1_000_000_000
 
 
 def folder_of_ant(directory: Path, number: int) -> Path:
-    """Return the folder of an ant in the folder of copies of a crawl with many ants."""
+    """Return the folder of an ant in a crawl with many ants."""
     return directory / f"ant-{number:04d}"
 
 
@@ -97,7 +97,7 @@ class Pages:
         return self._folder(number).directory.is_dir()
 
     def may_hold(self, copy: Copy) -> bool:
-        """Return whether a copy may still exist; True if its ant's folder cannot be read here."""
+        """Return whether a copy may still exist. Return True if the folder of its ant cannot be read here."""
         folder = self._folder(copy.repository)
         return folder.holds(copy) or (copy.repository != 0 and not folder.directory.is_dir())
 
@@ -218,7 +218,7 @@ class Repository:
         return self._retention.is_due()
 
     def tidy(self, store: CopyStore) -> TidyResult:
-        """Delete superseded files, and keep the folder within `max_bytes`, or else within a few times the live bytes.
+        """Delete superseded files, and keep the folder within `max_bytes`.
 
         Raises
         ------

@@ -1,10 +1,10 @@
 """Remove copies from the disk: superseded files, compaction to a size limit, erasure on request.
 
-A location may be named by page records in the store, by running leases, and by captures that are not settled. A file is
-deleted only if it is closed, has no unsettled capture, and no page names it (also by a ``.moved`` file).
+Page records, running leases and unsettled captures may name a location. So a file is deleted only if it is closed, has
+no unsettled capture, and no page names it (also by a ``.moved`` file).
 
-A kill is harmless at each step of a move: copy to the file being written → record the moves → update the store → delete
-the old file.
+A move survives a kill at each step: copy to the file being written → record the moves → update the store → delete the
+old file.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class Retention:
         return self._writer.appended >= self._next_tidy
 
     def tidy(self, store: CopyStore, unsettled: Callable[[], Counter[int]]) -> TidyResult:
-        """Delete superseded files, then compact if the folder is near its limit, or far above its live bytes.
+        """Delete superseded files. Then compact if the folder is near its limit or far above its live bytes.
 
         Raises
         ------
@@ -241,8 +241,8 @@ class Retention:
     def _compact(
         self, store: CopyStore, unsettled: Callable[[], Counter[int]], done: TidyResult, *, goal: float, least: float
     ) -> TidyResult:
-        """Rewrite files with the smallest live share, and a superseded share of at least `least`, until the folder has
-        `goal` bytes.
+        """Rewrite files until the folder has `goal` bytes, the smallest live share first. Files need a superseded share
+        of `least`.
         """
         current = self._writer.number
         if self._shares([current], store, unsettled())[0][0] > least:
@@ -286,9 +286,7 @@ class Retention:
         return copy if copy is not None and copy.repository == self._folder.repository else None
 
     def _move(self, store: CopyStore, number: int, rows: Sequence[IndexRow]) -> int:
-        """Copy records byte for byte to the file being written, update the store, and return the number of moved
-        copies.
-        """
+        """Copy records to the file being written and update the store. Return the number of moved copies."""
         moved = 0
         for batch in _batches(rows):
             old = [self._folder.copy(number, row.offset, row.length) for row in batch]

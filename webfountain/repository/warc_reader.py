@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 BEFORE: Final = "X-Webfountain-Before"
-"""Header of a response record with the location of the superseded copy: repository, file, offset and length."""
+"""Header of a response record that names the location of the superseded copy."""
 GZIP: Final = 31
 """Value of zlib's window bits for "gzip, 32 KB window"."""
 GzipError: Final = cast("type[Exception]", isal_zlib.error)

@@ -3,7 +3,7 @@
 A fetch with a body becomes a response record and a request record. A fetch that repeats the known body (same digest, or
 304) becomes a revisit record and a request record. Each record is a gzip member, so that a copy can be read alone.
 
-Other tools can replay a stored response, because it has a decoded body and a corrected Content-Length. Content-Encoding
+Other tools can replay a stored response, because it has a decoded body and a correct Content-Length. Content-Encoding
 and Transfer-Encoding are renamed ``X-Archive-Orig-…``. Header texts are untrusted: they are repaired, so that no value
 forges a header or a record. Cookie and Authorization headers are not archived.
 
@@ -57,9 +57,9 @@ _PRINTABLE: Final = re.compile(r"[!-~]+")
 class Capture(msgspec.Struct, frozen=True):
     """One fetch to write.
 
-    `digest` is the hex SHA-1 of the body (for a 304, of the known copy), computed if None. `repeats` is the time of the
-    fetch of the known copy (`PageRecord.copied`), and makes this fetch a revisit record. A 304 always becomes a revisit
-    record. `before` is the location of the superseded copy.
+    `digest` is the hex SHA-1 of the body, or of the known copy for a 304. It is computed if None. `repeats` is the time
+    of the fetch of the known copy (`PageRecord.copied`). With it, this fetch becomes a revisit record. A 304 always
+    becomes a revisit record. `before` is the location of the superseded copy.
     """
 
     fetched: FetchResult

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["CRASHES", "CrashSuspects"]
 
 CRASHES: Final = 3
-"""Number of deaths, with only this page under examination, after which a page counts as failed."""
+"""Number of deaths with only this page under examination, after which the page counts as failed."""
 _SLOTS: Final = 16
 _SLOT_BYTES: Final = 4_096
 _FILE_BYTES: Final = _SLOTS * _SLOT_BYTES
@@ -111,7 +111,7 @@ class CrashSuspects:
     def put_last(
         self, never: Sequence[Lease], recrawl: Sequence[Lease]
     ) -> tuple[list[Lease], list[Lease], list[Lease]]:
-        """Return the leases of a site that may be fetched now, of both queues, and those to release.
+        """Return the leases of a site that may be fetched now, and those to release.
 
         Suspects are released until their site has only suspects left.
         """

@@ -1,12 +1,12 @@
 """The parser of hostile bodies, in child processes with limits.
 
-Each thread that parses bodies has its own child process, which parses many bodies. The child first limits its address
-space (`setrlimit`) and its CPU time (by a timer that works even in C code). If the child ends without a result, the job
-gets an error, and the next job starts another child. One thread reads large bodies, one at a time, and two threads read
-all others.
+Each thread that parses bodies has its own child process, which parses many bodies. The child limits its address space
+(`setrlimit`) and its CPU time (a timer that works even in C code). If the child ends without a result, the job gets an
+error, and the next job starts another child. One thread reads large bodies, one at a time, and two threads read all
+others.
 
-``python -m webfountain.sandbox`` is the child. The child reads frames from standard input: the sizes of job and body as
-two uint32, a `ReadJob` as msgpack, the body. The child writes the size of the answer, and a `JobResult` as msgpack.
+``python -m webfountain.sandbox`` is the child. Each frame on standard input has the sizes of job and body as two
+uint32, a `ReadJob` as msgpack, and the body. The child writes the size of the answer, and a `JobResult` as msgpack.
 Without RLIMIT_AS (macOS), only CPU time limits a child's memory.
 """
 
@@ -130,7 +130,7 @@ class FencedReader:
         return "large" if size > _LARGE_BYTES else "others"
 
     async def run(self, function: Callable[[], _T], *, size: int) -> _T:
-        """Call `function`, which reads a body of about `size` bytes, in a thread of the right lane."""
+        """Call `function` in a thread for bodies of about `size` bytes."""
         threads = self._large if self.lane_of(size) == "large" else self._others
         import asyncio  # noqa: PLC0415  a child needs none
 

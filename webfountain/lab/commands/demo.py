@@ -132,7 +132,7 @@ def _policy_file(policy: Collection, urls: list[str], folder: Path) -> Path:
 
 
 class _Sampler:
-    """Compares the store with the true pages at the end of every period, in a thread."""
+    """Compares the store with the true pages at the end of every period."""
 
     def __init__(self, server: DemoServer, store: str, period_s: float) -> None:
         self._server, self._store, self._period_s = server, store, period_s

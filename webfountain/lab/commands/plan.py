@@ -40,7 +40,7 @@ _CYCLES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     ">with a probability of 80 %": lambda row: f"{row['low']:.2%} to {row['high']:.2%}",
     ">found": lambda row: f"{row['found']:.2%}" if "found" in row else "-",
 }
-"""Columns for the strategy fountain: the forecast of each cycle, and the share that fetches found."""
+"""Columns for the strategy fountain: the forecast share of each cycle, and the share that fetches found."""
 _CYCLES_SHOWN = 8
 
 

@@ -1,6 +1,6 @@
 """The interface between the HTTP server and a web on loopback: a clock, answers and the true pages.
 
-A web reads no clock. The time is an argument, *web time*: periods for the generated web, seconds for recorded pages.
+A web reads no clock. The time is an argument: periods for the generated web, seconds for recorded pages.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Web(Protocol):
     """Sites that give answers. A web has no state: equal arguments give equal answers."""
 
     def respond(self, site: int, path: str, t: float) -> Answer:
-        """Return the answer of site number `site` to a path (with its query) at web time `t`."""
+        """Return the answer of site number `site` to a path (with query) at web time `t`."""
         ...
 
     def truth(self, t: float) -> Iterator[tuple[str, str]]:
@@ -42,7 +42,7 @@ class Web(Protocol):
 
 
 class WebClock(NamedTuple):
-    """A clock of web time: `origin` at UTC second `started`, then `rate` web units per second.
+    """A clock of web time: it shows `origin` at UTC second `started`, and then runs at `rate` web units per second.
 
     With rate 0 the clock is stopped.
     """

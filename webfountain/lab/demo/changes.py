@@ -1,7 +1,7 @@
 """Changes of generated pages: each page changes by a Poisson process at its own rate.
 
-A change is *major* (a third of the text and its links), *minor* (a short note) or *trivial* (a number in a comment, on
-stamped pages).
+A major change replaces a third of the text and its links. A minor change replaces a short note. A trivial change
+replaces a number in a comment (on stamped pages).
 """
 
 from __future__ import annotations
@@ -71,7 +71,8 @@ def _kind(u: float, stamped: bool) -> int:
 
 
 def state_after(page: WebPage, own: int) -> tuple[list[int], int, int]:
-    """Return the last change of each third of the text, the last change of the note, and the number in the comment."""
+    """Return which change last wrote each third of the text, which change last wrote the note, and the number in the
+    comment."""
     texts, note, stamp = [0, 0, 0], 0, 0
     for change in range(own):
         kind = page.kinds[change]

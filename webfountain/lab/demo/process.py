@@ -125,7 +125,7 @@ def arguments_of(options: Mapping[str, object]) -> list[str]:
 
 
 def freshness(truth: Truth, digests: Mapping[str, str | None]) -> float:
-    """Return the share of the true pages whose digest (hex SHA-1, by URL) is correct; 1.0 without pages."""
+    """Return the share of the true pages whose digest (by URL) is correct; 1.0 if there are no pages."""
     if not truth.pages:
         return 1.0
     return sum(digests.get(url) == digest for url, digest in truth.pages.items()) / len(truth.pages)

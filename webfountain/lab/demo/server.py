@@ -1,7 +1,7 @@
-"""A small HTTP/1.1 server of a `Web` on loopback: keep-alive, HEAD, conditional GET, an access log, the true pages.
+"""A small HTTP/1.1 server of a `Web` on loopback.
 
 With only the standard library, the server starts at once and takes little CPU time from a benchmark. Every site has its
-own address (127.0.1.1, 127.0.1.2, …), or with ``layout="ports"`` its own port on 127.0.0.1.
+own address (127.0.1.1, 127.0.1.2, …). With ``layout="ports"`` it has its own port on 127.0.0.1.
 
 The server has limits for request heads, pipelined input, connections, idle time and the log. The server behaves well
 and uses no TLS.
@@ -239,8 +239,8 @@ class ServedConnection(asyncio.Protocol):
         )
 
     def _last_modified(self, answer: Answer, utc: float) -> str:
-        """Return the date of the last change, or none if it was in the current second. A later change in this second
-        would have the same date (RFC 9110, 8.8.2)."""
+        """Return the date of the last change, unless it was in the current second. A later change in this second would
+        have the same date (RFC 9110, 8.8.2)."""
         if answer.changed is None:
             return ""
         second = int(self.server.clock.utc(answer.changed) // 1)
@@ -270,7 +270,7 @@ def _unchanged(etag: str, dated: str, headers: dict[str, str]) -> bool:
 def bind_sites(
     count: int, *, port: int = 0, layout: str = "addresses", first: str = "127.0.1.1"
 ) -> list[socket.socket]:
-    """Return a bound socket per site, by `layout`: the same port on successive addresses, or free ports of 127.0.0.1.
+    """Return a bound socket per site, on successive addresses or on successive ports (`layout`).
 
     If `port` is 0, up to 20 ports are tried. Raises OSError if the port is taken.
     """

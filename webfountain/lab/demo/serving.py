@@ -1,9 +1,9 @@
-"""The program that runs a web's server: options, ready line, admin paths, and end.
+"""The program that runs a web's server.
 
-When ready, it prints a JSON object with ``urls`` (home page of each site), ``admin`` (base URL), ``token``, ``pid`` and
-``clock``. The admin paths need the token: ``/_truth`` (now, or at UTC second ``at=``), ``/_log`` (from visit
-``after=``) and ``/_stats``. SIGTERM or SIGINT ends the process. With ``--until-stdin-closes`` it also ends with its
-parent.
+When the program is ready, it prints a JSON object: ``urls`` (home page of each site), ``admin`` (base URL), ``token``,
+``pid``, ``clock``. Requests for admin paths must have the token. ``/_truth`` takes a UTC second ``at=``, ``/_log`` a
+number of a visit ``after=``, ``/_stats`` nothing. SIGTERM or SIGINT ends the process. With ``--until-stdin-closes`` it
+also ends with its parent.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """One site of the generated web: which pages it has, when they exist and how they link.
 
 A site is a tree of pages, each with about eight children, and additional random links. Of the random links, 85 % lead
-to pages of the same site, by Zipf's law, the others to other sites. A few links lead to redirects, to private pages or
-to nothing.
+to pages of the same site, chosen by Zipf's law. The others lead to other sites. A few links lead to redirects, to
+private pages or to nothing.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class WebPage:
 
 
 class WebSite:
-    """The tree of a site's pages, of which there are `sizes[i]` at time 0."""
+    """The tree of a site's pages."""
 
     def __init__(
         self,
@@ -114,7 +114,7 @@ class WebSite:
         ).encode()
 
     def nav(self, page: WebPage, late: int) -> bytes:
-        """Return the list of a page's children: all from time 0, and `late` later ones."""
+        """Return the list of a page's children, with `late` of the children from after time 0."""
         if not page.children:
             return b"</p>"
         early = len(page.children) - len(page.child_births)
@@ -124,14 +124,14 @@ class WebSite:
     # -- what is not a page --------------------------------------------------------------------------------
 
     def redirect(self, path: str) -> str:
-        """Return the target of a redirect (``/old/N`` to page N, ``/go/N`` to ``/old/N``), else ""."""
+        """Return the target of a redirect, or "". The path ``/old/N`` leads to page N, and ``/go/N`` to ``/old/N``."""
         folder, _, name = path[1:].partition("/")
         if folder not in ("old", "go") or not name.isdecimal() or int(name) >= self.size:
             return ""
         return self.pages[int(name)].path if folder == "old" else f"/old/{int(name)}"
 
     def sitemap(self, path: str, listed: Iterable[tuple[str, float]]) -> Answer:
-        """Return a sitemap. Even sites have a plain sitemap, odd sites an index with a gzipped sitemap."""
+        """Return a sitemap. Even sites have a plain sitemap. Odd sites have an index and a gzipped sitemap."""
         xml: dict[str, Any] = {"media_type": "application/xml"}
         if self.number % 2 and path == "/sitemap.xml":
             inner = f"<sitemap><loc>{self.base}/sitemap-1.xml.gz</loc></sitemap>"

@@ -105,7 +105,7 @@ class GeneratedWeb:
         return 0 if page is None else 1 + self._changes.until(page, t) + bisect_right(page.child_births, t)
 
     def changes(self, site: int, path: str, t: float) -> list[tuple[float, int]]:
-        """Return time and kind of a page's own changes until `t`, without births of pages that it lists."""
+        """Return time and kind of the changes of a page until `t`, without births of its children."""
         page = self.sites[site].find(path, t)
         own = 0 if page is None else self._changes.until(page, t)
         return [] if page is None else list(zip(page.times[:own], page.kinds[:own], strict=True))

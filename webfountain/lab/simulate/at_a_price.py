@@ -1,6 +1,6 @@
-"""The crawl's own policy in a simulation, with the frontier's objects and price, without queues and network. The
-policies with importance or with a sitemap are separate, because a plain trace has neither. `RANKING`, an earlier policy
-without a price, is kept for comparison.
+"""The crawl's own policy in a simulation: the frontier's objects and price, without queues and network. Policies with
+importance or with a sitemap are separate, because a plain trace has neither. `RANKING`, an earlier policy without a
+price, is kept for comparison.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ _LATENCY_S: Final = 0.1
 
 
 class AtAPrice:
-    """A crawl of the trace's pages as one site, with only the worker's `UrgentPages` and the loop's `PlanFollower`.
+    """A crawl of the trace's pages as one site, by the frontier's `UrgentPages` and `PlanFollower`.
 
     The plan contains only the budget and a first price. Times are seconds since the start, when all live pages were
     fetched.

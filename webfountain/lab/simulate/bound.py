@@ -1,10 +1,10 @@
 """A lower bound of the obsolete share under a budget, for any policy.
 
-A *spell* is the time from one event of a page to the next, in which a copy from before is obsolete. A fetch saves the
-rest of one spell. Unused fetches may be kept for one day. Then a budget of K fetches per day allows at most 2K fetches
-on one day, and K D fetches on D days. With prices for both limits, the Lagrangian dual is an upper bound on the saved
-time. The policy `clairvoyant` chooses greedily with full knowledge. The smallest possible share is between the bound
-and the share of `clairvoyant`.
+A *spell* is the time between two events of a page. A copy from before the spell is obsolete in it. A fetch saves the
+rest of one spell. Unused fetches may be kept for one day. Then K fetches per day allow at most 2K fetches on one day,
+and K D fetches on D days. For any prices of these two limits, the Lagrangian dual is an upper bound on the saved time.
+The policy `clairvoyant` chooses greedily with full knowledge. The smallest possible share is between the bound and the
+share of `clairvoyant`.
 """
 
 from __future__ import annotations

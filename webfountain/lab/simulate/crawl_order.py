@@ -3,7 +3,7 @@
 The crawler starts at one page and knows only the links of crawled pages. Orderings are compared by one of the models of
 Cho 1998. The model *threshold* (PST) gives the crawled share of the hot pages. The model *crawl-and-stop* (PCS) gives
 the share of the K most important pages among the first K. The model *limited-buffer* (PBC) gives the share of the hot
-pages in a buffer, which drops the page of least estimated importance first.
+pages in a buffer. The buffer drops the page of least estimated importance first.
 
 Source: Cho 1998, sections 3 and 4.
 """
@@ -67,8 +67,7 @@ class GraphFile:
 
 @dataclass(frozen=True, slots=True)
 class Crawl:
-    """Result of a crawl: pages (k,) in order, the buffer at each hundredth of the web, and the CPU time of rankings,
-    s."""
+    """Result of a crawl: pages (k,) in order, contents of the buffer, and CPU time of rankings, s."""
 
     order: Pages
     buffers: list[Pages]

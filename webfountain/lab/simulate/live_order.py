@@ -138,7 +138,7 @@ class LiveOrder:
                 self._put(page, importance)
 
     def _regrade(self) -> None:
-        """Move a limited number of pages to their lanes by the new epoch, the best lanes first."""
+        """Move some pages to their lanes in the new epoch, the best lanes first."""
         if self._graded != self._importance.epoch:
             self._graded = self._importance.epoch
             waiting = ((class_of(one.importance), self._arrivals[page], page) for page, one in self._waiting.items())

@@ -192,7 +192,8 @@ class Opic(_UnrankedOrdering):
 
 
 class PageRank:
-    """Takes pages by the PageRank of the known graph, recomputed at each hundredth of the web, new pages last."""
+    """Takes pages by PageRank of the known graph. The ranking is repeated at each hundredth of the web, and new pages
+    come last."""
 
     def __init__(self, seen: CrawledGraph) -> None:
         self._seen = seen

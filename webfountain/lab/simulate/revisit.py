@@ -107,7 +107,7 @@ class Replay:
 
     @property
     def obsolete_share(self) -> float:
-        """Obsolete live pages divided by live pages, both summed over the days; 0 without live pages."""
+        """Number of obsolete live pages divided by number of live pages, each summed over the days."""
         return float(self.obsolete.sum() / max(1, self.alive.sum()))
 
     @property
@@ -316,7 +316,7 @@ class _Web:
         return int(np.count_nonzero(self._obsolete & self._alive)), int(np.count_nonzero(self._alive))
 
     def importance(self) -> tuple[float, float]:
-        """Return the importance of the obsolete live pages and of the live pages, in sum."""
+        """Return the total importance of the obsolete live pages, and of the live pages."""
         obsolete = self._obsolete & self._alive
         return float(self._importance[obsolete].sum()), float(self._importance[self._alive].sum())
 

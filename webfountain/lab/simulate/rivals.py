@@ -87,7 +87,7 @@ class Uniform:
 
 
 class Proportional(Uniform):
-    """Fetches pages in proportion to their true change rates: the greatest tau * rate first. This policy is worse than
+    """Fetches pages in proportion to their true change rates, the greatest tau * rate first. This policy is worse than
     uniform.
 
     Source: Cho & Garcia-Molina, *Effective page refresh policies for web crawlers*, TODS 2003, section 4.
@@ -112,7 +112,7 @@ class PoissonOracle(Uniform):
 
 class LearnedPoisson:
     """Uses the index of `PoissonOracle` at a learned rate: (changes + 1/2)/(T + 60 days). T is the sum of tau over all
-    visits, where tau counts half if the visit found a change."""
+    visits. Half of tau counts if a visit found a change."""
 
     def __init__(self, pages: int) -> None:
         self._changes, self._observed_time = np.zeros(pages), np.zeros(pages)
@@ -166,7 +166,7 @@ class GreedyBayes:
     """Fetches the page with the greatest posterior mean of the GREEDY index.
 
     Each page has one rate of `RATES`. A visit d days after the last finds a change with probability 1 - e^(-rate d).
-    The prior over `RATES` makes the pasts of all pages together most likely (expectation maximisation).
+    The prior over `RATES` is the one that makes the past of all pages most likely.
 
     Source: Cho & Garcia-Molina, *Estimating frequency of change*, TOIT 2003 (likelihood); Efron, *Empirical Bayes
     deconvolution estimates*, Biometrika 2016 (prior on a grid); Azar et al., *Tractable near-optimal policies for

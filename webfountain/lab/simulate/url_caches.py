@@ -167,7 +167,7 @@ class MinCache:
 
 
 def next_requests(urls: npt.NDArray[np.int64] | npt.NDArray[np.uint64]) -> Times:
-    """Return the position of the next request for the same URL, for each of n requests (n if there is none)."""
+    """Return, for each of n requests, the position of the next request for the same URL, or n."""
     order = np.argsort(urls, kind="stable")
     following = np.full(len(urls), len(urls), dtype=np.int64)
     same = urls[order[1:]] == urls[order[:-1]]

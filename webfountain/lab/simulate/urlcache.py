@@ -1,8 +1,8 @@
 """The command `simulate urlcache`: send the links of a virtual crawl through caches of recently seen URLs.
 
-Each page's links are one batch, as in the crawl. The trace *between ants* contains only links from one ant's site to
-another ant's, with a cache per ant (Broder 2003, section 6). The contents of STATIC come from a crawl with another
-start. Runs of page numbers count as sites.
+Each page's links are one batch, as in the crawl. The trace *between ants* contains only links between sites of
+different ants. Each ant has its own cache (Broder 2003, section 6). The contents of STATIC come from a crawl with
+another start. Runs of page numbers count as sites.
 
 Source: Broder 2003, sections 4 to 6, Figures 2 to 5.
 """
@@ -66,7 +66,7 @@ class LinkTrace:
 
     @property
     def distinct(self) -> int:
-        """Return the number of pairs of ant and URL, which is the smallest possible number of misses."""
+        """Return the smallest possible number of misses, which is the number of pairs of ant and URL."""
         return len(np.unique(self.ant * (1 + int(self.urls.max(initial=0))) + self.urls))
 
     def by_ant(self) -> Iterator[Requests]:
@@ -87,7 +87,7 @@ def simulate_urlcache(
     seed: int = 0,
     plot: Path | None = None,
 ) -> dict[str, Any]:
-    """Compute the miss rate of each policy at each size, and return the JSON document of `simulate urlcache` (DESIGN
+    """Compute the miss rate of each policy at each size. Return the JSON document of `simulate urlcache` (DESIGN
     section 7).
 
     Parameters
