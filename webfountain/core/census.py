@@ -1,6 +1,6 @@
 """Estimate the constants of the optimisation model from the counts of a crawl.
 
-The constants are change rates, crawl seconds, new links and births of each bucket, URLs from outside, and obsolete
+Each bucket has a change rate, crawl seconds, new links and births. Further constants are URLs from outside and obsolete
 pages.
 
 Source: Edwards 2001, section 3, the constants a, c, d, oldnwt, newnwt, nconst, p of equations (1)-(4).

@@ -157,8 +157,8 @@ def _asked(pages: Array, rates: Array, price: float, longest: float, shortest: f
 
 
 def interval_of_rest(pages: Array, rates: Array, price: float, fetches_per_s: float) -> float:
-    """Return the interval, s, between visits of pages that change too fast to be worth the price. They share the
-    fetches that other pages leave; inf if none are left.
+    """Return the interval, s, between visits of pages that change too fast to be worth the price. Such pages share the
+    fetches that other pages leave. The interval is inf if none are left.
 
     A page that would have a longer interval at the price gets this one instead.
     """

@@ -91,9 +91,9 @@ class _Rows(dict[_Page, int]):
 class OnlineImportance(Generic[_Page]):
     """Importance gained since the last ranking, from the links of fetched pages.
 
-    *Rank*: a fetched page credits its dampened score to its targets in equal parts. At a later fetch, a page credits
-    only what it gained since its last fetch. *Backlinks*: the number of pages that credited a page since the last
-    ranking.
+    - Rank: a fetched page credits its dampened score to its targets in equal parts. At its next fetch, it credits only
+      what it gained meanwhile.
+    - Backlinks: the number of pages that credited a page.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ class OnlineImportance(Generic[_Page]):
         return outgrown
 
     def _outgrown(self, rows: npt.NDArray[np.intp]) -> dict[int, float]:
-        """Return the rows that reached their bound (position -> importance), and set new bounds."""
+        """Set new bounds for the pages that reached their bound. Return the importance of these pages by position."""
         bounds = self._bounds.take(rows)
         waiting = (bounds < np.inf).nonzero()[0]
         importance = self._importance(rows[waiting])

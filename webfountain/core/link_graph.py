@@ -29,7 +29,8 @@ BLOCK_EDGES: Final = 1 << 20
 
 
 class LinkBlock(NamedTuple):
-    """In-links of the pages `first` .. `first + len(indptr) - 2`: `sources[indptr[k]:indptr[k+1]]` link to `first + k`.
+    """In-links of `len(indptr) - 1` successive pages, from `first` on. The pages `sources[indptr[k]:indptr[k+1]]` link
+    to page `first + k`.
 
     `indptr` starts at 0; `sources` are page numbers.
     """

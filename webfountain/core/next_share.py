@@ -8,8 +8,8 @@
   high for long or soon low, and a bell curve would forecast the middle.
 
 After each cycle, both forecasts are scored by the continuous ranked probability score (CRPS). The weight of a law is
-exp(-`RATE` * loss) (Hedge). Its loss is its score divided by the sum of both scores. Without fading (`FADE` = 1), the
-blend would lose at most ln 2 / `RATE` + `RATE` T / 8 more than the better law in T cycles.
+exp(-`RATE` * loss) (Hedge). The loss of a law is its score divided by the sum of both scores. Without fading (`FADE` =
+1), the blend would lose at most ln 2 / `RATE` + `RATE` T / 8 more than the better law in T cycles.
 
 A distribution is a list of `POINTS` quantiles with equal weights.
 
@@ -47,8 +47,8 @@ USUAL_HITS: Final = 0.03
 """Centre of the regression: usual obsolete share, and usual share of fetches that find a change."""
 BETWEEN: Final = 1.4
 WITHIN: Final = 1.9
-"""Standard deviations of logarithms. `BETWEEN`: spread of collections around `USUAL_SHARE`. `WITHIN`: spread of cycles
-around the usual share of their collection.
+"""Standard deviations of logarithms. `BETWEEN` is the spread of collections around `USUAL_SHARE`. `WITHIN` is the
+spread of cycles around the usual share of their collection.
 """
 SPREADS: Final = 3.0
 """Weight of `WITHIN` and of `NOISE`, in cycles."""

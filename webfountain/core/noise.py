@@ -6,10 +6,11 @@ A place is the position of a line in the page (`formats.page_units`). A place is
 - it differed at each of the last `STREAK` comparisons, and was never tried by two visits seconds apart; or
 - its differences are undone as often as they stay, such as those of a banner that is in some answers only.
 
-The third rule: a server may draw a block anew for each answer. After a difference, it brings back the former block as
-often as it repeats the new one. Authors rarely undo what they wrote. The next comparison shows whether a difference was
-undone or stayed. A place counts as drawn if at least `UNDONE` differences were undone, and at most twice as many
-stayed. A place that was the same at `TRIES` visits seconds apart is not drawn, because an author may undo a block, too.
+The third rule: a server may draw a block anew for each answer. After a difference, such a server brings back the former
+block as often as it repeats the new one. Authors rarely undo what they wrote. The next comparison shows whether a
+difference was undone or stayed. A place counts as drawn if at least `UNDONE` differences were undone, and at most twice
+as many stayed. A place that was the same at `TRIES` visits seconds apart is not drawn, because an author may undo a
+block, too.
 
 A line that is inserted into an element only moves the lines below it. The inserted line counts as a change, unless its
 place or its element is noise.
@@ -64,9 +65,9 @@ REST: Final = 2
 TRIES: Final = 3
 """Number of visits seconds apart without a difference that prove that a place is not noise."""
 UNDONE: Final = 2
-"""Number of undone differences on a page that mark a drawn place."""
+"""Number of undone differences on a page from which a place counts as drawn."""
 UNDONE_ON_SITE: Final = 3
-"""Number of undone differences on a site that mark a drawn place."""
+"""Number of undone differences on a site from which a place counts as drawn."""
 REST_OF_DRAWN: Final = 10
 """Number of successive comparisons without a difference after which a drawn place is no longer noise."""
 _STAYED_PER_UNDONE: Final = 2
@@ -164,7 +165,7 @@ class Differences(NamedTuple):
 
 
 def differences_of(old: Sequence[Line], new: Sequence[Line]) -> Differences:
-    """Compare the lines of two copies. A line that only moved does not differ."""
+    """Compare the lines of two copies. A line that only moved counts as equal."""
     changed_old: set[int] = set()
     changed_new: set[int] = set()
     for edit in edits([each[1] for each in old], [each[1] for each in new]):

@@ -62,8 +62,8 @@ class Solution:
 
 
 def solve(instance: Instance, *, solver: Solver = "auto", quality: Quality = "normal", seed: int = 0) -> Solution:
-    """Return the best plan found. The ``solver`` "slsqp" uses no calendars. The ``solver`` "calendars" starts SLSQP
-    only from calendars.
+    """Return the best plan found. The ``solver`` "slsqp" uses no calendars. The ``solver`` "calendars" uses no other
+    start for SLSQP.
     """
     # These matrices are too small for several threads.
     with threadpool_limits(limits=1, user_api="blas"):

@@ -40,7 +40,7 @@ def _last_heavy(periods: int, low: float) -> Array:
 
 
 NAMED: dict[str, Callable[[int, float], Array]] = {"equal": _equal, "last": _last, "last-heavy": _last_heavy}
-"""Functions (number of periods, weight before the last period) -> (T,) weights."""
+"""Functions that compute the (T,) weights. Arguments: number of periods, weight of periods before the last."""
 
 
 def weights_of(strategy: int, periods: int) -> Array:

@@ -51,7 +51,7 @@ class FileLimit:
         return self._waiting[-1]
 
     def withdraw(self, turn: asyncio.Future[None]) -> None:
-        """Give up a wait from `reserve`, or the file that it gave."""
+        """End a wait that `reserve` began. If the file was counted meanwhile, give it back."""
         if turn.cancelled():
             self._waiting.remove(turn)
         else:

@@ -150,7 +150,7 @@ class DuplicateDetector:
 
     @property
     def reopening(self) -> list[str]:
-        """Return the sites that were wrongly taken for mirrors, as far as they have refused pages."""
+        """Return the sites that were wrongly taken for mirrors and still have refused pages."""
         return list(self._reopened)
 
     def reopen(self, site: str) -> list[bytes]:
@@ -318,7 +318,7 @@ class DuplicateDetector:
         return JudgedVisit(record, [*named, *(link for link in self._own_links(visit, url) if link.url != canonical)])
 
     def _own_links(self, visit: Visit, url: str) -> list[Link]:
-        """Return the links of a duplicate that stay within its site and that its representative does not have.
+        """Return the links of a duplicate to its own site, without links that its representative also has.
 
         If the representative is on another site, these are links to pages that the other site lacks, and samples.
         """

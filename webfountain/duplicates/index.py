@@ -77,7 +77,7 @@ class IndexedPage(msgspec.Struct, frozen=True, gc=False):
 
 
 class Match(NamedTuple):
-    """A representative and its resemblance to a page, 1.0 for equal digests."""
+    """A representative and its resemblance to a page. Equal digests mean a resemblance of 1.0."""
 
     url: str
     resemblance: float

@@ -73,7 +73,8 @@ class Mirrors:
         return counted is not None and original in counted.refuted
 
     def is_sample(self, key: bytes, turn: int) -> bool:
-        """Return whether a refused page is a sample at the `turn`-th time that it is due."""
+        """Return whether a refused page is fetched as a sample. The answer depends on `turn`, the number of times that
+        the page was due."""
         return xxh3_64_intdigest(key + turn.to_bytes(4, "little"), self._key) % SAMPLED == 0
 
     def count(self, site: str, original: str | None) -> None:

@@ -1,8 +1,8 @@
 """The records of an index of duplicates, and a file of their URLs.
 
 A record contains the fingerprint and digest of a page, its sketch, and the fingerprint of its canonical URL. If a page
-changes, its record is replaced in place. The file `again` keeps its number until the new keys are in a run
-(`key_runs`).
+changes, its record is replaced in place. The number of a changed page is in the file `again` until its new keys are in
+a run (`key_runs`).
 
 A disk may damage records, so a record is valid only if it has the fingerprint of its URL (`RecordFiles.is_sound`).
 """

@@ -43,7 +43,7 @@ class Precedence:
         return before is not None and is_held(before) and page.first_seen < other.first_seen
 
     def is_equal(self, page: PageRecord, other: PageRecord) -> bool:
-        """Return whether neither of two pages outranks the other, if both are held."""
+        """Return whether two held pages have equal precedence."""
         return (*self._rank(page), page.first_seen) == (*self._rank(other), other.first_seen)
 
     def _rank(self, page: PageRecord) -> tuple[bool, float]:

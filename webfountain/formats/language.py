@@ -1,7 +1,8 @@
 """Detect a page's language from its letters, from frequent words, and from its declaration.
 
-Some scripts belong to one language and so decide at once. Stop words distinguish other languages. The declared language
-(``lang``) counts only if the text is too short, because many declarations are wrong. 29 languages are known.
+If only one language has the script of the text, the text is in this language. Stop words distinguish other languages.
+The declared language (``lang``) counts only if the text is too short, because many declarations are wrong. 29 languages
+are known.
 """
 
 # ruff: noqa: RUF001  (letters of other scripts are what this is about)

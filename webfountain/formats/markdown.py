@@ -53,14 +53,14 @@ def markdown_of(blocks: Sequence[Block], base: str) -> str:
 
 
 class _Around(NamedTuple):
-    """What the next block may continue: open list items, and quotations around their list."""
+    """State between two blocks: number of open list items, and number of quotations around their list."""
 
     items: int = 0
     quotes: int = 0
 
 
 def _prefixes(block: Block, around: _Around) -> tuple[str, str, _Around]:
-    """Return the prefix of a block's first line, the prefix of its other lines, and what the next block may continue.
+    """Return the prefixes of a block's first line and of its other lines, and the state for the next block.
 
     Only content of an open list item is indented, because other indented text would be code.
     """

@@ -1,6 +1,6 @@
 """Read robots.txt by RFC 9309: the meaning of a response, and the URLs that the rules allow.
 
-Protego evaluates the rules. Added here are the meaning of each status (section 2.3.1), limits (2.5), and permission for
+Protego evaluates the rules. This module adds the meaning of a status (section 2.3.1), limits (2.5), and permission for
 robots.txt itself (2.2.2).
 """
 
@@ -127,7 +127,8 @@ class RobotsLine(NamedTuple):
 def deciding_line(body: bytes, token: str, url: str) -> RobotsLine | None:
     """Return the rule that decides about a URL; None if no rule matches (the URL is allowed).
 
-    The longest matching rule decides, and of equally long ones Allow (RFC 9309, section 2.2.2).
+    The longest matching rule decides. If an Allow and a Disallow rule are equally long, Allow decides (RFC 9309,
+    section 2.2.2).
     """
     lines = _AGENT.sub(r"\1", _text(body)).splitlines()
     path = unquote(url[path_start(url) :])

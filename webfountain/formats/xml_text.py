@@ -1,7 +1,7 @@
 """Read untrusted XML as a stream: no tree, no external data, a bounded number of events.
 
-XML pages, sitemaps and feeds are read in this way. Only what the parser target keeps needs memory. The document is
-first decoded as in browsers. Two common errors are repaired: a bare ``&``, and an emoji written as two surrogates.
+XML pages, sitemaps and feeds are read in this way. The document is first decoded as in browsers. Two common errors are
+repaired: a bare ``&``, and an emoji written as two surrogates.
 """
 
 from __future__ import annotations

@@ -229,7 +229,7 @@ class LiveImportance:
         return self.weights.combine(pages, scores)
 
     def _bounded(self, keys: Sequence[bytes], ranks: Array) -> Array:
-        """Return the (n,) ranks. In a collection of fixed size, trust limits them, against link farms."""
+        """Return the (n,) ranks. Trust limits the ranks in a collection of fixed size, because of link farms."""
         if not self._is_bounded:
             return np.asarray(ranks)
         [trusts] = self._published(keys, trust=-1.0)

@@ -33,7 +33,7 @@ FLUSH_S: Final = 60.0
 FEWEST: Final = 250
 """Number of logged pages at the first ranking. A ranking follows each time that this number has doubled."""
 DOUBLING: Final = 16_000
-"""Number of logged pages up to which rankings start at each doubling."""
+"""Up to this number of logged pages, a ranking starts each time that the number has doubled."""
 GROWTH: Final = 0.2
 """Above `DOUBLING`, the share by which the number of logged pages must grow before the next ranking."""
 HEADSTART_S: Final = 15.0
@@ -167,8 +167,8 @@ class Rankings:
         return at >= max(self.scores.at, self._started_at) + max(self._every, cost / SHARE)
 
     def published(self, keys: Sequence[bytes], absent: Mapping[str, float]) -> list[Array]:
-        """Return the (n,) scores of pages in the last ranking, an array for each name in `absent`. Its values are for
-        unknown pages."""
+        """Return the (n,) scores of pages in the last ranking, an array for each name in `absent`. The values of
+        `absent` are for unknown pages."""
         fingerprints = np.frombuffer(b"".join(keys), dtype=">u8").astype(np.uint64)
         return self.scores.lookup_several(absent, fingerprints)
 

@@ -161,7 +161,8 @@ class EpochScores:
         return found
 
     def lookup_several(self, absent: Mapping[str, float], fingerprints: Fingerprints) -> list[npt.NDArray[np.float64]]:
-        """Return the (k,) scores of pages, an array for each name in `absent`. Its values are for unknown pages.
+        """Return the (k,) scores of pages, an array for each name in `absent`. The values of `absent` are for unknown
+        pages.
 
         A page costs some microseconds at 10^7 pages.
         """

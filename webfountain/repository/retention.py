@@ -40,7 +40,7 @@ _FORWARD_S: Final = 86_400.0
 FILES_PER_LIMIT: Final = 16
 """Least number of files in `max_bytes`, because only closed files can be compacted."""
 _HIGH: Final = 0.85
-"""Share of the limit at which compaction begins. If more were used, there would be no room for compaction."""
+"""Share of the limit at which compaction begins. Compaction itself needs some room."""
 _ENOUGH: Final = 0.8
 """Share of the limit at which compaction stops, so that it does not start again at once."""
 _WORTHWHILE: Final = 0.02
@@ -48,7 +48,7 @@ _WORTHWHILE: Final = 0.02
 _CHEAP: Final = 0.25
 """Least superseded share of a file that is rewritten before the limit is near."""
 _MOST_PER_LIVE: Final = 2.0
-"""Multiple of the live bytes at which a folder without a limit is compacted."""
+"""Ratio of all bytes to live bytes at which a folder without a size limit is compacted."""
 _ENOUGH_PER_LIVE: Final = 1.5
 _LEAST_STEP: Final = 32_000_000
 """Smallest number of bytes written between two checks without a limit."""

@@ -112,7 +112,7 @@ class PoissonOracle(Uniform):
 
 class LearnedPoisson:
     """Uses the index of `PoissonOracle` at a learned rate: (changes + 1/2)/(T + 60 days). T is the sum of tau over all
-    visits. Half of tau counts if a visit found a change."""
+    visits. If a visit found a change, only half of its tau is added."""
 
     def __init__(self, pages: int) -> None:
         self._changes, self._observed_time = np.zeros(pages), np.zeros(pages)

@@ -42,7 +42,7 @@ class ChangeTrace:
     alive: npt.NDArray[np.bool_]
     """(n,) True if the page exists at the start of the window."""
     born: npt.NDArray[np.int64]
-    """(n,) day of the first ADDED event; 0 if the page is alive at the start or never alive."""
+    """(n,) day of the first ADDED event; 0 without such an event, or if the page is alive at the start."""
     day: npt.NDArray[np.int64]
     """(e,) day of each event, 0..days-1, non-decreasing."""
     page: npt.NDArray[np.int64]
