@@ -1,4 +1,4 @@
-"""Scrapy: thin adapters between its engine and the frontier. This package makes no decisions.
+"""Thin adapters between Scrapy's engine and the frontier, which make no decisions.
 
 Life of a fetch
 ---------------
@@ -12,16 +12,14 @@ Life of a fetch
    Verdict and links go to the worker thread as one batch (`worker_thread`). Both are in the store, and the items are in
    the feeds, before the page is settled.
 
-The shared objects of a crawl are in its `session`, and `builder` builds the frontier. The scheduler knows two kinds of
-crawls: the `own_crawl` of a collection, and the `project_crawl` of another project's spider.
+The shared objects of a crawl are in its `session`, and `builder` builds the frontier. There are two kinds of crawls:
+the `own_crawl` of a collection, and the `project_crawl` of another project's spider.
 
 Requests of another project
 ---------------------------
 The `addon` installs the adapters. A request passes the duplicate filter (`dupefilter`) and is stored as plain data
-(`requests`, `values`, `callbacks`); other requests stay in memory (`memory_requests`). Both kinds pass the steps above,
-and are acknowledged at the end. A request that the ant refuses ends in its errback (`refusals`). There is no spider
-middleware, because the engine reports the end of every request. This includes requests that no spider middleware sees
-(errbacks, replaced requests).
+(`requests`, `values`, `callbacks`); a request that is not plain data stays in memory (`memory_requests`). All requests
+pass the steps above, and are acknowledged at the end. A request that the ant refuses ends in its errback (`refusals`).
 
 Other modules
 -------------

@@ -1,10 +1,9 @@
 """The add-on that schedules the requests of an existing Scrapy project through the frontier.
 
 Set ``ADDONS = {"webfountain.crawl.addon.FountainAddon": 500}``. Only the requests that the project's spiders yield
-enter the frontier. No links are extracted, and without WEBFOUNTAIN_RECRAWL no request is made twice. Requests survive
-a restart. Scrapy still handles callbacks, errbacks, cookies, retries and redirects. The project's settings keep their
-meaning, including those of the pace (`project_pace`). If WEBFOUNTAIN_COLLECTION names a collection file, its
-politeness is used instead. The log names each replaced setting.
+enter the frontier. No links are extracted, and without WEBFOUNTAIN_RECRAWL no request is made twice. Requests survive a
+restart. The project's settings keep their meaning, including the settings of the pace (`project_pace`). If
+WEBFOUNTAIN_COLLECTION names a collection file, the politeness of this file is used instead.
 """
 
 from __future__ import annotations
@@ -43,8 +42,7 @@ _BESIDE_THE_CRAWL: Final = {
     "webfountain.crawl.metrics_server.MetricsServer": 0,
 }
 _CONCURRENT_REQUESTS: Final = 256
-"""Concurrency if a collection file sets the pace and the project sets no concurrency. Scrapy's default of 16 is enough
-for one or two sites only."""
+"""Concurrency if a collection file sets the pace and the project sets no concurrency."""
 _WITHOUT_EFFECT: Final = (
     "JOBDIR",
     "SCHEDULER_PRIORITY_QUEUE",
@@ -56,14 +54,13 @@ _WITHOUT_EFFECT: Final = (
 
 
 class FountainAddon:
-    """The add-on. It keeps the project's own components, except the scheduler."""
+    """The add-on, which replaces the project's scheduler and keeps its other components."""
 
     def update_settings(self, settings: BaseSettings) -> None:
-        """Install the scheduler, downloader, middlewares, extension and, if the project has none, the download
+        """Install the scheduler, downloader, middlewares, extensions and, if the project has none, the download
         handler.
 
-        For commands that only inspect pages (`scrapy shell`, `fetch`, `parse`) nothing is installed: they work as they
-        do without the add-on.
+        Nothing is installed for commands that only inspect pages (`scrapy shell`, `fetch`, `parse`).
         """
         if engine.is_inspecting():
             return
@@ -95,15 +92,14 @@ class FountainAddon:
 
 
 def _impose(settings: BaseSettings, name: str, value: Any) -> None:
-    """Set a setting, even if settings.py, a spider's custom_settings or the command line has set it."""
+    """Set a setting with priority over settings.py, custom_settings and the command line."""
     settings.set(name, value, priority=max(settings.getpriority(name) or 0, SETTINGS_PRIORITIES["project"]))
 
 
 def _with_ours(own: dict[Any, int | None]) -> dict[Any, int | None]:
-    """Return the project's downloader middlewares together with those of the add-on.
+    """Return the project's downloader middlewares together with the middlewares of the add-on.
 
-    Scrapy's middleware for robots.txt serves requests that do not come from the scheduler. It stays at the place where
-    the project put it.
+    Scrapy's middleware for robots.txt stays at its place, for requests that do not come from the scheduler.
     """
     robots = [key for key in own if load_object(key) is RobotsTxtMiddleware]
     order = own[robots[-1]] if robots else _ROBOTS_ORDER

@@ -59,7 +59,8 @@ logger = logging.getLogger(__name__)
 class FrontierSetup(NamedTuple):
     """A frontier ready to run. `seeds` loads the seeds of a collection, in the worker thread.
 
-    `endless`: True if known URLs are requested again, so the crawl does not end when each URL was requested once.
+    `endless` is True if the crawl does not end when each URL was requested once, because known URLs are requested
+    again.
     """
 
     frontier: Frontier
@@ -70,7 +71,7 @@ class FrontierSetup(NamedTuple):
     endless: bool
 
     def compare_clock(self) -> None:
-        """Compare the clock with the server's, if the store has one."""
+        """Compare the clock with the clock of the store's server, if there is a server."""
         if isinstance(self.clock, ServerClock):
             self.clock.compare()
 
@@ -78,10 +79,9 @@ class FrontierSetup(NamedTuple):
 def store_url(config: FountainConfig, settings: BaseSettings, spider: str, arguments: Mapping[str, str]) -> str:
     """Return the URL of the store for another project's spider.
 
-    Stored requests name methods of their spider, and a spider with other arguments is another crawl. So each spider and
-    each set of arguments has its own store, unless the setting names one store for all. Arguments that begin with an
-    underscore do not count (scrapyd's _job). A project with the settings of scrapy-redis has its store on the server
-    that they name.
+    Each spider and each set of spider arguments has its own store, unless the setting names a store. Arguments that
+    begin with an underscore do not count (scrapyd's _job). A project with the settings of scrapy-redis has its store on
+    their server.
     """
     if config.store != DEFAULT_STORE:
         return config.store
@@ -119,7 +119,7 @@ def build_own(config: FountainConfig, file: str, metrics: Metrics) -> FrontierSe
 
 
 def _load_seeds(frontier: Frontier, store: FrontierStore, clock: Clock | ServerClock, of: Collection) -> SeedReport:
-    """Load the seeds of a collection. A file of seeds is loaded by one ant, and the others wait for it."""
+    """Load the seeds of a collection. Of several ants, one ant loads a file of seeds, and the others wait."""
     entrance = frontier.worker.entrance
     judge, discover = entrance.judge, entrance.due.discover
     if store.claims is None or of.seeds_file is None:
@@ -133,7 +133,7 @@ def _load_seeds(frontier: Frontier, store: FrontierStore, clock: Clock | ServerC
 
 
 def _clock_of(store: FrontierStore, machine: Clock, config: FountainConfig) -> Clock | ServerClock:
-    """Return the clock that all ants of a store use: the server's clock, or the machine's if there is no server."""
+    """Return the clock of all ants of a store: the clock of the server, or of the machine if there is no server."""
     if store.claims is None or store.claims.time() is None:
         return machine
     clock = ServerClock(machine, partial(_time_of, store.claims), heartbeat_s=config.heartbeat_seconds)
@@ -148,7 +148,7 @@ def _time_of(claims: Claims) -> float:
 
 
 def _inbox(store: FrontierStore, folder: Path | None) -> Notes | None:
-    """Return the inbox for notes to the crawl: a list on the store's server, or in the store's folder."""
+    """Return the inbox for notes to the crawl, on the store's server or in the store's folder."""
     feed = store.feed()
     if feed is not None:
         return FeedInbox(feed)
@@ -158,10 +158,9 @@ def _inbox(store: FrontierStore, folder: Path | None) -> Notes | None:
 def _repository_of(
     config: FountainConfig, collection: Collection, store: FrontierStore, at: float
 ) -> tuple[Repository, Path]:
-    """Return the repository, opened for writing, and its folder. With several ants each has a folder of its own.
+    """Return the repository, opened for writing, and its folder. Each of several ants has its own numbered folder.
 
-    An ant takes over the folder of an earlier ant on this machine if no other process writes there. Otherwise the ant
-    gets a new number.
+    An ant takes over the folder of an earlier ant on this machine, if no other process writes there.
     """
     root = config.repository_folder
     opened = partial(
@@ -184,7 +183,7 @@ def _repository_of(
 
 
 def _importance(collection: Collection, folder: Path, owner: str, at: float) -> LiveImportance | None:
-    """Return the importance of pages, if the collection requests a ranking; else None."""
+    """Return the importance of pages, or None if the collection requests no ranking."""
     if not collection.is_ranking:
         return None
     from webfountain.ranking.link_importance import live_importance  # noqa: PLC0415  (0.2 s at start)
@@ -193,7 +192,7 @@ def _importance(collection: Collection, folder: Path, owner: str, at: float) -> 
 
 
 def _duplicate_index(store: FrontierStore, place: Path, root: Path) -> DuplicateIndex:
-    """Return the index of duplicates. Each ant stores its index next to the copies that the index covers."""
+    """Return the index of duplicates. Each ant stores its index next to its copies."""
     from webfountain.duplicates.index import DuplicateIndex, sketch_key  # noqa: PLC0415  only where they are detected
 
     return DuplicateIndex(place / "duplicates", beside=None if place == root else root, key=sketch_key(store.board))
@@ -208,8 +207,7 @@ def build_for_project(
     *,
     pace: ProjectPace | None,
 ) -> FrontierSetup:
-    """Build the frontier of another project's spider: no seeds, no repository, only its own requests, in its own
-    store."""
+    """Build the frontier of another project's spider, with its own requests only, without seeds and repository."""
     collection = _collection_of(config, settings, spider, pace)
     url = store_url(config, settings, spider, arguments)
     fresh = config.fresh or settings.getbool("SCHEDULER_FLUSH_ON_START")
@@ -237,7 +235,7 @@ def _open(
     fresh: bool = False,
     parameters: Mapping[str, Any] | None = None,
 ) -> tuple[FrontierStore, Clock | ServerClock]:
-    """Open the store of a crawl. Return it with the clock to use."""
+    """Open the store of a crawl; return the store and the clock to use."""
     machine, cycle = SystemClock(), collection.cycle
     store = open_store(
         url,
@@ -267,7 +265,7 @@ def _log_waiting(store: FrontierStore, spider: str, url: str) -> None:
 
 
 def _collection_of(config: FountainConfig, settings: BaseSettings, spider: str, pace: ProjectPace | None) -> Collection:
-    """Return the rules of a project's crawl. Sitemaps are not read: only requests of its spiders enter the frontier."""
+    """Return the rules of a project's crawl. Sitemaps are not read."""
     if pace is not None:
         path, tables = Path("scrapy settings"), _tables_of(config, settings, spider, pace)
     else:
@@ -287,5 +285,5 @@ def _tables_of(config: FountainConfig, settings: BaseSettings, spider: str, pace
 
 
 def _owner() -> str:
-    """Return the name under which this process owns leases. No other running process has this name."""
+    """Return a unique name under which this process owns leases."""
     return f"{socket.gethostname()}-{os.getpid()}-{random.SystemRandom().getrandbits(32):08x}"

@@ -1,10 +1,9 @@
 """Names of callbacks: a stored request contains the name of the spider's method that is called with its answer.
 
-Place in the walk: `requests` calls this module to store the name and to read it again. A callback can be stored by name
-in the same cases as with Scrapy's JOBDIR: it is a method of the spider, under any attribute. This includes private
-methods, methods of `callback_for`, and methods that were set on the instance. A `functools.partial` of such a method
-has a name too. All other callbacks have no name: a lambda, a function of a module, a method of another object. The
-names in a store cannot be trusted, so looking one up evaluates no property and calls nothing.
+A callback has a name in the same cases as with Scrapy's JOBDIR: it is a method of the spider, under any attribute. A
+`functools.partial` of such a method has a name too. Other callbacks have no name: a lambda, a function of a module, a
+method of another object. The names in a store cannot be trusted, so the look-up of a name evaluates no property and
+calls nothing.
 """
 
 from __future__ import annotations
@@ -23,11 +22,11 @@ __all__ = ["CallbackMissing", "Callbacks", "UnnamedCallback"]
 
 
 class UnnamedCallback(Exception):
-    """Error for a callback without a name. The text says which callback it is."""
+    """Error for a callback without a name."""
 
 
 class CallbackMissing(ValueError):
-    """Error for a name that the spider does not have, or no longer has."""
+    """Error for a name that the spider does not have."""
 
 
 class Callbacks:
@@ -38,12 +37,12 @@ class Callbacks:
         self._names: dict[Any, str] = {}
 
     def name(self, callback: Callable[..., Any] | None) -> Any:
-        """Return the name by which `self.callback` finds this callback again. It is plain data, usually a text.
+        """Return the name of a callback, as plain data, usually a text.
 
         Raises
         ------
         UnnamedCallback
-            if it has no name; keep the request in memory.
+            if the callback has no name; keep the request in memory.
         """
         if callback is None:
             return None
@@ -58,12 +57,12 @@ class Callbacks:
         return self._names[function]
 
     def callback(self, name: Any) -> Any:
-        """Return the callback of a name.
+        """Return the callback with a name that `name` returned.
 
         Raises
         ------
         CallbackMissing
-            if the spider has no such method. A later version of the project may have it again.
+            if the spider has no such method, perhaps only in this version of the project.
         """
         if name is None:
             return None
@@ -74,7 +73,7 @@ class Callbacks:
         return getattr(self._spider, name)
 
     def _find(self, callback: Callable[..., Any], function: Any) -> str:
-        """Return the callback's own name, or else the name of a spider attribute that holds the callback."""
+        """Return the callback's own name, or else the name of a spider attribute that contains the callback."""
         for name in (getattr(function, "__name__", ""), *self._attributes()):
             if self._function_of(name) is function:
                 return str(name)
@@ -86,7 +85,7 @@ class Callbacks:
             yield from vars(kind)
 
     def _function_of(self, name: str) -> Any:
-        """Return the function of the method that `getattr` would return; None if it is not a method."""
+        """Return the function of the method that `getattr` would return, or None if this is not a method."""
         found = inspect.getattr_static(self._spider, name, None)
         if isinstance(found, types.MethodType):  # set on the instance
             return found.__func__ if found.__self__ is self._spider else None

@@ -1,8 +1,7 @@
-"""The command ``scrapy crawl fountain``, which works in any folder: outside a project it uses webfountain's settings.
+"""The command ``scrapy crawl``, which also works outside a project.
 
-Scrapy finds the command by the entry point in pyproject.toml. Inside a project it does the same as Scrapy's command.
-Outside a project Scrapy has no `crawl`, because there are no spiders. In that case this command knows only the
-fountain spider.
+Scrapy finds the command by the entry point in pyproject.toml. Inside a project the command is Scrapy's own. Outside a
+project, it uses webfountain's settings and knows only the fountain spider.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ __all__ = ["Command"]
 
 
 def _settings() -> dict[str, Any]:
-    """Return the settings of `webfountain.settings`. In a project, which has its own settings, return none."""
+    """Return the settings of `webfountain.settings` outside a project, and no settings inside."""
     if inside_project():
         return {}
     ours = BaseSettings()
@@ -26,7 +25,7 @@ def _settings() -> dict[str, Any]:
 
 
 class Command(ScrapyCommand):
-    """The `crawl` command; see the module."""
+    """The `crawl` command."""
 
     requires_project = False
     default_settings: ClassVar[dict[str, Any]] = {}

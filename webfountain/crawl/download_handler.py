@@ -1,17 +1,13 @@
-"""The download handler for http and https: it connects Scrapy to `Fetcher` and the connection pool.
+"""The download handler for http and https, which connects Scrapy to `Fetcher` and the connection pool.
 
-There are two paths. Our own fetches (pages, robots.txt, sitemaps) take the cheapest path: no header objects are made,
-no response class is guessed, and the content coding is already decoded. Requests of other projects' spiders take the
-path of Scrapy's own streaming handlers, over our connections. `BaseStreamingDownloadHandler` sends the signals, applies
-size limits and StopDownload, handles data loss, chooses the response class and writes the log lines. On this path too,
-endless headers are cut, private addresses are refused, and the request goes to the address under which politeness
-counted it. Requests with a proxy or a DOWNLOADER_CLIENTCONTEXTFACTORY go to Scrapy's default handler.
+Our own fetches (pages, robots.txt, sitemaps) take the cheapest path, without header objects. Requests of other
+projects' spiders take the path of Scrapy's `BaseStreamingDownloadHandler`, over our connections. On both paths, endless
+headers are cut, private addresses are refused, and a request goes to the address under which politeness counted it.
+Requests with a proxy or a DOWNLOADER_CLIENTCONTEXTFACTORY go to Scrapy's default handler.
 
 As in Scrapy, TLS certificates are not verified unless the collection (`network.verify_tls`) or
-DOWNLOAD_VERIFY_CERTIFICATES requires it. A page behind an expired certificate is still a page, and a crawl sends no
-secrets. Private addresses are refused unless the collection (`network.allow_private`) allows them. This is checked
-after DNS and for every redirect. Without a collection file, WEBFOUNTAIN_ALLOW_PRIVATE decides. It is on by default,
-because an existing project names its hosts on purpose.
+DOWNLOAD_VERIFY_CERTIFICATES requires it. Private addresses are refused, after DNS and for every redirect, unless the
+collection (`network.allow_private`) allows them. Without a collection file, WEBFOUNTAIN_ALLOW_PRIVATE [on] decides.
 """
 
 from __future__ import annotations
@@ -62,8 +58,8 @@ __all__ = ["ABORT", "ABORT_SITES", "FountainDownloadHandler", "FountainResponse"
 logger = logging.getLogger(__name__)
 
 ABORT: Final = object()
-"""Signal that ends all downloads at once with the error word `word`. The word is "cut" when the crawl stops, and
-"lapsed" when another ant may hold its leases.
+"""Signal that ends all downloads at once with the error word `word`: "cut" when the crawl stops, "lapsed" when another
+ant may hold its leases.
 """
 
 ABORT_SITES: Final = object()
@@ -97,7 +93,7 @@ class FountainDownloadHandler(BaseStreamingDownloadHandler["StreamedAnswer"]):
         self._context_factory = settings.getpriority("DOWNLOADER_CLIENTCONTEXTFACTORY") != 0
         self._scrapys: Any = None
         self._named: set[str] = set()
-        """Hosts of other projects' requests whose certificates were checked for their name, each once."""
+        """Hosts of projects' requests whose certificates were checked for the host name."""
         crawler.signals.connect(self._pool.abort, ABORT)
         crawler.signals.connect(self._abort_sites, ABORT_SITES)
 
@@ -123,9 +119,7 @@ class FountainDownloadHandler(BaseStreamingDownloadHandler["StreamedAnswer"]):
             await self._scrapys.close()
 
     def _tls_context(self) -> ssl.SSLContext:
-        """Return the TLS context of all connections. It is made once the collection is known, which may require
-        verification.
-        """
+        """Return the TLS context of all connections, once the collection is known, which may require verification."""
         terms = Session.of(self.crawler).terms
         if terms is not None and terms.verify_tls:
             check_certificates(self._tls)
@@ -153,7 +147,7 @@ class FountainDownloadHandler(BaseStreamingDownloadHandler["StreamedAnswer"]):
 
     @asynccontextmanager
     async def _make_request(self, request: Request, timeout: float) -> AsyncIterator[StreamedAnswer]:
-        """Send a project's request, and read the answer while the block runs."""
+        """Send a project's request, and receive the answer while the block runs."""
         flight = flight_of(request)
         answer = StreamedAnswer(request, timeout, may_send=None if flight is None else flight.terms.may_send)
         running = asyncio.create_task(self._send(request, answer))
@@ -169,8 +163,8 @@ class FountainDownloadHandler(BaseStreamingDownloadHandler["StreamedAnswer"]):
             running.cancel()
 
     async def _send(self, request: Request, answer: StreamedAnswer) -> None:
-        """Send the request to the address under which politeness counted it. Without such an address, use the addresses
-        that the reactor's resolver finds.
+        """Send the request to the address under which politeness counted it, or else to the addresses from the
+        reactor's resolver.
         """
         parts = urlparse_cached(request)
         if parts.scheme not in ("http", "https"):
@@ -198,9 +192,7 @@ class FountainDownloadHandler(BaseStreamingDownloadHandler["StreamedAnswer"]):
             answer.exchange.settle(bad.word)
 
     def _may_be_private(self) -> bool:
-        """Return whether a request without a flight may go to a private address. Such requests are for media files, or
-        come from Scrapy's own middleware for robots.txt.
-        """
+        """Return whether a request without a flight, such as for a media file, may go to a private address."""
         terms = Session.of(self.crawler).terms
         return self._allow_private if terms is None else bool(terms.allow_private)
 
@@ -247,7 +239,7 @@ def _turn(flight: Flight, endpoint: Endpoint) -> float:
 
 
 def _wire(request: Request, parts: Any, authority: str) -> bytes:
-    """Return the bytes that are sent for a request: the headers and body that the project set, with our framing."""
+    """Return the bytes of a request: the project's headers and body, with our framing."""
     target = (
         (parts.path or "/") + (f";{parts.params}" if parts.params else "") + (f"?{parts.query}" if parts.query else "")
     )
@@ -267,10 +259,7 @@ def _wire(request: Request, parts: Any, authority: str) -> bytes:
 
 
 def warn_of_other_name(host: str, certificate: Certificate | None) -> None:
-    """Log a warning if a certificate is not for its host, as Scrapy's own handler for HTTP/1.1 does.
-
-    Scrapy continues such a crawl. Certificates that DOWNLOAD_VERIFY_CERTIFICATES rejects never come here.
-    """
+    """Log a warning if a certificate is not for its host, as Scrapy's own handler for HTTP/1.1 does."""
     if certificate is None:
         return
     # These imports take half a millisecond, which a project without TLS does not need.
@@ -285,7 +274,7 @@ def warn_of_other_name(host: str, certificate: Certificate | None) -> None:
 
 
 class FountainResponse(Response):
-    """The response of one of our own fetches. Its `headers` are made only when they are read."""
+    """The response of one of our own fetches. `headers` are made when they are first read."""
 
     __slots__ = ("fetched",)
 

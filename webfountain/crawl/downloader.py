@@ -1,10 +1,9 @@
 """Scrapy's downloader without its own politeness.
 
-If a collection sets the pace, requests of the ant go straight to the download handler. The ant has already decided when
-a site is requested. Scrapy's per-domain slots, with their queues and timers, would only cost time (0.06 ms a page). If
-a project's own settings set the pace, those slots keep it (`project_pace`). Downloader middlewares run as usual.
-Requests that bypass the scheduler (files and images, `engine.download_async`) always take Scrapy's path.
-`webfountain.settings` and the add-on set this class as DOWNLOADER.
+If a collection sets the pace, requests of the ant go straight to the download handler, because the ant has already
+decided when a site is requested. If a project's own settings set the pace, Scrapy's per-domain slots keep it
+(`project_pace`). Downloader middlewares run as usual. Requests that bypass the scheduler, such as for files and images,
+always take Scrapy's path.
 """
 
 from __future__ import annotations
@@ -40,8 +39,7 @@ __all__ = ["FountainDownloader"]
 class FountainDownloader(Downloader):
     """Scrapy's downloader, with two paths for requests of the frontier.
 
-    If a collection sets the pace, our own fetches do not send the signals request_reached_downloader,
-    response_downloaded and request_left_downloader. They do send response_received.
+    Of the signals about responses, our own fetches send only response_received if a collection sets the pace.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -59,9 +57,8 @@ class FountainDownloader(Downloader):
             download.cancel()
 
     def _abort(self, word: ErrorWord) -> None:
-        """End the downloads of a project's requests, in any handler. The pool ends our own fetches.
-
-        Requests that wait in a slot are not started.
+        """End the downloads of a project's requests, also of requests that wait in a slot. The pool ends our own
+        fetches.
         """
         self._abort_word = word
         downloads, self._downloads = self._downloads, {}
@@ -73,7 +70,7 @@ class FountainDownloader(Downloader):
                 entry[1].errback(Failure(download_error(word, entry[0].url)))  # type: ignore[no-untyped-call]
 
     def fetch(self, request: Request, spider: Spider | None = None) -> Deferred[Any]:
-        """Return the response to `request`, or the request that a middleware put in its place."""
+        """Return the response to a request, or the request that a middleware put in its place."""
         del spider  # the engine passes none, but the signature is Scrapy's
         flight = flight_of(request)
         if flight is None:
@@ -112,8 +109,7 @@ class FountainDownloader(Downloader):
         return await self._until_aborted(super()._download(slot, request), request, flight)
 
     async def _download_for_project(self, flight: Flight, request: Request) -> Response:
-        """Do what Scrapy does in a slot that has room and no delay. The collection's politeness has already ensured
-        both."""
+        """Download like Scrapy in a slot that has room and no delay, as the collection's politeness ensures."""
         request.meta[self.DOWNLOAD_SLOT] = self.get_slot_key(request)
         about = {"request": request, "spider": self.crawler.spider}
         self.signals.send_catch_log(signal=signals.request_reached_downloader, **about)
@@ -127,7 +123,7 @@ class FountainDownloader(Downloader):
     async def _until_aborted(
         self, download: Coroutine[Any, Any, Response], request: Request, flight: Flight
     ) -> Response:
-        """Return the result of a download. Raise a download error if the download may not start, or is cut."""
+        """Return the result of a download. Raise a download error if the download may not start, or is aborted."""
         if flight.terms.may_send is not None and not flight.terms.may_send():
             download.close()
             raise download_error("lapsed", request.url)

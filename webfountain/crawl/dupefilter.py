@@ -1,10 +1,8 @@
 """The filter for duplicate requests of another project's spider: the project's own filter, or ours.
 
-Place in the walk: in add-on mode, requests pass this filter before they reach the frontier. With Scrapy's default
-filter the store decides, across runs. Requests seen recently in this run are dropped here, so that the engine reports
-them as usual (signal `request_dropped`, stat `dupefilter/filtered`). If only the store knows a request, the scheduler
-reports it in the same way a moment later. A project's own DUPEFILTER_CLASS decides alone: each request that passes it
-counts as a new request, even if the store knows an equal one.
+In add-on mode, requests pass this filter before they reach the frontier. With Scrapy's default filter, requests seen
+recently in this run are dropped here; the store drops other known requests a moment later. A project's own
+DUPEFILTER_CLASS decides alone: a request that passes this filter is made even if the store knows an equal request.
 """
 
 from __future__ import annotations
@@ -31,7 +29,7 @@ def _unknown(_: Request) -> bool:
 
 
 class Duplicates:
-    """The duplicate filter of one run. It remembers the last `size` web requests, and all requests of other kinds.
+    """The duplicate filter of one run, which remembers the last `size` web requests, and all requests of other kinds.
 
     Settings read: DUPEFILTER_CLASS, DUPEFILTER_DEBUG.
     """
@@ -41,10 +39,10 @@ class Duplicates:
         self._size = size
         self._recent: OrderedDict[bytes, None] = OrderedDict()
         self.earlier: Callable[[Request], bool] = _unknown
-        """Function that returns whether a previous scheduler has seen a request (`scrapy_redis`)."""
+        """Returns whether a previous scheduler has seen a request (`scrapy_redis`)."""
         kind = load_object(crawler.settings["DUPEFILTER_CLASS"])
         self.decides = kind is not RFPDupeFilter
-        """Whether only the project's own filter decides."""
+        """True if only the project's own filter decides."""
         if self.decides:
             self._filter: BaseDupeFilter = build_from_crawler(kind, crawler)
         else:
@@ -52,19 +50,17 @@ class Duplicates:
             self._filter = RFPDupeFilter(debug=debug, fingerprinter=crawler.request_fingerprinter)
 
     async def open(self) -> None:
-        """Open the filter at the start of the crawl."""
         if (opening := self._filter.open()) is not None:
             await maybe_deferred_to_future(opening)
 
     async def close(self, reason: str) -> None:
-        """Close the filter at the end of the crawl."""
         if (closing := self._filter.close(reason)) is not None:
             await maybe_deferred_to_future(closing)
 
     def holds(self, request: Request, *, web: bool) -> bool:
-        """Return whether to drop a request because an equal one came before. If none came, remember the request.
+        """Return whether to drop a request because an equal request came before. If not, remember the request.
 
-        `web`: True if the store also remembers requests of this kind, so the filter may forget them.
+        `web` is True for requests that the store remembers, so the filter may forget them.
         """
         if request.dont_filter or not (self._knows(request, web=web) or self.earlier(request)):
             return False
@@ -72,7 +68,7 @@ class Duplicates:
         return True
 
     def log(self, request: Request) -> None:
-        """Count and log a request that the store knew as if the filter had dropped it."""
+        """Count and log a request that the store knew, as a request dropped by the filter."""
         assert self._crawler.spider is not None
         self._filter.log(request, self._crawler.spider)
 

@@ -1,10 +1,9 @@
 """The only module that uses private parts of Scrapy's engine.
 
-Scrapy does not tell a scheduler that a request is done (issue 7978). Nor can a scheduler tell the engine that a request
-has become due: the engine polls the scheduler when a download ends, or after five seconds. Both are needed here:
-politeness depends on times, and a lease is settled when the engine is done with its request, whatever the result. Also,
-a component cannot refuse to start without causing tracebacks. `tests/crawl/test_engine.py` and `test_spider.py` fail if
-a release of Scrapy moves these parts. Place in the walk: the scheduler uses this module.
+Scrapy's engine does not report to a scheduler that a request is done (issue 7978), which settles a lease here. Nor can
+a scheduler wake the engine when a request becomes due: the engine polls the scheduler when a download ends, or after
+five seconds. Also, a component cannot refuse to start without tracebacks. `tests/crawl/test_engine.py` and
+`test_spider.py` fail if a release of Scrapy moves these parts.
 """
 
 from __future__ import annotations
@@ -62,14 +61,14 @@ logger = logging.getLogger(__name__)
 
 _INSPECTING: Final = frozenset(f"scrapy.commands.{name}" for name in ("shell", "fetch", "parse", "check", "bench"))
 _PLAIN: Final = frozenset((CoreStats, FeedExporter, CloseSpider))
-"""Extensions whose signal receivers are plain functions: they return nothing that must be awaited."""
+"""Extensions whose signal receivers are plain functions, which need no await."""
 
 
 class _InProgress(set[Any]):
     """The engine's set of requests in progress, which reports each request that leaves it.
 
-    A request leaves once, after its response, its failure or its replacement is completely processed: callbacks have
-    run, items have passed the pipelines, and new requests are enqueued.
+    A request leaves when its response, failure or replacement is completely processed: callbacks have run, items have
+    passed the pipelines, and new requests are enqueued.
     """
 
     def __init__(self, requests: set[Request], ended: Callable[[Request], None]) -> None:
@@ -82,9 +81,7 @@ class _InProgress(set[Any]):
 
 
 def running_crawl() -> asyncio.Task[Any] | None:
-    """Return the crawl that is building its components now; None if Scrapy started it without a loop
-    (`CrawlerProcess`).
-    """
+    """Return the task of the crawl that builds its components now, or None without a loop (`CrawlerProcess`)."""
     try:
         return asyncio.current_task()
     except RuntimeError:
@@ -103,8 +100,7 @@ def need_asyncio() -> None:
 def refuse(crawler: Crawler, error: WebfountainError, *, crawl: asyncio.Task[Any] | None) -> None:
     """End a crawl that cannot start: log one line, the text of `error`, and set exit status 1. Then raise `error`.
 
-    `crawl` is the result of `running_crawl` when the component was built. Code that awaits the crawl still gets
-    `error`.
+    `crawl` is the result of `running_crawl` when the component was built.
     """
     logger.critical("%s", error)
     if crawler._engine is not None:
@@ -119,7 +115,7 @@ def refuse(crawler: Crawler, error: WebfountainError, *, crawl: asyncio.Task[Any
 
 
 class _ReportedFailure(logging.Filter):
-    """Filter that keeps Twisted from logging a failure that nothing handled, because it is already logged."""
+    """A filter that keeps Twisted from logging a failure a second time."""
 
     def __init__(self, error: WebfountainError) -> None:
         super().__init__()
@@ -136,7 +132,7 @@ def connect_ends(crawler: Crawler, ended: Callable[[Request], None]) -> None:
     Raises
     ------
     RuntimeError
-        if this release of Scrapy stores its requests elsewhere; use a release with which the tests pass.
+        if this release of Scrapy stores its requests elsewhere.
     """
     slot = getattr(crawler.engine, "_slot", None)
     if not isinstance(getattr(slot, "inprogress", None), set):
@@ -146,8 +142,7 @@ def connect_ends(crawler: Crawler, ended: Callable[[Request], None]) -> None:
 
 
 def spider_arguments(crawler: Crawler) -> dict[str, str]:
-    """Return the spider arguments of a crawl that is being set up. Scrapy keeps them only in a local variable of
-    `Crawler.crawl` or `crawl_async`."""
+    """Return the spider arguments of a crawl that is being set up, from the local variables of `Crawler.crawl`."""
     frame = sys._getframe()
     while frame is not None:
         if frame.f_code.co_name in ("crawl", "crawl_async") and frame.f_locals.get("self") is crawler:
@@ -158,7 +153,7 @@ def spider_arguments(crawler: Crawler) -> dict[str, str]:
 
 
 def is_inspecting() -> bool:
-    """Return whether the running Scrapy command only inspects a page or two with a spider and does not crawl."""
+    """Return whether the running Scrapy command only inspects pages and does not crawl."""
     frame = sys._getframe()
     while frame is not None:
         if frame.f_code.co_name == "run":
@@ -170,12 +165,12 @@ def is_inspecting() -> bool:
 
 
 def flush_feeds(crawler: Crawler) -> None:
-    """Pass to the operating system all items that were written to feeds so far.
+    """Pass all items that were written to feeds to the operating system.
 
     Raises
     ------
     WebfountainError
-        if a feed cannot be written. Then the caller must not count the items as done.
+        if a feed cannot be written. The caller must not count the items as done.
     """
     exporter = crawler.get_extension(FeedExporter)
     if exporter is not None:
@@ -196,12 +191,11 @@ def _flush(exporter: FeedExporter) -> None:
 
 
 def scrape_for(crawler: Crawler, current: ContextVar[Any] | None, of: Callable[[Request], Any]) -> None:
-    """While the spider works on a request's response or failure, set `current` to `of(request)`, if that is not None.
+    """Set `current`, if given, to `of(request)` while the spider works on a request's response or failure.
 
-    What callbacks yield is processed as usual, `CONCURRENT_ITEMS` at a time. Tasks are made only for items, and only
-    where there are pipelines. Scrapy makes a hundred tasks for every response, which takes 0.45 ms per page. Time is
-    also saved where a crawl has no spider middlewares, whose chain is skipped, and where the receivers of an item's
-    signal are plain functions, which need no task each.
+    The output of callbacks is processed as usual, `CONCURRENT_ITEMS` at a time, but faster. Scrapy makes a hundred
+    tasks for every response (0.45 ms per page). Here, tasks are made only for items, and only if there are pipelines.
+    An empty chain of spider middlewares is skipped.
     """
     scraper = crawler.engine.scraper
     if type(scraper) is not Scraper:
@@ -248,10 +242,9 @@ async def _scrape_one(
 
 
 class _ScraperSignals(SignalManager):
-    """The scraper's signals. Receivers that are known to be plain functions are called without a task for each."""
+    """The scraper's signals, which call receivers in `_PLAIN` without a task for each."""
 
     async def send_catch_log_async(self, signal: Any, **kwargs: Any) -> list[tuple[Any, Any]]:
-        """Send a signal as `SignalManager` does."""
         receivers = liveReceivers(getAllReceivers(self.sender, signal))
         if all(type(getattr(receiver, "__self__", None)) in _PLAIN for receiver in receivers):
             return self.send_catch_log(signal, **kwargs)
@@ -259,7 +252,7 @@ class _ScraperSignals(SignalManager):
 
 
 async def _scrape_at_once(scrape: Callable[[Any, Request], Awaitable[Any]], response: Any, request: Request) -> Any:
-    """Return what a callback returned, without passing it through spider middlewares, because there are none."""
+    """Return the output of a callback of a crawl without spider middlewares."""
     return await scrape(response, request)
 
 
@@ -291,10 +284,9 @@ async def _process_output(
 
 
 async def _process_one(scraper: Scraper, exporter: FeedExporter | None, output: Any, response: Any) -> None:
-    """Process one output. An error in one output does not stop the processing of the others.
+    """Process one output of a callback; log any error.
 
-    Each item is written to the feed's file at once. Otherwise a kill could lose it: a pipeline that has already put the
-    item into a database of its own may drop it when its page is fetched again.
+    Each item is written to the feed's file at once, because a pipeline may drop an item that it has seen before a kill.
     """
     try:
         await scraper._process_spidermw_output_async(output, response)
@@ -306,8 +298,7 @@ async def _process_one(scraper: Scraper, exporter: FeedExporter | None, output: 
 
 
 def wake(crawler: Crawler) -> None:
-    """Make the engine call the scheduler in the next iteration of the event loop. Several calls before that count as
-    one."""
+    """Make the engine call the scheduler in the next iteration of the event loop."""
     slot = crawler.engine._slot
     if slot is not None and slot.closing is None:
         slot.nextcall.schedule()
@@ -320,10 +311,10 @@ def is_closing(crawler: Crawler) -> bool:
 
 
 def at_second_signal(call: Callable[[], None]) -> None:
-    """Call `call` at a second signal, before Scrapy ends at once. Repeat this while the crawl ends.
+    """Call `call` at a second signal, before Scrapy ends at once.
 
-    Scrapy installs its handler of a second signal at the first signal, and so replaces ours. Scrapy's handler stops the
-    loop, but threads that wait for a call would still block the process.
+    Repeat this call while the crawl ends, because Scrapy installs its own handler of a second signal at the first
+    signal.
     """
     if threading.current_thread() is not threading.main_thread():
         return
@@ -334,7 +325,7 @@ def at_second_signal(call: Callable[[], None]) -> None:
 
 
 def was_stopped_once() -> bool:
-    """Return whether exactly one signal has arrived, by the state of Scrapy's handlers."""
+    """Return whether exactly one signal to stop has arrived."""
     handler = signal.getsignal(signal.SIGTERM)
     return _is_second(handler.args[1] if isinstance(handler, functools.partial) else handler)
 
@@ -349,16 +340,15 @@ def _called_first(call: Callable[[], None], before: Callable[[int, Any], Any], n
 
 
 def close(crawler: Crawler, reason: str) -> None:
-    """Make the engine close the spider. It does nothing if the spider is already closing."""
+    """Make the engine close the spider, unless the spider is already closing."""
     if not is_closing(crawler):
         _schedule_coro(crawler.engine.close_spider_async(reason=reason))
 
 
 def fail(crawler: Crawler) -> None:
-    """Close a crawl that cannot continue, as `close` does, and make `scrapy crawl` end with status 1.
+    """Close a crawl that cannot continue, and make `scrapy crawl` end with status 1.
 
-    Scrapy ends with that status if a crawl never had a spider. So the spider is removed here, once all parts are
-    stopped.
+    Scrapy ends with this status if a crawl has no spider, so the spider is removed when all parts are stopped.
     """
 
     def forget_spider() -> None:

@@ -48,15 +48,16 @@ _WORDS: Final[tuple[tuple[type[Exception], ErrorWord], ...]] = (
 
 
 def download_error(word: str, url: str) -> Exception:
-    """Return the exception for an error word, of a class that Scrapy's middlewares know. Its attribute `word` holds the
-    word."""
+    """Return the exception for an error word, of a class that Scrapy's middlewares know. Its attribute `word` is the
+    error word.
+    """
     error = _EXCEPTIONS[word](f"{word}: {url}")
     error.word = word  # type: ignore[attr-defined]
     return error
 
 
 def error_word(exception: BaseException) -> str:
-    """Return the word for an exception of any download handler; "filtered" if it is no download error."""
+    """Return the word for an exception of any download handler, or "filtered" if it is not a download error."""
     word = getattr(exception, "word", None)
     if isinstance(word, str):
         return word

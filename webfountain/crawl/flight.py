@@ -1,13 +1,11 @@
 """The data of a fetch while Scrapy's engine works on it, called a flight.
 
-A flight is linked to the request, but not through `request.meta`. Meta belongs to the project, whose callbacks copy it
-into items, write it as JSON and pass it on. Only the request that the scheduler handed out has a flight; copies of that
-request have none.
+A flight is linked to the request that the scheduler handed out, but not through `request.meta`, which belongs to the
+project. Copies of the request have no flight.
 
 A request that is not plain data exists only in memory (`requests`) and would be lost with the process. So the flight
-that yielded such a request is settled after it: `wait` counts these requests, and `end` returns the flights that need
-not wait any longer. The scheduler changes flights; the downloader, its handler and the middlewares read them. The
-scheduler decides what happens to a flight.
+whose callback yielded such a request is settled after this request: `wait` counts these requests, and `end` returns the
+flights that need not wait any longer.
 """
 
 from __future__ import annotations
@@ -33,41 +31,39 @@ CURRENT: Final[ContextVar[Flight | None]] = ContextVar("CURRENT", default=None)
 """The flight whose response or failure the spider is processing."""
 _FLIGHTS: Final[WeakKeyDictionary[Request, Flight]] = WeakKeyDictionary()
 _REPLACED: Final[WeakKeyDictionary[Request, Flight]] = WeakKeyDictionary()
-"""Request that a downloader middleware put in the place of another -> flight of the replaced request."""
+"""Request that a downloader middleware put in the place of another request -> flight of the replaced request."""
 
 
 class FlightListener(Protocol):
-    """The receiver of a flight's events: the scheduler."""
+    """The receiver of a flight's events."""
 
     def land(self, flight: Flight, fetched: FetchResult) -> None:
-        """Process the end of a flight's download. A second call for the same flight has no effect."""
+        """Process the end of a flight's download, once."""
 
     def leave_queue(self, flight: Flight) -> None:
-        """Record that the flight's request left the downloader's queue and is being sent. A second call has no
-        effect."""
+        """Record that the flight's request left the downloader's queue and is being sent."""
 
     def count_apart(self, flight: Flight) -> None:
-        """Record that the flight's request is paced by a slot that does not belong to its site."""
+        """Record that the flight's request waits in another downloader slot than its site's."""
 
     def now(self) -> float:
         """Return the frontier's time, UTC seconds."""
 
     async def read_file(self, fetched: FetchResult) -> FetchResult:
-        """Return the fetch with the parsed content of a robots.txt or sitemap. The file is read outside the loop."""
+        """Return the fetch with the parsed content of a robots.txt or sitemap."""
 
     def examine_at_once(self, flight: Flight) -> Visit | None:
-        """Return what a landed fetch means for its page; None if examining it may take long."""
+        """Examine a landed fetch; return None if this may take long."""
 
     async def examine_apart(self, flight: Flight) -> Visit | None:
-        """Return what a landed fetch means for its page, examined outside the loop; None if the crawl ended."""
+        """Examine a landed fetch outside the loop; return None if the crawl ended meanwhile."""
 
 
 class Flight:
-    """One fetch while the engine works on it. `own`: the request is the crawl's own and not one of another project's
-    spider.
+    """One fetch while the engine works on it. `own` is False for a request of another project's spider.
 
-    A flight with a `refusal` exists only to be ended: its request was never handed out and does not land. The flight
-    `parent` waits for this one.
+    A flight with a `refusal` does not land, because its request must only be ended. The flight `parent` waits for this
+    flight.
     """
 
     __slots__ = (
@@ -107,56 +103,48 @@ class Flight:
         self.landing = landing
         self.own = own
         self.fetched: FetchResult | None = None
-        """True if the download handler has returned or raised."""
         self.held_body: HeldBody | None = None
-        """The entry of its body in the crawl's memory budget; only for our own fetches."""
+        """The entry of the body in the crawl's memory budget, for our own fetches."""
         self.landed = refusal is not None
         self.refusal = refusal
         self.parent = parent
         self.once = False
-        """True if its request must not be made again, even if it is known."""
+        """True if the request must not be made again."""
         self.page: bytes | None = None
-        """The fingerprint of its request: the key under which its items are remembered, if that is switched on."""
+        """The fingerprint of the request, under which its items are remembered (`new_items`)."""
         self.replaced = False
-        """True if a middleware put another request in its place."""
+        """True if a middleware put another request in place of the request."""
         self.revisit: float | None = None
-        """Seconds after which its request may be made again, from its meta."""
+        """Time after which the request may be made again, from its meta, s."""
         self.queued = False
-        """True while its request waits in the downloader's slot. Meanwhile its site hands out no other request."""
+        """True while the request waits in the downloader's slot. Meanwhile its site hands out no other request."""
         self.lost_items = False
-        """True if one of its items could not be delivered because the target of a pipeline was unreachable."""
+        """True if an item could not be delivered because the target of a pipeline was unreachable."""
         self.ended = False
-        """True if the engine is done with it."""
+        """True if the engine is done with the request."""
         self.settled = False
-        """True if the engine's part of settling its page is done."""
+        """True if the page was passed on to be settled."""
         self.visit: Visit | None = None
         self._waits_for = 0
 
     def let_go(self) -> None:
-        """Free the memory of its body, which was examined or will not be."""
+        """Release the body from the memory budget."""
         if self.held_body is not None:
             self.held_body.release()
 
     def wait(self) -> None:
-        """Count one more request of this flight that exists only in memory.
-
-        It does nothing once the flight is settled, because a task that a callback left behind may yield requests for
-        ever.
-        """
+        """Count one more request of this flight that exists only in memory."""
         self._waits_for += 1
 
     def end(self) -> Iterator[Flight]:
-        """Mark the flight as ended. Return the flights that may be settled now, each once.
-
-        These are the flight itself, if it does not wait, and flights that waited only for it.
+        """Mark the flight as ended. Return the flights that may be settled now: this flight, and flights that waited
+        only for it.
         """
         self.ended = True
         return self._settleable()
 
     def wait_no_longer(self) -> Iterator[Flight]:
-        """Stop waiting for one of its requests, because this request need not be made. Return the flights that may be
-        settled now.
-        """
+        """Stop waiting for one request, which need not be made. Return the flights that may be settled now."""
         self._waits_for -= 1
         return self._settleable()
 
@@ -173,32 +161,31 @@ class Flight:
 
     @property
     def waits(self) -> bool:
-        """Return whether some of its requests exist only in memory and are not settled."""
+        """True if the flight waits for requests that exist only in memory."""
         return self._waits_for > 0 and not self.settled
 
 
 def depart(request: Request, flight: Flight) -> None:
-    """Link a flight to a request that the engine receives. From now on `flight_of` returns the flight."""
+    """Link a flight to a request that the engine receives."""
     _FLIGHTS[request] = flight
 
 
 def arrive(request: Request) -> Flight | None:
-    """Return the flight of a request that the engine is done with. `flight_of` no longer returns it."""
+    """Return the flight of a request that the engine is done with, and remove the link."""
     return _FLIGHTS.pop(request, None)
 
 
 def replaced(flight: Flight, by: Request) -> None:
-    """Record that a middleware replaced the request of a flight by another one, for example for a redirect or a
-    retry."""
+    """Record that a middleware replaced the request of a flight, for example by a redirect."""
     flight.replaced = True
     _REPLACED[by] = flight
 
 
 def origin_of(request: Request) -> Flight | None:
-    """Return the flight whose callback yielded the request that is being scheduled; None for start requests."""
+    """Return the flight whose callback yielded a request, or None for a start request."""
     return _REPLACED.pop(request, None) or CURRENT.get()
 
 
 def flight_of(request: Request) -> Flight | None:
-    """Return the flight of a request that the scheduler handed out and the engine is not done with, else None."""
+    """Return the flight of a request that the engine works on, or None."""
     return _FLIGHTS.get(request)

@@ -1,14 +1,12 @@
-"""Hold items whose pipeline cannot reach its target (a list on a server, a database), so that none is lost.
+"""Hold items while the target of their pipeline (a list on a server, a database) is unreachable.
 
-Place in the walk: items are held between a callback and the settling of its page. If a pipeline fails because its
-target is unreachable, it gets the same item again until the target answers. Earlier pipelines are not run a second
-time. Meanwhile the page is not settled. Waiting items delay new requests, as slow items do in Scrapy. The wait ends
-when the crawl stops or after `PATIENCE_S`. Then the item fails as usual, and its page goes back to its queue and is
-requested again. So no item is lost, but an item may be delivered twice, as after a kill. Any other error of a pipeline,
-and `DropItem`, is the project's decision, and the page is settled.
+If a pipeline fails because its target is unreachable, it gets the same item again until the target answers. Meanwhile
+the page is not settled. The wait ends when the crawl stops or after `PATIENCE_S`. Then the item fails as usual, and its
+page is requested again. So no item is lost, but an item may be delivered twice. After any other error of a pipeline,
+and after `DropItem`, the page is settled.
 
-The class of an error shows whether a target is unreachable (`is_away`). Python's own classes are compared directly. The
-classes of client libraries have no common base class, so they are compared by name.
+The class of an error shows whether a target is unreachable (`is_away`). The classes of client libraries have no common
+base class, so they are compared by name.
 """
 
 from __future__ import annotations
@@ -40,7 +38,7 @@ __all__ = ["ItemSafety", "is_away"]
 logger = logging.getLogger(__name__)
 
 PATIENCE_S: Final = 3600.0
-"""Seconds that an item waits for the target of its pipeline. After that its page is requested again."""
+"""Longest time that an item waits for the target of its pipeline, s."""
 SHORTEST_S: Final = 0.1
 LONGEST_S: Final = 2.0
 _AWAY: Final = frozenset(
@@ -73,11 +71,11 @@ _AWAY: Final = frozenset(
     }
 )
 _FILES: Final = frozenset({"sqlite3"})
-"""Modules of databases in a file. Their operational errors do not pass with time."""
+"""Modules of databases in a file, whose operational errors do not pass with time."""
 
 
 def is_away(error: BaseException) -> bool:
-    """Return whether an error means that the other side is unreachable now."""
+    """Return whether an error means that the target is unreachable."""
     if isinstance(error, ConnectionError | TimeoutError):
         return True
     return any(
@@ -86,7 +84,7 @@ def is_away(error: BaseException) -> bool:
 
 
 class _Target:
-    """Log of when the target of a pipeline becomes unreachable and when it can be reached again."""
+    """Logs when the target of a pipeline becomes unreachable, and when it can be reached again."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -110,9 +108,7 @@ class _Target:
 
 
 class ItemSafety:
-    """Holder of the items of one crawl; used in the loop thread. `flight_of` returns the flight that produced an item,
-    or None.
-    """
+    """Holds the items of one crawl; for the loop thread. `flight_of` returns the flight of a response, or None."""
 
     def __init__(self, crawler: Crawler, flight_of: Callable[[Any], Flight | None]) -> None:
         self._flight_of = flight_of
@@ -123,7 +119,7 @@ class ItemSafety:
         crawler.signals.connect(self._abort, ABORT)
 
     def guard(self, pipeline: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a `process_item` for `pipeline` that waits for the pipeline's target."""
+        """Return a `process_item` that calls `pipeline`, and waits for its target."""
         name = global_object_name(pipeline)
         target = _Target(name)
 
@@ -155,7 +151,7 @@ class ItemSafety:
             return
 
     def _item_error(self, response: Any, failure: Failure) -> None:
-        """Process the final failure of an item. If its target was unreachable, the page is requested again."""
+        """Request the page of an item again if the item finally failed because the target was unreachable."""
         if failure.value is None or not is_away(failure.value):
             return
         flight = self._flight_of(response)
@@ -164,6 +160,6 @@ class ItemSafety:
             flight = flight.parent
 
     def _abort(self, word: str) -> None:
-        """Stop all waits, because the crawl stops."""
+        """Stop all waits when the crawl stops."""
         if word == "cut":
             self._is_over.set()

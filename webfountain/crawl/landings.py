@@ -1,7 +1,7 @@
 """Process each flight from the end of its download to the settling of its page.
 
-Place in the walk: flights pass this module between Scrapy's downloader and the frontier. The download handler and the
-middlewares land a flight. The spider has it examined. The engine reports when it is done with the request.
+The download handler and the middlewares land a flight. The spider has the fetch examined. The engine reports when it is
+done with the request.
 """
 
 from __future__ import annotations
@@ -60,21 +60,19 @@ class Landings:
         self._stir = stir
         self._on_landed = on_landed
         self._waiting: dict[LeaseId, Flight] = {}
-        """Lease -> flight, for pages that the engine is done with while some of their requests, which exist only in
-        memory, are not done.
-        """
+        """Lease -> flight, for pages that wait for requests that exist only in memory."""
         self._pages: dict[LeaseId, bytes] = {}
         self._is_cut = False
 
     def flight(
         self, fetch: Fetch, *, own: bool, refusal: LeaseEnd | None = None, parent: Flight | None = None
     ) -> Flight:
-        """Return the flight for a fetch that is passed to the engine."""
+        """Return a new flight for a fetch."""
         assert self._session.terms is not None
         return Flight(fetch, self._session.terms, self, own=own, refusal=refusal, parent=parent)
 
     def cut(self) -> None:
-        """End the crawl now. Fetches in flight are requested again by the next run."""
+        """End the crawl now. The next run requests fetches in flight again."""
         self._is_cut = True
 
     # ---------------------------------------------------------- `flight.FlightListener`
@@ -95,8 +93,7 @@ class Landings:
         self._set_timer()
 
     def leave_queue(self, flight: Flight) -> None:
-        """Open the site of a request that left the downloader's queue. The site's next fetch waits for the slot's
-        delay."""
+        """Let the site of a request that left the downloader's queue hand out its next fetch after the slot's delay."""
         if flight.queued and not flight.landed and self._session.pace is not None:
             flight.queued = False
             delay = self._session.pace.delay_of(self._crawler.engine.downloader, flight.fetch.url)
@@ -104,7 +101,9 @@ class Landings:
             self._set_timer()
 
     def count_apart(self, flight: Flight) -> None:
-        """Record that a request has chosen its own slot, so that it takes no slot of its site."""
+        """Record that a request waits in another downloader slot than its site's, so that it takes no slot of its
+        site.
+        """
         if not flight.landed and flight.refusal is None:
             self._frontier.sites.flights.count_apart(flight.fetch)
             engine.wake(self._crawler)
@@ -140,7 +139,7 @@ class Landings:
     # ------------------------------------------------------------------ the end
 
     def ended(self, request: Request) -> None:
-        """End the flight of a request that the engine is done with, in whatever way: callback, items, failure,
+        """End the flight of a request that the engine is done with, after callback and items, failure, or
         replacement.
         """
         flight = arrive(request)
@@ -152,7 +151,7 @@ class Landings:
         self.end(flight)
 
     def end(self, flight: Flight) -> None:
-        """Settle the page of an ended flight, unless some of its requests exist only in memory."""
+        """Settle the page of an ended flight, unless the flight waits for requests that exist only in memory."""
         if not flight.landed:
             self.land(flight, self.unanswered(flight))
         if flight.refusal is not None:
@@ -177,10 +176,9 @@ class Landings:
             self._finish(flight)
 
     def settle_stuck(self) -> bool:
-        """Settle pages that wait in vain. Call it when nothing else is left to do. Return whether there were such
-        pages.
+        """Settle pages that wait for requests of a removed site. Return whether there were such pages.
 
-        They wait for requests that the store refused, because the owner removed the site of these requests.
+        Call this method when nothing else is left to do.
         """
         stuck = list(self._waiting.values())
         for flight in stuck:
@@ -189,7 +187,7 @@ class Landings:
         return bool(stuck)
 
     def goes_back(self, flight: Flight) -> bool:
-        """Return whether a flight was cut before its answer came. If so, its request goes back to its queue."""
+        """Return whether a flight was cut before its answer came, so that its request goes back to its queue."""
         if flight.fetched is not None and flight.fetched.error == "lapsed":
             return True
         return self._is_cut and not flight.landed
@@ -199,7 +197,7 @@ class Landings:
         return FetchResult(flight.fetch, self.now(), 0.0, error="filtered")
 
     def take_pages(self, ended: Iterable[LeaseEnd]) -> list[bytes]:
-        """Return the keys under which the items of acknowledged pages are remembered. Each key is returned once."""
+        """Remove and return the keys under which the items of acknowledged pages are remembered."""
         found = (self._pages.pop(each.lease.id, None) for each in ended)
         return [page for page in found if page is not None]
 

@@ -1,13 +1,11 @@
 """Formatters of a crawl's log lines.
 
-A crawl of millions of pages counts ordinary events and does not log them. Scrapy formats a line for every answer and
-every item, even if the log level drops it (0.03 ms a page). `webfountain.settings` sets `FountainLogFormatter` as
-LOG_FORMATTER. With LOG_LEVEL=DEBUG the lines are logged.
+Scrapy formats a line for every answer and every item, even if the log level drops the line (0.03 ms a page).
+`FountainLogFormatter` makes these lines only with LOG_LEVEL=DEBUG.
 
-`JsonFormatter` writes one object per line, for journals and collectors that read fields. An object has `time` (UTC,
-ISO 8601), `level`, `logger`, `event`, `message`, and `error` with the traceback if there is one. An event has the same
-name as its count (`metrics.STATS`). In other lines, `event` is the room and module that wrote the line. The setting
-WEBFOUNTAIN_LOG_FORMAT=json, or ``crawl --log-format json``, turns it on.
+`JsonFormatter` writes one object per line (WEBFOUNTAIN_LOG_FORMAT=json). An object has `time` (UTC, ISO 8601), `level`,
+`logger`, `event`, `message`, and `error` with the traceback if there is one. `event` is the name of the count of this
+event (`metrics.STATS`), or else the room and module that wrote the line.
 """
 
 from __future__ import annotations
@@ -28,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["EVENT", "FountainLogFormatter", "JsonFormatter", "JsonLog", "install_json_handler"]
 
 EVENT: Final = "event"
-"""Attribute of a log record that names its event: `extra={"event": "ant/broken"}`."""
+"""Attribute of a log record that names the event: `extra={"event": "ant/broken"}`."""
 
 
 class FountainLogFormatter(LogFormatter):
@@ -55,7 +53,7 @@ class JsonFormatter(logging.Formatter):
     """A formatter that writes a record as an object."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return one line. Characters that UTF-8 cannot encode are escaped."""
+        """Return one line, with characters that UTF-8 cannot encode escaped."""
         at = datetime.datetime.fromtimestamp(record.created, datetime.UTC)
         found = {
             "time": at.isoformat(timespec="milliseconds"),
@@ -70,7 +68,7 @@ class JsonFormatter(logging.Formatter):
 
 
 def install_json_handler(settings: BaseSettings) -> None:
-    """Log everything as JSON from now on, to LOG_FILE or standard error. This replaces Scrapy's own handler."""
+    """Log everything as JSON, to LOG_FILE or standard error, in place of Scrapy's own handler."""
     file = settings.get("LOG_FILE")
     handler = logging.FileHandler(file, encoding="utf-8") if file else logging.StreamHandler()
     handler.setLevel(settings.get("LOG_LEVEL"))
@@ -80,11 +78,11 @@ def install_json_handler(settings: BaseSettings) -> None:
 
 
 class JsonLog:
-    """The extension that sets the format if Scrapy has made its handlers earlier, as `scrapy crawl` does."""
+    """The extension that sets the format of handlers that `scrapy crawl` has already made."""
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Set the format of every handler of the root logger, if the setting requests it."""
+        """Set the format of all handlers of the root logger, if the setting requests this."""
         # Only this setting is read here: the scheduler reads them all, and reports a wrong one in one line.
         if crawler.settings.get("WEBFOUNTAIN_LOG_FORMAT") == "json":
             for handler in logging.getLogger().handlers:
@@ -93,7 +91,6 @@ class JsonLog:
 
 
 def _event(record: logging.LogRecord) -> str:
-    """Return the name of the event: a name of `metrics.STATS`, or the room and module that wrote the line."""
     named = getattr(record, EVENT, None)
     if isinstance(named, str):
         return named

@@ -1,21 +1,19 @@
 """Requests that wait in memory, because they are not plain data or have no site.
 
-`DirectRequests` holds requests with schemes other than http and https (data:, file:): they have no site and need no
-politeness.
+`DirectRequests` contains requests with schemes other than http and https (data:, file:), which need no politeness.
 
-`MemoryRequests` holds requests that are not plain data: they stay in this process, and each has a placeholder in the
-store. Place in the walk: `requests.RequestStore` calls this module; it packs all other requests itself. The placeholder
-stands in the queue of the request's site. It also records that the request was made, so that a spider that has finished
-does not make it again. The page that yielded it is settled after it (`flight`). So after a stop or a kill, that page is
-requested again and yields the request again. There are three cases:
+`MemoryRequests` contains requests that are not plain data. Each has a placeholder in the store, in the queue of the
+request's site. The placeholder also records that the request was made, so that no later run makes it again. The page
+that yielded the request is settled after it (`flight`). So after a kill, the page is requested again and yields the
+request again. There are three cases:
 
 - the placeholder is still in the queue: the request is made when the placeholder is leased;
 - the placeholder was leased before the request is yielded again: its lease is kept (an orphan) until then, and goes
   back to the queue;
 - the request was made before: the store knows it, and the page need not wait for it.
 
-Orphans whose requests are not yielded again are settled when nothing else is left to do. A request with `dont_filter`
-is unique, so no later run can use its placeholder.
+Orphans whose requests are not yielded again are settled at the end. A request with `dont_filter` is unique, so no later
+run can use its placeholder.
 """
 
 from __future__ import annotations
@@ -36,16 +34,16 @@ if TYPE_CHECKING:
 __all__ = ["DirectRequests", "MemoryRequest", "MemoryRequests", "is_placeholder", "placeholder_ignores_robots"]
 
 _IN_MEMORY: Final = b"\xc1in memory"
-"""First byte of the stored form of a request that is not plain data. No msgpack value begins with 0xc1."""
+"""Beginning of a placeholder. No msgpack value begins with 0xc1."""
 _RULED: Final = {False: b" ", True: b"!"}
-"""Next byte: it shows whether the request's meta contains `dont_obey_robotstxt`."""
+"""Next byte of a placeholder: whether the request's meta contains `dont_obey_robotstxt`."""
 _KEY_BYTES: Final = 20
 _UNIQUE: Final = b"1"
-"""Byte after the key of a request that no later run can make."""
+"""Byte after the key in the placeholder of a unique request."""
 
 
 class DirectRequests:
-    """A queue in memory, counted as Scrapy counts its own queues in memory."""
+    """A queue in memory, with the counts of Scrapy's own queues in memory."""
 
     def __init__(self, stats: StatsCollector) -> None:
         self._stats = stats
@@ -61,7 +59,7 @@ class DirectRequests:
         self._waiting.append(request)
 
     def take(self) -> Request | None:
-        """Return the oldest request; None if there is none."""
+        """Remove and return the oldest request, or None."""
         if not self._waiting:
             return None
         self._stats.inc_value("scheduler/dequeued/memory")
@@ -70,15 +68,16 @@ class DirectRequests:
 
 
 class MemoryRequest(NamedTuple):
-    """A request whose placeholder was leased, and the flight that waits for its end: the flight of the page that
-    yielded the request."""
+    """A request whose placeholder was leased, and the flight of the page that yielded the request, which waits for its
+    end.
+    """
 
     request: Request
     parent: Flight | None
 
 
 def is_placeholder(data: bytes | None) -> bool:
-    """Return whether the stored form of a request is a placeholder of a request in memory."""
+    """Return whether the stored form of a request is a placeholder."""
     return data is not None and data.startswith(_IN_MEMORY)
 
 
@@ -88,7 +87,7 @@ def placeholder_ignores_robots(data: bytes) -> bool:
 
 
 class MemoryRequests:
-    """The requests in memory of one run of one spider. `again`: whether each request may be taken more than once."""
+    """The requests in memory of one run of one spider. If `again` is True, a request may be taken more than once."""
 
     def __init__(self, *, again: bool) -> None:
         self._again = again
@@ -99,8 +98,9 @@ class MemoryRequests:
     def put(
         self, request: Request, fingerprint: bytes, *, ignores_robots: bool, unique: bool, parent: Flight | None
     ) -> tuple[bytes, bytes] | None:
-        """Keep a request. Return a request's key in the store and its placeholder; None if this run has already had the
-        request."""
+        """Keep a request. Return its key in the store and its placeholder, or None if this run had an equal request
+        before.
+        """
         key = hashlib.sha1(b"in memory" + fingerprint, usedforsecurity=False).digest()
         if key in self._seen:
             return None
@@ -112,14 +112,12 @@ class MemoryRequests:
         return key, place
 
     def request(self, place: bytes) -> Request | None:
-        """Return the request that a placeholder stands for, and keep it in memory. None if this process does not have
-        the request.
-        """
+        """Return the request of a placeholder without removing it, or None if it is not in this process."""
         taken = self._requests.get(place)
         return None if taken is None else taken.request
 
     def take(self, place: bytes) -> MemoryRequest | None:
-        """Remove and return the request of a placeholder; None if this process does not have it."""
+        """Remove and return the request of a placeholder, or return None if it is not in this process."""
         taken = self._requests.get(place) if self._again else self._requests.pop(place, None)
         if taken is None or not self._again:
             return taken
@@ -127,8 +125,8 @@ class MemoryRequests:
         return MemoryRequest(taken.request.copy(), taken.parent)
 
     def keep_orphan(self, fetch: Fetch, place: bytes) -> bool:
-        """Keep a lease until its request is `put`, because the request is not in memory. Return False if only an
-        earlier run could yield the request.
+        """Keep the lease of a request that is not in memory until the request is `put`. Return False for a unique
+        request, which is not yielded again.
         """
         if len(place) > len(_IN_MEMORY) + 1 + _KEY_BYTES:
             return False
@@ -136,17 +134,16 @@ class MemoryRequests:
         return True
 
     def adopt(self, place: bytes) -> Fetch | None:
-        """Return the orphaned lease of a request that was just put, None if there is none. The lease must go back to
-        its queue."""
+        """Return the orphaned lease of a request that was just put, or None. The caller gives the lease back."""
         return self._orphans.pop(place, None)
 
     def take_orphans(self) -> list[Fetch]:
-        """Return all leases whose requests were not yielded again, and keep them no longer."""
+        """Remove and return all orphaned leases."""
         orphans, self._orphans = list(self._orphans.values()), {}
         return orphans
 
     def made_before(self, place: bytes) -> Iterator[Flight]:
-        """Drop a request that an earlier run has made. Return the flights that may be settled now."""
+        """Drop a request that an earlier run has made. Yield the flights that may be settled now."""
         taken = self._requests.pop(place, None)
         if taken is None:
             return

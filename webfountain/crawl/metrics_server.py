@@ -1,8 +1,7 @@
 """The server of /metrics and /healthz of a crawl, if the setting WEBFOUNTAIN_METRICS names a loopback address.
 
 A separate thread answers from the last live snapshot, so that a blocked loop is visible. /healthz returns 503 if the
-loop has made no snapshot for STALE_S. An idle crawl still makes snapshots, so it returns 200. `webfountain serve`
-offers the same figures without a port of the crawl's own.
+loop has made no snapshot for STALE_S.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ class MetricsServer:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Start the server if the setting requests it."""
+        """Start the server if the setting names an address."""
         session = Session.of(crawler)
         if session.config.metrics is None:
             raise NotConfigured
@@ -85,7 +84,7 @@ class MetricsServer:
 
 def _handler(answer: Callable[[str], tuple[int, str, bytes]]) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
-        """The handler of GET requests. It refuses requests with an unknown name in the Host header (DNS rebinding)."""
+        """The handler of GET requests, which refuses unknown names in the Host header (DNS rebinding)."""
 
         server_version = "webfountain"
         sys_version = ""
@@ -103,13 +102,13 @@ def _handler(answer: Callable[[str], tuple[int, str, bytes]]) -> type[BaseHTTPRe
             self.wfile.write(body)
 
         def log_message(self, *arguments: object) -> None:
-            """Log nothing: a scrape is not an event of the crawl."""
+            """Log nothing."""
 
     return Handler
 
 
 def _address_of(text: str) -> tuple[str, int]:
-    """Return host and port of a loopback address. Raise InputError for any other address."""
+    """Return host and port of a loopback address. Raise InputError for other addresses."""
     host, _, port = text.rpartition(":")
     host = {"": "127.0.0.1", "localhost": "127.0.0.1"}.get(host, host)
     try:

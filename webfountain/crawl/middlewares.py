@@ -1,14 +1,10 @@
 """The downloader middlewares: one lands each fetch exactly once, and one ends requests that the ant refused.
 
-The landing middleware is the innermost of the chain. So it sees the answer before Scrapy's retry and redirect
-middlewares turn it into another request. A 503 slows the site down even if it is retried, and a redirect counts as an
-answer. A request that never reached the download handler, because another middleware refused or answered it, lands
-when the engine is done with it. No middleware handles conditional headers (the fetcher does) or makes verdicts (the
-spider has them made).
+The landing middleware is the innermost of the chain. So it receives the answer before Scrapy's retry and redirect
+middlewares replace the request. A 503 slows the site down even if it is retried, and a redirect counts as an answer. A
+request that another middleware refused or answered lands when the engine is done with it.
 
-The refusing middleware stands where Scrapy's middleware for robots.txt stands, before the middlewares that do work for
-the request. Only the add-on installs it. Its error for a host without an address passes through Scrapy's retry
-middleware as usual.
+The refusing middleware takes the place of Scrapy's middleware for robots.txt. Only the add-on installs it.
 """
 
 from __future__ import annotations
@@ -40,7 +36,7 @@ class LandingMiddleware:
     """A middleware that reports the result of each flight to the scheduler."""
 
     def process_response(self, request: Request, response: Response) -> Response:
-        """Land a flight with its answer, from the site or from a middleware."""
+        """Land a flight with its answer."""
         flight = flight_of(request)
         if flight is not None and not flight.landed:
             at = flight.landing.now()
@@ -48,7 +44,7 @@ class LandingMiddleware:
         return response
 
     def process_exception(self, request: Request, exception: Exception) -> None:
-        """Land a flight that got no answer."""
+        """Land a flight without an answer."""
         flight = flight_of(request)
         if flight is not None and not flight.landed:
             word = error_word(exception)
@@ -58,8 +54,7 @@ class LandingMiddleware:
 
 
 class RefusingMiddleware:
-    """The middleware that ends a refused request, with the same error as Scrapy's robots.txt middleware or download
-    handler."""
+    """The middleware that ends a refused request with the same error as Scrapy."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
@@ -69,8 +64,7 @@ class RefusingMiddleware:
         return cls(crawler)
 
     def process_request(self, request: Request) -> None:
-        """Raise IgnoreRequest for a request that the ant refused, or CannotResolveHostError if its host has no
-        address."""
+        """Raise IgnoreRequest for a refused request, or CannotResolveHostError if its host has no address."""
         flight = flight_of(request)
         if flight is None or flight.refusal is None:
             return
@@ -85,7 +79,7 @@ class RefusingMiddleware:
 
 
 def _fetched(flight: Flight, request: Request, response: Response, *, at: float) -> FetchResult:
-    """Return the result of a fetch that another download handler made. The body of a project's page is omitted."""
+    """Return the result of a fetch by another download handler, without the body of a project's page."""
     headers: list[tuple[str, Any]] = [
         (name.decode("latin-1").lower(), value.decode("latin-1"))
         for name, values in response.headers.items()

@@ -1,11 +1,10 @@
 """Drop items that are neither new nor changed.
 
-WEBFOUNTAIN_ITEMS = "changed" turns it on. Place in the walk: items pass this pipeline before the project's own
-pipelines. For each request (by its fingerprint), the items that it yielded when it was last made are remembered as a
-set of digests. An item in this set is dropped (logged at DEBUG, counted in addon/items_unchanged).
-WEBFOUNTAIN_ITEM_FIELDS_IGNORED names fields that change with each visit, such as the time of scraping. The digests
-are in a file beside the store. They are written when the items are in the feeds, before the page is settled. So a kill
-may repeat an item but loses none.
+WEBFOUNTAIN_ITEMS = "changed" switches this pipeline on, before the project's own pipelines. The items that a request
+yielded when it was last made are stored as a set of digests. An item in this set is dropped and counted in
+addon/items_unchanged. WEBFOUNTAIN_ITEM_FIELDS_IGNORED names fields that change with each visit, such as the time of
+scraping. The digests are written to a file beside the store when the items are in the feeds, before the page is
+settled. So a kill may repeat an item but loses none.
 """
 
 from __future__ import annotations
@@ -58,8 +57,8 @@ class ItemDigests:
         self._now: dict[bytes, set[bytes]] = {}
 
     def is_known(self, page: bytes, digest: bytes) -> bool:
-        """Return whether a page yielded an item with this digest when it was last made. Also record that it yielded the
-        item now.
+        """Return whether a page yielded an item with this digest when it was last made. Record the digest for the next
+        time.
         """
         self._now.setdefault(page, set()).add(digest)
         found = self._database.execute("SELECT digests FROM items WHERE page = ?", (page,)).fetchone()
@@ -69,8 +68,7 @@ class ItemDigests:
         return any(held[at : at + DIGEST_BYTES] == digest for at in range(0, len(held), DIGEST_BYTES))
 
     def write(self, pages: Iterable[bytes]) -> None:
-        """Save the digests of what these pages yielded now. Call it when their items are in the feeds. Raises
-        StoreError."""
+        """Save the digests of the items of these pages when the items are in the feeds. Raises StoreError."""
         rows = [(page, b"".join(sorted(self._now.pop(page)))) for page in pages if page in self._now]
         if not rows:
             return
@@ -82,7 +80,6 @@ class ItemDigests:
             raise StoreError(f"{self._file}: cannot be written: {error}") from None
 
     def close(self) -> None:
-        """Close the file."""
         self._database.close()
 
 
@@ -91,7 +88,7 @@ class NewItemsPipeline:
 
     def __init__(self, ignored: Iterable[str], metrics: Metrics) -> None:
         self.digests: ItemDigests | None = None
-        """The digests of the crawl (`project_crawl`), while it is open."""
+        """The digests of the crawl while it is open (`project_crawl`)."""
         self._ignored = frozenset(ignored)
         self._metrics = metrics
 
@@ -104,7 +101,7 @@ class NewItemsPipeline:
         return cls([name.strip() for name in ignored], session.metrics)
 
     def process_item(self, item: Any) -> Any:
-        """Return the item. Raise DropItem if its page yielded the same item before."""
+        """Return an item, or raise DropItem if its page yielded the same item before."""
         flight = CURRENT.get()
         if flight is None or flight.page is None or self.digests is None:
             return item
@@ -114,7 +111,7 @@ class NewItemsPipeline:
         return item
 
     def digest_of(self, item: Any) -> bytes:
-        """Return the digest of an item: its fields in any order, without the ignored ones."""
+        """Return the digest of an item's fields, without ignored fields."""
         fields = {name: value for name, value in ItemAdapter(item).asdict().items() if name not in self._ignored}
         text = json.dumps(fields, sort_keys=True, default=_spelled)
         return hashlib.sha1(text.encode(), usedforsecurity=False).digest()[:DIGEST_BYTES]

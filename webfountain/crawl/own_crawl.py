@@ -1,8 +1,7 @@
 """The crawl of a collection: every fetch comes from the frontier.
 
-Place in the walk: the scheduler calls this module if the fountain spider runs. `project_crawl` is its counterpart.
-Beside the crawl it checks for an edited policy file and, once, for seeds without a page. The scheduler's tick calls
-`poll`, which returns at once; the worker thread does the work.
+The scheduler uses this module for the fountain spider, and `project_crawl` for other spiders. The crawl also checks for
+an edited policy file and, once, for seeds without a page.
 """
 
 from __future__ import annotations
@@ -53,20 +52,20 @@ POLICY_POLL_S: Final = 2.0
 
 
 def no_output(_: object) -> None:
-    """Do nothing. This is the callback of robots.txt and sitemaps, and the errback of our fetches: all of these were
-    processed when they landed.
+    """Do nothing, as callback of robots.txt and sitemaps, and as errback of our fetches, which were processed when they
+    landed.
     """
 
 
 def own_request(fetch: Fetch, landings: Landings, callback: Callable[..., Any] = no_output) -> Request:
-    """Return the request of a fetch, and link it to its flight."""
+    """Return the request of a fetch, linked to a new flight."""
     request = Request(fetch.url, callback=callback, errback=no_output, meta=dict(_META))
     depart(request, landings.flight(fetch, own=True))
     return request
 
 
 class PolicyPoller:
-    """Checker that adopts an edited policy file. `load_seeds` loads its seeds, in the worker thread."""
+    """Adopts an edited policy file. `load_seeds` loads the seeds of the file, in the worker thread."""
 
     def __init__(
         self, collection: Collection, frontier: Frontier, worker: Worker, load_seeds: Callable[[Collection], None]
@@ -79,7 +78,7 @@ class PolicyPoller:
         self._poll_at = 0.0
 
     def poll(self) -> None:
-        """If a check is due, check whether the file was edited. A check costs one `stat`."""
+        """Check whether the file was edited, if a check is due."""
         now = time.monotonic()
         if self._task is None and now >= self._poll_at:
             self._poll_at = now + POLICY_POLL_S
@@ -108,11 +107,9 @@ class PolicyPoller:
 
 
 class FirstPeriod:
-    """Report of the seeds that have brought no page, logged once at the end of a crawl's first period. The crawl's end
-    may be months away.
+    """Logs the seeds without a page, once, at the end of a crawl's first period.
 
-    `read` calls a function with the store in the worker thread; `ends_at` is UTC seconds. The summary at the end of
-    each crawl also reports these seeds (`report.troubles`).
+    `read` calls a function with the store in the worker thread; `ends_at` is UTC seconds.
     """
 
     def __init__(
@@ -126,7 +123,7 @@ class FirstPeriod:
         self._task: asyncio.Task[None] | None = None
 
     def poll(self, at: float) -> None:
-        """Log the seeds without a page once the period is over. Return at once."""
+        """Log the seeds without a page when the period is over."""
         if self._task is None and at >= self._ends_at:
             self._task = asyncio.get_running_loop().create_task(self._report(at))
 
@@ -167,10 +164,10 @@ class OwnCrawl:
         )
 
     async def open(self) -> None:
-        """Do nothing: there is nothing else to open."""
+        """Do nothing."""
 
     def begin(self) -> None:
-        """Load the seeds, before anything else in the worker thread."""
+        """Load the seeds."""
         self._load_seeds(self._built.collection)
 
     def request_of(self, fetch: Fetch) -> Request:
@@ -178,34 +175,32 @@ class OwnCrawl:
         return own_request(fetch, self._landings, self._spider.parse if fetch.kind == "page" else no_output)
 
     def refused(self, refusal: LeaseEnd) -> None:
-        """Do nothing: a refused page has no errback."""
+        """Do nothing, because a refused page has no errback."""
         del refusal
 
     def enqueue(self, request: Request) -> bool:
-        """Queue a request that no flight produced. For all other requests return False: a replacement is settled with
-        the request that it replaces.
-        """
+        """Queue a request that no flight yielded; return False for other requests."""
         if origin_of(request) is not None:
             return False
         self._direct.put(request)
         return True
 
     def take_work(self) -> Batch | None:
-        """Return the frontier's next batch. The items of the pages that it settles are in the feeds by then."""
+        """Return the frontier's next batch, after writing the items of its pages to the feeds."""
         work = self._built.frontier.work.take()
         if work is not None and work.ended:
             engine.flush_feeds(self._crawler)
         return work
 
     def absorb(self) -> None:
-        """Do nothing: no request waits for the result of a batch."""
+        """Do nothing."""
 
     def has_pending(self) -> bool:
-        """Return True: a collection is crawled again and again, and the frontier decides when the crawl ends."""
+        """Return True, because the frontier decides when the crawl ends."""
         return True
 
     def poll(self) -> None:
-        """Check for an edit of the policy file, and for seeds without a page once the first period is over."""
+        """Check for an edited policy file, and for the end of the first period."""
         self._policy.poll()
         self._first_period.poll(self._built.clock.now())
 
@@ -215,11 +210,11 @@ class OwnCrawl:
         self._first_period.close()
 
     async def close(self, reason: str) -> None:
-        """Do nothing: there is nothing else to close."""
+        """Do nothing."""
         del reason
 
     def _load_seeds(self, collection: Collection) -> None:
-        """Load the seeds of a collection, count them, and log the refused ones. It runs in the worker thread."""
+        """Load and count the seeds of a collection, and log refused seeds, in the worker thread."""
         loaded, metrics = self._built.seeds(collection), self._built.metrics
         metrics.inc("seeds/read", loaded.read)
         metrics.inc("seeds/new", loaded.new)

@@ -1,9 +1,8 @@
-"""Read pickles as data: entries of scrapy-redis's queue are read without running any code in them.
+"""Read pickles as data, without running code in them, for entries of scrapy-redis's queue.
 
-A pickle is a program, and an ordinary unpickler calls what it names. This reader accepts only the names of a few
-containers and time classes of the standard library. To construct them has no side effect. It refuses all other names.
-So a request that contains an object of a project cannot be read, and the error names the object. The size is limited: a
-few bytes that refer to themselves cannot expand to more than a million values.
+A pickle is a program that may call any named function. This reader accepts only a few containers and time classes of
+the standard library, and refuses all other names. The number of values is limited too, because a few bytes may expand
+to many values.
 """
 
 from __future__ import annotations
@@ -35,30 +34,29 @@ _ALLOWED: Final[dict[tuple[str, str], Any]] = {
 
 
 class PickleRefused(InputError):
-    """Error for a pickle that is more than data. The text says which name it contains."""
+    """Error for a pickle that is more than data; the text names the refused name."""
 
 
 class _DataUnpickler(pickle.Unpickler):
     def find_class(self, module_name: str, global_name: str) -> Any:
-        """Return a class of plain data. Raise PickleRefused for all others."""
+        """Return a class of plain data. Raise PickleRefused for other names."""
         found = _ALLOWED.get((module_name, global_name))
         if found is None:
             raise PickleRefused(f"it names {module_name}.{global_name}")
         return found
 
     def persistent_load(self, pid: Any) -> Any:
-        """Refuse a reference to an object outside the pickle."""
+        """Raise PickleRefused for a reference to an object outside the pickle."""
         raise PickleRefused("it refers to data outside itself")
 
 
 def read_pickle(data: bytes) -> Any:
-    """Return the value of a pickle of plain data. Nothing that the pickle names is imported or called, except the
-    accepted classes.
+    """Return the value of a pickle of plain data.
 
     Raises
     ------
     PickleRefused
-        if the pickle names anything else or is too large, or if the data is not a pickle.
+        if the pickle contains another name or is too large, or if the data is not a pickle.
     """
     if len(data) > MAX_BYTES:
         raise PickleRefused(f"it is {len(data):,} bytes long (at most {MAX_BYTES:,})")
@@ -74,7 +72,7 @@ def read_pickle(data: bytes) -> Any:
 
 
 def _count(value: Any) -> None:
-    """Raise PickleRefused for a value with too many parts. A value that contains itself has infinitely many parts."""
+    """Raise PickleRefused for a value with too many parts, such as a value that contains itself."""
     left, waiting = MAX_VALUES, [value]
     while waiting:
         found = waiting.pop()

@@ -10,18 +10,17 @@ from typing import Final
 __all__ = ["tune_memory"]
 
 GC_ALLOCATIONS: Final = 50_000
-"""Number of allocations between two runs of Python's cycle collector. At the default of 700 the collector took 0.2 ms
-per page, a fifth of the whole cost. A page leaves no cycles behind, so memory does not depend on the collector.
+"""Number of allocations between two runs of Python's cycle collector. At the default of 700, the collector took 0.2 ms
+per page, although a page leaves no cycles.
 """
 ARENAS: Final = 2
-"""Number of glibc's heaps. By default glibc makes up to eight heaps per core, for different threads. Free memory in one
-heap cannot be used by the others.
+"""Number of glibc's heaps. The default is up to eight heaps per core, which cannot use the free memory of each
+other.
 """
 MAPPED_BYTES: Final = 384 * 1024
-"""Size above which blocks (mostly bodies) are mapped. A mapped block goes back to the system when it is freed. glibc
-starts with a limit of 128 kB, but raises it, up to 32 MB, whenever a larger block is freed. From then on such blocks
-come from the heaps and leave holes there. Every tree of lexbor starts with two blocks of 324 kB, whatever the page.
-Mapping, touching and returning them takes 25 µs per page.
+"""Size above which memory blocks, mostly bodies, are mapped, so that freed blocks go back to the system. By default,
+glibc raises its limit up to 32 MB, and larger blocks leave holes in the heaps. The value is above the two blocks of 324
+kB of each lexbor tree.
 """
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8
 

@@ -1,9 +1,6 @@
-"""The crawl of another project's spider: only the requests that it yields enter the frontier.
+"""The crawl of another project's spider: only requests that the spider yields enter the frontier.
 
-Place in the walk: the scheduler calls this module in add-on mode. `own_crawl` is its counterpart. Features that a
-project switches on by settings (sessions, only new items) are opened and closed here.
-
-Settings read: those of `session`, and DUPEFILTER_CLASS.
+The scheduler uses this module in add-on mode, and `own_crawl` for the fountain spider.
 """
 
 from __future__ import annotations
@@ -47,7 +44,7 @@ logger = logging.getLogger(__name__)
 
 
 class ProjectCrawl:
-    """One crawl of a project. `failed` is called with an error that ends it."""
+    """One crawl of a project. `failed` is called with an error that ends the crawl."""
 
     def __init__(
         self,
@@ -99,7 +96,7 @@ class ProjectCrawl:
         )
 
     def _start_url_pollers(self, failed: Callable[[WebfountainError], None]) -> list[StartUrlPoller]:
-        """Return the pollers of the spider's list of start URLs; none for a spider without a list."""
+        """Return the poller of the spider's list of start URLs, if the spider has a list."""
         start_urls = self._frontier.worker.on_store(partial(StartUrls.of, self._crawler, self._spider))
         if start_urls is None:
             return []
@@ -111,15 +108,15 @@ class ProjectCrawl:
         await self._worker.call(self._open_extras)
 
     def begin(self) -> None:
-        """Put failed requests at the front, if the settings request it. This is the worker thread's first work."""
+        """Put failed requests at the front, if the settings request this."""
         if self._session.config.retry_failed:
             made = self._frontier.worker.on_store(partial(make_failed_again, now=self._frontier.now))
             self._session.metrics.inc("addon/made_again", made)
 
     def request_of(self, fetch: Fetch) -> Request | None:
-        """Return the request of a fetch; None if it cannot be made.
+        """Return the request of a fetch, or None if it cannot be restored.
 
-        If the downloader's slot has a delay, the site hands out no other fetch while this one waits in the slot.
+        While the request waits in a downloader slot with a delay, the site hands out no other fetch.
         """
         request = self._requests.request_of(fetch) if fetch.kind == "page" else own_request(fetch, self._landings)
         pace, downloader = self._session.pace, self._crawler.engine.downloader
@@ -145,7 +142,7 @@ class ProjectCrawl:
         return True
 
     def take_work(self) -> Batch | None:
-        """Return the next batch. The items of pages that it settles are in the feeds by then."""
+        """Return the next batch, after writing the items of its pages to the feeds."""
         work = self._refusals.take_work()
         if work is not None:
             self._known.count()
@@ -162,13 +159,13 @@ class ProjectCrawl:
         self._known.absorb()
 
     def has_pending(self) -> bool:
-        """Return whether any request is still to be made for the first time."""
+        """Return whether any request must still be made."""
         if self._endless or self._refusals.unreported() or self._frontier.has_pending() or self._known.is_busy():
             return True
         return self._landings.settle_stuck() or self._requests.settle_orphans()
 
     def poll(self) -> None:
-        """Check for start URLs that other programs pushed."""
+        """Check for pushed start URLs."""
         for poller in self._pollers:
             poller.poll()
 
@@ -179,7 +176,7 @@ class ProjectCrawl:
         self._known.close()
 
     async def close(self, reason: str) -> None:
-        """Close the features, after everything is settled."""
+        """Close the features that `open` opened."""
         if self._cookies is not None:
             self._cookies.save()
         if self._digests is not None:
@@ -194,8 +191,7 @@ class ProjectCrawl:
             )
 
     def _open_extras(self) -> None:
-        """Open sessions and digests of items, and take over what scrapy-redis recorded as seen. It runs in the worker
-        thread."""
+        """Open sessions and digests of items, and load the fingerprints of scrapy-redis, in the worker thread."""
         session, folder = self._session, self._session.store_folder(self._spider)
         if session.config.cookies:
             from webfountain.crawl.session_cookies import SessionCookies  # noqa: PLC0415  only where it is asked for

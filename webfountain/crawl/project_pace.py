@@ -1,14 +1,13 @@
 """The pace of another project's requests, set by the project's own settings and kept by Scrapy's downloader slots.
 
-Without a collection file, these settings mean the same as in Scrapy, because its slots apply them (`downloader`):
-DOWNLOAD_DELAY, DOWNLOAD_DELAY_JITTER, CONCURRENT_REQUESTS_PER_DOMAIN, CONCURRENT_REQUESTS, DOWNLOAD_SLOTS,
-AutoThrottle and a request's `download_slot`.
+Without a collection file, Scrapy's downloader slots apply these settings (`downloader`): DOWNLOAD_DELAY,
+DOWNLOAD_DELAY_JITTER, CONCURRENT_REQUESTS_PER_DOMAIN, CONCURRENT_REQUESTS, DOWNLOAD_SLOTS, AutoThrottle and a request's
+`download_slot`.
 
-Place in the walk: this module stands between the gates of the frontier's sites and those slots. A gate hands out as
-many requests of a site as the site's slot may transfer. If the slot has a delay, at most one request waits in the
-slot's queue. So a request of greater priority can overtake others, and no slow site fills the engine. Other rules can
-delay a site for longer than its slot does: Retry-After, Crawl-delay, WEBFOUNTAIN_BACKOFF, WEBFOUNTAIN_DELAY_FACTOR, an
-unavailable robots.txt. This is logged once per site and rule. The module sends nothing.
+A gate of the frontier hands out as many requests of a site as the site's slot may transfer. If the slot has a delay, at
+most one request waits in the slot's queue, so no slow site fills the engine. Other rules can delay a site for longer:
+Retry-After, Crawl-delay, WEBFOUNTAIN_BACKOFF, WEBFOUNTAIN_DELAY_FACTOR, an unavailable robots.txt. This is logged once
+per site and rule.
 """
 
 from __future__ import annotations
@@ -38,10 +37,9 @@ __all__ = ["ProjectPace", "SlotDelay", "user_agent_of"]
 logger = logging.getLogger(__name__)
 
 MAX_DELAY_S: Final = 300.0
-"""Longest delay, in seconds, that is obeyed when Crawl-delay or the delay factor sets it. A longer delay of the
-project's own is also obeyed."""
+"""Longest delay that is obeyed from Crawl-delay or the delay factor, s, unless the project's own delay is longer."""
 MAX_REPORTS: Final = 1000
-"""Maximum number of log lines about such delays."""
+"""Maximum number of log lines about delays by other rules."""
 _SETTINGS: Final[Mapping[HoldRule, str]] = {
     "Crawl-delay": "WEBFOUNTAIN_CRAWL_DELAY=False ignores it",
     "Retry-After": "WEBFOUNTAIN_RETRY_AFTER=False ignores it",
@@ -51,29 +49,25 @@ _SETTINGS: Final[Mapping[HoldRule, str]] = {
 
 
 def user_agent_of(settings: BaseSettings) -> str:
-    """Return the name that is sent with a request for robots.txt: USER_AGENT in the form that a header allows.
-
-    If a project has no USER_AGENT (it is None for a download handler that imitates a browser), Scrapy's default is
-    used.
-    """
+    """Return the User-Agent header of requests for robots.txt: USER_AGENT, or Scrapy's default."""
     given = " ".join(str(settings.get("USER_AGENT") or "").split())
     return given.encode("utf-8", "replace").decode("latin-1") or str(USER_AGENT)
 
 
 class SlotDelay(NamedTuple):
-    """The delay of a downloader slot: the seconds between two starts, and the random part."""
+    """The delay of a downloader slot: the seconds between two requests, and the random share."""
 
     seconds: float
     jitter: float
 
     @property
     def shortest(self) -> float:
-        """The shortest time between two starts, seconds."""
+        """The shortest time between two requests, s."""
         return max(0.0, self.seconds * (1.0 - self.jitter))
 
 
 class ProjectPace:
-    """The pace of one project. Reads the settings named above."""
+    """The pace of one project."""
 
     def __init__(self, settings: BaseSettings, config: FountainConfig) -> None:
         self._settings = settings
@@ -86,7 +80,7 @@ class ProjectPace:
         self._reported: set[tuple[str, HoldRule]] = set()
 
     def table(self) -> PolitenessTable:
-        """Return the part of the politeness that the frontier applies."""
+        """Return the politeness that the frontier applies."""
         settings = self._settings
         delay = settings.getfloat("DOWNLOAD_DELAY")
         return PolitenessTable(
@@ -135,7 +129,7 @@ class ProjectPace:
         )
 
     def delay_of(self, downloader: Downloader, url: str) -> SlotDelay:
-        """Return the current delay of the slot for a URL's host. AutoThrottle may change it."""
+        """Return the current delay of the slot for a URL's host, which AutoThrottle may change."""
         host = urlsplit(url).hostname or ""
         slot = downloader.slots.get(host)
         if slot is not None:
@@ -144,10 +138,7 @@ class ProjectPace:
         return SlotDelay(float(rules.get("delay", downloader._delay)), downloader._jitter)
 
     def is_apart(self, request: Request) -> bool:
-        """Return whether a request chose another slot than its host's.
-
-        After such a request, requests to this host outside the slot no longer wait for the delay of another request.
-        """
+        """Return whether a request chose another slot than its host's."""
         host, chosen = urlsplit(request.url).hostname or "", request.meta.get(Downloader.DOWNLOAD_SLOT)
         if chosen is None or chosen == host:
             return False
@@ -155,8 +146,7 @@ class ProjectPace:
         return True
 
     def waits_in_queue(self, downloader: Downloader, request: Request) -> bool:
-        """Return whether a request may have to wait in its slot. While it waits, its site hands out no other
-        request."""
+        """Return whether a request may have to wait in its slot."""
         is_mixed = self.is_apart(request) or (urlsplit(request.url).hostname or "") in self._mixed
         return not is_mixed and self.delay_of(downloader, request.url).seconds > 0
 

@@ -1,9 +1,8 @@
-"""Requests of another project's spider: store them in the frontier, restore them from its leases, drop known ones.
+"""Requests of another project's spider: store them in the frontier, restore them from leases, drop known requests.
 
-Place in the walk: `ProjectRequests` stands between the engine and the frontier. A request that cannot be restored keeps
-its place in the queue, or is settled. After each batch, requests that the store already knew are handled
-(`KnownRequests`). A known request that may be made again is put at the front of its site's queue. The others are
-dropped in the same way as by Scrapy's duplicate filter.
+A request that cannot be restored keeps its place in the queue, or is settled. After each batch, `KnownRequests`
+processes the requests that the store already knew. A known request that may be made again is put at the front of its
+site's queue. Other known requests are dropped as by Scrapy's duplicate filter.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ logger = logging.getLogger(__name__)
 
 
 class KnownRequests:
-    """Lookup of known requests, done in the worker thread. The loop thread uses it."""
+    """The requests that the store already knew, for the loop thread; look-ups run in the worker thread."""
 
     def __init__(
         self,
@@ -76,16 +75,15 @@ class KnownRequests:
         self._counted_puts = 0
 
     def is_busy(self) -> bool:
-        """Return whether known requests are being looked up, or were put at the front and not yet counted by a
-        batch."""
+        """Return whether look-ups are running, or a batch must still count requests that were put at the front."""
         return bool(self._tasks) or bool(self._unseen_puts)
 
     def count(self) -> None:
-        """Record that the batch that is being sent to the worker counts everything that was put at the front so far."""
+        """Record that the current batch counts all requests that were put at the front before."""
         self._counted_puts = self._unseen_puts
 
     def absorb(self) -> None:
-        """Process the requests that the last batch found known."""
+        """Process the requests that the last batch reported as known."""
         self._unseen_puts, self._counted_puts = self._unseen_puts - self._counted_puts, 0
         known = self._frontier.progress.take_known()
         placeholders = [link for link in known if is_placeholder(link.request)]
@@ -106,8 +104,9 @@ class KnownRequests:
         task.add_done_callback(self._tasks.discard)
 
     def _revisited(self, link: Link) -> tuple[Link, float] | None:
-        """Return a known request if it may be made again, with the time before which its last fetch must lie. Drop it
-        otherwise."""
+        """Return a known request that may be made again if its last fetch was before the returned time; drop other
+        requests.
+        """
         revisit = revisit_of(self._requests.peek(link))
         if revisit is None or revisit == NEVER:
             self._drop(link)
@@ -125,7 +124,7 @@ class KnownRequests:
         self._worker.stir()
 
     async def _find_made(self, links: Sequence[Link]) -> None:
-        """Drop those requests in memory that were made before. The others wait for their turn."""
+        """Drop requests in memory that an earlier run has made."""
         for link in await self._on_store(partial(made_before, links=links)):
             self._drop(link)
             for done in self._requests.memory.made_before(link.request or b""):
@@ -143,7 +142,7 @@ class KnownRequests:
 
 
 class ProjectRequests:
-    """The requests of one crawl. The loop thread uses it."""
+    """The requests of one crawl, for the loop thread."""
 
     def __init__(
         self,
@@ -168,7 +167,7 @@ class ProjectRequests:
         self._missing: set[str] = set()  # reasons why requests were withheld, each logged once
 
     def enqueue(self, request: Request) -> bool:
-        """Store a request that a spider yielded, or that a middleware put in the place of another."""
+        """Store a request of a spider or a middleware."""
         origin, url = origin_of(request), crawlable(request)
         if self._session.pace is not None:
             self._session.pace.is_apart(request)  # before anything is sent to its host
@@ -191,8 +190,9 @@ class ProjectRequests:
         return True
 
     def link_of(self, request: Request) -> Link | None:
-        """Return the link that the store needs for a start request; None for a request that waits in memory or is
-        dropped."""
+        """Return the link of a start request for the store, or None for a request that waits in memory or is
+        dropped.
+        """
         url = crawlable(request)
         if url is None:
             self._direct.put(request)
@@ -203,7 +203,7 @@ class ProjectRequests:
         return link
 
     def request_of(self, fetch: Fetch, refusal: LeaseEnd | None = None) -> Request | None:
-        """Return the request of a lease as its spider yielded it; None if it cannot be restored now."""
+        """Return the request of a lease as its spider yielded it, or None if it cannot be restored."""
         assert fetch.lease is not None
         try:
             taken = self._stored.take(fetch.lease)
@@ -223,10 +223,9 @@ class ProjectRequests:
         return taken.request
 
     def settle_orphans(self) -> bool:
-        """Settle placeholders of requests that were not yielded again. Call it when nothing else is left to do. Return
-        whether there were any.
+        """Settle the placeholders of requests that were not yielded again. Return whether there were any.
 
-        Withheld requests, once they can be made, may still yield these orphans.
+        Call this method when nothing else is left to do.
         """
         orphans = [] if self._missing else self._stored.memory.take_orphans()
         for fetch in orphans:
@@ -240,7 +239,7 @@ class ProjectRequests:
         return self._stored.put(request, url, unique=unique, parent=origin)
 
     def _withhold(self, fetch: Fetch, refusal: LeaseEnd | None, why: ClassMissing) -> None:
-        """Leave in the queue a request that only another version of the project can restore."""
+        """Leave a request in the queue that only another version of the project can restore."""
         assert fetch.lease is not None
         if refusal is None:
             self._frontier.sites.flights.unasked(fetch)
@@ -259,7 +258,7 @@ class ProjectRequests:
         engine.wake(self._crawler)
 
     def _forget(self, fetch: Fetch, refusal: LeaseEnd | None, error: Exception) -> None:
-        """Settle a request that cannot be restored. A request that may be yielded again keeps its place."""
+        """Settle a request that cannot be restored, unless it may be yielded again."""
         assert fetch.lease is not None
         if isinstance(error, LostInMemory):
             # The page that yielded it was not settled, or it is a start request that will be yielded again.

@@ -1,4 +1,6 @@
-"""The robots.txt files of a project's crawl: counted as by Scrapy's own middleware, and used by downloads beside it."""
+"""The robots.txt files of a project's crawl: count them as Scrapy does, and use them for downloads beside the
+frontier.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +29,8 @@ __all__ = ["BesideMiddleware", "count_robots"]
 
 
 def count_robots(stats: StatsCollector, bodies: dict[str, bytes], fetched: FetchResult) -> None:
-    """Count a landed fetch if it is a robots.txt. Keep a file that has rules in `bodies`, by host and port, so that
-    downloads beside the frontier (files, images) need not fetch it again.
+    """Count the landed fetch of a robots.txt. Keep its body in `bodies`, by host and port, for downloads beside the
+    frontier.
     """
     if fetched.fetch.kind != "robots":
         return
@@ -45,11 +47,10 @@ def count_robots(stats: StatsCollector, bodies: dict[str, bytes], fetched: Fetch
 
 
 class BesideMiddleware(RobotsTxtMiddleware):
-    """Scrapy's middleware for robots.txt, for requests that do not come from the scheduler: files, images, the
-    project's own `engine.download_async`.
+    """Scrapy's middleware for robots.txt, for requests that do not come from the scheduler, such as for files and
+    images.
 
-    For all other requests the ant has checked robots.txt. A robots.txt that the ant has fetched in this run is not
-    fetched again.
+    A robots.txt that the ant has fetched in this run is not fetched again.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -64,10 +65,9 @@ class BesideMiddleware(RobotsTxtMiddleware):
             await super().process_request(request)
 
     async def robot_parser(self, request: Request) -> RobotParser | None:
-        """Return the parser of a robots.txt. Requests for the same file get it one after another.
+        """Return the parser of a robots.txt, to one request after another.
 
-        If several requests wait for the same robots.txt, Scrapy 2.19 gives its rules to the first one only. This
-        matters here: many files are often requested at once, pages seldom are.
+        If several requests wait for a robots.txt, Scrapy 2.19 applies the rules only to the first request.
         """
         netloc = urlparse_cached(request).netloc
         async with self._turns[netloc]:

@@ -1,7 +1,7 @@
 """Resolve host names with the reactor's resolver, as Scrapy does.
 
-The reactor's resolver is of the class that DNS_RESOLVER names, unless the project installed another. The default class
-knows only IPv4, waits at most DNS_TIMEOUT and caches. Our own crawls use the system's resolver (`download.resolver`).
+DNS_RESOLVER names the class of the reactor's resolver. The default class knows only IPv4, waits at most DNS_TIMEOUT and
+caches. Our own crawls use the system's resolver (`download.resolver`).
 """
 
 from __future__ import annotations
@@ -21,15 +21,14 @@ __all__ = ["reactor_addresses"]
 
 
 class _Addresses:
-    """Twisted's IResolutionReceiver: it collects addresses from the reactor's resolver until the resolver has sent all
-    of them."""
+    """Twisted's IResolutionReceiver, which collects addresses from the reactor's resolver."""
 
     def __init__(self) -> None:
         self.found: list[str] = []
         self.complete: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def resolutionBegan(self, resolution: IHostResolution) -> None:  # noqa: N802 (Twisted's name)
-        """Do nothing at the start."""
+        """Do nothing."""
 
     def addressResolved(self, address: IAddress) -> None:  # noqa: N802
         """Add one address."""
@@ -42,8 +41,7 @@ class _Addresses:
 
 
 async def reactor_addresses(host: str) -> tuple[str, ...]:
-    """Return the addresses that the reactor's resolver finds for a host name, IPv4 first; an empty tuple if there are
-    none."""
+    """Return the addresses that the reactor's resolver finds for a host name, IPv4 first."""
     if is_address(host):
         return (host,)
     if not is_reactor_installed():

@@ -1,7 +1,5 @@
-"""Record a crawl: its history in the store, its live snapshots beside the store.
-
-Other processes read both (`webfountain.history`), so they need no connection to the crawl. Recording changes nothing in
-the crawl.
+"""Record a crawl: its history in the store, its live snapshots beside the store, for `webfountain.history` in other
+processes.
 """
 
 from __future__ import annotations
@@ -35,7 +33,7 @@ __all__ = ["Recording"]
 
 _T = TypeVar("_T")
 MAX_FILES: Final = 100_000
-"""Maximum number of files in a measured folder. More would take too long, because sizes are measured once a minute."""
+"""Maximum number of files in a measured folder, because sizes are measured once a minute."""
 _DEPTH: Final = 2
 """Number of levels of folders that are measured."""
 
@@ -49,14 +47,13 @@ class Recording:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Connect the recording to the start and the end of the spider."""
         recording = cls(Session.of(crawler))
         crawler.signals.connect(recording.spider_opened, signals.spider_opened)
         crawler.signals.connect(recording.spider_closed, signals.spider_closed)
         return recording
 
     def spider_opened(self, spider: Spider) -> None:
-        """Start recording, if our scheduler runs."""
+        """Start recording a crawl of the frontier."""
         session = self._session
         if session.built is None:
             return
@@ -69,7 +66,7 @@ class Recording:
         self._task = asyncio.get_running_loop().create_task(loop.run())
 
     def spider_closed(self) -> None:
-        """Stop recording. From then on, readers find no running crawl."""
+        """Stop recording."""
         if self._task is not None:
             self._task.cancel()
 
@@ -85,7 +82,7 @@ class Recording:
 
 
 def _sizes(session: Session, folder: Path | None) -> tuple[int | None, int | None]:
-    """Return the sizes of the store and of the copies, bytes."""
+    """Return the sizes of the store and of the repository, bytes; None if unknown."""
     repository = None
     with suppress(WebfountainError):  # the store is on a server, and no folder is set for copies
         repository = _folder_bytes(session.config.repository_folder)
@@ -93,7 +90,7 @@ def _sizes(session: Session, folder: Path | None) -> tuple[int | None, int | Non
 
 
 def _folder_bytes(folder: Path) -> int | None:
-    """Return the bytes of all files in a folder tree; None if the folder is absent or has too many files."""
+    """Return the size of all files in a folder tree, bytes; None if the folder is absent or has too many files."""
     total, left = 0, MAX_FILES
     folders = [(str(folder), _DEPTH)]
     while folders:

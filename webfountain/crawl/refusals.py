@@ -1,10 +1,8 @@
 """End requests of another project that the ant refuses, or that must not be made again.
 
-Place in the walk: in add-on mode, this module stands between the frontier's batch and the worker that settles it. A
-leased request may end before it is handed out, because of robots.txt or a private or missing address. This module takes
-such a request out of the batch and passes it through the engine, where a middleware ends it as Scrapy's own would. When
-the engine is done with the request, it is settled. So after a crash the errback is called again, and no request is
-lost.
+A leased request may end before it is handed out, because of robots.txt or a private or missing address. In add-on mode,
+this module takes such a request out of the batch and passes it through the engine, where a middleware calls its
+errback. The request is settled when the engine is done with it, so after a crash the errback is called again.
 """
 
 from __future__ import annotations
@@ -28,23 +26,20 @@ if TYPE_CHECKING:
 __all__ = ["MOST", "Refusals", "is_one_off"]
 
 MOST: Final = 1000
-"""Maximum number of refused requests that are in the engine or wait for it. When it is reached, the worker gets no
-batch that could add more.
-"""
+"""Number of refused requests in or before the engine from which the worker gets no new batch."""
 
 
 def is_one_off(request: Request) -> bool:
     """Return whether a request is made only once each time it is yielded, even under WEBFOUNTAIN_RECRAWL.
 
-    A request with `dont_filter` is unique: the callback or retry that yielded it will also yield the next one. A start
-    request is different: nothing yields it again.
+    This is so for a request with `dont_filter`, except a start request, which no callback yields again.
     """
     is_start = request.meta.get("is_start_request") and not request.meta.get("retry_times")
     return request.dont_filter and not is_start
 
 
 class Refusals:
-    """Filter of the batches between a frontier and its worker. The loop thread uses it. `now` returns UTC seconds."""
+    """Filters the batches between a frontier and its worker; for the loop thread. `now` returns UTC seconds."""
 
     def __init__(self, frontier: Frontier, now: Callable[[], float]) -> None:
         self._frontier = frontier
@@ -55,8 +50,9 @@ class Refusals:
         self._due: dict[LeaseId, float] = {}
 
     def take_work(self) -> Batch | None:
-        """Return the frontier's next batch, without newly refused requests, but with earlier ones whose errback was
-        called."""
+        """Return the frontier's next batch, without newly refused requests, but with refused requests whose errback was
+        called.
+        """
         batch = self._frontier.work.take() if self.unreported() <= MOST else None
         if batch is not None:
             self._refused += [each for each in batch.ended if not each.asked]
@@ -68,7 +64,7 @@ class Refusals:
         return batch
 
     def make_again_at(self, lease: Lease, due: float) -> None:
-        """Record the time `due` at which the request of a lease, acknowledged now, will be made again; inf: never."""
+        """Record the time at which the acknowledged request of a lease is made again (inf: never)."""
         self._due[lease.id] = due
 
     def _last(self, acknowledged: LeaseEnd) -> LeaseEnd:
@@ -80,15 +76,14 @@ class Refusals:
         return msgspec.structs.replace(acknowledged, outcome=last)
 
     def next_refused(self) -> LeaseEnd | None:
-        """Return a refused request that the engine must end now; None if there is none. The caller must call `ended`
-        later."""
+        """Return a refused request for the engine, or None. The caller must call `ended` later."""
         if not self._refused:
             return None
         self._in_engine += 1
         return self._refused.popleft()
 
     def ended(self) -> None:
-        """Count that the engine is done with a request that `next_refused` returned."""
+        """Record that the engine is done with a request that `next_refused` returned."""
         self._in_engine -= 1
 
     def settle(self, refusal: LeaseEnd) -> None:
@@ -100,7 +95,7 @@ class Refusals:
         return len(self._refused) + self._in_engine
 
     def give_up(self) -> None:
-        """Drop the waiting refusals at the end of the crawl. If their errback was not called, they go back to their
-        queue when the store closes.
+        """Drop the waiting refusals at the end of the crawl. Their requests go back to their queues when the store
+        closes.
         """
         self._refused.clear()

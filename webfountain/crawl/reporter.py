@@ -1,8 +1,8 @@
 """The extension that reports on a crawl: stats while it runs, a live display, the report at its end.
 
-It reads the session's metrics and the frontier's snapshots, and changes nothing. If the display is off and Scrapy's
-LogStats does not log the progress, a log line shows it once a minute and at the end. Settings read: WEBFOUNTAIN_REPORT
-(a file for the JSON of DESIGN.md section 7 "Outcomes"), WEBFOUNTAIN_PROGRESS (a display on standard error).
+If the display is off and Scrapy's LogStats is not installed, the progress is logged once a minute and at the end.
+Settings read: WEBFOUNTAIN_REPORT (a file for the JSON of DESIGN.md section 7 "Outcomes"), WEBFOUNTAIN_PROGRESS (a
+display on standard error).
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ EVERY_S: Final = 0.5
 _LOG_STATS: Final = "scrapy.extensions.logstats.LogStats"
 FIRST_LINE_S: Final = 10.0
 LINE_EVERY_S: Final = 60.0
-"""Seconds between two log lines, if the display is off."""
+"""Time between two log lines if the display is off, s."""
 FRESHNESS_EVERY: Final = 4
-"""Number of display updates between two estimates of the freshness. An estimate reads the store's census."""
+"""Number of display updates between two estimates of the freshness, which read the store's census."""
 _COUNTS: Final = {
     "refused_by_robots": "outcome/refused_by_robots",
     "links_seen": "links/seen",
@@ -64,7 +64,7 @@ def report_of(session: Session, *, seconds: float, startup_seconds: float, reaso
     """Return the report of an ended crawl (DESIGN.md section 7 names its fields).
 
     `startup_seconds` is the wall time from the start of the crawl to its first request. `startup_cpu_seconds` is the
-    CPU time of the process until then, imports included.
+    CPU time of the process until the first request.
     """
     counts = session.metrics
     statistics = session.frontier.statistics()
@@ -94,8 +94,8 @@ def report_of(session: Session, *, seconds: float, startup_seconds: float, reaso
 def peak_rss_bytes() -> int:
     """Return the peak resident memory of this process, bytes.
 
-    `ru_maxrss` is used only if there is no other source. On Linux `ru_maxrss` includes the memory of the parent process
-    at the fork, so a crawl would report the memory of its scrapyd.
+    On Linux, `ru_maxrss` includes the memory of the parent process at the fork, so it is used only if there is no other
+    source.
     """
     try:
         with open("/proc/self/status", encoding="ascii") as lines:
@@ -121,8 +121,8 @@ class Reporter:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Build the reporter. Raises InputError for a WEBFOUNTAIN setting that is unknown or out of range, or if Scrapy
-        runs without asyncio.
+        """Build the reporter. Raises InputError for an unknown or invalid WEBFOUNTAIN setting, or if Scrapy runs
+        without asyncio.
         """
         try:
             engine.need_asyncio()
@@ -136,7 +136,7 @@ class Reporter:
         return reporter
 
     def spider_opened(self) -> None:
-        """Start to report, if our scheduler runs."""
+        """Start to report on a crawl of the frontier."""
         if self._session.built is None:
             return
         if self._session.config.progress:
@@ -202,7 +202,7 @@ class Reporter:
         )
 
     def _log(self, moment: Moment) -> None:
-        """Log the progress, as Scrapy's LogStats does. It is used if there is no display."""
+        """Log the progress, like Scrapy's LogStats."""
         from webfountain.report.progress import line  # noqa: PLC0415
 
         rate = moment.fetched / moment.seconds if moment.seconds else 0.0
@@ -211,7 +211,7 @@ class Reporter:
         self._next_line = moment.seconds + LINE_EVERY_S
 
     def _write(self, report: dict[str, Any]) -> None:
-        """Write the report completely or not at all, because a reader may wait for the file to appear."""
+        """Write the report file completely or not at all."""
         if self._report is None:
             return
         try:
