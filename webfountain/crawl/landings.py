@@ -78,7 +78,6 @@ class Landings:
     # ---------------------------------------------------------- `flight.FlightListener`
 
     def land(self, flight: Flight, fetched: FetchResult) -> None:
-        """Process the end of a flight's download. A second call for the same flight has no effect."""
         if flight.landed or (self._is_cut and fetched.error is not None):
             return
         if fetched.error == "cut" and not self._frontier.may_send():
@@ -109,15 +108,12 @@ class Landings:
             engine.wake(self._crawler)
 
     def now(self) -> float:
-        """Return the frontier's time, UTC seconds."""
         return self._frontier.now()
 
     async def read_file(self, fetched: FetchResult) -> FetchResult:
-        """Return a fetch with the parsed content of its robots.txt or sitemap. The file is read outside the loop."""
         return await self._frontier.examiner.read_file(fetched)
 
     def examine_at_once(self, flight: Flight) -> Visit | None:
-        """Return what a landed fetch means for its page; None if examining it may take long."""
         assert flight.fetched is not None
         flight.visit = self._frontier.examiner.examine_at_once(flight.fetched)
         if flight.visit is not None:
@@ -125,7 +121,6 @@ class Landings:
         return flight.visit
 
     async def examine_apart(self, flight: Flight) -> Visit | None:
-        """Return what a landed fetch means for its page, examined outside the loop; None if the crawl ended."""
         assert flight.fetched is not None
         try:
             visit = await self._frontier.examiner.examine_apart(flight.fetched)

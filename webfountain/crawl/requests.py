@@ -1,8 +1,7 @@
-"""The requests of another project: they are stored as plain data until their turn, or kept in memory.
+"""The requests of another project, which are stored as plain data or kept in memory until they are made.
 
-Place in the walk: in add-on mode, requests pass this module when they enter the frontier and when the engine gets them
-back. The result of `Request.to_dict` becomes msgpack; callbacks have names (`callbacks`). A request that contains
-anything else (a lambda as callback, a response in meta) cannot be converted and stays in memory (`memory_requests`).
+The attributes of a request become msgpack, and its callbacks become names (`callbacks`). A request with other content
+(a lambda as callback, a response in meta) stays in memory (`memory_requests`).
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ _DEEPEST: Final = 2**31
 _EXACT: Final = 20
 _BEYOND: Final = 10
 _MIDDLE: Final = -3.25
-"""Binary logarithm of the importance that priority 0 gets, in the middle of the store's classes."""
+"""Binary logarithm of the importance of priority 0, in the middle of the store's classes."""
 
 
 class LostInMemory(Exception):
@@ -84,8 +83,9 @@ class Packer:
         Raises
         ------
         ClassMissing
-            if the spider no longer has a method that the request names, or a class is gone. A later version of the
-            project may be able to make the request. ValueError, TypeError or KeyError for data that is not a request.
+            if the spider no longer has a method or class that the request names.
+        ValueError, TypeError, KeyError
+            if the data is not a request.
         """
         given: dict[str, Any] = self._values.unpack(data)
         cls: type[Any] = Request
@@ -103,7 +103,7 @@ class Packer:
 
 
 class RequestStore:
-    """The requests of one run of one spider. `again`: whether each request may be taken more than once."""
+    """The requests of one run of one spider. If `again` is True, a request may be taken more than once."""
 
     def __init__(self, crawler: Crawler, spider: Spider, metrics: Metrics, *, again: bool) -> None:
         self._crawler = crawler
@@ -113,7 +113,7 @@ class RequestStore:
         self.memory = MemoryRequests(again=again)
 
     def put(self, request: Request, url: str, *, unique: bool, parent: Flight | None) -> Link | None:
-        """Return the request as a link for the store; None if it is not plain data and was put before.
+        """Return a request as a link for the store, or None for a request in memory that was put before.
 
         Parameters
         ----------
@@ -146,7 +146,7 @@ class RequestStore:
         Raises
         ------
         LostInMemory
-            if it was in the memory of another process. The page that yielded it is requested again.
+            if the request was in the memory of another process.
         ClassMissing, ValueError, TypeError, KeyError
             see `Packer.unpack`.
         """
@@ -163,8 +163,7 @@ class RequestStore:
         return taken
 
     def known(self, link: Link) -> Request:
-        """Return the request of a link that the store knew before. The request will not be made, so it is removed from
-        the counts."""
+        """Return the request of a known link, and remove the request from the counts, because it will not be made."""
         stats = self._crawler.stats
         stats.inc_value("scheduler/enqueued", -1)
         is_in_memory = is_placeholder(link.request)
@@ -172,7 +171,7 @@ class RequestStore:
         return self.peek(link)
 
     def peek(self, link: Link) -> Request:
-        """Return the request of a link; if it cannot be restored, a plain request for its URL."""
+        """Return the request of a link, or a plain request for its URL if the request cannot be restored."""
         if is_placeholder(link.request):
             return self.memory.request(link.request or b"") or Request(link.url)
         try:
@@ -195,8 +194,7 @@ class RequestStore:
 
 
 def ignores_robots(data: bytes) -> bool:
-    """Return whether a stored request ignores robots.txt, according to its meta. This unpacks the request, so call it
-    rarely."""
+    """Return whether a stored request ignores robots.txt, after unpacking its meta."""
     if is_placeholder(data):
         return placeholder_ignores_robots(data)
     try:
@@ -206,9 +204,7 @@ def ignores_robots(data: bytes) -> bool:
 
 
 def crawlable(request: Request) -> str | None:
-    """Return the canonical URL under which a request is scheduled; None for a URL that is not of the web (data:, file:
-    and others).
-    """
+    """Return the canonical URL of a request, or None for a URL that is not of the web (data:, file:)."""
     try:
         return canonical(request.url)
     except UrlError:
@@ -216,7 +212,7 @@ def crawlable(request: Request) -> str | None:
 
 
 def link_of(request: Request, url: str, data: bytes, key: bytes) -> Link:
-    """Return a request as a link for the store, under its unique key."""
+    """Return a request as a link for the store."""
     return Link(
         url=url,
         site=site_of(url),
@@ -228,17 +224,16 @@ def link_of(request: Request, url: str, data: bytes, key: bytes) -> Link:
 
 
 def depth_of(request: Request) -> int:
-    """Return the depth of a request from its meta; 0 if that is not a number."""
+    """Return the depth of a request from its meta, or 0."""
     depth = request.meta.get("depth", 0)
     return min(max(depth, 0), _DEEPEST) if isinstance(depth, int) else 0
 
 
 def importance_of(priority: int) -> float:
-    """Convert a priority to an importance. The store has two lanes for each factor of two of importance
-    (`store.contract.class_of`).
+    """Convert a priority to an importance.
 
-    Each priority from -20 to 20 has a lane of its own. Beyond that, up to 640 (and down to -640), there are two lanes
-    for each factor of two. Requests of one lane go out in the order in which they came.
+    Each priority from -20 to 20 gets its own lane of the store. Beyond, to ±640, priorities share two lanes per factor
+    of two.
     """
     size = abs(priority)
     step = size if size <= _EXACT else _EXACT + min(math.ceil(2 * math.log2(size / _EXACT)), _BEYOND)

@@ -1,9 +1,9 @@
 """The interval after which a single request may be made again: `meta["revisit"]`.
 
-Place in the walk: this module acts when a spider yields a request that the store knows. Usually such a request is
-dropped. If its meta has an interval (seconds, or a text such as "12h" or "7d"), it is made again if it was last made at
-least that long ago. With "always" it is made once in each run that yields it. "never" is the default, and overrides
-WEBFOUNTAIN_RECRAWL. Under WEBFOUNTAIN_RECRAWL an interval replaces the one that was learned.
+A request that the store already knows is usually dropped. If its meta has an interval (seconds, or a text such as "12h"
+or "7d"), it is made again when the interval since its last fetch is over. With "always" it is made once in each run
+that yields it. "never" overrides WEBFOUNTAIN_RECRAWL. Under WEBFOUNTAIN_RECRAWL an interval replaces the learned
+interval.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _reported: set[str] = set()
 
 
 def revisit_of(request: Request) -> float | None:
-    """Return the seconds after which a request may be made again; None if its meta has no interval.
+    """Return the seconds after which a request may be made again, or None if its meta has no interval.
 
-    A value that is not an interval is logged once and ignored.
+    An invalid value is logged once and ignored.
     """
     given = request.meta.get(KEY)
     if given is None:

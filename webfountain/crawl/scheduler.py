@@ -1,10 +1,9 @@
 """Scrapy's scheduler on top of the frontier: hand out what the frontier allows, and feed the worker thread.
 
-Place in the walk: the scheduler stands between the frontier and Scrapy's downloader. It makes no decisions. The
-engine's calls never access store or disk: one worker thread runs the frontier's batches, and a timer wakes the engine
-when a site becomes due (`WakeTimer`); without it, an idle engine calls its scheduler only every five seconds. There are
-two kinds of crawls. The fountain spider crawls a collection (`own_crawl`). With any other spider only the requests that
-it yields enter the frontier (`project_crawl`).
+The engine's calls never access store or disk: one worker thread runs the frontier's batches. A timer wakes the engine
+when a site becomes due (`WakeTimer`), because an idle engine calls its scheduler only every five seconds. The fountain
+spider crawls a collection (`own_crawl`). With other spiders, only the requests that they yield enter the frontier
+(`project_crawl`).
 
 Settings read: WEBFOUNTAIN_* (`webfountain.config`), and in add-on mode the settings that `session` names.
 """
@@ -57,13 +56,11 @@ __all__ = ["FountainScheduler", "WakeTimer"]
 _SAME_S = 0.001
 logger = logging.getLogger(__name__)
 GRACE_S: Final = 4.0
-"""Seconds in which fetches in flight may end when the crawl stops. Then they are cut, and their leases are given
-back.
-"""
+"""Time for fetches in flight to end when the crawl stops, s. Then they are cut, and their leases are given back."""
 
 
 class WakeTimer:
-    """A timer that is set when nothing may be fetched now, and after each landing."""
+    """A timer that wakes the engine when the next fetch is allowed."""
 
     def __init__(self, crawler: Crawler, frontier: Frontier, metrics: Metrics) -> None:
         self._crawler = crawler
@@ -73,7 +70,7 @@ class WakeTimer:
         self._is_closed = False
 
     def set(self) -> None:
-        """Set the timer to wake the engine when the frontier may have something."""
+        """Set the timer to the time of the next fetch."""
         at = self._frontier.wake_at()
         if at is None or self._is_closed:
             return
@@ -113,10 +110,8 @@ class FountainScheduler:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self | Scheduler:
-        """Build the scheduler. Return Scrapy's own scheduler for commands that only inspect pages (`scrapy shell`,
-        `fetch`, `parse`).
-
-        Such commands must not crawl what waits in the spider's frontier.
+        """Build the scheduler, or Scrapy's own scheduler for commands that only inspect pages (`scrapy shell`, `fetch`,
+        `parse`).
         """
         session = Session.of(crawler)
         return Scheduler.from_crawler(crawler) if session.inspecting else cls(crawler, session)
@@ -208,9 +203,7 @@ class FountainScheduler:
             self._worker.shut()
 
     def _is_left(self, error: WebfountainError) -> bool:
-        """Return whether an error at the end is no failure, because the crawl was ending anyway and only its server did
-        not answer in time.
-        """
+        """Return whether an error is harmless: the crawl was ending anyway, and its server did not answer in time."""
         if not (isinstance(error, StoreAway) and self.frontier.progress.stopped):
             return False
         if not self._has_left:
@@ -223,13 +216,11 @@ class FountainScheduler:
     # ------------------------------------------------------------ hot path
 
     def has_pending_requests(self) -> bool:
-        """Return whether the crawl continues. A recrawl continues until `finish_reason` ends it."""
+        """Return whether the crawl continues."""
         return self._session.built is None or bool(self._direct) or self._crawl.has_pending()
 
     def next_request(self) -> Request | None:
-        """Return the next request. If nothing may be requested now, return None and set the timer for the next time at
-        which something may.
-        """
+        """Return the next request. If no request is allowed now, set the timer and return None."""
         if self._direct:
             return self._direct.take()
         if (refusal := self._refusals.next_refused()) is not None:
@@ -243,13 +234,13 @@ class FountainScheduler:
         return self._crawl.request_of(fetch)
 
     def enqueue_request(self, request: Request) -> bool:
-        """Store a request that a spider yielded, or that a middleware put in the place of another."""
+        """Store a request of a spider or a middleware."""
         return self._crawl.enqueue(request)
 
     # ------------------------------------------------------- beside the walk
 
     def _absorbed(self) -> None:
-        """Cut transfers from sites that other ants now hold. It is called after each batch and each heartbeat."""
+        """Cut transfers from sites that other ants now hold, after each batch and each heartbeat."""
         if lost := self.frontier.sites.departures.take_lost():
             self._crawler.signals.send_catch_log(ABORT_SITES, sites=lost)
         self._crawl.absorb()
@@ -280,9 +271,7 @@ class FountainScheduler:
         self._crawler.signals.send_catch_log(ABORT, word=word)
 
     def _wind_down(self) -> None:
-        """Wait until the engine's fetches in flight end, and cut them after a grace period. After a second signal, do
-        not wait.
-        """
+        """Wait until fetches in flight end, but cut them after a grace period or at a second signal."""
         self.frontier.stop()
         engine.at_second_signal(self.frontier.stop_at_once)
         now = time.monotonic()
@@ -300,11 +289,10 @@ class FountainScheduler:
 
 
 def _source_of(response: Any) -> Flight | None:
-    """Return the flight that yielded an item: the flight that the spider is processing, else the flight of the item's
-    response."""
+    """Return the flight that yielded an item: the current flight, or else the flight of the item's response."""
     request = getattr(response, "request", None)
     return CURRENT.get() or (flight_of(request) if isinstance(request, Request) else None)
 
 
 def _count_nothing(_: FetchResult) -> None:
-    """Do nothing: the frontier counts the landings of our own crawls."""
+    """Do nothing."""

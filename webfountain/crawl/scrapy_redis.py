@@ -1,10 +1,8 @@
-"""Take over a spider's requests from scrapy-redis: its queue becomes ours, and its duplicate filter stays in force.
+"""Take over the queue and the duplicate filter of scrapy-redis, before the first crawl with the add-on.
 
-Place in the walk: this module is used before the first crawl with the add-on. Each pickled request in the queue is read
-as plain data (`plain_pickle`), packed as the add-on packs requests, and added to the store. Then it is removed from
-scrapy-redis's queue. A request cannot be rebuilt from scrapy-redis's fingerprint, so the fingerprints are kept
-unchanged. When a spider yields a request with one of these fingerprints, it counts as known. An entry that cannot be
-read as data stays in the queue and is counted by reason.
+Each pickled request in the queue is read as plain data (`plain_pickle`), added to the store and removed from the queue.
+Fingerprints are kept unchanged. A spider's request with one of these fingerprints counts as known. An entry that cannot
+be read as data stays in the queue and is counted by reason.
 """
 
 from __future__ import annotations
@@ -47,12 +45,14 @@ class LeftoverKeys(Protocol):
         ...
 
     def fingerprints(self) -> Iterator[bytes]:
-        """Return the fingerprints that the duplicate filter has seen, in hex digits."""
+        """Yield the fingerprints in the duplicate filter, as hex digits."""
         ...
 
 
 class TakeoverResult(NamedTuple):
-    """The number of entries that were taken over, and the numbers left in the queue, by reason."""
+    """The numbers of new and known requests and of fingerprints, and the number of entries left in the queue by
+    reason.
+    """
 
     requests: int
     known: int
@@ -61,14 +61,14 @@ class TakeoverResult(NamedTuple):
 
 
 class SeenFingerprints:
-    """The fingerprints of requests that scrapy-redis's duplicate filter saw: SHA-1 digests, sorted and concatenated."""
+    """The fingerprints of scrapy-redis's duplicate filter: SHA-1 digests, sorted and concatenated."""
 
     def __init__(self, digests: bytes) -> None:
         self._digests = digests
 
     @classmethod
     def merged(cls, before: bytes | None, more: Iterable[bytes]) -> bytes:
-        """Return the digests of both inputs, for the store. Entries that are not digests are left out."""
+        """Return the digests of both inputs for the store. Other entries are left out."""
         held = before or b""
         found = {held[at : at + _BYTES] for at in range(0, len(held), _BYTES)}
         for text in more:
@@ -84,8 +84,7 @@ class SeenFingerprints:
         return len(self._digests) // _BYTES
 
     def holds(self, request: Request) -> bool:
-        """Return whether scrapy-redis had seen a request. Its versions wrote two forms of fingerprint; both are
-        tried."""
+        """Return whether scrapy-redis had seen a request, by both forms of its fingerprints."""
         return bool(self._digests) and any(self._has(digest) for digest in _digests_of(request))
 
     def _has(self, digest: bytes) -> bool:
@@ -112,7 +111,7 @@ def link_of_entry(data: bytes) -> Link:
     Raises
     ------
     PickleRefused
-        if it is more than data, or not a request.
+        if the entry is more than data, or not a request.
     """
     given = _read(data)
     if not isinstance(given, dict) or not isinstance(given.get("url"), str):
@@ -161,9 +160,7 @@ def _class(given: dict[str, Any]) -> dict[str, str]:
 
 
 def take_over(keys: LeftoverKeys, store: FrontierStore, *, at: float) -> TakeoverResult:
-    """Take over the queue and the duplicate filter. After a kill, some entries are taken over again, which changes
-    nothing.
-    """
+    """Take over the queue and the duplicate filter. A call that was interrupted can be repeated."""
     taken = known = 0
     left: Counter[str] = Counter()
     for entries in keys.requests():

@@ -1,8 +1,7 @@
-"""Start scrapyd with protection: it runs any code that it receives, so it does not start without credentials.
+"""Start scrapyd with protection, because scrapyd runs any code that it receives.
 
-deploy/scrapyd.conf names `application` in this module. There are three more protections. A request is refused if a page
-of another origin made a browser send it. No answer may be read by another origin. Jobs do not inherit the password. No
-other module imports `scrapyd`, so other crawls do not need it.
+deploy/scrapyd.conf names `application` in this module. Scrapyd does not start without credentials. Requests from pages
+of other origins are refused, and other origins cannot read answers. Jobs do not inherit the password.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _PASSWORD: Final = "SCRAPYD_PASSWORD"  # noqa: S105  the name of a variable
 
 
 def application(config: Any) -> Any:
-    """Return scrapyd's application, which is a Twisted application.
+    """Return scrapyd's application, a Twisted application.
 
     Parameters
     ----------
@@ -34,7 +33,7 @@ def application(config: Any) -> Any:
     Raises
     ------
     SystemExit
-        if neither the environment nor the configuration names a user and a password; the text says what to do.
+        if neither the environment nor the configuration names a user and a password.
     """
     user = os.environ.get(_USER) or config.get("username", "")
     password = os.environ.get(_PASSWORD) or config.get("password", "")
@@ -54,7 +53,7 @@ def application(config: Any) -> Any:
 
 
 class _Request(server.Request):
-    """A request to scrapyd; it is refused if it came from a page of another origin."""
+    """A request to scrapyd, which is refused if it comes from a page of another origin."""
 
     def process(self) -> None:
         origin = self.getHeader("origin")
@@ -65,7 +64,7 @@ class _Request(server.Request):
         super().process()  # type: ignore[no-untyped-call]
 
     def setHeader(self, name: Any, value: Any) -> None:  # noqa: N802  Twisted's name
-        """Set a header. Drop the header by which scrapyd allows every origin to read every answer."""
+        """Set a header, except the header by which scrapyd allows other origins to read answers."""
         text = name.decode("latin-1") if isinstance(name, bytes) else name
         if not text.lower().startswith("access-control-"):
             super().setHeader(name, value)  # type: ignore[no-untyped-call]

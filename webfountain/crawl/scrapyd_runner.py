@@ -1,9 +1,8 @@
 """Run the jobs of a scrapyd that several projects share.
 
-deploy/scrapyd.conf names it as `runner`. scrapyd starts it to list a project's spiders, and for each job. A project
-named in the section [settings] gets the settings module given there. Any other project gets the module in its egg,
-whatever SCRAPY_SETTINGS_MODULE is in scrapyd's own environment. Without this runner, scrapyd would list the spiders of
-SCRAPY_SETTINGS_MODULE for every project, or require an egg from a project that needs none.
+deploy/scrapyd.conf names this module as `runner`. Scrapyd starts the runner to list a project's spiders, and for each
+job. A project in the section [settings] gets the settings module that the section names. Any other project gets the
+module in its egg, whatever SCRAPY_SETTINGS_MODULE is in scrapyd's own environment.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ _VARIABLE = "SCRAPY_SETTINGS_MODULE"
 
 
 def choose_settings(project: str) -> None:
-    """Set the settings module of a project for this process, or leave it to the project's egg."""
+    """Set the settings module of a project for this process, unless the project's egg defines it."""
     os.environ.pop(_VARIABLE, None)
     named = dict(Config().items("settings", default=[]))
     if project in named:

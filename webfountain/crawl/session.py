@@ -1,9 +1,8 @@
-"""The session: objects shared by the parts of one crawl, built once for its crawler.
+"""The session: configuration, counts and open frontier of one crawl, shared by its parts.
 
-It holds the configuration, the counts and the open frontier. Scrapy builds scheduler, middlewares, extension and
-spider, and passes only the crawler to each. `Session.of` returns the same session to all of them. The scheduler opens
-it in the worker thread before the crawl begins. A project without a collection file gets a collection made from its own
-settings, so that it only needs to install the add-on:
+Scrapy passes only the crawler to scheduler, middlewares, extensions and spider. `Session.of` returns the same session
+to all of them. The scheduler opens the session in the worker thread before the crawl begins. A project without a
+collection file gets a collection made from its own settings:
 
 - USER_AGENT and DOWNLOAD_TIMEOUT are used unchanged. ROBOTSTXT_OBEY is obeyed, but the ant fetches robots.txt. The
   file's groups are looked up as in Scrapy, by ROBOTSTXT_USER_AGENT or else by the whole USER_AGENT;
@@ -60,26 +59,22 @@ class Session:
         self.config = FountainConfig.from_mapping(crawler.settings)
         self.metrics = Metrics()
         self.arguments = engine.spider_arguments(crawler)
-        """Arguments of the spider, given with -a or by `process.crawl`."""
+        """Arguments of the spider."""
         self.inspecting = engine.is_inspecting()
-        """True if the command only inspects pages (`scrapy shell`, `fetch`, `parse`). Such a command must not use a
-        frontier.
-        """
+        """True if the command only inspects pages (`scrapy shell`, `fetch`, `parse`) and must not use a frontier."""
         self.built: FrontierSetup | None = None
         self.bodies = BodyBudget()
-        """Memory budget for the bodies of our own fetches. A project's requests are not counted, because its callbacks
-        may wait for each other.
-        """
+        """Memory budget for the bodies of our own fetches, without a project's requests."""
         self.terms: Terms | None = None
-        """The rules by which the crawl sends requests; None until the crawl is open."""
+        """The rules for sending requests; None until the crawl is open."""
         self.started: float | None = None
-        """Monotonic seconds when the first request was sent."""
+        """Time of the first request, monotonic seconds."""
         self.started_cpu: float | None = None
-        """CPU seconds of the process until the first request."""
+        """CPU time of the process until the first request, s."""
         self.error: WebfountainError | None = None
         """The error that ended the crawl, or None if it ended normally."""
         self.robots: dict[str, bytes] = {}
-        """Bodies of the robots.txt files fetched in this run of another project's spider, by host and port."""
+        """Bodies of the robots.txt files of this run of another project's spider, by host and port."""
         self.pace: ProjectPace | None = None
         """The pace of a project without a collection file."""
         self.in_worker: WorkerCall | None = None
@@ -91,7 +86,7 @@ class Session:
 
     @classmethod
     def of(cls, crawler: Crawler) -> Session:
-        """Return the session of a crawler. The first call creates it."""
+        """Return the session of a crawler; create it at the first call."""
         session = _SESSIONS.get(crawler)
         if session is None:
             session = _SESSIONS[crawler] = cls(crawler)
@@ -99,7 +94,6 @@ class Session:
 
     @property
     def frontier(self) -> Frontier:
-        """The open frontier."""
         assert self.built is not None
         return self.built.frontier
 
@@ -109,11 +103,11 @@ class Session:
         return self.built.clock.now()
 
     def store_folder(self, spider: Spider) -> Path | None:
-        """The folder of the store of another project's spider; None for a store on a server."""
+        """Return the folder of the store of another project's spider, or None for a store on a server."""
         return folder_of(store_url(self.config, self._settings, spider.name, self.arguments))
 
     def open(self, spider: Spider) -> FrontierSetup:
-        """Open store and repository. Call it in the worker thread.
+        """Open store and repository, in the worker thread.
 
         Raises
         ------
@@ -138,7 +132,7 @@ class Session:
         return self.built
 
     def close(self) -> None:
-        """Call the functions of `before_close`, then close store and repository. Call it in the worker thread."""
+        """Call the functions of `before_close`, then close store and repository, in the worker thread."""
         for each in self.before_close:
             each()
         self.frontier.close()

@@ -1,11 +1,8 @@
-"""The cookies of a project's sessions, stored with its store, so that a log-in survives a stop and a kill.
+"""The cookies of a project's sessions, stored beside its store, so that a log-in survives a restart.
 
-They are off by default, as with JOBDIR; WEBFOUNTAIN_COOKIES switches them on. Place in the walk: the jars of Scrapy's
-CookiesMiddleware are read before the first request. When answers have changed them, they are written before the pages
-of these answers are settled. So the session of a settled page is never lost. Cookies are secrets: they are in one file,
-`cookies`, in the store's folder. Only its owner can read the file, and it is always replaced as a whole. No command
-prints, exports or imports the file. Values that are not plain data (a jar's key that is an object of the project) are
-left out.
+WEBFOUNTAIN_COOKIES switches this on. The jars of Scrapy's CookiesMiddleware are loaded before the first request.
+Changed jars are written before the pages of the answers are settled. Cookies are secrets: only the owner can read the
+file `cookies` in the store's folder. Jars whose key is not plain data are left out.
 """
 
 from __future__ import annotations
@@ -51,7 +48,7 @@ _FIELDS: Final = (
 
 
 class SessionCookies:
-    """The cookies of one crawl, with the file that contains them."""
+    """The cookies of one crawl, and their file."""
 
     def __init__(self, crawler: Crawler, folder: Path | None) -> None:
         """Raise InputError for a store without a folder."""
@@ -63,7 +60,7 @@ class SessionCookies:
         self._written = b""
 
     def load(self) -> None:
-        """Put the stored cookies into the jars, before the first request. An unreadable file is renamed."""
+        """Put the stored cookies into the jars. An unreadable file is renamed."""
         try:
             self._written = self._path.read_bytes()
         except FileNotFoundError:

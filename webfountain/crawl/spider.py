@@ -1,8 +1,7 @@
-"""The fountain spider: it crawls a collection without a line of code and yields one item per new, changed or gone page.
+"""The fountain spider: it crawls a collection without a line of code, and yields one item per new, changed or gone
+page.
 
-Place in the walk: the spider turns a landed fetch into a verdict. The frontier orders the fetches, so there are no
-start requests, and the spider makes no requests. Links go to the frontier with the verdict, not through Scrapy. Feeds
-and pipelines work as with any spider::
+The frontier orders the fetches, so the spider yields no requests. Feeds and pipelines work as with any spider::
 
     scrapy crawl fountain -a collection=policies/demo.toml -O pages.jsonl
 """
@@ -31,16 +30,14 @@ Items = list[dict[str, Any]]
 
 
 class FountainSpider(Spider):
-    """The spider of a collection. Argument: `collection`, the policy file; if it is missing, the setting
-    WEBFOUNTAIN_COLLECTION.
-    """
+    """The spider of a collection. Argument: `collection`, the policy file [the setting WEBFOUNTAIN_COLLECTION]."""
 
     name = "fountain"
     is_fountain: ClassVar[bool] = True
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
-        """Copy the argument into the settings, where all components read it."""
+        """Copy the argument into the settings."""
         collection = kwargs.get("collection")
         if collection is not None:
             crawler.settings.set("WEBFOUNTAIN_COLLECTION", collection, priority="cmdline")
@@ -48,16 +45,12 @@ class FountainSpider(Spider):
         return spider
 
     async def start(self) -> AsyncIterator[Any]:
-        """Yield nothing: the frontier holds the seeds."""
+        """Yield nothing, because the frontier contains the seeds."""
         return
         yield
 
     def parse(self, response: Response) -> Items | Awaitable[Items]:
-        """Yield the item of a page, if there is one.
-
-        Work that could block the loop is done outside it. A changed page is compared with its old copy on disk, and a
-        large or unusual page is read in a process that can be killed.
-        """
+        """Return the item of a page, if there is one. Work that could block the loop is done outside the loop."""
         flight = None if response.request is None else flight_of(response.request)
         if flight is None or flight.fetched is None:
             return []

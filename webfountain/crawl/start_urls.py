@@ -1,9 +1,9 @@
 """Start URLs that other programs push to a list in Redis, with the settings of scrapy-redis.
 
-The list serves every spider with the attribute `redis_key`, such as scrapy-redis's RedisSpider and RedisCrawlSpider.
-Entries are taken while the crawl runs, not only when it is idle. If the spider has a `make_request_from_data`, it makes
-the requests from them. The requests are put at the front of their sites' queues. An entry is done when its requests are
-in the store. If a worker dies before that, another worker takes the entry.
+The list is for a spider with the attribute `redis_key`, such as scrapy-redis's RedisSpider. The spider's
+`make_request_from_data`, if any, makes the requests from an entry. The requests are put at the front of their sites'
+queues. An entry is done when its requests are in the store. If a worker dies before that, another worker takes the
+entry.
 
 Settings read: REDIS_URL, or REDIS_HOST, REDIS_PORT and REDIS_DB; REDIS_PARAMS; REDIS_ENCODING; REDIS_START_URLS_KEY,
 REDIS_START_URLS_AS_SET, REDIS_START_URLS_AS_ZSET; MAX_IDLE_TIME_BEFORE_CLOSE, after which an idle spider closes [0:
@@ -51,17 +51,18 @@ __all__ = [
 
 logger = logging.getLogger(__name__)
 TAKEN_S: Final = 60.0
-"""Seconds after which another worker may take an entry that was taken but is not done."""
+"""Time after which another worker may take an entry that was taken but is not done, s."""
 SHORTEST_S: Final = 0.2
 LONGEST_S: Final = 2.0
-"""Longest time between two reads of the list, s. The interval grows up to it while the list is empty."""
+"""Longest time between two reads of an empty list, s."""
 _NOT_OURS: Final = frozenset({"redis_cls", "encoding", "decode_responses", "retry_on_timeout", "url"})
 """Keys of REDIS_PARAMS that concern scrapy-redis's own client."""
 
 
 def redis_url(settings: BaseSettings, spider: str) -> str | None:
-    """Return the server of a scrapy-redis project as the URL of this spider's store; None if no setting names a
-    server."""
+    """Return the server of a scrapy-redis project as the URL of a spider's store, or None if no setting names a
+    server.
+    """
     url: str | None = settings.get("REDIS_URL")
     if not url and (settings.get("REDIS_HOST") or settings.get("REDIS_PORT")):
         host, port = settings.get("REDIS_HOST") or "localhost", settings.get("REDIS_PORT") or 6379
@@ -77,7 +78,7 @@ def redis_parameters(settings: BaseSettings) -> Mapping[str, Any]:
 
 
 class StartUrls:
-    """The list of one spider. The loop thread uses it, except for `take` and `done`."""
+    """The list of one spider. The loop thread calls all methods except `take` and `done`."""
 
     def __init__(self, feed: Feed, spider: Spider, settings: BaseSettings) -> None:
         self._feed = feed
@@ -91,9 +92,7 @@ class StartUrls:
 
     @classmethod
     def of(cls, crawler: Crawler, spider: Spider, store: FrontierStore) -> StartUrls | None:
-        """Return the spider's list on the server of its store, or None if the spider has no list. A list keeps the idle
-        spider open.
-        """
+        """Return the spider's list on the server of its store, or None if the spider has no list."""
         settings = crawler.settings
         key = getattr(spider, "redis_key", None)
         if key is None and settings.get("REDIS_START_URLS_KEY") is None:
@@ -123,17 +122,17 @@ class StartUrls:
         return self._wait_s
 
     def take(self, at: float) -> list[FeedEntry]:
-        """Return the next entries. This takes one round trip."""
+        """Return the next entries, in one round trip."""
         found = self._feed.take(self._most, until=at + TAKEN_S, at=at)
         self._wait_s = SHORTEST_S if found else min(1.5 * self._wait_s, LONGEST_S)
         return found
 
     def done(self, taken: list[FeedEntry]) -> None:
-        """Remove entries whose requests are in the store. This takes one round trip."""
+        """Remove entries whose requests are in the store, in one round trip."""
         self._feed.done(taken)
 
     def requests(self, data: bytes) -> list[Request]:
-        """Return the requests of an entry. If the entry is invalid, log it and return none."""
+        """Return the requests of an entry. Log an invalid entry and return none."""
         self._last = time.monotonic()
         make = getattr(self._spider, "make_request_from_data", self._request_of)
         try:
@@ -147,7 +146,7 @@ class StartUrls:
         return [each for each in found if isinstance(each, Request)]
 
     def _request_of(self, data: bytes) -> Request:
-        """Return the request of an entry by the rules of scrapy-redis: a URL, or JSON with url, meta, method and form
+        """Return the request of an entry in the format of scrapy-redis: a URL, or JSON with url, meta, method and form
         fields.
         """
         text = data.decode(self._encoding)
@@ -158,7 +157,7 @@ class StartUrls:
         return FormRequest(url, dont_filter=True, method=method, formdata=reported, meta=meta)
 
     def _idle(self) -> None:
-        """Keep the idle spider open until the idle time is over, because more entries may come."""
+        """Keep the idle spider open until the idle time is over."""
         if not self._idle_most or time.monotonic() - self._last < self._idle_most:
             raise DontCloseSpider
 
@@ -168,8 +167,8 @@ def _nothing(*_: Any) -> list[bytes]:
 
 
 class StartUrlPoller:
-    """Poller that takes start URLs from a list. `link_of` returns a request's link for the store, or None if the store
-    does not get the request.
+    """Takes start URLs from a list into the store. `link_of` returns the link of a request, or None if the request is
+    not stored.
     """
 
     def __init__(
@@ -189,7 +188,7 @@ class StartUrlPoller:
         self._poll_at = 0.0
 
     def poll(self) -> None:
-        """If a check is due, check whether start URLs were pushed."""
+        """Check whether start URLs were pushed, if a check is due."""
         if self._task is None and time.monotonic() >= self._poll_at:
             self._task = asyncio.get_running_loop().create_task(self._take())
 

@@ -1,7 +1,4 @@
-"""The answer to one request of another project: the exchange, with its body in pieces.
-
-Scrapy's streaming handler reads the pieces while they arrive (`BaseStreamingDownloadHandler`).
-"""
+"""The answer to a project's request, whose pieces `BaseStreamingDownloadHandler` reads while they arrive."""
 
 from __future__ import annotations
 
@@ -61,16 +58,16 @@ class StreamedAnswer:
         self._news.set()
 
     def end(self) -> bytes:
-        """Return no bytes: the pieces are read as they arrive."""
+        """Return no bytes, because the pieces are read as they arrive."""
         return b""
 
     def wake(self, running: asyncio.Task[None]) -> None:
-        """Record that the exchange ended, in whatever way."""
+        """Record that the exchange ended."""
         self._running = running
         self._news.set()
 
     async def begun(self) -> None:
-        """Wait until the response headers have arrived. If the exchange ends without them, raise its error."""
+        """Wait for the response headers. If the exchange ends without headers, raise its error."""
         while self.exchange.sink is None:
             await self._news.wait()
             self._news.clear()
@@ -78,7 +75,9 @@ class StreamedAnswer:
                 self._raise(self._running)
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        """Yield the body. Raise ResponseDataLossError if the peer closed the connection before its end."""
+        """Yield the pieces of the body. Raise ResponseDataLossError if the peer closed the connection before the
+        end.
+        """
         while True:
             while self._pieces:
                 yield self._pieces.popleft()
@@ -90,7 +89,7 @@ class StreamedAnswer:
             self._raise(self._running)
 
     def certificate(self) -> Certificate | None:
-        """Return the peer's certificate; None without TLS."""
+        """Return the peer's certificate, or None without TLS."""
         return None if self.exchange.connection is None else _certificate(self.exchange.connection.tls())
 
     def _raise(self, running: asyncio.Task[None]) -> NoReturn:

@@ -1,10 +1,9 @@
 """Convert Python values to msgpack and back: the values in meta, cb_kwargs and attributes of other projects' requests.
 
-Pickle is never used. Reading returns data, or an instance of a class that the project itself named: an Item, dataclass,
-attrs or pydantic class, Enum or named tuple (`ProjectClasses`). A class is found by its path among the loaded modules.
-A class that is not loaded is imported only if it is in a package of the project. An instance gets its fields back
-without a call of ``__init__``. Subclasses of str, int, float, bytes, dict, list, tuple, set, frozenset, datetime and
-date come back as their base class. For example, a link's text is an lxml object that is a str.
+Pickle is never used. A value is data, or an instance of an Item, dataclass, attrs or pydantic class, Enum or named
+tuple of the project (`ProjectClasses`). A class is found by its path among the loaded modules, and imported only from a
+package of the project. An instance is restored from its fields without a call of ``__init__``. Values of other
+subclasses of str, int, dict and other plain types are restored as their base class.
 """
 
 from __future__ import annotations
@@ -44,14 +43,14 @@ __all__ = [
 _MAX_INT: Final = 1 << 63
 _CODES: Final[dict[type, int]] = {tuple: 1, set: 2, frozenset: 3, datetime.datetime: 4, datetime.date: 5, dict: 6}
 _NAMED: Final = 7
-"""Extension code of a value of one of `_KINDS`: the kind's name, and the content."""
+"""Extension code of a value of one of `_KINDS`. The content is the kind's name and the value."""
 _INSTANCE: Final = 8
-"""Extension code of an instance of a project's class: the kind of class, its path, its content."""
+"""Extension code of an instance of a project's class. The content is the kind of class, its path and the fields."""
 _FACTORIES: Final[dict[str, Callable[[], Any]]] = {
     kind.__name__: kind for kind in (list, dict, set, int, float, str, tuple, OrderedDict, Counter)
 }
 _MARKED: Final = ("int", "surrogates", "zoned", "folded")
-"""Kinds of values that usually have a msgpack form of their own; `_NAMED` is only for the exceptions."""
+"""Kinds whose types usually have another msgpack form; `_NAMED` is for exceptions such as large integers."""
 _NETWORK: Final = (
     ipaddress.IPv4Address,
     ipaddress.IPv6Address,
@@ -63,7 +62,7 @@ _NETWORK: Final = (
 
 
 class UnstorableValue(Exception):
-    """Error for a value that cannot be stored as data. The text says which value it is."""
+    """Error for a value that cannot be stored as data."""
 
 
 class ClassMissing(ValueError):
@@ -71,13 +70,13 @@ class ClassMissing(ValueError):
 
 
 class ProjectClasses:
-    """A lookup of classes by path. `packages`: names of the top-level packages from which a class may be imported."""
+    """Look-up of classes by path. Classes may be imported from the top-level `packages`."""
 
     def __init__(self, packages: Iterable[str] = ()) -> None:
         self._packages = frozenset(packages)
 
     def class_at(self, path: str) -> type[Any]:
-        """Return the class at ``module:qualified.name``. Raise ClassMissing if there is none."""
+        """Return the class at ``module:qualified.name``. Raise ClassMissing if it is not found."""
         module_name, _, name = path.partition(":") if ":" in path else path.rpartition(".")
         module = sys.modules.get(module_name)
         if module is None and module_name.partition(".")[0] in self._packages:
@@ -93,8 +92,9 @@ class ProjectClasses:
         return found
 
     def instance(self, kind: str, path: str, content: Any) -> Any:
-        """Return an instance, made without a call of ``__init__``. Its class must still be of the kind that was
-        stored."""
+        """Return an instance, made without a call of ``__init__``. Raise ClassMissing if its class is missing or of
+        another kind.
+        """
         cls = self.class_at(path)
         if kind != _kind_of(cls):
             raise ClassMissing(f"{path_of(cls)} is no longer a {kind}")
@@ -115,8 +115,8 @@ class ProjectClasses:
 
 
 def path_of(cls: type) -> str:
-    """Return the path by which `ProjectClasses.class_at` finds a class. Raise UnstorableValue if there is none, for
-    example for a class made in a function.
+    """Return the path of a class for `ProjectClasses.class_at`. Raise UnstorableValue for a class without a path, such
+    as a class in a function.
     """
     path = f"{cls.__module__}:{cls.__qualname__}"
     try:
@@ -129,7 +129,7 @@ def path_of(cls: type) -> str:
 
 
 def _kind_of(cls: type[Any]) -> str | None:
-    """Return the kind of a project's class; None for all others."""
+    """Return the kind of a project's class, or None for another class."""
     if issubclass(cls, tuple):
         return "namedtuple" if hasattr(cls, "_fields") else None
     kinds = {
@@ -152,7 +152,7 @@ def _content_of(kind: str, value: Any) -> Any:
 
 
 class Values:
-    """A reader of values. `packages`: names of the top-level packages from which a class may be imported."""
+    """Converter of values. Classes may be imported from the top-level `packages`."""
 
     def __init__(self, packages: Iterable[str] = ()) -> None:
         self.classes = ProjectClasses(packages)
@@ -174,8 +174,8 @@ class Values:
         Raises
         ------
         ClassMissing
-            if this process does not have a class that the value needs. ValueError, TypeError or KeyError for data that
-            `pack` has not written.
+            if this process does not have a class that the value needs. ValueError, TypeError or KeyError for invalid
+            data.
         """
         return msgspec.msgpack.decode(data, ext_hook=self._extended)
 
@@ -190,10 +190,9 @@ class Values:
 
 
 def read_keys(data: bytes, name: str) -> dict[str, Any]:
-    """Return the dict stored under `name` in a packed dict. Instances of a project's classes become None, because no
-    class is looked up.
+    """Return the dict under `name` in a packed dict, with None for instances of a project's classes.
 
-    Raises ValueError, TypeError or KeyError for data that `pack` has not written.
+    Raises ValueError, TypeError or KeyError for invalid data.
     """
 
     def skim(code: int, inner: memoryview) -> Any:
@@ -205,7 +204,7 @@ def read_keys(data: bytes, name: str) -> dict[str, Any]:
 
 
 def _flat(value: Any) -> Any:
-    """Return `value`; the parts that msgpack does not know are marked as extensions."""
+    """Return a value in which parts unknown to msgpack are extensions."""
     kind = type(value)
     direct = _DIRECT.get(kind)
     if direct is not None:
@@ -224,8 +223,7 @@ def _flat_int(value: int) -> Any:
 
 
 def _flat_str(value: str) -> Any:
-    """Return a text. If a text has a lone surrogate (JSON with half an emoji), it becomes an extension, because UTF-8
-    cannot encode it."""
+    """Return a text, or an extension for a text with a lone surrogate, which UTF-8 cannot encode."""
     text = str.__str__(value)
     return text if _is_whole(text) else _ext(_NAMED, ["surrogates", text.encode("utf-8", "surrogatepass")])
 
@@ -241,8 +239,7 @@ def _is_whole(text: str) -> bool:
 
 
 def _flat_dict(value: dict[Any, Any]) -> Any:
-    """Return a dict in a form for msgpack: a map if all keys are texts, else a list of pairs (header names are
-    bytes)."""
+    """Return a dict as a map if all keys are texts, else as a list of pairs."""
     if all(type(key) is str and _is_whole(key) for key in value):
         return {key: _flat(item) for key, item in value.items()}
     return _ext(_CODES[dict], [[_flat(key), _flat(item)] for key, item in value.items()])
@@ -321,8 +318,7 @@ def _unpaired(content: Any) -> Any:
 
 
 def _path(kind: type[PurePath], text: str) -> PurePath:
-    """Return a `Path`, which can be opened, for a path of this system's kind, else a pure path. Version 1.0.0 wrote
-    every path in this form."""
+    """Return a `Path` for a path of this system's kind, else a pure path."""
     return Path(text) if issubclass(type(Path()), kind) else kind(text)
 
 
@@ -363,8 +359,8 @@ _KINDS: Final[dict[str, tuple[type, Callable[[Any], Any], Callable[[Any], Any]]]
     "defaultdict": (defaultdict, lambda value: [_factory(value), _pairs(value)], _defaultdict),
     "deque": (deque, lambda value: [list(value), value.maxlen], lambda content: deque(*content)),
 }
-"""Kinds of values outside the project: the type, a function that returns its content, and a function that restores
-it.
+"""Kinds of values outside the project: the type, a function that returns the content of a value, and a function that
+restores the value.
 """
 
 

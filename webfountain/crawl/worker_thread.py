@@ -1,8 +1,7 @@
 """Carry batches of work between the frontier and its single worker thread.
 
-It runs beside the walk. Store, repository and seeds are used only in that thread, one call at a time. The loop thread
-applies the results. A failure of store or disk ends the loop and is reported once. Work that was not settled comes back
-at the next start.
+Store, repository and seeds are used only in the worker thread, one call at a time. The loop thread applies the results.
+A failure of store or disk ends the loop and is reported once. The next start repeats work that was not settled.
 """
 
 from __future__ import annotations
@@ -32,17 +31,17 @@ logger = logging.getLogger(__name__)
 _T = TypeVar("_T")
 
 BATCH_S: Final = 0.02
-"""Pause between two batches, s. At full speed each batch then has some tens of pages, not one."""
+"""Pause between two batches, s. At full speed, each batch then has some tens of pages."""
 POLL_S: Final = 0.25
 MOMENT_S: Final = 0.01
 
 
 class Worker:
-    """Runner of `first`, once, and then of the batches that `take` returns, until `end` is called.
+    """Runs `first`, once, and then the batches that `take` returns, until `end` is called.
 
     Three functions are called in the loop thread. `before_batch` is called before each batch and at least every
-    `POLL_S`, however long a batch takes (minutes if the store is unreachable). `absorbed` is called after each batch.
-    `failed` is called if an error ended the loop.
+    `POLL_S`, even during a long batch. `absorbed` is called after each batch. `failed` is called if an error ended the
+    loop.
     """
 
     def __init__(
@@ -65,7 +64,7 @@ class Worker:
         self._planning: asyncio.Task[None] | None = None
 
     async def call(self, function: Callable[[], _T]) -> _T:
-        """Run `function` in the worker thread, after the thread's current work."""
+        """Run a function in the worker thread, after the thread's current work."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, function)
 
     def start(
@@ -76,7 +75,7 @@ class Worker:
         *,
         compare_clock: Callable[[], None],
     ) -> None:
-        """Start the loop, and return at once. `compare_clock` is called after each heartbeat, in a thread."""
+        """Start the loop. `compare_clock` is called after each heartbeat, in another thread."""
         loop = asyncio.get_running_loop()
         self._task = loop.create_task(self._run(frontier, first, take))
         self._polling = loop.create_task(self._guarded(self._poll()))
@@ -114,13 +113,13 @@ class Worker:
         await self._run_batches(frontier, take)
 
     async def _poll(self) -> None:
-        """Call `before_batch` even while a long batch runs, so that the end of the crawl is noticed."""
+        """Call `before_batch` periodically, even while a long batch runs."""
         while True:
             await asyncio.sleep(POLL_S)
             self._before_batch()
 
     async def _beat(self, heart: Heart, now: Callable[[], float], compare_clock: Callable[[], None]) -> None:
-        """Send heartbeats while the worker thread is busy, so that a long batch loses no lease."""
+        """Send heartbeats, so that a long batch loses no lease."""
         loop = asyncio.get_running_loop()
         while True:
             if (beat := heart.beat()) is not None:
@@ -131,7 +130,7 @@ class Worker:
             await asyncio.sleep(min(max(heart.next_at() - now(), MOMENT_S), POLL_S))
 
     async def _guarded(self, work: Coroutine[None, None, None]) -> None:
-        """Run `work`. An error in a heartbeat ends the crawl."""
+        """Run a task; an error ends the crawl."""
         try:
             await work
         except WebfountainError as error:
@@ -158,9 +157,7 @@ class Worker:
                 await self._rest()
 
     def _plan(self, planner: Planner) -> None:
-        """Make a plan while the crawl continues. This takes up to some seconds, and uses neither the store nor the
-        loop.
-        """
+        """Make a plan in another thread, if one is due. This takes up to some seconds."""
         making = planner.making()
         if making is not None:
             self._planning = asyncio.get_running_loop().create_task(self._adopt(planner, making))
@@ -175,7 +172,7 @@ class Worker:
         self.stir()
 
     async def _rest(self) -> None:
-        """Wait until work may have arrived, for `POLL_S` seconds at most."""
+        """Wait until work may have arrived, at most `POLL_S`."""
         handle = asyncio.get_running_loop().call_later(POLL_S, self._stirred.set)
         await self._stirred.wait()
         handle.cancel()
@@ -183,7 +180,7 @@ class Worker:
 
 
 def _timed(run: Callable[[Batch], BatchResult], work: Batch) -> BatchResult:
-    """Carry out a batch, and count how long it took."""
+    """Carry out a batch, and count its duration."""
     began = time.perf_counter()
     result = run(work)
     result.counts.update(observed("batch/duration", time.perf_counter() - began))
