@@ -304,7 +304,7 @@ LINES: dict[str, Mistake] = {
     "an index in memory": Mistake("index --store memory:", "a store on a server has no folder"),
     "block without a scheme": Mistake("block example.org", "did you mean https://example.org/?"),
     "block until the past": Mistake("block https://example.org/ --until 2001-01-01", "is not a time in the future"),
-    "block nothing until a time": Mistake("block --until 2099-01-01", "--until: a prefix is missing"),
+    "block nothing until a time": Mistake("block --until 2099-01-01", "--until needs a PREFIX"),
     "unblock what is not blocked": Mistake("unblock https://example.org/", "`webfountain block` lists the blocks"),
     "drain nobody": Mistake("drain nobody", "no process crawls this store now"),
     "a goal without a unit": Mistake("plan show --goal obsolete=2", "is not a goal (allowed: obsolete=2% or"),

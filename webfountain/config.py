@@ -52,14 +52,14 @@ class FountainConfig(
         Annotated[str, _text("folder", "Folder of copies and WARC files; <store folder>/repository unless set.")] | None
     ) = None
     active_sites: Annotated[
-        int, _meta("sites", "Length of the active list: how many sites are crawled at a time.", ge=1, le=1_000_000)
+        int, _meta("sites", "Maximum number of sites that are crawled at a time.", ge=1, le=1_000_000)
     ] = 1000
     hand: Annotated[int, _meta("URLs", "URLs leased at once for one site.", ge=1, le=10_000)] = 16
     lease_seconds: Annotated[
         float,
         _meta(
             "s",
-            "Another process may take over a site if its owner has sent no sign of life for this long.",
+            "Time without a sign of life from the owner of a site after which another process may take the site over.",
             ge=1,
             le=604_800,
         ),
@@ -68,7 +68,7 @@ class FountainConfig(
         float,
         _meta(
             "s",
-            "On a shared store: interval of an ant's heartbeats. Without a heartbeat for two intervals it loses "
+            "On a shared store: interval of an ant's heartbeats. An ant without a heartbeat for two intervals loses "
             "its sites.",
             ge=0.1,
             le=3600,
@@ -78,7 +78,7 @@ class FountainConfig(
         int,
         _meta(
             "bytes",
-            "Memory of the cache in front of the duplicate URL eliminator: 224 bytes for each recent URL.",
+            "Memory of the cache of recently seen URLs, 224 bytes each.",
             ge=0,
             le=2**36,
         ),
@@ -88,7 +88,7 @@ class FountainConfig(
     until_idle: Annotated[
         bool, _meta("", "The crawl ends when nothing is in flight and no new URL comes due within a minute.")
     ] = False
-    report: Annotated[str, _text("file", "Where the summary is written as JSON when the crawl ends.")] | None = None
+    report: Annotated[str, _text("file", "File for the report, written as JSON when the crawl ends.")] | None = None
     recrawl: Annotated[
         bool,
         _meta(
@@ -144,9 +144,7 @@ class FountainConfig(
     item_fields_ignored: (
         Annotated[
             str,
-            _text(
-                "names", "Item fields, separated by commas, that do not count as a change (such as a time of scraping)."
-            ),
+            _text("names", "Item fields, separated by commas, that are not compared (such as the time of scraping)."),
         ]
         | None
     ) = None

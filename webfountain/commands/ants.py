@@ -84,7 +84,7 @@ def shared_url(store: str) -> str:
         return store
     if folder is None:
         raise InputError(
-            f"--store {store!r}: several ants need a store on a server, or a folder for a server of their own (valkey://FOLDER)"
+            f"--store {store!r}: several ants need a server, or a folder for a private server (valkey://FOLDER)"
         )
     if (folder / "db").is_dir():
         raise InputError(

@@ -78,7 +78,7 @@ class CrawlEnd(NamedTuple):
     "--ants",
     type=click.IntRange(1),
     metavar="N",
-    help="Crawl in N processes. Without a server they start one of their own.",
+    help="Crawl in N processes. Without the URL of a server, they start a private one.",
 )
 @click.option("--max-pages", type=click.IntRange(1), metavar="N", help="End after this many settled fetches.")
 @click.option("--max-seconds", type=options.FiniteRange(0), metavar="S", help="End after this many seconds.")
@@ -87,7 +87,7 @@ class CrawlEnd(NamedTuple):
 @click.option("--report", metavar="FILE", help="Write the report as JSON when the crawl ends.")
 @click.option("--log-format", type=click.Choice(["text", "json"]), help="Plain lines, or JSON lines.  [default: text]")
 @click.option(
-    "-s", "settings", metavar="NAME=VALUE", multiple=True, help="A setting, as for `scrapy crawl`; repeatable."
+    "-s", "settings", metavar="NAME=VALUE", multiple=True, help="Set a setting, as for `scrapy crawl`; repeatable."
 )
 @click.option(
     "--serve",

@@ -37,10 +37,10 @@ _TAKES_AT_MOST_S: Final = 5.0
 @options.store
 @options.as_json
 def now(urls: tuple[str, ...], store: str, as_json: bool) -> None:
-    """Put URLs on the immediate queue, even of a running crawl.
+    """Fetch URLs before all others, also in a running crawl.
 
-    A running crawl takes them within a second; otherwise the next crawl does. Politeness and robots.txt apply to them
-    too.
+    A running crawl takes the URLs within a second, otherwise the next crawl does. Politeness and robots.txt apply to
+    them too.
     """
     note = NowNote(tuple(canonical(url) for url in urls))
     if is_shared(store):
@@ -102,7 +102,7 @@ def gone_soon(waits: Callable[[], bool]) -> bool:
 @options.store
 @options.as_json
 def pause(store: str, as_json: bool) -> None:
-    """Stop the requests of a crawl until it is resumed, also after a restart.
+    """Stop the requests of a crawl until it is resumed, even after a restart.
 
     A running crawl stops within some seconds; requests under way are still completed.
     """
@@ -127,11 +127,11 @@ def resume(store: str, as_json: bool) -> None:
 def block(prefix: str | None, until: str | None, store: str, as_json: bool) -> None:
     """Block a site, or all URLs that begin with a prefix. Without PREFIX, list the blocks.
 
-    A block lasts until its end time or `unblock`, also across restarts. The records and copies of the pages stay. A
+    A block lasts until its end time or `unblock`, even after a restart. The records and copies of the pages stay. A
     running crawl obeys within some seconds; requests under way are still completed.
     """
     if prefix is None and until is not None:
-        raise InputError("--until: a prefix is missing")
+        raise InputError("--until needs a PREFIX")
     with _opened(store) as collection:
         if prefix is None:
             found = collection.blocks()
@@ -151,7 +151,7 @@ def block(prefix: str | None, until: str | None, store: str, as_json: bool) -> N
 def unblock(prefix: str, store: str, as_json: bool) -> None:
     """End the block of a site or a URL prefix, written as in `block`.
 
-    A whole site continues within some seconds, a part of a site within an hour.
+    Fetches continue within some seconds if the block was a whole site, else within an hour.
     """
     with _opened(store) as collection:
         answer = collection.unblock(prefix)
@@ -165,8 +165,8 @@ def unblock(prefix: str, store: str, as_json: bool) -> None:
 def drain(ant: str, store: str, as_json: bool) -> None:
     """Make one crawling process give up its sites and end, as after Ctrl-C. Other processes take its sites over.
 
-    ANT is its name in `webfountain status --json`; for another name, the error lists the existing ones. Requests under
-    way are still completed.
+    ANT is the name of the process in `webfountain status --json`. The error for an unknown name lists the valid names.
+    Requests under way are still completed.
     """
     with _opened(store) as collection:
         answer = collection.drain(ant)

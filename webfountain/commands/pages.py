@@ -86,7 +86,7 @@ def _print_sites(rows: Any) -> None:
 @click.command(epilog="Example: webfountain explain https://example.org/news")
 @click.argument("url", callback=options.as_text)
 @options.store
-@click.option("--collection", metavar="FILE", help="Explain under this policy file.  [default: the one in force]")
+@click.option("--collection", metavar="FILE", help="Explain by this policy file.  [default: the one in force]")
 @click.option(
     "--from",
     "linked_by",

@@ -40,14 +40,14 @@ logger = logging.getLogger(__name__)
 )
 @click.option("--tokens", metavar="FILE", help="Tokens with roles, one per line; a file of mode 0600.")
 @click.option("--base-path", metavar="PATH", help="Path under which a proxy offers the service, such as /crawl.")
-@click.option("--read-only", is_flag=True, help="Refuse all operations, whatever the token.")
+@click.option("--read-only", is_flag=True, help="Refuse all operations, even with an operator's token.")
 @click.option("--search", is_flag=True, help="Keep a search index of each store, in a process of its own.")
 @click.option("--until-stdin-closes", is_flag=True, hidden=True)
 def serve(*, search: bool, until_stdin_closes: bool, **given: Any) -> None:
     """Serve collections over HTTP: status, pages, changes, history, notes to the crawl, metrics.
 
-    The service works with and without running crawls, and uses neither their loop nor their lock. All addresses are
-    described at /v1/openapi.json.
+    The service works with and without running crawls, and does not slow them down. All addresses are described at
+    /v1/openapi.json.
     """
     from webfountain.service.server import serve as run  # noqa: PLC0415  aiohttp, 0.3 s
 
@@ -102,7 +102,8 @@ def mcp(
 ) -> None:
     """Serve a collection to language models by the Model Context Protocol: search, read, changes, freshness, explain.
 
-    It needs the extra webfountain[mcp]. Over HTTP, tokens give roles; texts of pages are marked as data.
+    It needs the extra webfountain[mcp]. Over HTTP, a client's token decides what the client may do. Texts of pages are
+    marked as data.
     """
     try:
         from webfountain.service.mcp_server import serve_http, serve_stdio  # noqa: PLC0415  an extra

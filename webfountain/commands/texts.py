@@ -31,7 +31,7 @@ _form = click.option(
     "form",
     type=click.Choice(["text", "markdown", "html"]),
     default="text",
-    help="Format of the text; html is the page's own.",
+    help="Format of the text; html is the page's own HTML.",
 )
 
 
@@ -58,8 +58,10 @@ def texts(
     metadata: bool,
     as_lines: bool,
 ) -> None:
-    """Print what changed, as text: url, verdict, fetched, title, text, cursor. A page that is no longer held has text
-    null."""
+    """Print the texts of all pages, or of those that changed since a time or cursor.
+
+    Each line has url, verdict, fetched, title, text and cursor. The text is null if the page is no longer held.
+    """
     place = ListPlace.parse(since) if since is not None and is_list_cursor(since) else None
     asked = None if place is not None else options.since_of(since)
     written = TextForm(form, main, metadata)
@@ -112,7 +114,7 @@ def _noting(rows: Iterable[Mapping[str, Any]], last: dict[str, Any]) -> Iterator
     "--format",
     "form",
     type=click.Choice(["text", "markdown", "html"]),
-    help="Print the page in this format instead, as `texts` does; html is the page's own, decoded.",
+    help="Print the page in this format instead, as `texts` does; html is the page's own HTML, decoded.",
 )
 @click.option("--headers", "part", flag_value="headers", help="Print the status and headers of the response instead.")
 @options.main_content

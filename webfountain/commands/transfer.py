@@ -55,7 +55,7 @@ def export(file: str, store: str, force: bool, as_json: bool) -> None:
 @options.store
 @options.as_json
 def import_(file: str, store: str, as_json: bool) -> None:
-    """Make a new store, of any kind, from what `export` wrote. An existing store is never changed.
+    """Make a new store of any kind from a file of `export`. An existing store is never changed.
 
     The whole file is read and checked before anything is written.
     """

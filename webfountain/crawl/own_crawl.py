@@ -220,7 +220,7 @@ class OwnCrawl:
         metrics.inc("seeds/new", loaded.new)
         for reason, (many, first) in loaded.refused.items():
             logger.warning(
-                "%d seeds are refused by the collection's own rules (%s): %s",
+                "The policy file refuses %d of its own seeds (%s): %s",
                 many,
                 reason,
                 first,

@@ -331,7 +331,7 @@ class DuplicateIndex:
                 self._recent.add(keys, number)
 
     def _build_runs_again(self) -> None:
-        logger.warning("%s: a run became shorter: all runs are built again from the records", self._folder)
+        logger.warning("%s: a run became shorter: all runs are rebuilt from the page records", self._folder)
         self._runs.clear()
         self._recent.clear()
         self._read_recent_keys()
@@ -339,7 +339,7 @@ class DuplicateIndex:
     def _empty(self, why: str) -> None:
         """Empty the files."""
         if len(self._files):
-            logger.warning("%s: %s: a new index is built as pages are fetched", self._folder, why)
+            logger.warning("%s: %s: a new index is built while pages are fetched", self._folder, why)
         self._runs.clear()
         self._files.empty()
         with replaced(self._folder / "FORM", durable=True) as written:

@@ -400,7 +400,8 @@ def _report(suspects: CrashSuspects, metrics: Metrics) -> None:
     if found := suspects.found:
         metrics.inc("suspects/found", len(found))
         logger.warning(
-            "The last process crashed while it read %d pages; each is fetched last of its site: %s",
+            "The last process crashed while it read %d pages; they are fetched after all other pages of their sites: "
+            "%s",
             len(found),
             found[0],
         )

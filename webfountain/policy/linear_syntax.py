@@ -177,7 +177,7 @@ def translate(text: str) -> Expressions:
         anchors = set(_anchors(tree, flags))
         spelling = _spelling(anchors)
         if "\\B" in {name for name, _ in anchors} and tree.getwidth()[0] == 0:
-            raise ValueError("cannot be searched, because \\B alone matches no character; add one beside it")
+            raise ValueError("cannot be searched, because \\B alone matches no character; add a character beside it")
         if _copies(tree) > _MOST_REPEATS:
             raise ValueError(
                 f"cannot be searched, because it has more than {_MOST_REPEATS} counted repeats; use * or +"
@@ -211,12 +211,12 @@ def _copies(tree: Any) -> int:
 def _spelling(anchors: set[tuple[str, bool]]) -> Spelling:
     boundaries = {is_ascii for name, is_ascii in anchors if name in ("\\b", "\\B")}
     if len(boundaries) > 1:
-        raise ValueError("cannot be searched, because \\b is both with and without (?a); write one pattern for each")
+        raise ValueError("cannot be searched, because it has \\b both with and without (?a); write two patterns")
     has_lines = any(name == "lines" for name, _ in anchors)
     has_end = any(name == "$" for name, _ in anchors)
     if has_lines and has_end:
         raise ValueError(
-            "cannot be searched, because $ is both with and without (?m); write \\Z for the end of the text"
+            "cannot be searched, because it has $ both with and without (?m); write \\Z for the end of the text"
         )
     return Spelling(boundaries=False in boundaries, last_line_feed=has_end)
 

@@ -135,7 +135,7 @@ class LinkJournal:
 
     def _make_again(self) -> None:
         """Make a deleted file again with the rows that can still be read."""
-        logger.warning("%s: it was deleted; it is written again with its %d bytes", self.path, self._end)
+        logger.warning("%s was deleted; it is written again with its %d bytes", self.path, self._end)
         self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         deleted, file = self._file, self._made()
         if os.pwrite(file, os.pread(deleted, self._end, 0), 0) < self._end:

@@ -79,7 +79,7 @@ class Guard:
         name = _host_name(host)
         if name is None or not (name in self._hosts or name == "localhost" or self._is_own_address(request, name)):
             raise ProblemError(
-                421, "host", "this service does not accept this host name (hosts = [...] in the configuration)"
+                421, "host", "this service does not accept this host name (add it to `hosts` in the configuration file)"
             )
 
     @staticmethod

@@ -95,7 +95,8 @@ class PlanFollower:
             return
         self._metrics.inc("controller/plan_adopted")
         logger.info(
-            "Plan adopted: strategy %s, %d periods, %d recrawls and %d new pages, gap %.1f %%, made in %.2f s",
+            "Plan adopted: strategy %s, %d periods, %d recrawls and %d new pages, optimality gap %.1f %%, computed "
+            "in %.2f s",
             "fountain" if plan.fountain else plan.strategy,
             plan.periods,
             sum(plan.recrawl),

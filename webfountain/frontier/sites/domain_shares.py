@@ -253,7 +253,7 @@ class DomainShares:
         self._share = min(1.0, 2 * self._share)
         self._metrics.inc("shares/reassigned")
         logger.info(
-            "Few domains can still be fetched: each may use %.0f %% of the fetches until the period ends",
+            "Most domains are blocked: each may now use %.0f %% of the fetches until the period ends",
             100 * self._share,
             extra={"event": "shares/reassigned"},
         )

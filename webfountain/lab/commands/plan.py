@@ -78,7 +78,7 @@ def plan() -> None:
 @click.option("--out", metavar="FILE.npz", help="Write the plan to FILE: x (T, B) and z (T).")
 @options.as_json
 def solve(*, instance: str, as_json: bool, **given: Any) -> None:
-    """Solve an instance file of the form of emt1.toml, or an instance that comes with webfountain, given by name."""
+    """Solve an instance: a file like emt1.toml, or the name of an instance that comes with webfountain."""
     document = solve_instance_file(_file(instance), **given)
     printing.print_json(document) if as_json else print(plan_table(document))
 
@@ -88,8 +88,8 @@ def solve(*, instance: str, as_json: bool, **given: Any) -> None:
 @click.option(
     "--goal",
     metavar="GOAL",
-    help="Show how many fetches a goal takes: obsolete=2%, or older=7d:5% (5 % of the copies out of date for more "
-    "than 7 days).",
+    help="Show how many fetches a goal takes: obsolete=2%, or older=7d:5% (at most 5 % of the copies out of date for "
+    "more than 7 days).",
 )
 @options.as_json
 def show(store: str, goal: str | None, as_json: bool) -> None:

@@ -103,7 +103,11 @@ def _carried_out(disk: Disk, meta: Meta) -> Meta:
     """Complete the interrupted pass that the description of a store names, if any. Return the new description."""
     batch = WriteBatch(raw_mode=True)
     if meta.unit is not None:
-        logger.info("The buckets are converted: bucket 0 is now %g s instead of %g s", meta.fastest_s, meta.unit)
+        logger.info(
+            "The buckets are converted: the interval of bucket 0 is now %g s instead of %g s",
+            meta.fastest_s,
+            meta.unit,
+        )
         _revise(disk, meta, UnitConversion(meta.unit, meta.fastest_s))
     elif meta.correction is not None:
         correction = ClockCorrection(*meta.correction)
@@ -113,7 +117,7 @@ def _carried_out(disk: Disk, meta: Meta) -> Meta:
         Counts(disk).drop_rows(batch, since=period_of(correction.at, meta.period_s) + 1)
         batch.put(CLOCK, pack_time(correction.at))
         logger.warning(
-            "%s: the clock was %.0f s ahead when the store was last written; all later times are set to the present",
+            "%s: the clock was %.0f s ahead when the store was last written; all times in the future are corrected",
             disk.folder,
             correction.ahead,
         )

@@ -69,7 +69,7 @@ def disk_rows(disk: Disk) -> Iterator[Row]:
     meta = msgspec.msgpack.decode(value, type=Meta)
     if meta.unit is not None or meta.correction is not None:
         raise InputError(
-            f"{disk.folder}: an unfinished pass over the whole store is left; open the store with a crawl once"
+            f"{disk.folder}: a pass over the whole store was interrupted; a crawl finishes it, so start one first"
         )
     dropped, _ = log_bounds(disk)
     yield transfer_rows.Head(

@@ -67,7 +67,8 @@ class SharedClaims:
             [claim] = self.claim([name], owner=owner, until=math.inf, at=0.0)
             if claim.owner != owner:
                 raise StoreError(
-                    f"{self._connection.shown}: {name} belongs to {claim.owner} since the server was set back"
+                    f"{self._connection.shown}: {name} belongs to {claim.owner} since the data of the server were set "
+                    "back"
                 )
 
     def drop(self, names: Mapping[str, float], *, owner: str, at: float) -> None:

@@ -181,7 +181,9 @@ class SharedMaintenance:
             self._connection.ask(self._values, "HDEL", self._values, PLAN)
             if meta.unit != meta.fastest_s:
                 logger.info(
-                    "The buckets are converted: bucket 0 is now %g s instead of %g s", meta.fastest_s, meta.unit
+                    "The buckets are converted: the interval of bucket 0 is now %g s instead of %g s",
+                    meta.fastest_s,
+                    meta.unit,
                 )
                 self._revise(meta, UnitConversion(meta.unit, meta.fastest_s))
         else:
@@ -215,7 +217,7 @@ class SharedMaintenance:
         sent += [(key, ("HSET", key, "latest", int(at))) for key in keys]
         self._connection.ask_all(sent)
         logger.warning(
-            "%s: the clock was %.0f s ahead when the store was last written; all later times are set to the present",
+            "%s: the clock was %.0f s ahead when the store was last written; all times in the future are corrected",
             self._connection.shown,
             correction.ahead,
         )
