@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlsplit
+
 import ada_url
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from webfountain.errors import UrlError
-from webfountain.urls import canonical, fingerprint, from_header, host_of, join, registered_domain, site_of
+from webfountain.urls import canonical, fingerprint, from_header, host_of, join, path_of, registered_domain, site_of
 
 HREFS = st.text(max_size=40) | st.text("abAB019/.:?#&=%+- @\\[]~;,'\"|^`{}<>\t\n", max_size=40)
 HOSTS = st.sampled_from(
@@ -132,3 +134,18 @@ def test_the_registered_domain_is_what_somebody_registered() -> None:
         "127.0.0.1",
         "localhost",
     ]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "http://a.example",
+        "https://a.example:8443/b/c;d=1/e",
+        "http://[2001:db8::1]/x/?next=/y/z",
+        "https://a.example/?q=http://b.example/c",
+        "https://b\u00fccher.example/\u00e4/b.html#c/d",
+    ],
+)
+def test_the_path_of_a_canonical_url_ends_before_its_query(given: str) -> None:
+    url = canonical(given)
+    assert path_of(url) == urlsplit(url).path

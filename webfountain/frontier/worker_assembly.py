@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from webfountain.duplicates.detector_stage import DetectorStage
-from webfountain.frontier.cluster.ant_stage import AntStage, ClaimedGuests, OwnGuests
+from webfountain.frontier.cluster.claims import AntStage, OwnGuests
 from webfountain.frontier.inbox.inboxes import InboxStage
 from webfountain.frontier.pages.guarded_examiner import SuspectStage
 from webfountain.frontier.pages.review_stage import ReviewStage
@@ -160,11 +160,7 @@ class WorkerAssembly:
             return [OwnGuests(store), SeedForms(store.board, self._entrance.judge)]
         left_behind = None if self._repository is None else self._repository.others
         ants = AntStage(claims, store, self._takedowns, owner=owner, lease_s=lease_s, left_behind=left_behind)
-        return [
-            ants,
-            ClaimedGuests(claims, store, owner=owner, lease_s=lease_s),
-            SharedSeedForms(store.board, self._entrance.judge),
-        ]
+        return [ants, SharedSeedForms(store.board, self._entrance.judge)]
 
     def _inbox(self, inbox: Notes, first: Stage) -> InboxStage:
         others = first if isinstance(first, AntStage) else None

@@ -11,8 +11,9 @@ from webfountain.core.signals import Signals
 from webfountain.core.site_answers import SectionRate
 from webfountain.frontier.batch import SavedSiteData
 from webfountain.frontier.planning.site_windows import Windows
-from webfountain.frontier.planning.urgency_terms import UrgencyTerms, path_of
+from webfountain.frontier.planning.urgency_terms import UrgencyTerms
 from webfountain.frontier.planning.urgent_site import section_rates
+from webfountain.urls import path_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

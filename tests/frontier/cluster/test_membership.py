@@ -18,8 +18,8 @@ from tests.store.invariants import check_valid
 from tests.store.local_claims import LocalClaims
 from tests.store.stores import server_url
 from webfountain.clock import ManualClock
-from webfountain.frontier.cluster.address_claims import AddressClaims, NoClaims
 from webfountain.frontier.cluster.ant_notes import ROLE, AntNote, Colony, ants_of
+from webfountain.frontier.cluster.claims import AddressClaims, NoClaims
 from webfountain.frontier.cluster.membership import (
     FEW,
     ControllerState,

@@ -7,9 +7,9 @@ Life of an ant
    whether it is idle (`ant_notes`). If there are few ants, each reads the notes of all. If there are many, one ant
    claims the role of reading them all, and stores their sum beside that claim. Otherwise the cost for the server would
    grow with the square of the number of ants.
-2. It takes sites by *site leases* of the same length. It claims their addresses separately (`address_claims`). Only the
+2. It takes sites by *site leases* of the same length. It claims their addresses separately (`claims`). Only the
    ant that holds an address sends requests there, so politeness per address needs no round trip for a fetch. If another
-   ant holds a site's address, the site is given back, and a letter makes the other ant take it (`ant_stage`): sites
+   ant holds a site's address, the site is given back, and a letter makes the other ant take it: sites
    follow their address. If an ant only requests a file from a site, it claims the site as a guest.
 3. At each *heartbeat* all leases and claims are renewed at once. This happens beside the worker thread, so that no
    lease expires during a long batch. The loop applies the result (`heart`): it drops sites and addresses

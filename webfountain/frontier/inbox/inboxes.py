@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from webfountain.frontier.batch import Batch, BatchResult
-    from webfountain.frontier.cluster.ant_stage import AntStage
+    from webfountain.frontier.cluster.claims import AntStage
     from webfountain.frontier.inbox.notes import CopyEraser, Note
     from webfountain.frontier.worker.copies import Takedowns
     from webfountain.store.contract import FrontierStore

@@ -1,7 +1,7 @@
 """Notes that other processes leave for a running crawl: their formats and their effects.
 
 A `Note` comes from outside the crawl (`inboxes`). A `Letter` is a note from one ant to another. The active list writes
-letters into a batch, and the worker sends and receives them (`cluster.ant_stage`).
+letters into a batch, and the worker sends and receives them (`cluster.claims`).
 """
 
 from __future__ import annotations

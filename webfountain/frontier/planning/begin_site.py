@@ -22,9 +22,9 @@ from webfountain.frontier.planning import site_windows
 from webfountain.frontier.planning.page_numbers import PageNumbers
 from webfountain.frontier.planning.site_ranking import SiteRanking
 from webfountain.frontier.planning.site_windows import Windows
-from webfountain.frontier.planning.urgency_terms import SiteSteps, path_of
+from webfountain.frontier.planning.urgency_terms import SiteSteps
 from webfountain.frontier.planning.urgent_site import UrgentSite
-from webfountain.urls import fingerprint
+from webfountain.urls import fingerprint, path_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -14,7 +14,7 @@ from zlib import crc32
 
 from webfountain.core.importance import importance_by_depth
 from webfountain.frontier.planning.schedule import CHECKS_PER_PERIOD
-from webfountain.urls import path_start
+from webfountain.urls import path_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from webfountain.core.signals import Signals
     from webfountain.records import PageRecord
 
-__all__ = ["STEPS", "SiteSteps", "UrgencyTerms", "path_of"]
+__all__ = ["STEPS", "SiteSteps", "UrgencyTerms"]
 
 STRANGE: Final = 1.5
 """A site gets new steps when the interval between visits has changed by more than this factor."""
@@ -125,8 +125,3 @@ class SiteSteps(NamedTuple):
     def next_at(self, at: float) -> float:
         """Return the start of the step that follows the one containing the time `at`."""
         return self.begin_of(self.step(at) + 1)
-
-
-def path_of(url: str) -> str:
-    """Return the path of a canonical URL. `urlsplit` needs ten times as long."""
-    return url[path_start(url) :].partition("?")[0]

@@ -22,7 +22,8 @@ from webfountain.core.site_urgency import SiteUrgency
 from webfountain.frontier.planning.page_numbers import KEY_BYTES, PageNumbers
 from webfountain.frontier.planning.site_ranking import SiteRanking
 from webfountain.frontier.planning.site_windows import Windows
-from webfountain.frontier.planning.urgency_terms import SiteSteps, UrgencyTerms, path_of
+from webfountain.frontier.planning.urgency_terms import SiteSteps, UrgencyTerms
+from webfountain.urls import path_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -2,7 +2,7 @@
 
 The parts of the list have their own modules: the table of the sites with their needs (`site_table`), addresses and
 turns (`addresses`), fetches in flight (`flights`), and departures (`departures`). With several ants, there are also
-claims on addresses (`cluster.address_claims`) and slots that ants lend each other (`slot_lending`). Callers use the
+claims on addresses (`cluster.claims`) and slots that ants lend each other (`slot_lending`). Callers use the
 parts directly. No part uses the store, the disk or the network: work for the store is written into the batch that comes
 with the event. Every call is cheap enough for the loop thread: O(log sites) per fetch.
 """
@@ -18,8 +18,8 @@ import msgspec
 
 from webfountain.core.topics import HOT
 from webfountain.frontier.batch import remembered
-from webfountain.frontier.cluster.address_claims import AddressClaims, NoClaims
 from webfountain.frontier.cluster.ant_notes import GUEST
+from webfountain.frontier.cluster.claims import AddressClaims, NoClaims
 from webfountain.frontier.sites.addresses import Addresses
 from webfountain.frontier.sites.departures import Departures
 from webfountain.frontier.sites.flights import Flights

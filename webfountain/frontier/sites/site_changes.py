@@ -23,8 +23,8 @@ from webfountain.core.return_time import (
     time_to_return,
 )
 from webfountain.frontier.planning.schedule import VISITS_PER_CHANGE
-from webfountain.frontier.planning.urgency_terms import path_of
 from webfountain.policy.provenance import Provenance
+from webfountain.urls import path_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

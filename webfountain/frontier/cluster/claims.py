@@ -1,0 +1,238 @@
+"""Claims of an ant: no other ant sends requests to an address that it has claimed.
+
+When a site is placed at an address, the address is claimed first (`AddressClaims`). Nothing is sent there until the
+claim is granted. If another ant holds the address, the site is parked, and a letter makes that ant take the site. A
+guest is claimed, too. It is a site without a lease from which other sites need a file (`sites.active_list`). While one
+ant requests a file from a site, no other ant crawls the site.
+
+Place in the walk: the loop thread adds claims to its batches. The worker thread has a stage for them (`AntStage`). It
+acts after the sites that leave have been parked. It also exchanges letters: a site follows its address to another ant,
+a page was forgotten, borrowed slots are given back. A lone ant claims nothing (`NoClaims`, `OwnGuests`).
+"""
+
+from __future__ import annotations
+
+from math import inf
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from webfountain.frontier.batch import remembered
+from webfountain.frontier.cluster.ant_notes import ADDRESS, GUEST
+from webfountain.frontier.inbox.notes import Drain, ForgetNote, SlotReturn, TakeSiteNote, erase, letters_of
+from webfountain.frontier.stage import Order, Stage
+from webfountain.records import SiteRecord
+from webfountain.store.answers import ParkRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from webfountain.frontier.batch import Batch, BatchResult
+    from webfountain.frontier.cluster.membership import Membership
+    from webfountain.frontier.inbox.notes import CopyEraser
+    from webfountain.frontier.sites.addresses import Addresses
+    from webfountain.frontier.sites.departures import Departures
+    from webfountain.frontier.sites.site_context import SiteContext
+    from webfountain.frontier.sites.site_table import SiteTable
+    from webfountain.frontier.worker.copies import Takedowns
+    from webfountain.records import SiteLease
+    from webfountain.store.answers import Claim
+    from webfountain.store.contract import FrontierStore
+    from webfountain.store.shared_contract import Claims
+
+__all__ = [
+    "AddressClaims",
+    "AntStage",
+    "NoClaims",
+    "OwnGuests",
+]
+
+
+class NoClaims(Order):
+    """The address claims of a lone ant, which claims nothing."""
+
+    def held(self) -> list[str]:
+        """Return no names."""
+        return []
+
+    def open_times(self, at: float) -> dict[str, float]:
+        """Return no times."""
+        del at
+        return {}
+
+    def answered(self, claim: Claim, batch: Batch) -> None:
+        """Do nothing."""
+        del claim, batch
+
+    def lost(self, name: str, batch: Batch) -> None:
+        """Do nothing."""
+        del name, batch
+
+
+class AddressClaims(Order):
+    """What one ant claims: the addresses of its sites, and the other sites (guests) from which it requests files."""
+
+    def __init__(
+        self,
+        context: SiteContext,
+        sites: SiteTable,
+        addresses: Addresses,
+        *,
+        departures: Departures,
+        others: Membership,
+    ) -> None:
+        self._context = context
+        self._sites = sites
+        self._addresses = addresses
+        self._departures = departures
+        self._others = others
+
+    def add(self, batch: Batch) -> None:
+        """Add claims for the sites' unclaimed addresses to the batch. Drop the claims of addresses that no longer have
+        sites.
+        """
+        batch.claims = [ADDRESS + address for address in self._addresses.unclaimed()]
+        batch.freed.update({ADDRESS + address: batch.at for address in self._addresses.freed()})
+
+    def held(self) -> list[str]:
+        """Return the names of all claims: addresses and guests."""
+        addresses, guests = self._addresses.claimed(), sorted(self._sites.guests)
+        return [ADDRESS + each for each in addresses] + [GUEST + each for each in guests]
+
+    def open_times(self, at: float) -> dict[str, float]:
+        """Return for each claim the time from which another ant may send requests, if this ant ends at `at`."""
+        opens = {ADDRESS + each: due for each, due in self._addresses.open_times(at).items()}
+        sites = self._sites.by_name
+        return opens | {GUEST + each: sites[each].standing.next_at(at) for each in sorted(self._sites.guests)}
+
+    def answered(self, claim: Claim, batch: Batch) -> None:
+        """Open an address that this ant now holds. Give up an address that another ant holds."""
+        address = claim.name.removeprefix(ADDRESS)
+        if claim.owner == self._others.owner and self._others.term.hold_until(claim.until, at=batch.at):
+            # It is unknown when an ant that died sent its last request to the address.
+            lost = claim.lost_by is not None
+            open_at = batch.at + self._context.collection.politeness.min_delay if lost else batch.at
+            if not self._addresses.granted(address, open_at=open_at):
+                batch.freed[claim.name] = batch.at
+            return
+        self._hand_over(address, claim.owner, claim.until, batch)
+
+    def lost(self, name: str, batch: Batch) -> None:
+        """Give up an address or a guest that another ant now holds."""
+        if name.startswith(GUEST):
+            self._departures.lose(name.removeprefix(GUEST), batch)
+        else:
+            self._hand_over(name.removeprefix(ADDRESS), "", batch.at, batch)
+
+    def _hand_over(self, address: str, owner: str, until: float, batch: Batch) -> None:
+        """Make the sites at an address leave. If another ant holds the address, send it a letter to take them."""
+        for place in self._addresses.refused(address):
+            site = self._sites.by_name[place.name]
+            if site.lease is None:
+                self._sites.file_requests.route(site.files.give_up("busy"), batch)
+            elif owner not in ("", self._others.owner):
+                batch.letters.append((owner, TakeSiteNote(site.name)))
+                self._context.metrics.inc("ant/sites_handed_over")
+            self._departures.leave(site, until, batch)
+
+
+class AntStage(Stage):
+    """The stage that exchanges claims and letters with the other ants, for the ant `owner`. `left_behind` erases the
+    copies of ants that no longer run; it is None if there are none. Claims and site leases last `lease_s` seconds.
+    """
+
+    def __init__(
+        self,
+        claims: Claims,
+        store: FrontierStore,
+        takedowns: Takedowns,
+        *,
+        owner: str,
+        lease_s: float,
+        left_behind: CopyEraser | None,
+    ) -> None:
+        self._claims = claims
+        self._store = store
+        self._takedowns = takedowns
+        self._owner = owner
+        self._lease_s = lease_s
+        self._left_behind = left_behind
+
+    def before_activate(self, batch: Batch, result: BatchResult) -> None:
+        claims, until = self._claims, batch.at + self._lease_s
+        if batch.freed:
+            claims.drop(batch.freed, owner=self._owner, at=batch.at)
+        self.sign_off(batch)
+        if batch.claims:
+            result.claims = claims.claim(batch.claims, owner=self._owner, until=until, at=batch.at)
+        if batch.inbox and (letters := list(letters_of(claims.collect(self._owner)))):
+            result.returned = [letter for letter in letters if isinstance(letter, SlotReturn)]
+            sites = sorted({letter.site for letter in letters if isinstance(letter, TakeSiteNote)})
+            result.activated += self._store.sites.enlist(sites, owner=self._owner, until=until, at=batch.at)
+            result.is_drained |= any(isinstance(letter, Drain) for letter in letters)
+            if barred := [letter for letter in letters if isinstance(letter, ForgetNote)]:
+                self._takedowns.erase(barred)
+
+    def sign_off(self, batch: Batch) -> None:
+        """Send a batch's letters to their ants."""
+        for owner in sorted({owner for owner, _ in batch.letters}):
+            self._claims.post(owner, [msgspec.json.encode(letter) for to, letter in batch.letters if to == owner])
+
+    def drain(self, ants: Sequence[str]) -> None:
+        """Send other ants the request to give up their sites and end."""
+        for ant in ants:
+            self._claims.post(ant, [msgspec.json.encode(Drain(ant))])
+
+    def announce(self, barred: Sequence[ForgetNote]) -> None:
+        """Send other ants the pages that were forgotten. Each ant erases its own copies. This ant also erases the
+        copies of ants that no longer run.
+        """
+        letters = [msgspec.json.encode(note) for note in barred]
+        for ant in self._claims.claims("ant"):
+            if ant.owner != self._owner:
+                self._claims.post(ant.owner, letters)
+        if self._left_behind is not None:
+            erase(self._left_behind, barred, self._store.pages)
+
+    # ---------------------------------------------------------------- guests
+
+    def activated(self, leases: list[SiteLease], at: float) -> list[SiteLease]:
+        """Park sites from which another ant requests a file. They become due again."""
+        holders = self._claims.holders([GUEST + lease.site for lease in leases], at=at)
+        asked = [
+            (lease, claim)
+            for lease, claim in zip(leases, holders, strict=True)
+            if claim is not None and claim.owner != self._owner
+        ]
+        self._store.sites.park(
+            [ParkRequest(lease, claim.until, remembered(lease.record)) for lease, claim in asked], at=at
+        )
+        away = {lease.site for lease, _ in asked}
+        return [lease for lease in leases if lease.site not in away]
+
+    def welcome(self, batch: Batch, result: BatchResult) -> None:
+        """Claim the guests of a batch, and read them from the store. A guest is refused as busy if another ant holds
+        it, as a site or as a guest.
+
+        This ant claims a guest before it reads the site's owner. An ant that activates a site reads the claims
+        afterwards. So if two ants want the same site, at least one of them notices the other.
+        """
+        names = [GUEST + name for name in batch.guests]
+        held = self._claims.claim(names, owner=self._owner, until=batch.at + self._lease_s, at=batch.at)
+        free = [claim.name.removeprefix(GUEST) for claim in held if claim.owner == self._owner]
+        found = [(name, self._store.sites.get(name)) for name in free]
+        owned = {GUEST + name: batch.at for name, record in found if record is not None and record.owner is not None}
+        if owned:
+            self._claims.drop(owned, owner=self._owner, at=batch.at)
+        busy = sorted(set(batch.guests) - set(free))
+        result.guests = [*found, *((name, SiteRecord(name, (), inf, batch.at, owner="another")) for name in busy)]
+
+
+class OwnGuests(Stage):
+    """The stage that reads guests from a store that only this process uses."""
+
+    def __init__(self, store: FrontierStore) -> None:
+        self._store = store
+
+    def welcome(self, batch: Batch, result: BatchResult) -> None:
+        result.guests = [(name, self._store.sites.get(name)) for name in batch.guests]
