@@ -38,8 +38,8 @@ from webfountain.clock import ManualClock
 from webfountain.core.change_rate import append
 from webfountain.frontier.batch import CensusSnapshot, SavedSiteData
 from webfountain.frontier.planning import site_windows
-from webfountain.frontier.planning.begin_site import begin_site
 from webfountain.frontier.planning.collection_forecast import CollectionForecast
+from webfountain.frontier.planning.kept_sites import begin_site
 from webfountain.frontier.planning.page_supply import PageSupply
 from webfountain.frontier.planning.plan import encode_plan
 from webfountain.frontier.planning.planner import Controller

@@ -24,8 +24,8 @@ from webfountain.frontier.planning.schedule import (
     PlanSchedule,
     Schedule,
     Spending,
+    UrgencySchedule,
 )
-from webfountain.frontier.planning.urgency_schedule import UrgencySchedule
 from webfountain.lab.demo.web import GeneratedWeb, generated_web
 from webfountain.metrics import Metrics
 from webfountain.records import CensusRow, Fetch, Outcome, SettleResult, SiteLease

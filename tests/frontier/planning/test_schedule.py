@@ -16,14 +16,15 @@ from webfountain.core.buckets import BUCKETS, interval_of
 from webfountain.core.phases import Phases
 from webfountain.frontier.planning.plan import Bounds, Plan
 from webfountain.frontier.planning.schedule import (
+    PATIENCE,
     REFRESH,
     VISITS_PER_CHANGE,
     BucketSchedule,
     PlanSchedule,
     Schedule,
     Spending,
+    UrgencySchedule,
 )
-from webfountain.frontier.planning.urgency_schedule import PATIENCE, UrgencySchedule
 from webfountain.records import Link, Outcome, PageRecord
 from webfountain.store.lanes import ADVANCED, LANES, RETRY
 from webfountain.store.memory.store import MemoryStore

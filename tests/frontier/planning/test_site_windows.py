@@ -19,7 +19,7 @@ from webfountain.clock import ManualClock
 from webfountain.core.signals import Signals
 from webfountain.errors import StoreError
 from webfountain.frontier.batch import SavedSiteData
-from webfountain.frontier.planning import begin_site, kept_sites, site_windows
+from webfountain.frontier.planning import kept_sites, site_windows
 from webfountain.frontier.planning.kept_sites import halves
 from webfountain.frontier.planning.site_windows import Windows
 from webfountain.frontier.planning.urgency_terms import UrgencyTerms
@@ -372,7 +372,7 @@ def test_each_key_is_of_one_window_and_parting_keeps_it_so(keys: list[bytes], de
     numbers = [windows.number_of(key) for key in keys]
     assert all(number.bit_length() == depth + 1 for number in numbers)
     records = [crawled(f"{ONE}/{page}") for page in range(len(keys))]
-    site = begin_site.begin_site(ONE, records, terms, at=NOW)
+    site = kept_sites.begin_site(ONE, records, terms, at=NOW)
     whole = msgspec.structs.replace(windows, hand=1, others=[])
     parts = [(1, site)]
     for _ in range(depth):
@@ -388,7 +388,7 @@ def test_where_the_scratch_file_has_no_room_the_store_is_said_to_fail(monkeypatc
     def full(**_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(begin_site, "TemporaryFile", full)
+    monkeypatch.setattr(kept_sites, "TemporaryFile", full)
     with pytest.raises(StoreError, match="No space left"):
         Large(records_of())
 

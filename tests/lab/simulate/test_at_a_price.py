@@ -15,7 +15,7 @@ from webfountain.core.signals import Signals
 from webfountain.core.site_urgency import Sites, SiteUrgency
 from webfountain.frontier.planning.plan_follower import PlanFollower
 from webfountain.frontier.planning.reckoning import SitesTogether
-from webfountain.frontier.planning.urgency_schedule import UrgencySchedule
+from webfountain.frontier.planning.schedule import UrgencySchedule
 from webfountain.frontier.planning.urgent_pages import UrgentPages
 from webfountain.lab.simulate.at_a_price import AtAPrice, UrgencyPolicy
 from webfountain.lab.simulate.revisit import replay_at_a_price

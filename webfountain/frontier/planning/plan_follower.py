@@ -23,8 +23,8 @@ from webfountain.frontier.planning.schedule import (
     PlanSchedule,
     Schedule,
     Spending,
+    UrgencySchedule,
 )
-from webfountain.frontier.planning.urgency_schedule import UrgencySchedule
 
 if TYPE_CHECKING:
     from webfountain.frontier.planning.plan import Plan

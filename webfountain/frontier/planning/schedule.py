@@ -4,19 +4,19 @@ A schedule is data that the ant reads; it does not change any queue. The store's
 of the last crawl. A schedule turns the current time into a *horizon*, one time per lane (`store.contract`). It also
 turns the first order of a lane into the time at which that entry is due. So a change of the schedule rewrites nothing.
 `BucketSchedule` is used before the first plan. `PlanSchedule` follows a plan of strategy 1 to 3 by its phase clocks.
-The strategy `fountain` has its own schedule (`urgency_schedule`). Schedules are used in the loop thread only.
+`UrgencySchedule` is that of the strategy `fountain`. Schedules are used in the loop thread only.
 """
 
 from __future__ import annotations
 
-from math import ceil, inf
+from math import ceil, inf, sqrt
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 import numpy as np
 
 from webfountain.core.buckets import BUCKETS, interval_of
-from webfountain.core.fetch_price import TOLERANCE
+from webfountain.core.fetch_price import TOLERANCE, Price
 from webfountain.frontier.planning.plan import Bounds
 from webfountain.store.lanes import ADVANCED, LANES, recrawl_place
 from webfountain.urls import fingerprint
@@ -32,6 +32,7 @@ __all__ = [
     "CHECKS_PER_PERIOD",
     "FASTER",
     "LATER",
+    "PATIENCE",
     "REFRESH",
     "SOONER",
     "VISITS_PER_CHANGE",
@@ -39,6 +40,7 @@ __all__ = [
     "PlanSchedule",
     "Schedule",
     "Spending",
+    "UrgencySchedule",
     "earlier_visits",
     "page_backoff",
     "within_policy",
@@ -62,6 +64,9 @@ computation is saved."""
 _ROUND_S: Final = 60.0
 """Times more than an hour away are rounded up to multiples of this, seconds, so that pages can be moved together."""
 _HOUR_S: Final = 3600.0
+PATIENCE: Final = 3.0
+_SHORTEST, _LONGEST = 1 / 64, 64.0
+_LEAST_PRICE_S: Final = 1e-3
 
 
 def within_policy(record: PageRecord, revisit: RevisitTable, schedule: Schedule) -> PageRecord:
@@ -265,3 +270,90 @@ def page_backoff(failures: int, *, period: float) -> float:
     further failure, up to 180 periods.
     """
     return period * min(2.0 ** min(failures - 1, 40), 180.0)
+
+
+class UrgencySchedule(Schedule):
+    """Schedule of the strategy `fountain`: a page is due when its urgency reaches the price of a fetch.
+
+    The worker asks each active site for such pages (`urgent_pages`). The price starts at the plan's price and follows
+    the budget (`core.fetch_price`). In addition each bucket has an interval at which a fetch of an average page is
+    worth the plan's price. If the budget allows several visits to every page per period, there is no choice to make.
+    Then only these intervals are used: shorter if the price is lower, longer if it is higher. Otherwise they are a
+    safety net: a page that was not chosen for `PATIENCE` of these intervals is due.
+    """
+
+    __slots__ = (
+        "_bounds",
+        "_horizon",
+        "_intervals",
+        "_is_given",
+        "_made_for",
+        "_plan",
+        "_planned_price",
+        "_price",
+        "ranks",
+    )
+
+    def __init__(self, plan: Plan, *, bounds: Bounds, price: float | None = None, ranks: bool = False) -> None:
+        """`price` is the current price, which continues under a new plan; `ranks` says whether urgency decides."""
+        self._plan = plan
+        self._bounds = bounds
+        self._intervals = np.array(plan.intervals)
+        self._planned_price = max(plan.price, _LEAST_PRICE_S)
+        self._price = Price(self._planned_price if price is None else price)
+        self._is_given = False  # whether the price is the controller's
+        self.ranks = ranks
+        self._made_for = (-inf, 0.0)
+        self._horizon: list[float] = []
+
+    @property
+    def price(self) -> float:
+        """Return the obsolete time, s, that a fetch must save."""
+        return self._price.value
+
+    @property
+    def pace(self) -> float:
+        return self._patience()
+
+    def bind(self, bounds: Bounds) -> None:
+        self._bounds, self._made_for = bounds, (-inf, 0.0)
+
+    def set_price(self, price: float | None) -> None:
+        """Use the controller's price. None means that there is no other controller, so the price follows the budget."""
+        self._is_given = price is not None
+        if price is not None:
+            self._price = Price(price)
+
+    def horizon(self, at: float) -> list[float]:
+        wanted = (at, self._patience())
+        if wanted != self._made_for:  # all sites of a batch are refilled at one time
+            self._made_for = wanted
+            self._horizon = self._bounds.lanes((at - self._intervals * wanted[1]).tolist(), at)
+        return self._horizon
+
+    def due(self, lane: int, order: float) -> float:
+        if lane >= ADVANCED:
+            return order
+        return self._bounds.due(order, order + float(self._intervals[lane]) * self._patience())
+
+    def _patience(self) -> float:
+        if self.ranks:
+            return PATIENCE
+        # The gain of a fetch grows with the square of the time since the last one, as long as that is short.
+        return min(max(sqrt(self.price / self._planned_price), _SHORTEST), _LONGEST)
+
+    def weights(self, at: float) -> Sequence[float]:
+        return self._plan.weights_at(at)
+
+    def correct(self, spending: Spending) -> None:
+        if self._is_given:
+            return
+        self._price.adjust(
+            planned=spending.planned,
+            waiting=spending.waiting,
+            owed=spending.owed,
+            short=spending.short or spending.late,
+            top=spending.top,
+            level=spending.level,
+            is_only_limit=self._plan.goal is not None,
+        )
