@@ -53,7 +53,7 @@ class Timed(FountainScheduler):
         start = time.thread_time_ns()
         request = super().next_request()
         spent = time.thread_time_ns() - start
-        if self.frontier.statistics().active_sites >= 9_500:
+        if self.frontier.progress.statistics().active_sites >= 9_500:
             NEXT.append(spent)
             yardstick()
         return request

@@ -317,6 +317,6 @@ def test_more_sites_than_the_active_list_holds_all_get_their_turn() -> None:
     most = 0
     while len(drive.asked()) < 80:
         drive.run(seconds=1)
-        most = max(most, drive.frontier.statistics().active_sites)
+        most = max(most, drive.frontier.progress.statistics().active_sites)
     assert most <= 5
     assert len(set(drive.asked())) == 80

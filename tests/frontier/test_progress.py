@@ -70,7 +70,7 @@ def limits(drive: Drive, *, seconds: float) -> set[str]:
     end, found = drive.clock.now() + seconds, set()
     while drive.clock.now() < end:
         drive.run(seconds=0.2)
-        found.add(drive.frontier.limit())
+        found.add(drive.frontier.progress.limit(drive.frontier.now()))
     return found
 
 
@@ -85,7 +85,7 @@ def test_a_crawl_says_that_politeness_a_budget_or_nothing_due_limits_it() -> Non
     assert "the budget (cycle.capacity_pages_per_period)" in limits(budget, seconds=20.0)
     idle = Drive(collection_of([f"{HOME}/"], collection="limits.depth = 0"), web)
     limits(idle, seconds=20.0)
-    assert idle.frontier.limit() == "nothing is due"
+    assert idle.frontier.progress.limit(idle.frontier.now()) == "nothing is due"
 
 
 def test_a_crawl_says_that_it_waits_for_robots_txt() -> None:

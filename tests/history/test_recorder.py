@@ -58,7 +58,7 @@ def test_a_snapshot_says_what_limits_and_how_fast(tmp_path: Path) -> None:
     recorder, place = recorded(drive), FilePlace(tmp_path)
     drive.run(seconds=10)
     made = recorder.snapshot(lag_s=0.5)
-    assert made.limit == drive.frontier.limit()
+    assert made.limit == drive.frontier.progress.limit(drive.frontier.now())
     assert made.lag_s == 0.5
     assert made.pages_per_second == pytest.approx(made.fetched / 10)
     place.put(made)
@@ -77,7 +77,7 @@ def test_a_file_that_is_no_snapshot_counts_as_absent(tmp_path: Path, found: byte
 
 def test_a_snapshot_has_the_active_sites_and_why_they_wait() -> None:
     drive = Drive(collection_of(SEEDS), answer)
-    drive.run(until=lambda: drive.frontier.statistics().in_flight)
+    drive.run(until=lambda: drive.frontier.progress.statistics().in_flight)
     made = recorded(drive).snapshot()
     assert {site.site for site in made.live} <= {"http://a.example", "http://b.example"}
     assert sum(made.waits.values()) == len(made.live) > 0

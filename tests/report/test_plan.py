@@ -153,7 +153,7 @@ def test_the_measured_rate_is_planned_from_the_census_and_called_so(drive: Drive
 
 
 def test_the_plan_for_the_measured_rate_is_not_stored_and_a_budget_has_its_own_plans(drive: Drive) -> None:
-    assert drive.frontier.plan is None
+    assert drive.frontier.planner.follower.plan is None
     assert not has_budget(drive.store)
     before = drive.store.board.value(COLLECTION)
     assert before is not None

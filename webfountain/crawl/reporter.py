@@ -67,7 +67,7 @@ def report_of(session: Session, *, seconds: float, startup_seconds: float, reaso
     CPU time of the process until the first request.
     """
     counts = session.metrics
-    statistics = session.frontier.statistics()
+    statistics = session.frontier.progress.statistics()
     outcomes: dict[str, int] = {str(kind): int(counts.get(f"outcome/{kind}")) for kind in sorted(FETCHED)}
     return {
         "pages_fetched": sum(outcomes.values()),
@@ -189,16 +189,16 @@ class Reporter:
 
         seconds = time.monotonic() - self._began
         frontier = self._session.frontier
-        plan = frontier.plan
+        plan = frontier.planner.follower.plan
         words = None if plan is None else plan_words(plan, at=self._session.now())
         counts = self._session.metrics.snapshot()
         return moment_of(
-            frontier.statistics(),
+            frontier.progress.statistics(),
             counts,
             seconds=seconds,
             freshness=self._freshness,
             plan=words,
-            limit=frontier.limit(),
+            limit=frontier.progress.limit(frontier.now()),
         )
 
     def _log(self, moment: Moment) -> None:

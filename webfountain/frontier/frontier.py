@@ -19,9 +19,8 @@ if TYPE_CHECKING:
     from webfountain.frontier.cluster.membership import Others
     from webfountain.frontier.orders import WorkExchange
     from webfountain.frontier.pages.guarded_examiner import GuardedExaminer
-    from webfountain.frontier.planning.plan import Plan
     from webfountain.frontier.planning.planner import Planner
-    from webfountain.frontier.progress import FrontierStatistics, Progress
+    from webfountain.frontier.progress import Progress
     from webfountain.frontier.sites.active_list import ActiveList
     from webfountain.frontier.visit import Visit
     from webfountain.frontier.worker.store_worker import StoreWorker
@@ -141,24 +140,6 @@ class Frontier:
     def finish_reason(self) -> str | None:
         """Return why the crawl should end now; None: it continues."""
         return self.progress.finish_reason(self._batches.gather(), all_idle=self.others.idle_since())
-
-    @property
-    def price(self) -> float | None:
-        """The least obsolete time, s, that a fetch of a known page must save; None if urgency is not used."""
-        return self.planner.follower.schedule.price
-
-    @property
-    def plan(self) -> Plan | None:
-        """The current plan; None before the first."""
-        return self.planner.follower.plan
-
-    def limit(self) -> str:
-        """Return a text that says what limits the rate now."""
-        return self.progress.limit(self.now())
-
-    def statistics(self) -> FrontierStatistics:
-        """Return a frozen snapshot."""
-        return self.progress.statistics()
 
     # ---------------------------------------------------------- the end
 

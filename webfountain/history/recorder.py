@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections import Counter, deque
 from math import inf
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from webfountain.frontier.cluster.ant_notes import ants_of
 from webfountain.history.archive import MINUTE_S, Archive
@@ -24,14 +24,13 @@ from webfountain.report.status import status
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from webfountain.frontier.frontier import Frontier
     from webfountain.frontier.planning.plan import Plan
-    from webfountain.frontier.progress import FrontierStatistics
-    from webfountain.frontier.sites.active_list import ActiveList
     from webfountain.metrics import Metrics
     from webfountain.store.contract import FrontierStore
     from webfountain.store.shared_contract import Claims
 
-__all__ = ["KEEPER", "ObservedCrawl", "Recorder"]
+__all__ = ["KEEPER", "Recorder"]
 
 KEEPER: Final = "role/history"
 """Claim of the process that keeps the history of a shared store."""
@@ -40,38 +39,13 @@ _WINDOW_S: Final = 10.0
 """Time over which the rate of a snapshot is averaged, s."""
 
 
-class ObservedCrawl(Protocol):
-    """What the recorder uses of a frontier."""
-
-    owner: str
-    sites: ActiveList
-
-    def statistics(self) -> FrontierStatistics:
-        """Return a frozen snapshot."""
-        ...
-
-    def limit(self) -> str:
-        """Return what limits the rate now, in words."""
-        ...
-
-    @property
-    def price(self) -> float | None:
-        """Obsolete time that a fetch of a known page must save, s."""
-        ...
-
-    @property
-    def plan(self) -> Plan | None:
-        """The plan in force."""
-        ...
-
-
 class Recorder:
     """The recorder of one process. `now` returns the time. `sizes` returns the bytes of store and repository, or
     None."""
 
     def __init__(
         self,
-        crawl: ObservedCrawl,
+        crawl: Frontier,
         metrics: Metrics,
         *,
         now: Callable[[], float],
@@ -91,9 +65,10 @@ class Recorder:
         """Return a snapshot of the crawl. Call this in the loop thread. `lag_s` is the delay of the loop."""
         at = self._now()
         passed, self._last_snapshot = at - self._last_snapshot, at
-        found, counts, limit = self._crawl.statistics(), self._metrics.snapshot(), self._crawl.limit()
+        progress, follower = self._crawl.progress, self._crawl.planner.follower
+        found, counts, limit = progress.statistics(), self._metrics.snapshot(), progress.limit(self._crawl.now())
         self._limits[limit] += max(passed, 0.0)  # type: ignore[assignment]  # seconds are no whole numbers
-        live, plan = list(live_sites(self._crawl.sites.site_statistics(MAX_SITES), at=at)), self._crawl.plan
+        live, plan = list(live_sites(self._crawl.sites.site_statistics(MAX_SITES), at=at)), follower.plan
         fetched = fetches_of(counts)
         return LiveSnapshot(
             owner=self._crawl.owner,
@@ -112,7 +87,7 @@ class Recorder:
             pending_bytes=found.pending_bytes,
             immediate=found.store.immediate,
             leased=found.store.leased,
-            price=self._crawl.price,
+            price=follower.schedule.price,
             plan=None if plan is None else plan_words(plan, at=at),
             waits=dict(Counter(site.reason for site in live)),
             live=live,
@@ -169,11 +144,11 @@ class Recorder:
             errors={word: int(many) for word, many in bounded(_family(new, "fetch/error/")).items()},
             links_new=int(new["duplicates/new"]),
             bytes=int(new["fetch/bytes"]),
-            planned=_planned(self._crawl.plan, begun, at),
+            planned=_planned(self._crawl.planner.follower.plan, begun, at),
             freshness=found["freshness"],
             freshness_low=found["freshness_low"],
             freshness_high=found["freshness_high"],
-            price=self._crawl.price,
+            price=self._crawl.planner.follower.schedule.price,
             limits=limits,
             store_bytes=store_bytes,
             repository_bytes=repository_bytes,

@@ -233,7 +233,7 @@ def test_a_stopped_ant_that_wakes_sends_nothing_of_what_it_lost_and_settles_noth
     ants.stopped.add(sleeper)
     before = len(sleeper.log)
     ants.run(60.0)
-    lost = sleeper.frontier.statistics().active_sites
+    lost = sleeper.frontier.progress.statistics().active_sites
     ants.stopped.clear()
     assert not sleeper.frontier.may_send()
     assert sleeper.frontier.next() is None, "the clock is looked at before each request"
@@ -501,24 +501,26 @@ def test_one_ant_plans_and_another_goes_on_when_it_is_gone() -> None:
     ants.run(400.0)
     planners = [drive for drive in ants.all if drive.metrics.get("controller/plan_adopted")]
     assert len(planners) == 1, "one made the plans"
-    plans = [drive.frontier.plan for drive in ants.all]
+    plans = [drive.frontier.planner.follower.plan for drive in ants.all]
     assert None not in plans
     assert len({plan.start for plan in plans if plan is not None}) == 1, "all follow the same"
 
     def prices() -> set[float | None]:
-        return {drive.frontier.price for drive in ants.all if drive not in planners}
+        return {drive.frontier.planner.follower.schedule.price for drive in ants.all if drive not in planners}
 
     ants.run(2 * BEAT, until=lambda: len(prices()) == 1)  # each hears of it at its own heartbeat
     assert len(prices()) == 1, "at the price that the controller last said"
     ants.stopped.add(planners[0])
-    before = planners[0].frontier.plan
+    before = planners[0].frontier.planner.follower.plan
     ants.run(0.9 * BEAT)
-    assert all(drive.frontier.plan == before for drive in ants.living), "without a controller the last plan stays"
+    assert all(drive.frontier.planner.follower.plan == before for drive in ants.living), (
+        "without a controller the last plan stays"
+    )
     ants.run(3 * BEAT)
     [owner] = [role.owner for role in ants.claims.claims("role") if role.name == ROLE]
     assert owner != planners[0].frontier.owner
-    ants.run(2000.0, until=lambda: all(drive.frontier.plan != before for drive in ants.living))
-    assert all(drive.frontier.plan != before for drive in ants.living), "the next controller plans"
+    ants.run(2000.0, until=lambda: all(drive.frontier.planner.follower.plan != before for drive in ants.living))
+    assert all(drive.frontier.planner.follower.plan != before for drive in ants.living), "the next controller plans"
 
 
 @pytest.mark.untraced
@@ -604,7 +606,7 @@ def test_an_ant_without_room_leaves_its_sites_to_the_others_and_all_wait_where_n
         asked = len(first.log)
         ants.run(30.0)
         assert len(first.log) == asked, "it takes nothing in"
-        assert first.frontier.statistics().active_sites == 0
+        assert first.frontier.progress.statistics().active_sites == 0
         assert {site for _, site, ant in ants.requests()[-30:] if ant == "ant1"} == set(SITES), "the other has all"
         disks[1].left = 0
         ants.run(6.0)

@@ -132,4 +132,4 @@ def test_a_drained_process_gives_up_its_sites_and_ends(inbox: Inbox) -> None:
     drive.run(seconds=600)
     assert drive.frontier.finish_reason() == "drained"
     assert len(drive.log) == begin
-    assert "drained" in drive.frontier.limit()
+    assert "drained" in drive.frontier.progress.limit(drive.frontier.now())

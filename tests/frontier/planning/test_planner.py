@@ -357,7 +357,7 @@ def test_measured_constants_come_near_the_truth_and_a_plan_rewrites_no_queue() -
     store = CountingStore()
     drive = drive_of(web, strategy="3", store=store, capacity=60)
     drive.run(seconds=30 * DAY)
-    plan = drive.frontier.plan
+    plan = drive.frontier.planner.follower.plan
     assert plan is not None
     assert drive.metrics.get("controller/plan_adopted") >= 6
     assert drive.metrics.get("controller/plan_kept") == 0
@@ -386,9 +386,9 @@ def test_a_plan_survives_a_restart() -> None:
     web = generated_web(4, sites=1, pages=60, body_bytes=1500, links=8, births=0, deaths=0)
     drive = drive_of(web)
     drive.run(seconds=5 * DAY)
-    plan = drive.frontier.plan
+    plan = drive.frontier.planner.follower.plan
     assert plan is not None
     drive.run(seconds=DAY / 100)
     drive.frontier.close()
     again = Drive(drive.collection, drive.answer, store=drive.store, clock=drive.clock)
-    assert again.frontier.plan == plan is not None
+    assert again.frontier.planner.follower.plan == plan is not None

@@ -164,7 +164,7 @@ def live(folder: str, begin: str, window: str) -> None:
     drive = four_sites(folder, at=float(begin))
     run(drive, (KILLED_AT - drive.clock.now()) / DAY)
     print(*sorted(fetched.fetch.url for _, _, fetched in drive.flying))
-    print(drive.frontier.price, flush=True)
+    print(drive.frontier.planner.follower.schedule.price, flush=True)
     before = len(drive.log)
     if sys.stdin.readline():
         run(drive, 1)

@@ -56,16 +56,16 @@ def test_above_the_bound_nothing_goes_out_until_the_worker_comes_back(
     drive.run(until=lambda: drive.metrics.get("ant/leased") >= SITES * LINKS // 2)
     while (stuck := drive.frontier.work.take()) is None:
         fetch_and_land_one(drive)
-    while pending(drive.frontier.statistics()) <= bound:
+    while pending(drive.frontier.progress.statistics()) <= bound:
         fetch_and_land_one(drive)
-    asked, flying, passed = len(drive.log), len(drive.flying), drive.frontier.statistics()
+    asked, flying, passed = len(drive.log), len(drive.flying), drive.frontier.progress.statistics()
     drive.run()
     drive.clock.advance(3600.0)
     assert drive.frontier.next() is None
     assert drive.frontier.wake_at() is None
     assert len(drive.log) == asked
     # What was in flight when the bound was passed has landed all the same.
-    now = drive.frontier.statistics()
+    now = drive.frontier.progress.statistics()
     assert now.in_flight == 0
     assert now.pending_visits == passed.pending_visits + flying
     drive.frontier.work.absorb(drive.frontier.worker.run(stuck))

@@ -90,7 +90,7 @@ def test_what_the_store_remembers_of_a_parked_host_holds_for_its_guests_too() ->
     drive = crawl(answer, 0, seeds=(f"{HUB}/",))
     drive.run(seconds=60)
     asked = len(at_hub(drive))
-    assert drive.frontier.statistics().active_sites == 0
+    assert drive.frontier.progress.statistics().active_sites == 0
     again = crawl(redirects, 3)
     late = Drive(again.collection, redirects, store=drive.store, clock=drive.clock)
     late.run(seconds=4000)
@@ -174,4 +174,4 @@ def test_a_robots_txt_at_a_host_without_an_address_ends_no_crawl_of_one_pass() -
     drive.run(seconds=600.0)
     assert drive.asked() == []
     assert drive.page("http://s0.example/").error == "robots.txt"
-    assert drive.frontier.statistics().active_sites == 0
+    assert drive.frontier.progress.statistics().active_sites == 0

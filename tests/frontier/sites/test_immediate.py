@@ -37,7 +37,7 @@ def test_an_immediate_url_of_an_unknown_site_is_fetched_after_its_robots_txt() -
 def test_an_immediate_url_of_a_parked_site_is_fetched_at_once() -> None:
     drive = Drive(collection_of(["http://one.example/"]), site_of_pages({"": b"x", "known": b"y"}))
     drive.run(seconds=60)
-    assert drive.frontier.statistics().active_sites == 0
+    assert drive.frontier.progress.statistics().active_sites == 0
     hurried(drive, "http://one.example/")
     drive.run(seconds=30)
     assert drive.asked() == ["http://one.example/"] * 2

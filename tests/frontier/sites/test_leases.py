@@ -64,8 +64,8 @@ def test_who_lost_a_site_asks_nothing_more_of_it_and_settles_nothing() -> None:
     assert drive.metrics.get("ant/settled") == settled
     assert drive.metrics.get("ant/settle_lost") >= 1
     assert len(drive.log) - asked <= 1, "what was ready before the heartbeat"
-    assert drive.frontier.statistics().active_sites == 0
-    assert drive.frontier.statistics().in_flight == 0
+    assert drive.frontier.progress.statistics().active_sites == 0
+    assert drive.frontier.progress.statistics().in_flight == 0
     drive.check_valid()
 
 

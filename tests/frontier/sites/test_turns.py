@@ -31,7 +31,7 @@ def test_a_page_forgotten_in_flight_stays_forgotten() -> None:
     assert drive.store.pages.get(SITE, fingerprint(url)) is None
     assert drive.metrics.get("ant/settle_lost") == 1
     assert len(set(drive.asked())) == 6
-    assert drive.frontier.statistics().active_sites == 0
+    assert drive.frontier.progress.statistics().active_sites == 0
 
 
 @pytest.mark.untraced
