@@ -85,7 +85,8 @@ class Frontier:
         """Return the time at which `next` may return a fetch if nothing else happens. None means that a fetch needs a
         landing or new work first.
         """
-        due = min(max(self.sites.wake_at(), self.progress.open_at()), self.planner.follower.check_at())
+        served = min(self.sites.addresses.ring.wake_at(), self.sites.sites.wake_at())
+        due = min(max(served, self.progress.open_at()), self.planner.follower.check_at())
         return None if due == inf else due
 
     def landed(self, fetched: FetchResult) -> None:

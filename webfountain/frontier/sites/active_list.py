@@ -75,18 +75,13 @@ class ActiveList:
         self._size = size
         self.sites = SiteTable()
         rules = context.collection.politeness
-        self.addresses = Addresses(rules, shared=others is not None, by_worth=context.by_worth)
+        self.addresses = Addresses(rules, shared=others is not None, by_worth=context.importance is not None)
         parts = (context, self.sites, self.addresses)
         self.lending = SlotLending(*parts, others) if lends and others is not None else None
         self.flights = Flights(*parts, self.lending)
         self.departures = Departures(*parts, flights=self.flights, lending=self.lending, shared=others is not None)
         claims = NoClaims() if others is None else AddressClaims(*parts, departures=self.departures, others=others)
         self.claims: AddressClaims | NoClaims = claims
-
-    def wake_at(self) -> float:
-        """Return when the next fetch is available if nothing lands and no work ends until then; inf if there is
-        none."""
-        return min(self.addresses.ring.wake_at(), self.sites.wake_at())
 
     def prior(self, name: str) -> Prior:
         """Return the assumed mean change interval of a site's pages."""

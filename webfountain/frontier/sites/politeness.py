@@ -269,7 +269,7 @@ class SitePoliteness:
         """
         self.site_error = error
         rests_until = at + self.back_off_s(failures)
-        self.hold(rests_until)  # This also applies when an immediate URL activates the site earlier.
+        self.gate.hold(rests_until)  # This also applies when an immediate URL activates the site earlier.
         return rests_until
 
     def back_off_s(self, failures: int) -> float:
@@ -280,17 +280,13 @@ class SitePoliteness:
     def slow_page(self, at: float) -> None:
         """Back off from a site because a page used all the time allowed for reading. Each back-off is longer."""
         self._slow_pages += 1
-        self.hold(at + self.back_off_s(self._slow_pages))
+        self.gate.hold(at + self.back_off_s(self._slow_pages))
         self._metrics.inc("ant/slow_pages")
 
     def ordinary_page(self) -> None:
         """Reduce the count of slow pages by one."""
         if self._slow_pages:
             self._slow_pages -= 1
-
-    def hold(self, until: float) -> None:
-        """Send no request before the time `until`."""
-        self.gate.hold(until)
 
     def join(self, state: SiteState) -> None:
         """Merge the state of another object for the same site. Of two values, the more careful one is used."""

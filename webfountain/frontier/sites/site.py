@@ -389,8 +389,9 @@ class ActiveSite:
 
 def _weights(context: SiteContext, changes: SiteChanges, new: PageRecord) -> Sequence[float]:
     """Return the weights of the never-crawled queue, whose first page is `new`, and of the recrawl queue."""
-    never, known = context.weights()
-    part = changes.part_of_share(new, price=context.follower.schedule.price, believed=context.believed)
+    schedule = context.follower.schedule
+    never, known = schedule.weights(context.clock.now())
+    part = changes.part_of_share(new, price=schedule.price, believed=context.believed)
     return never * part, known
 
 

@@ -10,7 +10,7 @@ from webfountain.frontier.sites.politeness import SitePace
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
     from webfountain.clock import Clock
     from webfountain.core.change_rate import Prior
@@ -57,16 +57,7 @@ class SiteContext:
     blocked: BlockedUrls = field(default_factory=BlockedUrls)
     keeps_answers: bool = False
 
-    @property
-    def by_worth(self) -> bool:
-        """True if the more important page is first when several sites are ready."""
-        return self.importance is not None
-
     def needs_links(self, record: PageRecord) -> bool:
         """Return whether a page is requested unconditionally, because its links are needed even if the page is
         unchanged."""
         return self.importance is not None and self.importance.is_unlogged(record)
-
-    def weights(self) -> Sequence[float]:
-        """Return the current weights of a site's never-crawled and recrawl queue."""
-        return self.follower.schedule.weights(self.clock.now())
