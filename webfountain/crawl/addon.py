@@ -97,10 +97,7 @@ def _impose(settings: BaseSettings, name: str, value: Any) -> None:
 
 
 def _with_ours(own: dict[Any, int | None]) -> dict[Any, int | None]:
-    """Return the project's downloader middlewares together with the middlewares of the add-on.
-
-    Scrapy's middleware for robots.txt stays at its place, for requests that do not come from the scheduler.
-    """
+    """Return the project's downloader middlewares together with the middlewares of the add-on."""
     robots = [key for key in own if load_object(key) is RobotsTxtMiddleware]
     order = own[robots[-1]] if robots else _ROBOTS_ORDER
     return {**own, **dict.fromkeys(robots or [RobotsTxtMiddleware], None), _BESIDE: order, **_MIDDLEWARES}

@@ -59,8 +59,7 @@ logger = logging.getLogger(__name__)
 class FrontierSetup(NamedTuple):
     """A frontier ready to run. `seeds` loads the seeds of a collection, in the worker thread.
 
-    `endless` is True if the crawl does not end when each URL was requested once, because known URLs are requested
-    again.
+    `endless` is True if known URLs are requested again, so that the crawl does not end by itself.
     """
 
     frontier: Frontier
@@ -119,7 +118,7 @@ def build_own(config: FountainConfig, file: str, metrics: Metrics) -> FrontierSe
 
 
 def _load_seeds(frontier: Frontier, store: FrontierStore, clock: Clock | ServerClock, of: Collection) -> SeedReport:
-    """Load the seeds of a collection. Of several ants, one ant loads a file of seeds, and the others wait."""
+    """Load the seeds of a collection. One of several ants loads a file of seeds, and the others wait."""
     entrance = frontier.worker.entrance
     judge, discover = entrance.judge, entrance.due.discover
     if store.claims is None or of.seeds_file is None:
@@ -265,7 +264,7 @@ def _log_waiting(store: FrontierStore, spider: str, url: str) -> None:
 
 
 def _collection_of(config: FountainConfig, settings: BaseSettings, spider: str, pace: ProjectPace | None) -> Collection:
-    """Return the rules of a project's crawl. Sitemaps are not read."""
+    """Return the rules of a project's crawl, without sitemaps."""
     if pace is not None:
         path, tables = Path("scrapy settings"), _tables_of(config, settings, spider, pace)
     else:

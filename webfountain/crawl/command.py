@@ -16,7 +16,7 @@ __all__ = ["Command"]
 
 
 def _settings() -> dict[str, Any]:
-    """Return the settings of `webfountain.settings` outside a project, and no settings inside."""
+    """Return the settings of `webfountain.settings`, or no settings inside a project."""
     if inside_project():
         return {}
     ours = BaseSettings()

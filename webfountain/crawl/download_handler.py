@@ -2,8 +2,8 @@
 
 Our own fetches (pages, robots.txt, sitemaps) take the cheapest path, without header objects. Requests of other
 projects' spiders take the path of Scrapy's `BaseStreamingDownloadHandler`, over our connections. On both paths, endless
-headers are cut, private addresses are refused, and a request goes to the address under which politeness counted it.
-Requests with a proxy or a DOWNLOADER_CLIENTCONTEXTFACTORY go to Scrapy's default handler.
+headers are cut, and a request goes to the address for which politeness counted the request. Requests with a proxy or a
+DOWNLOADER_CLIENTCONTEXTFACTORY go to Scrapy's default handler.
 
 As in Scrapy, TLS certificates are not verified unless the collection (`network.verify_tls`) or
 DOWNLOAD_VERIFY_CERTIFICATES requires it. Private addresses are refused, after DNS and for every redirect, unless the
@@ -119,7 +119,7 @@ class FountainDownloadHandler(BaseStreamingDownloadHandler["StreamedAnswer"]):
             await self._scrapys.close()
 
     def _tls_context(self) -> ssl.SSLContext:
-        """Return the TLS context of all connections, once the collection is known, which may require verification."""
+        """Return the TLS context of all connections; a collection may require verified certificates."""
         terms = Session.of(self.crawler).terms
         if terms is not None and terms.verify_tls:
             check_certificates(self._tls)
@@ -163,7 +163,7 @@ class FountainDownloadHandler(BaseStreamingDownloadHandler["StreamedAnswer"]):
             running.cancel()
 
     async def _send(self, request: Request, answer: StreamedAnswer) -> None:
-        """Send the request to the address under which politeness counted it, or else to the addresses from the
+        """Send a request to the address for which politeness counted the request, or else to the addresses from the
         reactor's resolver.
         """
         parts = urlparse_cached(request)

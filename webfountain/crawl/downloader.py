@@ -1,9 +1,8 @@
 """Scrapy's downloader without its own politeness.
 
-If a collection sets the pace, requests of the ant go straight to the download handler, because the ant has already
-decided when a site is requested. If a project's own settings set the pace, Scrapy's per-domain slots keep it
-(`project_pace`). Downloader middlewares run as usual. Requests that bypass the scheduler, such as for files and images,
-always take Scrapy's path.
+If a collection sets the pace, requests of the ant go straight to the download handler. If a project's own settings set
+the pace, Scrapy's per-domain slots keep it (`project_pace`). Downloader middlewares run as usual. Requests that bypass
+the scheduler, such as for files and images, always take Scrapy's path.
 """
 
 from __future__ import annotations
@@ -39,7 +38,8 @@ __all__ = ["FountainDownloader"]
 class FountainDownloader(Downloader):
     """Scrapy's downloader, with two paths for requests of the frontier.
 
-    Of the signals about responses, our own fetches send only response_received if a collection sets the pace.
+    If a collection sets the pace, our own fetches send the signal response_received, but not the signals of Scrapy's
+    downloader.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -57,9 +57,7 @@ class FountainDownloader(Downloader):
             download.cancel()
 
     def _abort(self, word: ErrorWord) -> None:
-        """End the downloads of a project's requests, also of requests that wait in a slot. The pool ends our own
-        fetches.
-        """
+        """End the downloads of a project's requests, and remove requests that wait in a slot."""
         self._abort_word = word
         downloads, self._downloads = self._downloads, {}
         for download in downloads:

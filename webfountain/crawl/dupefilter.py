@@ -39,7 +39,7 @@ class Duplicates:
         self._size = size
         self._recent: OrderedDict[bytes, None] = OrderedDict()
         self.earlier: Callable[[Request], bool] = _unknown
-        """Returns whether a previous scheduler has seen a request (`scrapy_redis`)."""
+        """Function that returns whether scrapy-redis has seen a request."""
         kind = load_object(crawler.settings["DUPEFILTER_CLASS"])
         self.decides = kind is not RFPDupeFilter
         """True if only the project's own filter decides."""
@@ -58,7 +58,8 @@ class Duplicates:
             await maybe_deferred_to_future(closing)
 
     def holds(self, request: Request, *, web: bool) -> bool:
-        """Return whether to drop a request because an equal request came before. If not, remember the request.
+        """Return whether to drop a request because an equal request came before. A request that is not dropped is
+        remembered.
 
         `web` is True for requests that the store remembers, so the filter may forget them.
         """

@@ -98,7 +98,7 @@ def need_asyncio() -> None:
 
 
 def refuse(crawler: Crawler, error: WebfountainError, *, crawl: asyncio.Task[Any] | None) -> None:
-    """End a crawl that cannot start: log one line, the text of `error`, and set exit status 1. Then raise `error`.
+    """End a crawl that cannot start: log the text of `error` and make the exit status 1. The caller raises `error`.
 
     `crawl` is the result of `running_crawl` when the component was built.
     """
@@ -194,8 +194,8 @@ def scrape_for(crawler: Crawler, current: ContextVar[Any] | None, of: Callable[[
     """Set `current`, if given, to `of(request)` while the spider works on a request's response or failure.
 
     The output of callbacks is processed as usual, `CONCURRENT_ITEMS` at a time, but faster. Scrapy makes a hundred
-    tasks for every response (0.45 ms per page). Here, tasks are made only for items, and only if there are pipelines.
-    An empty chain of spider middlewares is skipped.
+    tasks for every response (0.45 ms per page). This function makes tasks only for items, and only if there are
+    pipelines.
     """
     scraper = crawler.engine.scraper
     if type(scraper) is not Scraper:
@@ -214,7 +214,7 @@ def scrape_for(crawler: Crawler, current: ContextVar[Any] | None, of: Callable[[
 
 
 def guard_pipelines(crawler: Crawler, guard: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
-    """Replace `process_item` of each item pipeline by the result of `guard`. Other item processors are not changed."""
+    """Replace `process_item` of each item pipeline by the result of `guard`."""
     itemproc = crawler.engine.scraper.itemproc
     if not isinstance(itemproc, ItemPipelineManager):
         return

@@ -44,7 +44,7 @@ class FlightListener(Protocol):
         """Record that the flight's request left the downloader's queue and is being sent."""
 
     def count_apart(self, flight: Flight) -> None:
-        """Record that the flight's request waits in another downloader slot than its site's."""
+        """Record that the flight's request waits in a downloader slot that the request chose."""
 
     def now(self) -> float:
         """Return the frontier's time, UTC seconds."""
@@ -117,7 +117,7 @@ class Flight:
         self.revisit: float | None = None
         """Time after which the request may be made again, from its meta, s."""
         self.queued = False
-        """True while the request waits in the downloader's slot. Meanwhile its site hands out no other request."""
+        """True while the request waits in the downloader's slot, so that its site hands out no other request."""
         self.lost_items = False
         """True if an item could not be delivered because the target of a pipeline was unreachable."""
         self.ended = False

@@ -72,7 +72,7 @@ class Landings:
         return Flight(fetch, self._session.terms, self, own=own, refusal=refusal, parent=parent)
 
     def cut(self) -> None:
-        """End the crawl now. The next run requests fetches in flight again."""
+        """End the crawl now, so that the next run requests fetches in flight again."""
         self._is_cut = True
 
     # ---------------------------------------------------------- `flight.FlightListener`
@@ -100,9 +100,7 @@ class Landings:
             self._set_timer()
 
     def count_apart(self, flight: Flight) -> None:
-        """Record that a request waits in another downloader slot than its site's, so that it takes no slot of its
-        site.
-        """
+        """Record that a request waits in a downloader slot that it chose, so that it takes no slot of its site."""
         if not flight.landed and flight.refusal is None:
             self._frontier.sites.flights.count_apart(flight.fetch)
             engine.wake(self._crawler)
@@ -171,7 +169,7 @@ class Landings:
             self._finish(flight)
 
     def settle_stuck(self) -> bool:
-        """Settle pages that wait for requests of a removed site. Return whether there were such pages.
+        """Settle pages that wait for requests of a removed site; return whether there were such pages.
 
         Call this method when nothing else is left to do.
         """

@@ -2,10 +2,10 @@
 
 `DirectRequests` contains requests with schemes other than http and https (data:, file:), which need no politeness.
 
-`MemoryRequests` contains requests that are not plain data. Each has a placeholder in the store, in the queue of the
-request's site. The placeholder also records that the request was made, so that no later run makes it again. The page
-that yielded the request is settled after it (`flight`). So after a kill, the page is requested again and yields the
-request again. There are three cases:
+`MemoryRequests` contains requests that are not plain data. Each of these requests has a placeholder in the store, in
+the queue of its site. The placeholder also records that the request was made, so that no later run makes it again. The
+page that yielded the request is settled after the request (`flight`). After a kill, this page is requested again and
+yields the request again. There are three cases:
 
 - the placeholder is still in the queue: the request is made when the placeholder is leased;
 - the placeholder was leased before the request is yielded again: its lease is kept (an orphan) until then, and goes
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["DirectRequests", "MemoryRequest", "MemoryRequests", "is_placeholder", "placeholder_ignores_robots"]
 
 _IN_MEMORY: Final = b"\xc1in memory"
-"""Beginning of a placeholder. No msgpack value begins with 0xc1."""
+"""Beginning of a placeholder; no msgpack value begins with 0xc1."""
 _RULED: Final = {False: b" ", True: b"!"}
 """Next byte of a placeholder: whether the request's meta contains `dont_obey_robotstxt`."""
 _KEY_BYTES: Final = 20
@@ -98,7 +98,7 @@ class MemoryRequests:
     def put(
         self, request: Request, fingerprint: bytes, *, ignores_robots: bool, unique: bool, parent: Flight | None
     ) -> tuple[bytes, bytes] | None:
-        """Keep a request. Return its key in the store and its placeholder, or None if this run had an equal request
+        """Keep a request; return its key in the store and its placeholder, or None if this run had an equal request
         before.
         """
         key = hashlib.sha1(b"in memory" + fingerprint, usedforsecurity=False).digest()
@@ -134,7 +134,7 @@ class MemoryRequests:
         return True
 
     def adopt(self, place: bytes) -> Fetch | None:
-        """Return the orphaned lease of a request that was just put, or None. The caller gives the lease back."""
+        """Return the orphaned lease of a request that was just put, or None. The caller must give the lease back."""
         return self._orphans.pop(place, None)
 
     def take_orphans(self) -> list[Fetch]:

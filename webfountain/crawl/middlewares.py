@@ -1,10 +1,10 @@
 """The downloader middlewares: one lands each fetch exactly once, and one ends requests that the ant refused.
 
-The landing middleware is the innermost of the chain. So it receives the answer before Scrapy's retry and redirect
+The landing middleware is the innermost of the chain, so it receives the answer before Scrapy's retry and redirect
 middlewares replace the request. A 503 slows the site down even if it is retried, and a redirect counts as an answer. A
-request that another middleware refused or answered lands when the engine is done with it.
+request that another middleware refused or answered lands when the engine is done with the request.
 
-The refusing middleware takes the place of Scrapy's middleware for robots.txt. Only the add-on installs it.
+The refusing middleware, which only the add-on installs, takes the place of Scrapy's middleware for robots.txt.
 """
 
 from __future__ import annotations

@@ -57,8 +57,8 @@ class ItemDigests:
         self._now: dict[bytes, set[bytes]] = {}
 
     def is_known(self, page: bytes, digest: bytes) -> bool:
-        """Return whether a page yielded an item with this digest when it was last made. Record the digest for the next
-        time.
+        """Return whether a page yielded an item with this digest at its last fetch, and record the digest for the next
+        fetch.
         """
         self._now.setdefault(page, set()).add(digest)
         found = self._database.execute("SELECT digests FROM items WHERE page = ?", (page,)).fetchone()

@@ -107,7 +107,7 @@ class ProjectPace:
         )
 
     def log_rules(self) -> None:
-        """Log once which rules apply."""
+        """Log which rules apply."""
         config, settings = self._config, self._settings
         extra = [
             name

@@ -104,8 +104,8 @@ class KnownRequests:
         task.add_done_callback(self._tasks.discard)
 
     def _revisited(self, link: Link) -> tuple[Link, float] | None:
-        """Return a known request that may be made again if its last fetch was before the returned time; drop other
-        requests.
+        """Return a known request with a time: the request may be made again if its last fetch was before the time. Drop
+        other requests.
         """
         revisit = revisit_of(self._requests.peek(link))
         if revisit is None or revisit == NEVER:
@@ -223,7 +223,7 @@ class ProjectRequests:
         return taken.request
 
     def settle_orphans(self) -> bool:
-        """Settle the placeholders of requests that were not yielded again. Return whether there were any.
+        """Settle the placeholders of requests that were not yielded again; return whether there were such placeholders.
 
         Call this method when nothing else is left to do.
         """

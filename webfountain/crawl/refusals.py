@@ -2,7 +2,7 @@
 
 A leased request may end before it is handed out, because of robots.txt or a private or missing address. In add-on mode,
 this module takes such a request out of the batch and passes it through the engine, where a middleware calls its
-errback. The request is settled when the engine is done with it, so after a crash the errback is called again.
+errback. The refused request is settled when the engine is done with it, so after a crash the errback is called again.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MOST: Final = 1000
 def is_one_off(request: Request) -> bool:
     """Return whether a request is made only once each time it is yielded, even under WEBFOUNTAIN_RECRAWL.
 
-    This is so for a request with `dont_filter`, except a start request, which no callback yields again.
+    A request with `dont_filter` is made once, unless it is a start request, which no callback yields again.
     """
     is_start = request.meta.get("is_start_request") and not request.meta.get("retry_times")
     return request.dont_filter and not is_start
@@ -95,7 +95,5 @@ class Refusals:
         return len(self._refused) + self._in_engine
 
     def give_up(self) -> None:
-        """Drop the waiting refusals at the end of the crawl. Their requests go back to their queues when the store
-        closes.
-        """
+        """Drop the waiting refusals at the end of the crawl, so that their requests go back to their queues."""
         self._refused.clear()

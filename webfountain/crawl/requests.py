@@ -232,7 +232,7 @@ def depth_of(request: Request) -> int:
 def importance_of(priority: int) -> float:
     """Convert a priority to an importance.
 
-    Each priority from -20 to 20 gets its own lane of the store. Beyond, to ±640, priorities share two lanes per factor
+    Each priority from -20 to 20 gets its own lane of the store. Larger priorities, to ±640, share two lanes per factor
     of two.
     """
     size = abs(priority)

@@ -56,7 +56,7 @@ __all__ = ["FountainScheduler", "WakeTimer"]
 _SAME_S = 0.001
 logger = logging.getLogger(__name__)
 GRACE_S: Final = 4.0
-"""Time for fetches in flight to end when the crawl stops, s. Then they are cut, and their leases are given back."""
+"""Time after which fetches in flight are cut when the crawl stops, s."""
 
 
 class WakeTimer:
@@ -95,7 +95,7 @@ class WakeTimer:
 
 
 class FountainScheduler:
-    """The scheduler of one crawl. The engine calls it in the loop thread."""
+    """The scheduler of one crawl, which the engine calls in the loop thread."""
 
     def __init__(self, crawler: Crawler, session: Session) -> None:
         self._crawler = crawler

@@ -68,7 +68,7 @@ class SeenFingerprints:
 
     @classmethod
     def merged(cls, before: bytes | None, more: Iterable[bytes]) -> bytes:
-        """Return the digests of both inputs for the store. Other entries are left out."""
+        """Return the digests of both inputs for the store, without entries that are not digests."""
         held = before or b""
         found = {held[at : at + _BYTES] for at in range(0, len(held), _BYTES)}
         for text in more:

@@ -1,6 +1,6 @@
 """The cookies of a project's sessions, stored beside its store, so that a log-in survives a restart.
 
-WEBFOUNTAIN_COOKIES switches this on. The jars of Scrapy's CookiesMiddleware are loaded before the first request.
+WEBFOUNTAIN_COOKIES switches the storage on. The jars of Scrapy's CookiesMiddleware are loaded before the first request.
 Changed jars are written before the pages of the answers are settled. Cookies are secrets: only the owner can read the
 file `cookies` in the store's folder. Jars whose key is not plain data are left out.
 """

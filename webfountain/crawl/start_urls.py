@@ -132,7 +132,7 @@ class StartUrls:
         self._feed.done(taken)
 
     def requests(self, data: bytes) -> list[Request]:
-        """Return the requests of an entry. Log an invalid entry and return none."""
+        """Return the requests of an entry; log an invalid entry."""
         self._last = time.monotonic()
         make = getattr(self._spider, "make_request_from_data", self._request_of)
         try:

@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 _T = TypeVar("_T")
 
 BATCH_S: Final = 0.02
-"""Pause between two batches, s. At full speed, each batch then has some tens of pages."""
+"""Pause between two batches, s, so that a batch at full speed has some tens of pages."""
 POLL_S: Final = 0.25
 MOMENT_S: Final = 0.01
 
@@ -157,7 +157,7 @@ class Worker:
                 await self._rest()
 
     def _plan(self, planner: Planner) -> None:
-        """Make a plan in another thread, if one is due. This takes up to some seconds."""
+        """Make a plan in another thread, if a plan is due."""
         making = planner.making()
         if making is not None:
             self._planning = asyncio.get_running_loop().create_task(self._adopt(planner, making))
