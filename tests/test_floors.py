@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 from fnmatch import fnmatch
-from pathlib import Path
+from functools import cache
+from typing import TYPE_CHECKING
 
-import pytest
+from tests.source_trees import FILES, PACKAGE, name_of, nodes_of, tree_of
 
-PACKAGE = Path(__file__).resolve().parents[1] / "webfountain"
-FILES = sorted(PACKAGE.rglob("*.py"))
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
 
 FLOORS: list[tuple[int, str]] = [
     (0, "__init__"),
@@ -88,12 +90,7 @@ BACKENDS = ("store.memory", "store.embedded", "store.shared")
 """Stores behind `open_store`."""
 
 
-def module_name(path: Path) -> str:
-    """`core.model` for webfountain/core/model.py, `__init__` for the package itself."""
-    parts = path.relative_to(PACKAGE).with_suffix("").parts
-    return ".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts)
-
-
+@cache
 def floor_of(name: str) -> int:
     for floor, pattern in FLOORS:
         if fnmatch(name, pattern):
@@ -101,10 +98,11 @@ def floor_of(name: str) -> int:
     raise AssertionError(f"webfountain.{name} stands on no floor: add it to FLOORS")
 
 
+@cache
 def imports_of(path: Path) -> list[tuple[int, str]]:
     """(line, module) of every import of a file, also those inside functions and under TYPE_CHECKING."""
     found = []
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes_of(path):
         if isinstance(node, ast.Import):
             found += [(node.lineno, alias.name) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -127,76 +125,88 @@ def below_package(imported: str) -> str:
     return imported.partition(".")[2] or "__init__"
 
 
-@pytest.mark.parametrize("path", FILES, ids=module_name)
-def test_no_import_goes_up(path: Path) -> None:
-    """A module imports its own floor and those below."""
-    own = floor_of(module_name(path))
-    if module_name(path) == "__init__":
-        own = max(floor for floor, _ in FLOORS)  # it names, for types, what it imports when it is asked for
-    up = [
-        f"{path.name}:{line}: {imported}"
-        for line, imported in imports_of(path)
-        if imported.split(".")[0] == "webfountain" and floor_of(below_package(imported)) > own
+def room(name: str) -> list[Path]:
+    """The files of a room."""
+    return sorted((PACKAGE / name).glob("*.py"))
+
+
+def imports(files: Iterable[Path]) -> Iterable[tuple[str, str, str]]:
+    """Module, place (`file:line: what`) and what is imported, of all imports of some files."""
+    for path in files:
+        for line, imported in imports_of(path):
+            yield name_of(path), f"{path.relative_to(PACKAGE)}:{line}: {imported}", imported
+
+
+def opens_or_prints(files: Iterable[Path]) -> list[str]:
+    """Places of calls of `open` and `print`."""
+    return [
+        f"{path.relative_to(PACKAGE)}:{node.lineno}"
+        for path in files
+        for node in nodes_of(path)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in {"open", "print"}
     ]
-    assert not up, f"webfountain.{module_name(path)} is on floor {own}"
 
 
-@pytest.mark.parametrize("path", FILES, ids=module_name)
-def test_each_foreign_library_stays_in_its_rooms(path: Path) -> None:
+def test_no_import_goes_up() -> None:
+    """A module imports its own floor and those below. The package's door names, for types, what it has on demand."""
+    assert not [
+        place
+        for name, place, imported in imports(FILES)
+        if name != "__init__"
+        and imported.split(".")[0] == "webfountain"
+        and floor_of(below_package(imported)) > floor_of(name)
+    ]
+
+
+def test_each_foreign_library_stays_in_its_rooms() -> None:
     """scrapy, twisted and aiohttp in the doors and crawl/, rocksdict in the embedded store, and so on."""
-    name = module_name(path)
-    strayed = [
-        f"{path.name}:{line}: {imported}"
-        for line, imported in imports_of(path)
+    assert not [
+        place
+        for name, place, imported in imports(FILES)
         if (rooms := ROOMS.get(imported.split(".")[0])) and not any(fnmatch(name, room) for room in rooms)
     ]
-    assert not strayed
 
 
-def opens_a_file_or_prints(path: Path) -> list[int]:
-    calls = [node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Call)]
-    return [call.lineno for call in calls if isinstance(call.func, ast.Name) and call.func.id in {"open", "print"}]
-
-
-@pytest.mark.parametrize("path", sorted((PACKAGE / "core").glob("*.py")), ids=module_name)
-def test_the_mathematics_touch_no_file_clock_or_log(path: Path) -> None:
+def test_the_mathematics_touch_no_file_clock_or_log() -> None:
     """core/ is arrays in, arrays out."""
-    imported = {name.split(".")[0] for _, name in imports_of(path)}
-    assert imported.isdisjoint(NOT_IN_CORE)
-    assert not opens_a_file_or_prints(path)
+    assert not [place for _, place, imported in imports(room("core")) if imported.split(".")[0] in NOT_IN_CORE]
+    assert not opens_or_prints(room("core"))
 
 
-@pytest.mark.parametrize("path", sorted((PACKAGE / "formats").glob("*.py")), ids=module_name)
-def test_formats_are_read_from_bytes_alone(path: Path) -> None:
+def test_formats_are_read_from_bytes_alone() -> None:
     """formats/ has no I/O: bytes in, what they mean out; it imports no room of the package."""
-    imported = {name for _, name in imports_of(path)}
-    assert {name.split(".")[0] for name in imported}.isdisjoint(IO)
-    rooms = {name.split(".")[1] for name in imported if name.startswith("webfountain.")}
-    assert rooms <= {"formats", "urls", "errors", "records"}
-    assert not opens_a_file_or_prints(path)
+    allowed = {"formats", "urls", "errors", "records"}
+    assert not [
+        place
+        for _, place, imported in imports(room("formats"))
+        if imported.split(".")[0] in IO
+        or (imported.startswith("webfountain.") and imported.split(".")[1] not in allowed)
+    ]
+    assert not opens_or_prints(room("formats"))
 
 
-@pytest.mark.parametrize("path", sorted((PACKAGE / "download").glob("*.py")), ids=module_name)
-def test_the_downloader_knows_no_scrapy(path: Path) -> None:
+def test_the_downloader_knows_no_scrapy() -> None:
     """download/ is HTTP on asyncio: no Scrapy, no Twisted, nothing of crawl/, frontier/ or stores."""
-    imported = {name for _, name in imports_of(path)}
-    assert {name.split(".")[0] for name in imported}.isdisjoint({"scrapy", "twisted", "aiohttp"})
-    rooms = {name.split(".")[1] for name in imported if name.startswith("webfountain.")}
-    assert rooms.isdisjoint({"crawl", "frontier", "store", "ranking", "report"})
+    rooms = {"crawl", "frontier", "store", "ranking", "report"}
+    assert not [
+        place
+        for _, place, imported in imports(room("download"))
+        if imported.split(".")[0] in {"scrapy", "twisted", "aiohttp"}
+        or (imported.startswith("webfountain.") and imported.split(".")[1] in rooms)
+    ]
 
 
-@pytest.mark.parametrize("path", FILES, ids=module_name)
-def test_a_store_is_had_from_open_store_alone(path: Path) -> None:
+def test_a_store_is_had_from_open_store_alone() -> None:
     """A backend is imported by its own room and, when it is asked for, by `store.opening`."""
-    name = module_name(path)
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    at_once = {node.lineno for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)}
+    [opening] = [path for path in FILES if name_of(path) == "store.opening"]
+    at_once = [node.lineno for node in tree_of(opening).body if isinstance(node, ast.Import | ast.ImportFrom)]
     strayed = []
-    for line, imported in imports_of(path):
+    for name, place, imported in imports(FILES):
         backend = next((each for each in BACKENDS if f"{below_package(imported)}.".startswith(f"{each}.")), None)
-        own = backend is not None and name.startswith(f"{backend}.")
-        if backend is not None and not own and (name != "store.opening" or line in at_once):
-            strayed.append(f"{path.name}:{line}: {imported}")
+        if backend is None or name.startswith(f"{backend}."):
+            continue
+        if name != "store.opening" or int(place.split(":")[1]) in at_once:
+            strayed.append(place)
     assert not strayed
 
 
@@ -204,15 +214,14 @@ def test_no_public_class_name_stands_twice() -> None:
     """One word, one meaning: a class is found by its name alone."""
     places: dict[str, list[str]] = {}
     for path in FILES:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in nodes_of(path):
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                places.setdefault(node.name, []).append(f"{module_name(path)}:{node.lineno}")
+                places.setdefault(node.name, []).append(f"{name_of(path)}:{node.lineno}")
     assert {name: where for name, where in places.items() if len(where) > 1} == {}
 
 
-@pytest.mark.parametrize("path", FILES, ids=module_name)
-def test_every_module_says_what_it_is(path: Path) -> None:
+def test_every_module_says_what_it_is() -> None:
     """A docstring first; no marker of unfinished work."""
-    text = path.read_text(encoding="utf-8")
-    assert ast.get_docstring(ast.parse(text)), f"{path} has no docstring"
-    assert not [word for word in ("TODO", "FIXME", "XXX") if word in text]
+    assert not [name_of(path) for path in FILES if not ast.get_docstring(tree_of(path))]
+    unfinished = ("TODO", "FIXME", "XXX")
+    assert not [name_of(path) for path in FILES if any(word in path.read_text(encoding="utf-8") for word in unfinished)]

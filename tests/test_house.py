@@ -8,19 +8,16 @@ from __future__ import annotations
 
 import ast
 import statistics
-from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.scenario_files import SCENARIOS, files_of_tests, has_module
+from tests.source_trees import FILES, name_of, nodes_of, tree_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-PACKAGE = Path(__file__).resolve().parents[1] / "webfountain"
-FILES = sorted(PACKAGE.rglob("*.py"))
+    from pathlib import Path
 
 MODULE_LINES = 450
 CLASS_LINES = 300
@@ -54,22 +51,6 @@ QUESTIONS: dict[str, int] = {}
 """Module -> lines that ask whether a feature of the object itself is there (`self._x is None`)."""
 TYPE_CIRCLES: dict[str, int] = {}
 """First of some modules that import each other, imports for types counted -> how many they are."""
-
-
-@cache
-def tree_of(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
-
-
-@cache
-def nodes_of(path: Path) -> list[ast.AST]:
-    return list(ast.walk(tree_of(path)))
-
-
-@cache
-def name_of(path: Path) -> str:
-    parts = path.relative_to(PACKAGE).with_suffix("").parts
-    return ".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts)
 
 
 NAMES = {name_of(path) for path in FILES}
