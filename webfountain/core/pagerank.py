@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 import numpy as np
 
+from webfountain.core.sparse_product import add_product
 from webfountain.errors import NotConverged
 
 if TYPE_CHECKING:
@@ -193,22 +194,14 @@ class _Links(Generic[_Real]):
     """Blocks of a graph as sparse matrices of ones, in one precision."""
 
     def __init__(self, graph: LinkGraph, damping: float, precision: type[_Real]) -> None:
-        from scipy.sparse import csr_array  # noqa: PLC0415  (0.3 s at start)
-
         self._share: npt.NDArray[_Real] = (graph.share * damping).astype(precision)
-        ones = np.ones(max((len(block.sources) for block in graph.blocks), default=0), dtype=precision)
-        self._blocks = [
-            (
-                first,
-                csr_array((ones[: len(sources)], sources, indptr), shape=(len(indptr) - 1, graph.nodes)),
-            )
-            for first, indptr, sources in graph.blocks
-        ]
+        self._ones = np.ones(max((len(block.sources) for block in graph.blocks), default=0), dtype=precision)
+        self._blocks = graph.blocks
 
     def pull(self, scores: npt.NDArray[_Real]) -> npt.NDArray[_Real]:
         """Return the (n,) score that each page receives along its in-links."""
         given = scores * self._share
-        pulled = np.empty_like(scores)
-        for first, block in self._blocks:
-            pulled[first : first + block.shape[0]] = block @ given
+        pulled = np.zeros_like(scores)
+        for first, indptr, sources in self._blocks:
+            add_product(indptr, sources, self._ones, given, pulled[first : first + len(indptr) - 1])
         return pulled

@@ -99,10 +99,13 @@ def replayed_orders(folder: Path, log: RankedLog, ranks: Scores, backlinks: Scor
     pages = np.argsort(log.times, kind="stable")[:crawled]
     number = np.full(len(log.times), -1, dtype=np.int64)
     number[pages] = np.arange(crawled)
-    between = number[log.pairs]
-    links: list[list[int]] = [[] for _ in range(crawled)]
-    for source, target in between[(between >= 0).all(axis=1)].tolist():
-        links[source].append(target)
+    sources, targets = number[log.pairs[:, 0]], number[log.pairs[:, 1]]
+    is_between = (sources >= 0) & (targets >= 0)
+    sources, targets = sources[is_between], targets[is_between]
+    order = np.argsort(sources, kind="stable")  # each page's links stay in order
+    ends = np.cumsum(np.bincount(sources, minlength=crawled)).tolist()
+    flat = targets[order].tolist()
+    links = [flat[begin:end] for begin, end in zip([0, *ends], ends, strict=False)]
     found = replay_losses(links, ranks=ranks[pages], backlinks=backlinks[pages])
     return crawled, [sum(each) for each in zip(losses or [0.0] * len(found), found, strict=True)]
 

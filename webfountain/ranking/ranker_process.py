@@ -150,7 +150,7 @@ def carry_out(job: Job) -> int | None:
 
     Raises RepositoryError if a file cannot be read or written.
     """
-    from webfountain.ranking.link_files import DamagedFile  # noqa: PLC0415  (pyarrow and scipy, 0.6 s)
+    from webfountain.ranking.link_files import DamagedFile  # noqa: PLC0415  (pyarrow)
     from webfountain.ranking.log_completeness import mend  # noqa: PLC0415
 
     folder = Path(job.scores)
