@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 from webfountain.core.sparse_product import add_product, turned
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 
 @pytest.mark.parametrize("ints", [np.int32, np.int64])
@@ -16,9 +20,10 @@ from webfountain.core.sparse_product import add_product, turned
 def test_a_product_is_added_to_the_total(ints: type, reals: type) -> None:
     rng = np.random.default_rng(4)
     dense = rng.integers(0, 2, (7, 5))
-    indptr = np.concatenate([[0], np.cumsum(dense.sum(axis=1))]).astype(ints)
-    columns = np.nonzero(dense)[1].astype(ints)
-    vector, total = rng.random(5).astype(reals), np.ones(7, dtype=reals)
+    indptr: npt.NDArray[Any] = np.concatenate([[0], np.cumsum(dense.sum(axis=1))]).astype(ints)
+    columns: npt.NDArray[Any] = np.nonzero(dense)[1].astype(ints)
+    vector: npt.NDArray[Any] = rng.random(5).astype(reals)
+    total: npt.NDArray[Any] = np.ones(7, dtype=reals)
     add_product(indptr, columns, np.ones(len(columns), dtype=reals), vector, total)
     np.testing.assert_allclose(total, 1.0 + dense @ vector, rtol=1e-6)
 
@@ -26,7 +31,7 @@ def test_a_product_is_added_to_the_total(ints: type, reals: type) -> None:
 @pytest.mark.parametrize("ints", [np.int32, np.int64])
 def test_a_matrix_is_turned_with_its_rows_in_order(ints: type) -> None:
     dense = np.random.default_rng(5).integers(0, 2, (6, 9))
-    indptr = np.concatenate([[0], np.cumsum(dense.sum(axis=1))]).astype(ints)
+    indptr: npt.NDArray[Any] = np.concatenate([[0], np.cumsum(dense.sum(axis=1))]).astype(ints)
     starts, rows = turned(indptr, np.nonzero(dense)[1].astype(ints), 9)
     assert starts.dtype == rows.dtype == ints
     assert starts.tolist() == [0, *np.cumsum(dense.sum(axis=0)).tolist()]

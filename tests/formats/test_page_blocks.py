@@ -37,6 +37,16 @@ def test_scripts_forms_and_hidden_text_are_no_blocks() -> None:
     assert kinds(html) == [("paragraph", "a")]
 
 
+def test_skipped_elements_end_no_block_however_many_there_are() -> None:
+    assert kinds("<p>a<!-- b -->c<svg><p>d</svg>e<xmp><p>f</xmp></p>")[0] == ("paragraph", "ac")
+    assert kinds("<p>" + "a<!-- b -->" * 300) == [("paragraph", "a" * 300)]
+    assert kinds("<p>a<xmp><p>b</xmp>") == [("paragraph", "a"), ("code", "<p>b")]
+
+
+def test_a_tag_with_a_bracket_in_its_name_hides_nothing_behind_it() -> None:
+    assert kinds("<p>one<l<p><i>two</i></p><p>three")[-1] == ("paragraph", "three")
+
+
 def test_deep_and_long_pages_are_bounded() -> None:
     assert len(blocks_of(tree_of(b"<div>" * 20_000 + b"x", None))) == 1
     assert len(blocks_of(tree_of(b"<p>x</p>" * (MAX_BLOCKS + 10), None))) == MAX_BLOCKS

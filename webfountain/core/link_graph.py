@@ -95,7 +95,7 @@ def in_links(indptr: Ints, indices: Ints, columns: int) -> tuple[Ints, Ints]:
     link.
     """
     small = max(len(indptr), len(indices), columns) < _FOUR_BYTES
-    return turned(indptr, indices.astype(np.int32 if small else np.int64, copy=False), columns)
+    return turned(indptr, np.asarray(indices, np.int32 if small else np.int64), columns)
 
 
 def shares(degree: Ints) -> Array:

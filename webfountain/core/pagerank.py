@@ -195,7 +195,9 @@ class _Links(Generic[_Real]):
 
     def __init__(self, graph: LinkGraph, damping: float, precision: type[_Real]) -> None:
         self._share: npt.NDArray[_Real] = (graph.share * damping).astype(precision)
-        self._ones = np.ones(max((len(block.sources) for block in graph.blocks), default=0), dtype=precision)
+        self._ones: npt.NDArray[_Real] = np.ones(
+            max((len(block.sources) for block in graph.blocks), default=0), dtype=precision
+        )
         self._blocks = graph.blocks
 
     def pull(self, scores: npt.NDArray[_Real]) -> npt.NDArray[_Real]:

@@ -45,7 +45,7 @@ def turned(indptr: Ints, columns: Ints, width: int) -> tuple[Ints, Ints]:
 
     The result has the type of `columns`. Apart from the arguments and the result, the call needs two bytes per entry.
     """
-    indptr = indptr.astype(columns.dtype, copy=False)
+    indptr = np.asarray(indptr, columns.dtype)
     starts, rows = np.empty(width + 1, dtype=columns.dtype), np.empty_like(columns)
     marks = np.ones((2, len(columns)), dtype=np.int8)
     _compiled().csr_tocsc(len(indptr) - 1, width, indptr, columns, marks[0], starts, rows, marks[1])

@@ -6,6 +6,7 @@ HTML is read here, other XML by `xml_text`. Everything else is plain text. A hos
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 import msgspec
@@ -41,6 +42,7 @@ __all__ = ["Document", "DocumentReader", "PlainReader", "ReadError", "text_of"]
 ReadError = Literal["parse-time", "parse-memory", "parse-crash"]
 """Reason why a body has no document: too much time, too much memory, or a crash of the reader."""
 _MAX_XML_BYTES: Final = 8_192
+_BLANK_LINE: Final = re.compile(r"(?:\A|\n)[^\S\n]*(?:\n|\Z)")
 _SHIFTING: Final = frozenset({"utf-16-le", "utf-16-be", "iso2022_jp", "iso2022_kr", "hz"})
 """Encodings in which the byte of ``<`` may mean another character, or ``<`` may have another byte."""
 
@@ -71,6 +73,13 @@ class Document(msgspec.Struct, frozen=True, array_like=True):
     @property
     def lines(self) -> list[str]:
         return lines_of_text(self.text) if self.units is None else [unit.line for unit in self.units]
+
+    @property
+    def line_text(self) -> str:
+        """The same lines as one text. The text of a page's main content is this text, unless code has blank lines."""
+        if self.units is None and _BLANK_LINE.search(self.text) is None:
+            return self.text
+        return "\n".join(self.lines)
 
     @property
     def shown(self) -> list[str]:

@@ -67,6 +67,7 @@ _LEAST_MAIN: Final = 0.25
 """Minimum share of the page's text in a marked main part. A smaller part is ignored."""
 _LINK_SHARE: Final = 0.66
 _ANY_LEVEL: Final = 7
+_LINK_FIRST: Final = re.compile(r"\s*<a ")
 _SENTENCE: Final = re.compile(r"[.!?\u3002\uff01\uff1f][\"')\]]?(?:\s|$)")
 _HIDDEN: Final = re.compile(r"display:\s*none|visibility:\s*hidden", re.IGNORECASE)
 _WORD_PARTS: Final = re.compile(r"[^\s_]+")
@@ -239,8 +240,8 @@ def _is_prose(text: str) -> bool:
 
 
 def _is_whole_link(html: str) -> bool:
-    html = html.strip()
-    return html.startswith("<a ") and html.endswith("</a>") and html.count("<a ") == 1
+    # Most prose does not begin with a link.
+    return _LINK_FIRST.match(html) is not None and html.rstrip().endswith("</a>") and html.count("<a ") == 1
 
 
 def _without_empty_sections(blocks: list[Block]) -> list[Block]:

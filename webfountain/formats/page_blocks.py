@@ -11,16 +11,16 @@ from __future__ import annotations
 import re
 from functools import cache
 from html import escape
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import msgspec
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from selectolax.lexbor import LexborHTMLParser
+    from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-__all__ = ["MAX_BLOCKS", "Block", "Inline", "Region", "attributes_of", "blocks_of", "blocks_of_html", "inline_pieces"]
+__all__ = ["MAX_BLOCKS", "Block", "Inline", "Region", "attributes_of", "blocks_in", "blocks_of", "inline_pieces"]
 
 
 Kind = Literal["heading", "paragraph", "item", "code", "table", "rule"]
@@ -31,17 +31,32 @@ _CONTAINERS: Final = (
     "|menu|nav|s(?:earch|ection|ummary)"
 )
 """Pattern of the elements that begin and end a block."""
-_ATTRIBUTES: Final = r'[^>"]*+(?:"[^"]*+"[^>"]*+)*+'
-_TAG: Final = rf"<(/?)({_CONTAINERS})(?![^\s/>])({_ATTRIBUTES})>"
-_RAW: Final = (
-    r"(?s)<!--(?:[^-]++|-(?!->))*+-->"
-    r"|<(script|style|noscript|template|svg|math|iframe|object|canvas|video|audio|select|textarea|button|datalist|map"
-    rf"|dialog)(?![^\s/>]){_ATTRIBUTES}>(?:[^<]++|<(?!/\1>))*+</\1>"
-    rf"|<(xmp|noembed|noframes)(?![^\s/>]){_ATTRIBUTES}>((?:[^<]++|<(?!/\2>))*+)</\2>"
-    rf"|<(plaintext)(?![^\s/>]){_ATTRIBUTES}>(.*)</plaintext>"
+_ATTRIBUTES: Final = r'[^>"\0]*+(?:"[^"\0]*+"[^>"\0]*+)*+'
+_TAG: Final = rf"(/?)({_CONTAINERS})(?![^\s/>])({_ATTRIBUTES})>"
+_UNREADABLE: Final = (
+    "script|style|noscript|template|svg|math|iframe|object|canvas|video|audio|select|textarea|button|datalist|map"
+    "|dialog"
 )
-"""Pattern of comments, of elements that readers do not see, and of elements whose text the parser writes without
-escapes."""
+"""Elements without readable text: scripts, embedded media, form controls."""
+_UNESCAPED: Final = frozenset({"xmp", "noembed", "noframes", "plaintext"})
+"""Elements with readable text that the parser writes without escapes. In such a text a ``<`` begins no tag."""
+_COMMENT: Final = r"!--(?:[^-]++|-(?!->))*+-->"
+_CUT: Final = (
+    rf"<(?:{_TAG}|(?=[!bcdimnopstvx]|au)(?:{_COMMENT}|({_UNREADABLE}|{'|'.join(sorted(_UNESCAPED))})(?![^\s/>])"
+    rf"{_ATTRIBUTES}>(?:[^<]++|<(?!/\4>))*+</\4>))"
+)
+"""Pattern at which a page is cut. The lookahead has the first letters of the elements that are skipped."""
+_RAW: Final = (
+    rf"(?s)<(?:{_COMMENT}|({_UNREADABLE})(?![^\s/>]){_ATTRIBUTES}>(?:[^<]++|<(?!/\1>))*+</\1>"
+    rf"|(xmp|noembed|noframes)(?![^\s/>]){_ATTRIBUTES}>((?:[^<]++|<(?!/\2>))*+)</\2>"
+    rf"|(plaintext)(?![^\s/>]){_ATTRIBUTES}>(.*)</plaintext>)"
+)
+"""Pattern of all that is skipped. It is used before the cut for pages with rare elements, because there it matters what
+is in these elements."""
+_MOST_SKIPPED: Final = 100
+"""Largest number of skipped elements for which the texts beside them are joined one by one."""
+_MAYBE_HIDDEN: Final = '[hidden],[style*="display" i],[style*="visibility" i]'
+"""Selector of the elements that may be hidden. On long pages this is faster than the search for a word."""
 _HIDDEN_INLINE: Final = (
     r"(?i)<(?!(?:area|base|basefont|bgsound|br|col|embed|frame|hr|img|input|keygen|link|meta|param|source|track|wbr)[\s/])"
     r"([a-z][^\s/>]*+)(?=\s)"
@@ -138,16 +153,20 @@ class Block(msgspec.Struct, frozen=True, gc=False):
 
 def blocks_of(tree: LexborHTMLParser) -> list[Block]:
     """Return the blocks of a page in document order, at most `MAX_BLOCKS`."""
-    body = tree.body
-    return [] if body is None else blocks_of_html(body.html or "")
+    return [] if tree.body is None else blocks_in(tree.body)
 
 
-def blocks_of_html(html: str) -> list[Block]:
-    """Return the blocks of well-formed HTML, as the parser writes it."""
-    html = _compiled(_RAW).sub(_raw_text, html)
-    if " hidden" in html or (' style="' in html and ("display:" in html or "visibility:" in html)):
+def blocks_in(node: LexborNode) -> list[Block]:
+    """Return the blocks of an element."""
+    html, cut = node.html or "", _compiled(_CUT)
+    if node.css_first(_MAYBE_HIDDEN) is not None:
+        html = _compiled(_RAW).sub(_raw_text, html)
         html = _compiled(_HIDDEN_INLINE).sub(_unless_container, html)
-    return _Cutter(_compiled(_TAG).split(html)).blocks
+    pieces = cut.split(html)
+    skipped = [at for at, tag in enumerate(pieces[2::5]) if tag is None]
+    if len(skipped) > _MOST_SKIPPED or any(pieces[5 * at + 4] in _UNESCAPED for at in skipped):
+        pieces, skipped = cut.split(_compiled(_RAW).sub(_raw_text, html)), []
+    return _Cutter(pieces, skipped).blocks
 
 
 def _raw_text(found: re.Match[str]) -> str:
@@ -158,15 +177,19 @@ def _raw_text(found: re.Match[str]) -> str:
 
 def _unless_container(found: re.Match[str]) -> str:
     """Return "" for a hidden element inside a block. Hidden containers become regions."""
-    return found[0] if _compiled(_TAG).search(found[0]) else ""
+    return found[0] if _compiled("<" + _TAG).search(found[0]) else ""
 
 
 class _Cutter:
-    """One pass over the pieces of a page."""
+    """One pass over the pieces of a page: text, slash, tag, attributes and skipped element in turn. `skipped` has the
+    positions of the pieces that are skipped instead of a tag."""
 
-    def __init__(self, pieces: list[str]) -> None:
+    def __init__(self, pieces: list[str | Any], skipped: Sequence[int]) -> None:
         self.blocks: list[Block] = []
-        self._texts, self._ends, self._tags, self._attributes = (pieces[i::4] for i in range(4))
+        self._texts, self._ends, self._tags, self._attributes = (pieces[i::5] for i in range(4))
+        for at in reversed(skipped):
+            self._texts[at : at + 2] = [self._texts[at] + self._texts[at + 1]]
+            del self._ends[at], self._tags[at], self._attributes[at]
         # The first text stands before all tags, so the text after a tag is the next one in the list.
         self._words = _words_of_all(self._texts)
         self._region = Region("", "", None, 0)
@@ -181,9 +204,9 @@ class _Cutter:
 
     def _cut(self) -> None:
         texts, ends, tags, attributes, words = self._texts, self._ends, self._tags, self._attributes, self._words
-        regions, at, last = self._regions, 0, len(tags)
-        self._add(0)
-        while at < last and len(self.blocks) < MAX_BLOCKS:
+        regions, blocks, at, last = self._regions, self.blocks, 0, len(tags)
+        self._add(texts[0], words[0])
+        while at < last and len(blocks) < MAX_BLOCKS:
             tag, said = tags[at], attributes[at]
             if ends[at]:
                 if regions:
@@ -191,7 +214,7 @@ class _Cutter:
                 if tag in _STATEFUL:
                     self._leave(tag)
             elif tag == "hr":
-                self.blocks.append(Block("rule", "", "", self._region))
+                blocks.append(Block("rule", "", "", self._region))
             else:
                 regions.append(self._region)
                 if said or tag in _SEMANTIC:
@@ -204,8 +227,9 @@ class _Cutter:
                 elif tag == "table" and (end := self._end_of_data(at)):
                     at = self._take_table(at, end)
             at += 1
-            if words[at] or "<" in texts[at]:
-                self._add(at)
+            html, text = texts[at], words[at]
+            if text or "<" in html:
+                self._add(html, text)
 
     def _enter(self, tag: str) -> None:
         if tag == "li":
@@ -231,9 +255,8 @@ class _Cutter:
         elif tag in _HEADINGS:
             self._level = 0
 
-    def _add(self, at: int) -> None:
+    def _add(self, html: str, text: str) -> None:
         """Add a run of text as a block if it has words, or a picture with an alternative text."""
-        html, text = self._texts[at], self._words[at]
         if self._link or "<" in html:
             html = self._with_links_closed(html)
         if not text and not ("<img" in html and _compiled(_IMAGE_WITH_TEXT).search(html)):

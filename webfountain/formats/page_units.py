@@ -16,7 +16,7 @@ from selectolax.lexbor import LexborHTMLParser, SelectolaxError
 
 from webfountain.formats.main_content import main_blocks
 from webfountain.formats.markdown import PageFormat, written_lines
-from webfountain.formats.page_blocks import attributes_of, blocks_of, blocks_of_html
+from webfountain.formats.page_blocks import attributes_of, blocks_in, blocks_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -122,7 +122,7 @@ def _selected(tree: LexborHTMLParser, selectors: Sequence[str]) -> list[Block]:
     """Return the blocks of the selected elements in document order, each element once."""
     found = {node.mem_id: node for node in tree.css(", ".join(selectors))}
     outermost = [node for node in found.values() if not _is_inside(node, found)]
-    return [block for node in outermost for block in blocks_of_html(node.html or "")]
+    return [block for node in outermost for block in blocks_in(node)]
 
 
 def _is_inside(node: LexborNode, found: Mapping[int, LexborNode]) -> bool:

@@ -15,7 +15,7 @@ import msgspec
 from webfountain.policy.patterns import Pattern  # noqa: TC001  # msgspec reads it from the annotations
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
 
     from webfountain.formats.page_units import ReadingRules
     from webfountain.policy.collection import Collection
@@ -62,9 +62,9 @@ class CountingRules(msgspec.Struct, frozen=True):
     by_lines: bool = False
     stamp: bytes = b""
 
-    def counted(self, lines: Iterable[str]) -> str:
-        """Return the lines without the parts that do not count. Lines without remaining words are left out."""
-        text = "\n".join(lines)
+    def counted(self, text: str) -> str:
+        """Return the lines of a text, none of them blank, without the parts that do not count. Lines without remaining
+        words are left out."""
         if not self.ignore_text and not self.kinds:
             return text
         found = text.split("\n")

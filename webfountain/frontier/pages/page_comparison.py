@@ -101,7 +101,7 @@ class PageComparison:
         if copy is None:
             return ComparisonResult(self._without_copy(record, document, rules), None, counted, record.noise)
         if not rules.learns:
-            before, now = (rules.counted(each.lines) for each in (copy, document))
+            before, now = (rules.counted(each.line_text) for each in (copy, document))
             return ComparisonResult(_by_lines(before, now, rules.min_change), self._diff(old, document), counted)
         return self._learned(record, fetched, copy, document, rules)._replace(counted=counted)
 
@@ -115,7 +115,7 @@ class PageComparison:
         if due is not None and self._order is not None:
             self._order(fetched.fetch, due)
         kept = without_noise(old, differences.old, noise), without_noise(new, differences.new, noise)
-        before, now = (rules.counted(unit.line for unit in units) for units in kept)
+        before, now = (rules.counted("\n".join([unit.line for unit in units])) for units in kept)
         found = _by_lines(before, now, rules.min_change)
         shown = ("\n".join(unit.shown or unit.line for unit in units) for units in kept)
         diff = unified(*shown) if self._diffs else None
@@ -201,7 +201,7 @@ def is_outdated(record: PageRecord, rules: CountingRules) -> bool:
 
 def counted_text(document: Document, rules: CountingRules) -> str:
     """Return what counts in a page, noise included."""
-    return rules.counted(document.lines) if rules.by_lines else document.text
+    return rules.counted(document.line_text) if rules.by_lines else document.text
 
 
 def _by_lines(before: str, now: str, min_change: float) -> Comparison:
