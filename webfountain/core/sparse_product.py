@@ -18,7 +18,7 @@ import numpy as np
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    Ints = npt.NDArray[np.int64] | npt.NDArray[np.int32]
+    Ints = npt.NDArray[Any]
 
 __all__ = ["Ints", "add_product", "turned"]
 
