@@ -10,7 +10,6 @@ from __future__ import annotations
 from functools import cache
 from importlib.machinery import PathFinder
 from importlib.util import find_spec, module_from_spec
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -55,7 +54,7 @@ def turned(indptr: Ints, columns: Ints, width: int) -> tuple[Ints, Ints]:
 @cache
 def _compiled() -> Any:
     package = find_spec("scipy")
-    folders = [str(Path(each, "sparse")) for each in (package and package.submodule_search_locations) or ()]
+    folders = [f"{each}/sparse" for each in (package and package.submodule_search_locations) or ()]
     spec = PathFinder.find_spec("scipy.sparse._sparsetools", folders)
     if spec is None or spec.loader is None:
         raise ImportError("scipy has no scipy.sparse._sparsetools")
