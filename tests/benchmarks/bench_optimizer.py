@@ -10,15 +10,18 @@ from __future__ import annotations
 
 import argparse
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from webfountain.core.model import Array, Instance, simulate, simulate_plan
+from webfountain.core.model import Instance, simulate, simulate_plan
 from webfountain.core.optimizer import solve
 from webfountain.core.working_set import repaired, uniform_plan
 from webfountain.lab.bucket_instances import build_instance
 from webfountain.lab.solving import packaged_instance, read_table
+
+if TYPE_CHECKING:
+    from webfountain.core.arrays import Array
 
 GOALS = {"1": 4.0, "2": 30.0, "3": 18.0}
 TURNS = 3  # of ours, around IPOPT's run

@@ -9,7 +9,8 @@ import numpy as np
 from webfountain.core.site_urgency import Sites
 
 if TYPE_CHECKING:
-    from webfountain.core.site_urgency import Ints, SiteUrgency
+    from webfountain.core.arrays import Ints
+    from webfountain.core.site_urgency import SiteUrgency
 
 __all__ = ["steps_until"]
 

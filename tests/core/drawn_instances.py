@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import tomllib
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from webfountain.core.model import Array, Instance, make_instance
+from webfountain.core.model import Instance, make_instance
 from webfountain.lab.bucket_instances import build_instance
+
+if TYPE_CHECKING:
+    from webfountain.core.arrays import Array
 
 EMT1 = tomllib.loads((Path(__file__).parents[2] / "webfountain/lab/instances/emt1.toml").read_text())
 

@@ -14,7 +14,8 @@ from webfountain.core.buckets import bucket_of, intervals_of
 from webfountain.core.census import MOST_FINDS, PRIOR_LINKS, Census, change_rates, instance_from, obsolete_of
 
 if TYPE_CHECKING:
-    from webfountain.core.model import Array, Instance
+    from webfountain.core.arrays import Array
+    from webfountain.core.model import Instance
 
 DAY = 86_400.0
 FASTEST = DAY / 96

@@ -12,11 +12,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from webfountain.core.fetch_price import interval_of_rest, intervals_at_price, price_of_budget
-from webfountain.core.model import make_instance, simulate_plan
-from webfountain.core.oldest_first import obsolete_oldest_first
+from webfountain.core.model import make_instance, obsolete_oldest_first, simulate_plan
 
 if TYPE_CHECKING:
-    from webfountain.core.model import Array, Instance
+    from webfountain.core.arrays import Array
+    from webfountain.core.model import Instance
 
 classes = st.lists(st.tuples(st.integers(1, 10_000), st.floats(1e-7, 1e-3)), min_size=1, max_size=6)
 

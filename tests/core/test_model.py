@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pytest
 
 from tests.core.drawn_instances import EMT1, drawn, emt1
 from webfountain.core.model import (
-    Array,
     Instance,
     capacity_jacobian,
     fractions,
@@ -15,7 +16,11 @@ from webfountain.core.model import (
     make_instance,
     simulate,
     simulate_plan,
+    weights_of,
 )
+
+if TYPE_CHECKING:
+    from webfountain.core.arrays import Array
 
 
 def random_fractions(instance: Instance, seed: int = 0) -> tuple[Array, Array]:
@@ -150,3 +155,12 @@ def test_pages_obsolete_forever_stay_within_their_bucket() -> None:
     path = simulate(k, *random_fractions(k))
     assert (path.y >= 0).all()
     assert (path.y <= path.b * (1 + 1e-12)).all()
+
+
+def test_the_strategies_weigh_the_periods_as_the_paper_says() -> None:
+    assert weights_of(1, 3).tolist() == [1, 1, 1]
+    assert weights_of(2, 3).tolist() == [0, 0, 1]
+    low, _, last = weights_of(3, 3)
+    assert 0 < low < 0.1 < last == 1
+    with pytest.raises(ValueError, match=r"strategy 4 is not one of \(1, 2, 3\)"):
+        weights_of(4, 3)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from webfountain.core.phases import Phases
 
 if TYPE_CHECKING:
-    from webfountain.core.model import Array
+    from webfountain.core.arrays import Array
 
     Rows = list[list[float]]  # a plan: each period's gain of each lane
 

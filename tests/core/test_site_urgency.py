@@ -16,7 +16,7 @@ from webfountain.core.site_urgency import Sites, SiteUrgency
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from webfountain.core.activity import Array, Ints
+    from webfountain.core.arrays import Array, Ints
 
 PAGES = 24
 PATHS = [f"/{'docs' if page % 2 else 'blog'}/{page}" for page in range(PAGES)]

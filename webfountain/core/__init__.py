@@ -6,7 +6,7 @@ A page is fetched again. Its text is compared with our copy (`change`, by `shing
 history. A mean change interval is estimated from the history (`change_rate`) and rounded to one byte (`buckets`). A
 `census` of these bytes gives the constants of the model of Edwards 2001 (`model`). The optimiser divides the budget
 (`optimizer`, with `calendars`). Three things are computed from its plan: quotas in whole pages (`quotas`), clocks that
-give the next visit of each bucket (`phases`), and a forecast of the obsolete pages (`oldest_first`).
+give the next visit of each bucket (`phases`), and a forecast of the obsolete pages (`model`).
 
 Life of an urgency
 ------------------

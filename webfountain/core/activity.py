@@ -36,19 +36,14 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from webfountain.core.arrays import Array, Flags, Ints
     from webfountain.core.signals import Signals
 
-    Array = npt.NDArray[np.float64]
-    Ints = npt.NDArray[np.int64]
-    Flags = npt.NDArray[np.bool_]
 
 __all__ = [
     "TELLABLE",
     "WINDOW",
     "Activity",
-    "Array",
-    "Flags",
-    "Ints",
     "Memory",
     "UncheckedPages",
     "chance_of_change",

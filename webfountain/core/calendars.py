@@ -13,14 +13,18 @@ Source: Edwards 2001, section 3, equations (1)-(6); the decomposition is ours (D
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 from scipy.optimize import linprog
 
-from webfountain.core.model import Array, Instance, gradient, simulate_plan
+from webfountain.core.model import Instance, gradient, simulate_plan
 from webfountain.errors import NotConverged
+
+if TYPE_CHECKING:
+    from webfountain.core.arrays import Array, Ints
 
 __all__ = [
     "Mixture",
@@ -33,7 +37,6 @@ __all__ = [
     "waiting_costs",
 ]
 
-Index = npt.NDArray[np.int64]
 
 _GROUPS = 40  # number of buckets of the coarse problem that gives the first prices
 _ROUNDS = 16
@@ -51,10 +54,10 @@ class Pool:
     ``owner`` (m,) is the bucket of each schedule. ``share`` (T, m) is the crawled fraction of the bucket per period.
     """
 
-    owner: Index
+    owner: Ints
     share: Array
 
-    def plus(self, owner: Index, share: Array) -> Pool:
+    def plus(self, owner: Ints, share: Array) -> Pool:
         """Return a pool that also contains the given schedules."""
         return Pool(np.concatenate([self.owner, owner]), np.concatenate([self.share, share], axis=1))
 
@@ -230,7 +233,7 @@ def _generate(master: _Master, pool: Pool) -> Mixture:
     return Mixture(f, solved.z, solved.prices, solved.arrivals, bound, used, weight)
 
 
-def _followed(following: Index) -> Array:
+def _followed(following: Ints) -> Array:
     T, B = following.shape[0] - 1, following.shape[1]
     calendars, column = np.zeros((T, B)), np.arange(B)
     at = following[0]
@@ -315,7 +318,7 @@ def _from_groups(instance: Instance) -> Mixture:
     return replace(coarse, f=coarse.f[:, group], pool=pool, weight=weight)
 
 
-def _grouped(instance: Instance, group: Index) -> Instance:
+def _grouped(instance: Instance, group: Ints) -> Instance:
     """Return the instance with the buckets of each group merged."""
     k, member = instance, np.zeros((instance.B, _GROUPS))
     member[np.arange(instance.B), group] = 1.0

@@ -12,14 +12,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from webfountain.core.buckets import intervals_of
-from webfountain.core.model import Array, Instance, make_instance
-from webfountain.core.strategies import weights_of
+from webfountain.core.model import Instance, make_instance, weights_of
 
 if TYPE_CHECKING:
-    Ints = npt.NDArray[np.int64]
+    from webfountain.core.arrays import Array, Ints
 
 __all__ = [
     "EARLY",
@@ -28,7 +26,6 @@ __all__ = [
     "PRIOR_FETCHES",
     "PRIOR_LINKS",
     "Census",
-    "Ints",
     "change_rates",
     "instance_from",
     "obsolete_of",

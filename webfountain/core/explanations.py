@@ -25,9 +25,8 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    Array = npt.NDArray[np.float64]
-    Flags = npt.NDArray[np.bool_]
-    Ints = npt.NDArray[np.int64]
+    from webfountain.core.arrays import Array, Flags, Ints
+
 
 __all__ = ["Explanations", "TrustInSections", "log_odds_of"]
 

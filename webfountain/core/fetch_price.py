@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 if TYPE_CHECKING:
-    from webfountain.core.model import Array
+    from webfountain.core.arrays import Array
 
 __all__ = [
     "LEAST_AHEAD",

@@ -20,7 +20,7 @@ import numpy as np
 from webfountain.core.fetch_price import interval_of_rest, intervals_at_price, price_of_budget
 
 if TYPE_CHECKING:
-    from webfountain.core.model import Array
+    from webfountain.core.arrays import Array
 
 __all__ = ["Cost", "Goal", "PageClasses", "correction_of", "cost_of", "share_at"]
 

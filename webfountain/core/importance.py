@@ -21,16 +21,15 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from webfountain.core.arrays import Array
     from webfountain.core.order_blend import OrderBlend
 
-    Array = npt.NDArray[np.float64]
 
 __all__ = [
     "METRICS",
     "MOST_OF_TRUST",
     "PRIOR",
     "RISE",
-    "Array",
     "OnlineImportance",
     "bounded_by_trust",
     "importance_by_depth",

@@ -20,8 +20,8 @@ from webfountain.core.urgency import urgency_of_known_rate
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    Array = npt.NDArray[np.float64]
-    Flags = npt.NDArray[np.bool_]
+    from webfountain.core.arrays import Array, Flags
+
 
 __all__ = [
     "COLUMNS", "FIRST_PRIOR", "RATES", "PageEstimates", "PageRates", "evidence_of", "likelier_prior",

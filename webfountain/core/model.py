@@ -28,23 +28,32 @@ Source: Edwards, McCurley, Tomlin 2001, section 3, equations (1)-(6); the fracti
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
 
+if TYPE_CHECKING:
+    from webfountain.core.arrays import Array
+
 __all__ = [
-    "Array",
     "Instance",
     "Trajectory",
     "capacity_jacobian",
     "fractions",
     "gradient",
     "make_instance",
+    "obsolete_oldest_first",
     "simulate",
     "simulate_plan",
+    "weights_of",
 ]
 
-Array = npt.NDArray[np.float64]
+_COHORTS: Final = 16
+_BEFORE: Final = {1: 1.0, 2: 0.0, 3: 0.008}
+"""Strategy -> weight of the periods before the last, which has weight 1. That of strategy 3 is calibrated to Table 3 of
+the paper.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +102,17 @@ class Trajectory:
     z: Array
     used: Array
     objective: float
+
+
+def weights_of(strategy: int, periods: int) -> Array:
+    """Return the (T,) weights of the periods in the objective (section 4.1): 1, all periods count equally; 2, only the
+    last one counts; 3, the last one counts most.
+
+    Raises ValueError if there is no such strategy.
+    """
+    if strategy not in _BEFORE:
+        raise ValueError(f"strategy {strategy} is not one of {tuple(_BEFORE)}")
+    return np.append(np.full(periods - 1, _BEFORE[strategy]), 1.0)
 
 
 def make_instance(
@@ -244,3 +264,33 @@ def _array(letter: str, value: npt.ArrayLike, shape: tuple[int, ...], *, top: fl
 
 def _share(part: Array, whole: Array) -> Array:
     return np.divide(part, whole, out=np.zeros_like(part), where=whole > 0.0)
+
+
+def obsolete_oldest_first(instance: Instance, x: Array, z: Array, *, mean_age: Array) -> Array:
+    """Return the (T,) obsolete pages at the end of each period if each bucket is crawled oldest first, without the
+    never-crawled pages.
+
+    Equation (2) assumes a random choice within a bucket. Crawling the oldest first leaves fewer obsolete pages, because
+    no page waits long (Figure 2).
+
+    Parameters
+    ----------
+    x : (T, B) pages recrawled
+    z : (T,) never-crawled pages crawled
+    mean_age : (B,) mean number of periods since the last crawl; ages are assumed to be evenly spread from 0 to twice
+        the mean
+    """
+    ages = (np.arange(_COHORTS) + 0.5)[::-1] * (2.0 / _COHORTS)
+    # (B, cohorts) pages of each cohort and their obsolete share, oldest cohort first; each period appends a cohort
+    pages = np.concatenate([np.repeat(instance.b0[:, None] / _COHORTS, _COHORTS, axis=1), np.zeros_like(x).T], axis=1)
+    obsolete = np.zeros_like(pages)
+    obsolete[:, :_COHORTS] = 1.0 - (1.0 - instance.a[0])[:, None] ** (ages * mean_age[:, None])
+    total = np.zeros(instance.T)
+    for t in range(instance.T):
+        older = np.cumsum(pages, axis=1) - pages
+        pages -= np.clip(x[t][:, None] - older, 0.0, pages)
+        obsolete = 1.0 - (1.0 - obsolete) * (1.0 - instance.a[t])[:, None]
+        pages[:, _COHORTS + t] = x[t] + instance.p * z[t]
+        obsolete[:, _COHORTS + t] = 0.0
+        total[t] = (pages * obsolete).sum()
+    return total

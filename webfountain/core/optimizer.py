@@ -19,11 +19,12 @@ import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from webfountain.core.calendars import Mixture, bounded_mixture, growth_path
-from webfountain.core.model import Array, Instance, fractions, simulate, simulate_plan
+from webfountain.core.model import Instance, fractions, simulate, simulate_plan
 from webfountain.core.working_set import better, closed_fractions, measured, polished, uniform_plan
 from webfountain.errors import NotConverged
 
 if TYPE_CHECKING:
+    from webfountain.core.arrays import Array
     from webfountain.core.working_set import RepairedPlan
 
 __all__ = ["Quality", "Solution", "Solver", "solve"]

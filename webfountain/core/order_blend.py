@@ -24,11 +24,10 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy.typing as npt
+    from webfountain.core.arrays import Array
 
-    Array = npt.NDArray[np.float64]
 
-__all__ = ["ORDERS", "Array", "OrderBlend", "weights_by_losses"]
+__all__ = ["ORDERS", "OrderBlend", "weights_by_losses"]
 
 ORDERS: Final = ("breadth-first", "backlinks", "pagerank")
 """The blended orders."""

@@ -18,9 +18,8 @@ from webfountain.core.sparse_product import add_product
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    import numpy.typing as npt
+    from webfountain.core.arrays import Array
 
-    Array = npt.NDArray[np.float64]
 
 __all__ = ["Links", "replay_losses"]
 

@@ -26,11 +26,8 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    import numpy.typing as npt
+    from webfountain.core.arrays import Array, Flags, Ints
 
-    Array = npt.NDArray[np.float64]
-    Flags = npt.NDArray[np.bool_]
-    Ints = npt.NDArray[np.int64]
 
 __all__ = ["PageDates", "distinguishing"]
 

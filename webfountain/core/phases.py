@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from webfountain.core.model import Array
+    from webfountain.core.arrays import Array
 
 __all__ = ["Phases"]
 

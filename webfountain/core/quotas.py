@@ -9,15 +9,17 @@ Source: Edwards 2001, section 3, "what the crawler uses": x[i,t]/b[i,t] and z[t]
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
-from webfountain.core.model import Array, Instance, fractions, simulate_plan
+from webfountain.core.model import Instance, fractions, simulate_plan
 
-__all__ = ["Counts", "Quotas", "make_quotas"]
+if TYPE_CHECKING:
+    from webfountain.core.arrays import Array, Ints
 
-Counts = npt.NDArray[np.int64]
+__all__ = ["Quotas", "make_quotas"]
+
 
 _DUST = 1e-9
 
@@ -31,8 +33,8 @@ class Quotas:
     clock: the crawled fraction of the bucket.
     """
 
-    recrawl: Counts
-    fresh: Counts
+    recrawl: Ints
+    fresh: Ints
     weight: Array
     increment: Array
 
@@ -62,7 +64,7 @@ def _room(instance: Instance, used: Array, t: int) -> float:
     return capacity if capacity - used[t] < 0.5 * dearest else float(used[t])
 
 
-def _whole(wanted: Array, carried: Array, present: Counts, cost: Array, room: float) -> Counts:
+def _whole(wanted: Array, carried: Array, present: Ints, cost: Array, room: float) -> Ints:
     """Return the whole pages (B+1,) of one period, rounded by largest remainder within `room`."""
     given = np.minimum(np.floor(wanted + _DUST).astype(np.int64), present)
     left = room * (1.0 + 1e-12) + _DUST * cost.max(initial=0.0) - float(given @ cost)

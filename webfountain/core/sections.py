@@ -17,10 +17,8 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy.typing as npt
+    from webfountain.core.arrays import Array, Ints
 
-    Array = npt.NDArray[np.float64]
-    Ints = npt.NDArray[np.int64]
 
 __all__ = ["SITE", "Level", "SectionTree", "Sections"]
 

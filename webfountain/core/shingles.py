@@ -25,12 +25,10 @@ _Number = TypeVar("_Number", bound="np.integer[Any]")
 
 _TOKENS = 4
 # Odd multipliers (those of splitmix64) make the mix depend on the position. The uint64 arithmetic wraps on purpose.
-_MIX = np.array([0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB, 0xD6E8FEB86659FD93], dtype=np.uint64)
-_SHIFT = np.uint64(32)
-
 BAND_MIX: Final = np.array(
     [0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB, 0xD6E8FEB86659FD93], dtype=np.uint64
 )
+_SHIFT = np.uint64(32)
 
 
 def shingles(text: str) -> npt.NDArray[np.uint64]:
@@ -45,11 +43,11 @@ def shingles(text: str) -> npt.NDArray[np.uint64]:
     tokens = " ".join(words).encode("utf-8", "surrogatepass").split(b" ")
     hashes = np.fromiter(map(xxh3_64_intdigest, tokens), dtype=np.uint64, count=len(tokens))
     width = max(1, len(tokens) - _TOKENS + 1)
-    mixed = hashes[:width] * _MIX[0]
+    mixed = hashes[:width] * BAND_MIX[0]
     for place in range(1, min(_TOKENS, len(tokens))):
         mixed ^= mixed >> _SHIFT
         mixed += hashes[place : place + width] if len(tokens) >= _TOKENS else hashes[place : place + 1]
-        mixed *= _MIX[place]
+        mixed *= BAND_MIX[place]
     return np.asarray(mixed ^ (mixed >> _SHIFT))
 
 

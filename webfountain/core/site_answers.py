@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
+    from webfountain.core.arrays import Array
 
-    Array = npt.NDArray[np.float64]
 
 __all__ = ["Approach", "FetchEvidence", "SectionRate", "SiteBeliefs"]
 

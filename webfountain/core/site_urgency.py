@@ -23,15 +23,11 @@ from webfountain.core.urgency import urgency_and_slope
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy.typing as npt
-
+    from webfountain.core.arrays import Array, Flags, Ints
     from webfountain.core.signals import Signals
 
-    Array = npt.NDArray[np.float64]
-    Ints = npt.NDArray[np.int64]
-    Flags = npt.NDArray[np.bool_]
 
-__all__ = ["Approach", "Array", "FetchEvidence", "Flags", "Ints", "Past", "SiteBeliefs", "SiteUrgency", "Sites"]
+__all__ = ["Approach", "FetchEvidence", "Past", "SiteBeliefs", "SiteUrgency", "Sites"]
 
 _FARTHEST: Final = 4096.0
 """Number of steps after which a page counts as never reaching a price."""

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
+    from webfountain.core.arrays import Array
 
-    Array = npt.NDArray[np.float64]
 
-__all__ = ["Array", "urgency", "urgency_and_slope", "urgency_of_known_rate"]
+__all__ = ["urgency", "urgency_and_slope", "urgency_of_known_rate"]
 
 
 def urgency_of_known_rate(rate: Array, elapsed: Array) -> Array:

@@ -9,17 +9,18 @@ size.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import minimize
 
-from webfountain.core.model import Array, Instance, capacity_jacobian, gradient, simulate
+from webfountain.core.model import Instance, capacity_jacobian, gradient, simulate
 
-__all__ = ["Mask", "RepairedPlan", "better", "closed_fractions", "measured", "polished", "repaired", "uniform_plan"]
+if TYPE_CHECKING:
+    from webfountain.core.arrays import Array, Flags
 
-Mask = npt.NDArray[np.bool_]
+__all__ = ["RepairedPlan", "better", "closed_fractions", "measured", "polished", "repaired", "uniform_plan"]
+
 
 _INWARD = 40  # largest number of fractions at a bound in a working set
 _LARGEST = 120  # largest number of interior fractions in a working set
@@ -103,7 +104,7 @@ def _lowered(f: Array, cost: Array, room: float) -> Array:
     return f * (room / (excess + room))
 
 
-def _working_set(instance: Instance, plan: RepairedPlan) -> Mask:
+def _working_set(instance: Instance, plan: RepairedPlan) -> Flags:
     """Return the working set as a mask (T, B+1)."""
     u = plan.u
     path = simulate(instance, u[:, :-1], u[:, -1])
@@ -117,7 +118,7 @@ def _working_set(instance: Instance, plan: RepairedPlan) -> Mask:
     return chosen
 
 
-def _largest(score: Array, count: int) -> Mask:
+def _largest(score: Array, count: int) -> Flags:
     """Return a mask of the ``count`` largest scores above zero. Equal scores are ordered by period, then by bucket."""
     first = np.argsort(-score, axis=None, kind="stable")[:count]
     chosen = np.zeros(score.shape, dtype=np.bool_)
@@ -125,7 +126,7 @@ def _largest(score: Array, count: int) -> Mask:
     return chosen
 
 
-def closed_fractions(instance: Instance) -> Mask:
+def closed_fractions(instance: Instance) -> Flags:
     """Return a mask (T, B+1) of the fractions that must stay 0."""
     cost = np.column_stack([instance.c, instance.d])
     empty = np.append((instance.b0 <= 0.0) & (instance.p <= 0.0), False)
@@ -135,7 +136,7 @@ def closed_fractions(instance: Instance) -> Mask:
 class _Focus:
     """The model as a function of the chosen fractions, scaled to values of about 1."""
 
-    def __init__(self, instance: Instance, plan: RepairedPlan, chosen: Mask) -> None:
+    def __init__(self, instance: Instance, plan: RepairedPlan, chosen: Flags) -> None:
         self.instance = instance
         self.u = plan.u
         self.rows, self.cols = np.nonzero(chosen)
@@ -176,7 +177,7 @@ class _Focus:
         return np.asarray(slope * whole / self.room[:, None], dtype=np.float64)
 
 
-def _slsqp(instance: Instance, plan: RepairedPlan, chosen: Mask, route: str) -> RepairedPlan:
+def _slsqp(instance: Instance, plan: RepairedPlan, chosen: Flags, route: str) -> RepairedPlan:
     """Run SLSQP once on the chosen fractions. The multipliers of SLSQP are the new prices of capacity."""
     focus = _Focus(instance, plan, chosen)
     count = focus.rows.size

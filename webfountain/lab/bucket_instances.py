@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from webfountain.core.model import make_instance
-from webfountain.core.strategies import NAMED
 from webfountain.errors import InputError
 
 if TYPE_CHECKING:
-    from webfountain.core.model import Array, Instance
+    from webfountain.core.arrays import Array
+    from webfountain.core.model import Instance
 
 __all__ = ["VERSIONS", "Table", "build_instance", "strategy_names"]
 
@@ -197,6 +197,7 @@ def _weights(table: Table, strategy: str, T: int) -> Array:
     weights = given.get("weights")
     if isinstance(weights, list):
         return _row(f"{path}.weights", weights, T)
-    if not isinstance(weights, str) or weights not in NAMED:
-        raise InputError(f"{path}.weights must be {', '.join(NAMED)} or a list of {T} numbers, got {weights!r}")
-    return NAMED[weights](T, _number(f"{path}.low", given.get("low", 0.0)))
+    before = {"equal": 1.0, "last": 0.0, "last-heavy": _number(f"{path}.low", given.get("low", 0.0))}
+    if not isinstance(weights, str) or weights not in before:
+        raise InputError(f"{path}.weights must be {', '.join(before)} or a list of {T} numbers, got {weights!r}")
+    return np.append(np.full(T - 1, before[weights]), 1.0)

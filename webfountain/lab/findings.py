@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 
-from webfountain.core.model import Array, Trajectory, simulate_plan
+from webfountain.core.model import Trajectory, simulate_plan
 from webfountain.lab.bucket_instances import build_instance
 from webfountain.lab.solving import read_table
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from webfountain.core.arrays import Array
     from webfountain.core.optimizer import Quality
 
 __all__ = ["FigureRow", "Finding", "Findings", "beside_text", "findings", "findings_text", "missed_figures"]

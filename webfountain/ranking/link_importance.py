@@ -29,14 +29,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    import numpy.typing as npt
-
+    from webfountain.core.arrays import Array
     from webfountain.policy.collection import Collection
     from webfountain.ranking.ranker_process import Ranker
     from webfountain.records import Link, LinkedPage, PageRecord
     from webfountain.store.contract import Board
 
-    Array = npt.NDArray[np.float64]
 
 __all__ = ["PROMISE", "SAMPLE", "LiveImportance", "RisenPages", "live_importance"]
 

@@ -14,14 +14,12 @@ from webfountain.records import PageRecord
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    import numpy.typing as npt
-
+    from webfountain.core.arrays import Array
     from webfountain.core.topics import Topics
     from webfountain.policy.collection import Collection
     from webfountain.policy.tables import TopicTable
     from webfountain.records import Link
 
-    Array = npt.NDArray[np.float64]
 
 __all__ = ["PolicyWeights"]
 

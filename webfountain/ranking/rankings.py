@@ -17,12 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    import numpy.typing as npt
-
+    from webfountain.core.arrays import Array
     from webfountain.ranking.ranker_process import Ranker
     from webfountain.records import Link, LinkedPage
 
-    Array = npt.NDArray[np.float64]
 
 __all__ = ["FEWEST", "FLUSH_S", "GROWTH", "SHARE", "Rankings", "RowLog"]
 

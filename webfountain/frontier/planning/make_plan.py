@@ -232,8 +232,7 @@ def _priced(
 
 def _forecast(instance: Instance, solution: Solution, mean_age: Array) -> Forecast:
     """Return the prediction of the plan; `mean_age` (B,) in periods."""
-    from webfountain.core.model import simulate_plan  # noqa: PLC0415
-    from webfountain.core.oldest_first import obsolete_oldest_first  # noqa: PLC0415
+    from webfountain.core.model import obsolete_oldest_first, simulate_plan  # noqa: PLC0415
 
     path = simulate_plan(instance, solution.x, solution.z)
     return Forecast(
