@@ -21,7 +21,7 @@ from webfountain.lab.simulate.url_caches import ClockCache, RandomCache
 from webfountain.lab.simulate.urlcache import crawl_trace, simulate_urlcache
 
 if TYPE_CHECKING:
-    from webfountain.core.url_cache import UrlCache
+    from webfountain.lab.simulate.url_caches import UrlCache
 
 GRAPH = Path(__file__).resolve().parents[3] / "shared" / "data" / "graph" / "cnr-2000.npz"
 START = 217_849

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webfountain.core.url_cache import BYTES_PER_URL, LruCache, StaticCache, entries_within
-from webfountain.lab.simulate.url_caches import ClockCache, MinCache, RandomCache, next_requests
+from webfountain.core.url_cache import BYTES_PER_URL, LruCache, entries_within
+from webfountain.lab.simulate.url_caches import ClockCache, MinCache, RandomCache, StaticCache, next_requests
 
 if TYPE_CHECKING:
-    from webfountain.core.url_cache import UrlCache
+    from webfountain.lab.simulate.url_caches import UrlCache
 
 traces = st.lists(st.integers(0, 12), max_size=80)
 sizes = st.integers(1, 8)
@@ -116,6 +116,7 @@ def test_memory_is_bounded_by_bytes(make: type[LruCache]) -> None:
     assert held <= bound
 
 
-def test_a_cache_of_nothing_is_refused() -> None:
-    with pytest.raises(ValueError, match="at least 1"):
-        LruCache(0)
+def test_a_cache_without_room_misses_every_url() -> None:
+    cache = LruCache(0)
+    assert [cache.missing([1, 1, 2]), cache.missing([2])] == [[1, 1, 2], [2]]
+    assert not len(cache)

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import random
 from typing import TYPE_CHECKING
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.store.stores import SITE, link, links
-from webfountain.core.url_cache import LruCache, UrlCache
 from webfountain.duplicates.url_dedup import DedupStatistics, DuplicateEliminator
 from webfountain.errors import StoreError
-from webfountain.lab.simulate.url_caches import RandomCache
 from webfountain.store.memory.queues import MemoryQueues
 from webfountain.store.memory.store import MemoryStore
 
@@ -42,16 +38,8 @@ def test_a_link_that_left_the_cache_is_recognised_by_the_store() -> None:
     assert dedupe.statistics() == DedupStatistics(new=4, duplicates_by_cache=0, duplicates_by_store=1)
 
 
-@pytest.mark.parametrize("cache", [LruCache(2), RandomCache(3, random.Random(1))])
-def test_any_cache_serves(cache: UrlCache) -> None:
-    dedupe = DuplicateEliminator(MemoryStore(period_s=10.0), cache=cache)
-    for number in (1, 2, 1, 1):
-        dedupe.discover(links(number), at=1.0)
-    assert dedupe.statistics() == DedupStatistics(new=2, duplicates_by_cache=2, duplicates_by_store=0)
-
-
 def test_the_least_recently_seen_leaves_first() -> None:
-    dedupe = DuplicateEliminator(MemoryStore(period_s=10.0), cache=LruCache(2))
+    dedupe = DuplicateEliminator(MemoryStore(period_s=10.0), size=2)
     for number in (1, 2, 1, 3, 1):
         dedupe.discover(links(number), at=1.0)
     assert dedupe.statistics().duplicates_by_cache == 2

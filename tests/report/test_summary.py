@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from webfountain.report.summary import Sample, freshness_summary, places, summary
+from webfountain.report.summary import places, summary
 
 REPORT: dict[str, Any] = {
     "pages_fetched": 120,
@@ -54,17 +54,6 @@ def test_a_crawl_that_fetched_nothing_has_a_summary() -> None:
     text = summary({**REPORT, **nothing, "seconds": 0.0, "by_status": {}, "finish_reason": "shutdown"})
     assert "stopped by a signal" in text
     assert "nothing" in text
-
-
-def test_freshness_is_a_bar_for_each_period() -> None:
-    text = freshness_summary([Sample(1, 200, 0.5), Sample(2, 210, 1.0)])
-    first, *bars = text.splitlines()
-    assert "100.0% of the 210 live pages" in first
-    assert [bar.count("█") for bar in bars] == [20, 40]
-
-
-def test_a_summary_without_a_measurement_says_so() -> None:
-    assert "not measured" in freshness_summary([])
 
 
 def test_places_name_store_copies_and_commands() -> None:

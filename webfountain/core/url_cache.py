@@ -1,21 +1,20 @@
 """Caches of recently seen URLs. Most links of a page are in the cache, so the store is not asked.
 
 A cache is a bounded set of 8-byte fingerprints. Given a batch of URLs, a cache returns the missing ones and adds them.
-A crawl uses LRU. CLOCK, RANDOM and STATIC exist for comparison. MIN, which knows the future, and INFINITE are bounds
-for simulations.
+A crawl uses LRU. `lab.simulate.url_caches` has others for comparison.
 
-Source: Broder, Najork, Wiener, *Efficient URL caching for World Wide Web crawling*, 2003, section 5; MIN after Belady.
+Source: Broder, Najork, Wiener, *Efficient URL caching for World Wide Web crawling*, 2003, section 5.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["BYTES_PER_URL", "LruCache", "StaticCache", "UrlCache", "entries_within", "hit_rate", "positive"]
+__all__ = ["BYTES_PER_URL", "LruCache", "entries_within", "hit_rate"]
 
 BYTES_PER_URL: Final = 224
 """Largest memory of one entry, bytes."""
@@ -31,31 +30,16 @@ def hit_rate(hits: int, misses: int) -> float:
     return hits / (hits + misses) if hits else 0.0
 
 
-class UrlCache(Protocol):
-    """A bounded set of fingerprints, queried and filled in batches."""
-
-    def missing(self, urls: Sequence[int]) -> list[int]:
-        """Return the URLs of the batch that were not in the cache, in order, and add them."""
-
-    def drop(self, urls: Iterable[int]) -> None:
-        """Remove URLs."""
-
-    def clear(self) -> None:
-        """Remove all URLs."""
-
-    def __len__(self) -> int:
-        """Return the number of URLs in the cache."""
-
-
 class LruCache:
-    """A cache that evicts the least recently used URL."""
+    """A cache of `size` URLs that evicts the least recently used one. Without room it holds nothing."""
 
     def __init__(self, size: int) -> None:
-        self._size = positive(size)
+        self._size = size
         # A plain dict is not used: the search for its first entry passes the places of all removed entries.
         self._held: OrderedDict[int, None] = OrderedDict()
 
     def missing(self, urls: Sequence[int]) -> list[int]:
+        """Return the URLs of the batch that were not in the cache, in order, and add them."""
         held, room = self._held, self._size - len(self._held)
         used, let_go = held.move_to_end, held.popitem
         absent: list[int] = []
@@ -80,29 +64,3 @@ class LruCache:
 
     def __len__(self) -> int:
         return len(self._held)
-
-
-class StaticCache:
-    """A fixed set of URLs: the most frequent URLs of an earlier crawl."""
-
-    def __init__(self, urls: Iterable[int]) -> None:
-        self._held = frozenset(urls)
-
-    def missing(self, urls: Sequence[int]) -> list[int]:
-        held = self._held
-        return [url for url in urls if url not in held]
-
-    def drop(self, urls: Iterable[int]) -> None:
-        """Do nothing, because the set is fixed."""
-
-    def clear(self) -> None:
-        """Do nothing, because the set is fixed."""
-
-    def __len__(self) -> int:
-        return len(self._held)
-
-
-def positive(size: int) -> int:
-    if size < 1:
-        raise ValueError(f"a cache must have room for at least 1 URL, got {size}")
-    return size

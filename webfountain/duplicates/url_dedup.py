@@ -22,14 +22,13 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from webfountain.core.topics import FAR, links_from_hot
-from webfountain.core.url_cache import LruCache, StaticCache
+from webfountain.core.url_cache import LruCache
 from webfountain.frontier.pages.conflicts import PolicyConflicts
 from webfountain.records import DiscoverResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from webfountain.core.url_cache import UrlCache
     from webfountain.policy.collection import Collection
     from webfountain.records import Lease, Link, PageRecord
     from webfountain.store.contract import FrontierStore
@@ -51,7 +50,7 @@ class DedupStatistics(msgspec.Struct, frozen=True, gc=False):
 
 
 class DuplicateEliminator:
-    """A cache of recent URLs in front of `store.discover`, LRU unless another one is given.
+    """A cache of recent URLs in front of `store.discover`.
 
     The cache contains eight-byte fingerprints of site and key (`core.url_cache`).
     """
@@ -61,7 +60,6 @@ class DuplicateEliminator:
         store: FrontierStore,
         *,
         size: int = CACHE_SIZE,
-        cache: UrlCache | None = None,
         collection: Collection | None = None,
         weigh: Callable[[Sequence[Link]], Sequence[Link]] | None = None,
     ) -> None:
@@ -70,7 +68,7 @@ class DuplicateEliminator:
         self._weigh = weigh
         self._size = size or CACHE_SIZE
         self._conflicts: PolicyConflicts | None = None
-        self._recent: UrlCache = cache or (LruCache(size) if size else StaticCache(()))
+        self._recent = LruCache(size)
         self._new = 0
         self._by_cache = 0
         self._by_store = 0

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import resource
 import time
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Final, get_args
 
 import msgspec
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from webfountain.store.answers import Statistics
 
-__all__ = ["Sample", "added_up", "freshness_summary", "places", "summary"]
+__all__ = ["added_up", "places", "summary"]
 
 _FOUND: Final = tuple(kind for kind in get_args(OutcomeKind) if kind in FETCHED)
 _REASONS: Final = {
@@ -38,8 +38,6 @@ _HINTS: Final = {
     "login": "behind a log-in",
     "consent": "behind a question for consent",
 }
-_BAR: Final = 40
-
 _PARTS: Final = (
     "seconds",
     "startup_seconds",
@@ -50,17 +48,6 @@ _PARTS: Final = (
     "url_cache_hit_rate",
 )
 """Keys of a report whose values are not summed over ants."""
-
-
-class Sample(NamedTuple):
-    """Measured freshness of the copies at one moment."""
-
-    period: int
-    """Number of time periods since the crawl began."""
-    pages: int
-    """Number of pages that existed then."""
-    fresh: float
-    """Share of these pages whose newest copy equals the page on the server."""
 
 
 def summary(report: Mapping[str, Any]) -> str:
@@ -88,18 +75,6 @@ def summary(report: Mapping[str, Any]) -> str:
         "cost": f"{report['peak_rss_bytes'] / 1e6:.0f} MB of memory at most, {report['cpu_seconds']:.1f} s of CPU",
     }
     return "\n".join(f"  {name:<9}{text}" for name, text in lines.items() if text)
-
-
-def freshness_summary(samples: Sequence[Sample]) -> str:
-    """Return the measured freshness, a bar for each sample."""
-    if not samples:
-        return "  not measured: the crawl ended before the first period did"
-    last = samples[-1]
-    lines = [f"  {last.fresh:.1%} of the {last.pages:,} live pages have a copy that equals the server's page"]
-    for sample in samples:
-        full = round(sample.fresh * _BAR)
-        lines.append(f"  period {sample.period:>3}  {'█' * full}{'·' * (_BAR - full)} {sample.fresh:6.1%}")
-    return "\n".join(lines)
 
 
 def places(*, store: str, repository: Path, example: str | None) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import threading
 from http.client import HTTPException
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import click
 
@@ -16,18 +16,31 @@ from webfountain.errors import InputError, WebfountainError
 from webfountain.policy.collection_file import example, read_collection
 from webfountain.report.plurals import counted
 from webfountain.report.store_reading import DEMO_STORE, reading
-from webfountain.report.summary import Sample, freshness_summary, places, summary
+from webfountain.report.summary import places, summary
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from webfountain.lab.demo.process import DemoServer
     from webfountain.policy.collection import Collection
 
-__all__ = ["demo"]
+__all__ = ["Sample", "demo", "freshness_summary"]
 
 _MARK = "made-by-webfountain-demo"
 """Name of a file in the demo's folder. Only a folder with this file is emptied."""
+_BAR: Final = 40
+
+
+class Sample(NamedTuple):
+    """Measured freshness of the copies at one moment."""
+
+    period: int
+    """Number of time periods since the crawl began."""
+    pages: int
+    """Number of pages that existed then."""
+    fresh: float
+    """Share of these pages whose newest copy equals the page on the server."""
 
 
 @click.command(epilog="Example: webfountain demo --sites 20 --seconds 30")
@@ -79,6 +92,18 @@ def demo(
     print("\nHow fresh the copies are, compared with the server's pages\n" + freshness_summary(sampler.samples))
     print("\nWhere the pages are\n" + places(store=store, repository=folder / "repository", example=server.urls[0]))
     return 0
+
+
+def freshness_summary(samples: Sequence[Sample]) -> str:
+    """Return the measured freshness, a bar for each sample."""
+    if not samples:
+        return "  not measured: the crawl ended before the first period did"
+    last = samples[-1]
+    lines = [f"  {last.fresh:.1%} of the {last.pages:,} live pages have a copy that equals the server's page"]
+    for sample in samples:
+        full = round(sample.fresh * _BAR)
+        lines.append(f"  period {sample.period:>3}  {'█' * full}{'·' * (_BAR - full)} {sample.fresh:6.1%}")
+    return "\n".join(lines)
 
 
 def _emptied(store: str) -> Path:

@@ -100,11 +100,8 @@ def show(store: str, goal: str | None, as_json: bool) -> None:
     if goal is not None:
         _show_goal(store, goal, as_json=as_json)
         return
-    from webfountain.report.plan import (  # noqa: PLC0415  numpy, 0.1 s
-        has_budget,
-        measured_plan,
-        plan_in_force,
-    )
+    from webfountain.lab.measured_plan import has_budget, measured_plan  # noqa: PLC0415  numpy, 0.1 s
+    from webfountain.report.plan import plan_in_force  # noqa: PLC0415
 
     with reading(store) as opened:
         at = SystemClock().now()
@@ -127,7 +124,7 @@ def show(store: str, goal: str | None, as_json: bool) -> None:
 
 
 def _show_goal(store: str, goal: str, *, as_json: bool) -> None:
-    from webfountain.report.plan import goal_document, goal_of, goal_words  # noqa: PLC0415  numpy, 0.1 s
+    from webfountain.lab.measured_plan import goal_document, goal_of, goal_words  # noqa: PLC0415  numpy, 0.1 s
 
     wanted = goal_of(goal)
     with reading(store) as opened:

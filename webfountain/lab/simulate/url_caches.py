@@ -1,4 +1,4 @@
-"""URL caches for the study of miss rates: CLOCK, RANDOM and the clairvoyant MIN.
+"""URL caches for the study of miss rates: CLOCK, RANDOM, STATIC and the clairvoyant MIN.
 
 Source: Broder, Najork, Wiener, *Efficient URL caching for World Wide Web crawling*, 2003, section 5; MIN after Belady
 1966.
@@ -7,11 +7,9 @@ Source: Broder, Najork, Wiener, *Efficient URL caching for World Wide Web crawli
 from __future__ import annotations
 
 import heapq
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-
-from webfountain.core.url_cache import positive
 
 if TYPE_CHECKING:
     import random
@@ -21,7 +19,23 @@ if TYPE_CHECKING:
 
     Times = npt.NDArray[np.int64]
 
-__all__ = ["ClockCache", "MinCache", "RandomCache", "Times", "next_requests"]
+__all__ = ["ClockCache", "MinCache", "RandomCache", "StaticCache", "Times", "UrlCache", "next_requests"]
+
+
+class UrlCache(Protocol):
+    """A bounded set of fingerprints, queried and filled in batches."""
+
+    def missing(self, urls: Sequence[int]) -> list[int]:
+        """Return the URLs of the batch that were not in the cache, in order, and add them."""
+
+    def drop(self, urls: Iterable[int]) -> None:
+        """Remove URLs."""
+
+    def clear(self) -> None:
+        """Remove all URLs."""
+
+    def __len__(self) -> int:
+        """Return the number of URLs in the cache."""
 
 
 class ClockCache:
@@ -173,3 +187,29 @@ def next_requests(urls: npt.NDArray[np.int64] | npt.NDArray[np.uint64]) -> Times
     same = urls[order[1:]] == urls[order[:-1]]
     following[order[:-1][same]] = order[1:][same]
     return following
+
+
+class StaticCache:
+    """A fixed set of URLs: the most frequent URLs of an earlier crawl."""
+
+    def __init__(self, urls: Iterable[int]) -> None:
+        self._held = frozenset(urls)
+
+    def missing(self, urls: Sequence[int]) -> list[int]:
+        held = self._held
+        return [url for url in urls if url not in held]
+
+    def drop(self, urls: Iterable[int]) -> None:
+        """Do nothing, because the set is fixed."""
+
+    def clear(self) -> None:
+        """Do nothing, because the set is fixed."""
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+
+def positive(size: int) -> int:
+    if size < 1:
+        raise ValueError(f"a cache must have room for at least 1 URL, got {size}")
+    return size

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from webfountain.core.url_cache import LruCache, StaticCache, UrlCache
+from webfountain.core.url_cache import LruCache
 from webfountain.errors import InputError
 from webfountain.lab.simulate.crawl_order import chosen_orderings, crawl, load_graph
 from webfountain.lab.simulate.orderings import ORDERINGS
-from webfountain.lab.simulate.url_caches import ClockCache, MinCache, RandomCache, next_requests
+from webfountain.lab.simulate.url_caches import ClockCache, MinCache, RandomCache, StaticCache, next_requests
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from webfountain.lab.simulate.crawl_order import GraphFile
+    from webfountain.lab.simulate.url_caches import UrlCache
 
     Requests = npt.NDArray[np.int64]
 
