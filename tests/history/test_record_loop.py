@@ -52,7 +52,7 @@ def run(folder: Path, script: list[Exception | None], made: Callable[[LiveSnapsh
         return function(drive.store)
 
     async def recorded() -> None:
-        task = asyncio.create_task(RecordLoop(recorder, with_store, folder, made=made).run())  # type: ignore[arg-type]
+        task = asyncio.create_task(RecordLoop(recorder, with_store, folder, made=made).run())
         await asyncio.wait([task])
 
     asyncio.run(recorded())

@@ -78,7 +78,8 @@ class Recording:
         if in_worker is None:  # the crawl has ended, and the recording ends in a moment
             never: asyncio.Future[_T] = asyncio.get_running_loop().create_future()
             return await never
-        return await in_worker(partial(self._session.frontier.worker.on_store, function))
+        found: _T = await in_worker(partial(self._session.frontier.worker.on_store, function))
+        return found
 
 
 def _sizes(session: Session, folder: Path | None) -> tuple[int | None, int | None]:

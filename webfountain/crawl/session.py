@@ -14,7 +14,7 @@ collection file gets a collection made from its own settings:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
 from webfountain.config import FountainConfig
@@ -39,16 +39,9 @@ if TYPE_CHECKING:
     from webfountain.frontier.frontier import Frontier
     from webfountain.history.live import LiveSnapshot
 
-__all__ = ["Session", "WorkerCall"]
+__all__ = ["Session"]
 
-_T = TypeVar("_T")
 _SESSIONS: Final[WeakKeyDictionary[Crawler, Session]] = WeakKeyDictionary()
-
-
-class WorkerCall(Protocol):
-    """A function that calls another function in the worker thread, after the thread's current work."""
-
-    def __call__(self, function: Callable[[], _T], /) -> Awaitable[_T]: ...
 
 
 class Session:
@@ -77,7 +70,7 @@ class Session:
         """Bodies of the robots.txt files of this run of another project's spider, by host and port."""
         self.pace: ProjectPace | None = None
         """The pace of a project without a collection file."""
-        self.in_worker: WorkerCall | None = None
+        self.in_worker: Callable[[Callable[[], Any]], Awaitable[Any]] | None = None
         """Calls a function in the worker thread while the crawl is open."""
         self.snapshot: LiveSnapshot | None = None
         """The last live snapshot of the crawl."""

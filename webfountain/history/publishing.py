@@ -6,7 +6,7 @@ process that keeps the history then removes it (`drop_dead`). A snapshot that ca
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from webfountain.store.shared_contract import Claims
 
-__all__ = ["FILE", "ClaimPlace", "FilePlace", "LivePlace", "NoPlace", "drop_dead", "read_claims", "read_file"]
+__all__ = ["FILE", "ClaimPlace", "FilePlace", "LivePlace", "drop_dead", "read_claims", "read_file"]
 
 FILE: Final = "live.json"
 """Name of the file in the store's folder."""
@@ -29,27 +29,20 @@ KIND: Final = "live"
 _decoder = msgspec.json.Decoder(LiveSnapshot)
 
 
-class LivePlace(Protocol):
-    """Place where a process stores its snapshots. The methods may block, so a thread calls them."""
+class LivePlace:
+    """Place where a process stores its snapshots. The methods may block, so a thread calls them.
+
+    This is the place of a store in memory: it keeps nothing, because no other process can read it.
+    """
 
     def put(self, snapshot: LiveSnapshot) -> None:
         """Store a snapshot in place of the last one."""
-        ...
 
     def remove(self) -> None:
         """Remove the last snapshot at the end of the process."""
-        ...
 
 
-class NoPlace:
-    """Place of a store in memory: snapshots are not stored, because no other process can read them."""
-
-    def put(self, snapshot: LiveSnapshot) -> None: ...
-
-    def remove(self) -> None: ...
-
-
-class FilePlace:
+class FilePlace(LivePlace):
     """A file of the store's folder."""
 
     def __init__(self, folder: Path) -> None:
@@ -65,7 +58,7 @@ class FilePlace:
         self._path.unlink(missing_ok=True)
 
 
-class ClaimPlace:
+class ClaimPlace(LivePlace):
     """A claim ``live/OWNER`` on the store's server. Each call is a round trip."""
 
     def __init__(self, claims: Claims) -> None:

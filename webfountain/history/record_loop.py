@@ -9,44 +9,39 @@ from __future__ import annotations
 import asyncio
 import logging
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 from webfountain.errors import WebfountainError
 from webfountain.history.archive import MINUTE_S
 from webfountain.history.live import EVERY_S
-from webfountain.history.publishing import ClaimPlace, FilePlace, NoPlace
+from webfountain.history.publishing import ClaimPlace, FilePlace, LivePlace
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
     from pathlib import Path
 
     from webfountain.history.live import LiveSnapshot
-    from webfountain.history.publishing import LivePlace
     from webfountain.history.recorder import Recorder
     from webfountain.store.contract import FrontierStore
 
-__all__ = ["FIRST_RECORD_S", "RecordLoop", "WithStore"]
+__all__ = ["FIRST_RECORD_S", "RecordLoop"]
 
 logger = logging.getLogger(__name__)
-_T = TypeVar("_T")
 
 FIRST_RECORD_S: Final = 10.0
 """Time from the start to the first sample, s. It is short, so that a short crawl has a history too."""
 
 
-class WithStore(Protocol):
-    """Function that calls another one with the crawl's store, in the thread that may use the store."""
-
-    def __call__(self, function: Callable[[FrontierStore], _T], /) -> Awaitable[_T]: ...
-
-
 class RecordLoop:
-    """The recording loop of one crawl. `folder` is the store's folder; None for a store on a server or in memory."""
+    """The recording loop of one crawl. `folder` is the store's folder; None for a store on a server or in memory.
+
+    `with_store` calls a function with the crawl's store, in the thread that may use the store.
+    """
 
     def __init__(
         self,
         recorder: Recorder,
-        with_store: WithStore,
+        with_store: Callable[[Callable[[FrontierStore], Any]], Awaitable[Any]],
         folder: Path | None,
         *,
         made: Callable[[LiveSnapshot], None] = lambda _: None,
@@ -56,7 +51,7 @@ class RecordLoop:
         self._with_store = with_store
         self._folder = folder
         self._made = made
-        self._place: LivePlace = NoPlace()
+        self._place = LivePlace()
         self._snapshots, self._history = _Outages("live snapshot"), _Outages("history")
 
     async def run(self) -> None:
@@ -92,7 +87,7 @@ class RecordLoop:
     def _place_of(self, store: FrontierStore) -> LivePlace:
         if store.claims is not None:
             return ClaimPlace(store.claims)
-        return NoPlace() if self._folder is None else FilePlace(self._folder)
+        return LivePlace() if self._folder is None else FilePlace(self._folder)
 
 
 class _Outages:

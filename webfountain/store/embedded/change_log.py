@@ -5,6 +5,7 @@ Entries have consecutive numbers. The numbers of the first and the last kept ent
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -102,14 +103,12 @@ class LocalChangeLog:
 
     def _last_before(self, at: float, low: int, high: int) -> int:
         """Return the number of the newest entry before a time among entries `low` + 1 to `high`, or `low`."""
-        while low < high:
-            middle = (low + high + 1) // 2
-            value = self._steps.disk.get(CHANGE + number(middle))
-            if value is not None and _entry.decode(value).at < at:
-                low = middle
-            else:
-                high = middle - 1
-        return low
+
+        def is_later(sequence: int) -> bool:
+            value = self._steps.disk.get(CHANGE + number(sequence))
+            return value is None or _entry.decode(value).at >= at
+
+        return low + bisect_left(range(low + 1, high + 1), True, key=is_later)
 
     def _put(self, batch: WriteBatch, entry: Change) -> None:
         self._steps.counts.changes = entry.sequence
