@@ -77,7 +77,7 @@ class StoreHeld(StoreError):
 
 
 class StoreVersion(StoreError):
-    """The store has a format that this version cannot read. Use another folder, or the version that wrote it."""
+    """The store has a format that this version cannot read. Use another folder, or the version that wrote the store."""
 
     exit_status = 2
 

@@ -46,7 +46,8 @@ __all__ = [
 ]
 
 LOST_LIFE: Final = "a lost life"
-"""Name of an unknown ant. It had a site when the data of the store's server was set back (`store/shared/lives.py`)."""
+"""Name of an unknown ant. The ant had a site when the data of the store's server was set back
+(`store/shared/lives.py`)."""
 
 State = Literal["never-crawled", "crawled", "redirected", "gone", "refused", "failed"]
 STATES: Final[tuple[State, ...]] = ("never-crawled", "crawled", "redirected", "gone", "refused", "failed")
@@ -123,8 +124,8 @@ class Link(msgspec.Struct, frozen=True, gc=False):
 class LinkedPage(msgspec.Struct, frozen=True, gc=False):
     """A fetched page and its links. `at` is the time of the fetch. `again`: the page had been fetched before.
 
-    `links` are followed. `nofollow` and `unfollowed` are only logged: the author, or the policy or duplicate detector,
-    excludes them.
+    `links` are followed. Other links are only logged: those with nofollow (`nofollow`), and those that the policy or
+    the duplicate detector excludes (`unfollowed`).
     """
 
     page: PageRecord
@@ -160,9 +161,9 @@ class PageRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     history: bytes = b""
     """The last 24 checks: rounded interval and changed flag of each (`core.change_rate`)."""
     failures: int = 0
-    """Number of consecutive fetches without a copy (gone, failed, refused). The back-off grows with it."""
+    """Number of consecutive fetches without a copy (gone, failed, refused). The back-off grows with this number."""
     due: float | None = None
-    """Time of the next fetch, if a retry, a sitemap or `now` has set it. None: the bucket decides."""
+    """Time of the next fetch, if a retry, a sitemap or `now` has set it; None if the bucket decides."""
     copy: Copy | None = None
     request: bytes | None = None
     verdict: OutcomeKind | None = None
@@ -176,8 +177,8 @@ class PageRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     The similarity is that of the page's text or, before the first fetch, of its URL and the words of its links.
     """
     sketch: bytes | None = None
-    """Sketch of the newest copy's text (`core.sketch`). It shows changes if the old text cannot be read, so it is kept
-    only while some ants cannot read the folders of others.
+    """Sketch of the newest copy's text (`core.sketch`). The sketch shows changes if the old text cannot be read. It is
+    kept only while some ants cannot read the folders of others.
     """
     trust: float = 0.0
     """Trust of the page, 0 to 1, which its links inherit."""
@@ -188,7 +189,7 @@ class PageRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     target: str | None = None
     """Canonical URL to which the last fetch was redirected, or None."""
     hint: Hint | None = None
-    """Why the newest copy may be incomplete. None if no reason is known."""
+    """Why the newest copy may be incomplete; None if no reason is known."""
     provenance: bytes = b""
     """How the page was discovered, and what gave it its policy (`policy.provenance`). b"": not recorded."""
     hops: int = 0
@@ -220,7 +221,7 @@ class LeaseId(msgspec.Struct, frozen=True, gc=False):
 
 
 class Lease(msgspec.Struct, frozen=True, gc=False):
-    """The right to fetch one URL. It ends when the URL is settled or released, or with the site lease."""
+    """The right to fetch one URL. The lease ends when the URL is settled or released, or with the site lease."""
 
     id: LeaseId
     key: bytes
@@ -244,9 +245,9 @@ class Move(msgspec.Struct, frozen=True, gc=False):
 class Fetch(msgspec.Struct, frozen=True):
     """One request to make now: a leased page, a site's robots.txt or a sitemap.
 
-    `address` is the IP address whose politeness allowed the request. `fallbacks` are other addresses of the host, which
-    are tried if it does not answer and their politeness allows it. `etag` and `last_modified` make the request
-    conditional. `lease` is None for robots.txt and sitemaps.
+    `address` is the IP address whose politeness allowed the request. If the address does not answer, the `fallbacks`
+    are tried, which are other addresses of the host. Each fallback is tried only when its own politeness allows it.
+    `etag` and `last_modified` make the request conditional. `lease` is None for robots.txt and sitemaps.
     """
 
     id: int
@@ -351,9 +352,9 @@ class SiteState(msgspec.Struct, frozen=True, array_like=True, gc=False):
     next_at: float = 0.0
     """Time before which no request is sent."""
     failures: int = 0
-    """Number of consecutive refusals by the site (429, 503, no connection). The back-off grows with it."""
+    """Number of consecutive refusals by the site (429, 503, no connection). The back-off grows with this number."""
     robots: bytes | None = None
-    """Newest robots.txt body, at most 500 KiB. None: everything is allowed."""
+    """Newest robots.txt body, at most 500 KiB; None if everything is allowed."""
     robots_at: float | None = None
     """Time of the last fetch of robots.txt, with or without an answer; None: never."""
     robots_ok: bool = True

@@ -82,8 +82,8 @@ def _hint(written: str) -> str:
 def join(base: str, href: str) -> str | None:
     """Return the canonical form of a link `href` on the page `base`. Return None if it does not lead to a page.
 
-    It does not for other schemes (mailto:, javascript:, data:), malformed text and credentials. With an empty `base`,
-    `href` must be absolute.
+    Links with other schemes (mailto:, javascript:, data:), malformed text or credentials lead to no page. With an empty
+    `base`, `href` must be absolute.
     """
     try:
         url = ada_url.join_url(base, href) if base else ada_url.normalize_url(href)
@@ -147,7 +147,7 @@ def host_of(site: str) -> str:
 def fingerprint(url: str) -> bytes:
     """Return eight bytes that stand for a canonical URL (Broder 2003 section 2: 8-byte fingerprints).
 
-    They must be unique only within one site. With 10^7 pages, a collision has a probability of 3e-6.
+    Fingerprints must be unique only within one site. With 10^7 pages, a collision has a probability of 3e-6.
     """
     return xxhash.xxh3_64_digest(url.encode())
 

@@ -53,7 +53,7 @@ class BlockAnswer(msgspec.Struct, frozen=True):
 
     prefix: str
     until: float | None
-    """End of the block. None means that the block lasts until it is removed."""
+    """End of the block; None: until the block is removed."""
 
 
 class DomainShareAnswer(msgspec.Struct, frozen=True):
@@ -83,13 +83,13 @@ class StatusAnswer(msgspec.Struct, frozen=True):
     immediate: int
     """URLs on the immediate queue."""
     failing: int
-    """Held pages whose last fetch failed."""
+    """Number of pages with a copy whose last fetch failed."""
     settled_too_late: int
     freshness: float | None
     """Estimated share of the known pages whose copy matches the live page."""
     freshness_low: float | None
     freshness_high: float | None
-    """The freshness is in this range with a probability of 80 %. None without a forecast."""
+    """Upper end of the 80 % interval of the freshness; None without a forecast."""
     freshness_cycles: float | None
     """Number of cycles on which the forecast is based."""
     freshness_at: float | None
@@ -107,7 +107,7 @@ class StatusAnswer(msgspec.Struct, frozen=True):
     """The plan in force, in words."""
     domains: DomainShareAnswer | None = None
     ants: list[AntAnswer] | None = None
-    """The processes of the crawl. None if only one process can use the store."""
+    """The processes of the crawl; None if only one process can use the store."""
 
 
 class SiteAnswer(msgspec.Struct, frozen=True):
@@ -117,7 +117,7 @@ class SiteAnswer(msgspec.Struct, frozen=True):
     pages: dict[str, int]
     """Known URLs by state."""
     due: float | None
-    """Time when its next page is due. None if no page will be due."""
+    """Time when the next page of the site is due; None if no page will be due."""
     first_seen: float
     next_at: float
     """Earliest time of the next request."""
@@ -197,7 +197,7 @@ class ExplanationAnswer(msgspec.Struct, frozen=True):
 
     given: str
     url: str | None
-    """Canonical form of the URL. None if it has no canonical form."""
+    """Canonical form of the URL; None if there is none."""
     known: bool
     why: list[str]
     next_visit: float | None = None
@@ -246,7 +246,8 @@ class RefusedUrl(msgspec.Struct, frozen=True):
 
 
 class NoteAnswer(msgspec.Struct, frozen=True):
-    """Result of a note to the crawl. A running crawl acts within a second. Otherwise the next crawl does."""
+    """Result of a note to the crawl. A running crawl acts within a second. Without a running crawl, the next crawl
+    acts."""
 
     note: Literal["now", "forget", "pause", "resume", "block", "unblock", "drain"]
     accepted: list[str]

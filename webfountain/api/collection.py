@@ -69,7 +69,7 @@ __all__ = ["MAX_ROWS", "StoredCollection", "bounded"]
 MAX_ROWS: Final = 1000
 """Maximum number of rows in one part of a list."""
 MAX_JUDGED: Final = 10_000
-"""Maximum number of pages on which a policy file is tried. This takes about one second."""
+"""Maximum number of pages on which a policy file is tried. Trying them takes about one second."""
 
 
 class StoredCollection(CollectionNotes):

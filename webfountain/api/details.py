@@ -61,7 +61,7 @@ class CheckAnswer(msgspec.Struct, frozen=True):
     """One comparison of a page with its copy."""
 
     interval: float
-    """Time since the previous fetch, s. It is rounded to steps of about a fifth."""
+    """Time since the previous fetch, s, rounded to steps of about a fifth."""
     changed: bool
     """True if a change that counts was found."""
 
@@ -72,7 +72,7 @@ class RobotsTextAnswer(msgspec.Struct, frozen=True):
     site: str
     words: str
     text: str | None
-    """The newest text. None if the site has no robots.txt, so that everything is allowed."""
+    """The newest text. None if the site has no robots.txt; everything is then allowed."""
     at: float | None
     """Time of the last request for robots.txt."""
 
@@ -81,17 +81,17 @@ class PlanAnswer(msgspec.Struct, frozen=True):
     """The current plan, with the fetches made so far."""
 
     plan: dict[str, Any] | None
-    """None before the first plan, and if the crawl has no budget."""
+    """The plan; None before the first plan, and if the crawl has no budget."""
 
 
 class PolicyFileAnswer(msgspec.Struct, frozen=True):
     """The policy file in force."""
 
     path: str | None
-    """None if the store contains no policy file."""
+    """Path of the file; None if the store contains no policy file."""
     text: str
     digest: str
-    """Digest of the text. A call that replaces the file must give it."""
+    """Digest of the text. A call that replaces the file must give this digest."""
     writable: bool = False
     """True if the file can be edited from this machine."""
 
@@ -239,7 +239,7 @@ class CollectionDetails:
         return LinksAnswer(True, next(links), out.complete, next(links), into.complete)
 
     def last_check(self) -> CheckResult | None:
-        """Return the result of the last `webfountain check`. None before the first."""
+        """Return the result of the last `webfountain check`, or None before the first check."""
         return last_check(self._store, self._url)
 
     def judge(self, urls: Sequence[str], *, at: float) -> list[JudgedUrl]:

@@ -1,6 +1,7 @@
 """Notes to the crawl: a program's requests, checked before they are sent; and the blocks in force.
 
-A running crawl acts within a second. Otherwise the next crawl does. Requested URLs obey politeness and robots.txt too.
+A running crawl acts within a second. Without a running crawl, the next crawl acts. Requested URLs obey politeness and
+robots.txt too.
 """
 
 from __future__ import annotations
@@ -61,7 +62,8 @@ class CollectionNotes:
         return NoteAnswer("now", accepted, refused)
 
     def forget(self, url: str | None = None, *, site: str | None = None) -> NoteAnswer:
-        """Request the permanent removal of a page or a whole site: records, copies, and all later links to it.
+        """Request the permanent removal of a page or a whole site. Records and copies are deleted, and later links are
+        refused.
 
         Raises
         ------

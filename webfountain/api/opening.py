@@ -1,7 +1,7 @@
 """Functions that open a collection: ``with webfountain.open("rocksdb://.webfountain") as collection``, or ``async
 with``.
 
-They work with and without a running crawl. They never create a store.
+A crawl may be running. No store is created.
 """
 
 from __future__ import annotations

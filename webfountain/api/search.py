@@ -34,7 +34,7 @@ class SearchHit(msgspec.Struct, frozen=True):
     fetched: float | None
     verdict: str
     excerpt: str | None
-    """Text of the copy around the first word that was found. None if the copy cannot be read."""
+    """Text of the copy around the first word that was found; None if the copy cannot be read."""
 
 
 class SearchProgress(msgspec.Struct, frozen=True):

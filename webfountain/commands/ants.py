@@ -159,8 +159,8 @@ def _open(store: str, tables: Collection) -> FrontierStore:
 
 
 def _stored_end(opened: FrontierStore, *, by: float) -> tuple[Statistics | None, dict[str, Any]]:
-    """Return the counts of the store and its problems. Both are empty if the store does not answer by `by`, monotonic
-    seconds."""
+    """Return the counts of the store and its problems. They are empty if the store does not answer before the time
+    `by`, monotonic seconds."""
 
     def read() -> tuple[Statistics, dict[str, Any]]:
         return opened.census.statistics(), msgspec.to_builtins(troubles_of(opened, year=time.gmtime().tm_year))
@@ -219,7 +219,7 @@ class AntProcesses:
         self._shares = shares
         self._on_stop = on_stop
         self.stop_at = inf
-        """Monotonic seconds of the first signal, inf before it."""
+        """Time of the first signal, monotonic seconds; inf before the first signal."""
         self._ants: list[subprocess.Popen[bytes]] = []
         self._relays: list[threading.Thread] = []
 
@@ -274,7 +274,6 @@ class AntProcesses:
                 ant.wait()
 
     def reports(self) -> list[dict[str, Any]]:
-        """Return the reports of the ants that wrote one."""
         files = [self._report(number) for number in range(1, len(self._ants) + 1)]
         return [json.loads(file.read_bytes()) for file in files if file.is_file()]
 
@@ -318,7 +317,7 @@ def _relay(ant: subprocess.Popen[bytes], number: int) -> None:
 
 
 class AntsDisplay:
-    """The progress display, drawn while its `with` block runs. It still counts the work of ants that have ended."""
+    """The progress display, drawn while its `with` block runs. The work of ants that have ended is still counted."""
 
     def __init__(self, opened: FrontierStore, *, title: str, began: float) -> None:
         from webfountain.report.progress import ProgressDisplay  # noqa: PLC0415  rich costs 50 ms of start-up

@@ -170,7 +170,7 @@ def _examine(store: str, repository: str | None) -> Wholeness:
 
 
 def _is_crawled(store: str, folder: Path | None) -> bool:
-    """Return whether a crawl has a store open. For a store on a server, the heartbeats of its ants show it."""
+    """Return whether a crawl has a store open. For a store on a server, heartbeats show whether a crawl runs."""
     if folder is not None:
         return is_in_use(folder)
     with reading(store) as opened:

@@ -55,7 +55,8 @@ def service_beside(store: str, repository: str | None, address: str | None) -> I
 
 
 def _started(store: str, repository: str | None, address: str) -> tuple[subprocess.Popen[str] | None, str]:
-    """Start the service and return its process and address. If it does not start, return None and its last line."""
+    """Start the service and return its process and address. If the service does not start, return None and the last
+    line of its output."""
     command = [sys.executable, "-m", "webfountain", "serve", "--until-stdin-closes", "--store", store]
     command += ["--listen", address, *([] if repository is None else ["--repository", repository])]
     # A session of its own: Ctrl-C is meant for the crawl, which ends the service by closing its input.

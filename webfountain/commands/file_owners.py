@@ -45,7 +45,7 @@ def owner_hint(place: Path) -> str:
 
 
 def user_name(number: int) -> str:
-    """Return a user's name, or the number if the system has no name for it."""
+    """Return a user's name, or the number if the system knows no name."""
     try:
         return pwd.getpwuid(number).pw_name
     except KeyError:

@@ -58,7 +58,7 @@ def status(store: str, as_json: bool) -> None:
 
 
 def _plan(store: FrontierStore) -> dict[str, Any] | None:
-    """Return the plan in words. The modules that read plans are imported only if there is one."""
+    """Return the plan in words. Without a plan, the modules that read plans are not imported."""
     if store.board.value(PLAN) is None:
         return None
     from webfountain.report.plan import plan_in_force  # noqa: PLC0415  numpy, 0.1 s

@@ -35,9 +35,9 @@ __all__ = ["export", "import_", "take_over"]
 def export(file: str, store: str, force: bool, as_json: bool) -> None:
     """Write the whole content of a store to FILE: as Parquet if the name ends in .parquet, else as JSON lines.
 
-    The file contains URLs with their histories, importance and place in the queue, sites, census, plan, change log,
-    and what was forgotten. It does not contain the copies, which are in the repository. A crawl may be running; the
-    file shows the state at one moment.
+    The file contains URLs with their histories, importance and place in the queue, sites, census, plan, change log, and
+    what was forgotten. The copies are not in the file; they stay in the repository. A crawl may be running; the file
+    shows the state at one moment.
     """
     path = Path(file)
     if file == "-":

@@ -165,7 +165,7 @@ def exposition(figures: Iterable[Figures], *, streams: int | None = None) -> byt
 
 
 def family_names() -> set[str]:
-    """Return the names of all families in a scrape. Tests compare the rules and dashboards with them."""
+    """Return the names of all families in a scrape. Tests compare alert rules and dashboards with these names."""
     counters = {name for name, _ in _COUNTERS.values()} | set(_ALONE.values()) | {_OTHER}
     gauges = {*_GAUGES, "build_info", "event_streams", "store_up", "freshness_ratio", "failing_pages", "disk_bytes"}
     parts = {f"{name}_{part}" for name in _DISTRIBUTIONS.values() for part in ("bucket", "count", "sum")}

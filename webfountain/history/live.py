@@ -39,7 +39,7 @@ class LiveSite(msgspec.Struct, frozen=True):
     site: str
     reason: WaitReason
     until: float | None
-    """End of the wait, UTC seconds. None if the site waits for an answer."""
+    """End of the wait, UTC seconds; None if the site waits for an answer."""
     in_flight: int
     hand: int
     """Leased pages that wait in the process."""

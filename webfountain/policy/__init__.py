@@ -3,12 +3,12 @@
 Life of a policy file
 ---------------------
 
-`collection_file` reads the file. It checks each key against the tables (`tables`, `units`), and then the keys against
+`collection_file` reads the file. Each key is checked against the tables (`tables`, `units`), and then the keys against
 each other. The result is a `Collection`, or an error of one line that names file, key and value (`errors`).
 
 One judge is built from the collection (`judge`, with `scope`, `url_rules` and `rules`). The judge takes URLs in
-batches. It returns the policy and trust of each URL, or the reason to refuse the URL. Regular expressions are
-`patterns`; `linear_syntax` lets them be searched in linear time.
+batches. A URL gets policy and trust, or a reason to refuse it. Regular expressions are `patterns`; `linear_syntax` lets
+them be searched in linear time.
 
 After each fetch, `switches` decides whether the page moves to another policy. `provenance` records why a page has its
 policy.

@@ -124,7 +124,7 @@ class Collection:
     def is_trusting(self) -> bool:
         """Return whether new pages are ordered by trust.
 
-        They are if several policies are in use, if trust fades along links, or if a ``[[rule]]`` gives trust.
+        Trust decides if several policies are in use, if trust fades along links, or if a ``[[rule]]`` gives trust.
         """
         used = self.policies_in_use
         fades = any(self.policies[name].dampening < 1 or self.policies[name].splitting for name in used)

@@ -3,8 +3,8 @@
 `tomllib` reads the TOML. A policy takes the keys that it omits from the policy that `extends` names, or from the preset
 of its own name (favor, default, distrust). Each key is replaced as a whole; lists and tables are not merged.
 
-Then come the checks that types cannot express. Certain keys must agree, and each named policy must exist. Private seeds
-must be allowed, and a crawl of public sites needs a contact.
+Then the file is checked for errors that types cannot express. Certain keys must agree, and each named policy must
+exist. Private seeds must be allowed, and a crawl of public sites needs a contact.
 
 A crawl polls its policy file and its seeds file with `stat`, and reads them only after an edit. An invalid edit is
 refused. From a valid edit, the running crawl adopts all that the judge uses: scope, seeds, depth, discovery, policies,
@@ -300,8 +300,7 @@ def _check_seeds(collection: Collection) -> None:
 
 
 def example_folder() -> Path:
-    """Return the folder of the example policy files. They are in an installed package, and beside the package in a
-    checkout."""
+    """Return the folder of the example policy files. In a checkout it is beside the package."""
     return next((place for place in _PLACES if place.is_dir()), _PLACES[0])
 
 
@@ -388,8 +387,7 @@ def _at(collection: Collection, key: str) -> object:
 
 
 def _stamp(path: Path) -> _Stamp:
-    """Return a value that changes whenever an editor saves the file, even if the editor replaces the file by a new
-    one."""
+    """Return a value that changes whenever the file is saved, whether an editor overwrites or replaces it."""
     try:
         found = path.stat()
     except OSError:

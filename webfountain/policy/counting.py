@@ -1,7 +1,7 @@
 """What counts as a change of a page: the rules of its policy, compiled.
 
-The examiner reads the old copy and the new one by these rules, and compares the parts that count. Both are read by the
-current rules, so an edit of the rules is not a change of the page.
+The examiner reads the old copy and the new one by these rules, and compares the parts that count. The old copy is read
+by the current rules too, so an edit of the rules is not a change of the page.
 """
 
 from __future__ import annotations

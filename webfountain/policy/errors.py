@@ -132,7 +132,7 @@ def _table_at(place: str, root: type[msgspec.Struct]) -> type[msgspec.Struct]:
 
 
 def _words(kind: msgspec.inspect.Type) -> str:
-    """Return what a type allows, in words; "" if the type's own error message says it."""
+    """Return in words what a type allows. Return "" if msgspec's own error message already says it."""
     match kind:
         case msgspec.inspect.VarTupleType(item_type=item):
             words = f"a list, each {_words(item) or 'a text'}"

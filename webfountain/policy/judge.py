@@ -18,7 +18,7 @@ How policy and trust spread from the seeds (Policies 2006, "Per-page crawling po
    page's trust to it (`trust_switched`).
 6. A URL that is found again keeps its first policy, or gets the one that the conflict rule selects.
 
-Between two batches, `adopt` replaces the collection by an edited one.
+`adopt` replaces the collection after an edit, between two batches.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ class Judge:
     # -------------------------------------------------------- forms of sites
 
     def admit(self, site: str, *, seed: str) -> bool:
-        """Add another form of a seed's site to the scope, under the seed's policy. This is called when a seed
+        """Add another form of a seed's site to the scope, under the seed's policy. The crawl calls this when a seed
         redirects.
 
         Return False if `site` is in scope already or is not a form of `seed`. `seed` may itself be an admitted form.
@@ -194,7 +194,7 @@ class Judge:
     def inherited(self, url: str, origin: Origin) -> Verdict:
         """Return the policy and trust that a canonical URL inherits from its origin, whether it is accepted or not.
 
-        Links of a page whose policy does not follow links have trust 0.
+        If the linking page's policy does not follow links, the trust is 0.
         """
         law = self._law
         rules = law.rules(origin.policy)
@@ -234,7 +234,7 @@ class Judge:
     def bounds_by_policy(self) -> bool:
         """Return whether the revisit bounds of a page depend on its policy.
 
-        They do not if all policies have the bounds from which the schedules were made.
+        False if all policies have the bounds from which the schedules were made.
         """
         bounds = self._law.bounds
         return len(bounds) > 1 or bounds != self._bounds_at_start
@@ -265,8 +265,8 @@ class Judge:
     def trust_switched(self, policy: str, trust: float, *, to: str) -> float:
         """Return the trust of a page that a switch moves to another policy.
 
-        The trust of the new policy is the lower bound if it is above the old policy's trust. Otherwise it is the upper
-        bound (Policies 2006: "to distrust, or the other way around").
+        A switch to a policy of more trust raises the page's trust to at least the trust of that policy. A switch to a
+        policy of less trust lowers it to at most that trust (Policies 2006: "to distrust, or the other way around").
         """
         law = self._law
         own, given = law.rules(policy).table.trust, law.rules(to).table.trust
@@ -316,7 +316,7 @@ def _judge_under(law: _CompiledPolicies, heir: _Inheritance, urls: Sequence[str]
 
 
 def _heirs(law: _CompiledPolicies, rules: UrlRules, origin: Origin) -> tuple[_Inheritance, _Inheritance]:
-    """Return what links inherit within the policy's spread, and what they inherit beyond it."""
+    """Return two results: what links inherit within the policy's spread, and what links inherit beyond the spread."""
     trust = origin.trust
     if origin.kind in ("link", "sitemap"):
         trust *= rules.table.dampening
@@ -341,7 +341,7 @@ def _ruled(law: _CompiledPolicies, rule: PageRule, heir: _Inheritance) -> _Inher
 
 
 def _judge_by_rules(law: _CompiledPolicies, urls: Sequence[str], origin: Origin, verdicts: list[Verdict]) -> None:
-    """Replace the verdicts of those URLs for which there is a ``[[rule]]``."""
+    """Replace the verdicts of the URLs that a ``[[rule]]`` matches."""
     found: dict[tuple[PageRule, str], list[int]] = {}
     for i, url in enumerate(urls):
         if (rule := law.book.find(url)) is not None:
@@ -356,8 +356,8 @@ def _judge_by_rules(law: _CompiledPolicies, urls: Sequence[str], origin: Origin,
 def _split(verdicts: list[Verdict], links: int = 0) -> list[Verdict]:
     """Divide trust among the accepted links (TrustRank's splitting; OPIC divides cash the same way).
 
-    `links` is the number of accepted links on the whole page, if `verdicts` contains only some of them. Trust that a
-    rule gives is not divided.
+    If `verdicts` are only a part of the page's links, `links` is the number of accepted links on the whole page. Trust
+    that a rule gives is not divided.
     """
     kept = links or sum(verdict.reason is None for verdict in verdicts)
     if kept <= 1:

@@ -194,8 +194,8 @@ class Lineage:
         return self._derived(record, top)
 
     def _chain(self, record: PageRecord) -> list[PageRecord] | None:
-        """Return the page and its ancestors, up to a root or to a page whose parent's standing is known. Cut a cycle
-        and return None for it.
+        """Return the page and its ancestors, up to a root or to a page whose parent's standing is known. If the
+        ancestors form a cycle, cut the cycle and return None.
         """
         chain, names = [record], {_name_of(record)}
         while (above := self._above(chain[-1])) is not None:

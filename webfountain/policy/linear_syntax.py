@@ -4,8 +4,8 @@ Python's own parser reads an expression. Each character class becomes ranges of 
 Look-around, back-references and possessive repeats raise ValueError, because RE2 does not support them.
 
 In RE2, ``\b`` knows only ASCII, and ``$`` does not match before a last line feed. So an expression has two forms. The
-*plain* form is for ASCII texts that do not end with a line feed, such as URLs; Python and RE2 agree on them. The *full*
-form is for all other texts. Such a text is respelled before the search (`Spelling`):
+*plain* form is for ASCII texts without a line feed at the end, such as URLs. Python and RE2 agree on such texts. The
+*full* form is for all other texts. Such other texts are respelled before the search (`Spelling`):
 
 - If the expression contains ``\b`` or ``\B``, each word character beyond ASCII gets a ``_`` on both sides, and ``_``
   itself is replaced by a word character beyond ASCII. Word boundaries by ASCII are then the same as by Unicode.
@@ -42,15 +42,15 @@ _parser: Final = importlib.import_module("re._parser")
 
 _UNDERSCORE: Final = 0x10FFFE
 _LINE_FEED: Final = 0x10FFFF
-"""Replacement characters in a respelled text. Both are Unicode noncharacters, which are first removed from the text
-itself.
+"""Replacement characters in a respelled text. They are Unicode noncharacters. If the text itself contains them, they
+are removed first.
 """
 _REPLACEMENT: Final = "\ufffd"
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _NO_CHARACTERS: Final = {_UNDERSCORE: _REPLACEMENT, _LINE_FEED: _REPLACEMENT}
 _MOST_REPEATS: Final = 1000
-"""Maximum number of copies that all repeats of an expression make together. It bounds the cost per character of a text.
-RE2 has the same limit for a single repeat.
+"""Maximum number of copies that all repeats of an expression make together. This limit bounds the cost per character of
+a text. RE2 has the same limit for a single repeat.
 """
 _SHORT: Final = {"{0,}": "*", "{1,}": "+", "{0,1}": "?"}
 _LF: Final = ((10, 10),)
@@ -135,7 +135,7 @@ _ASCII_OF_LINES: Final = _both(_ASCII, _outside(_LF))
 
 
 class Spelling(NamedTuple):
-    """The way in which a text is respelled before the full form is searched in it."""
+    """How a text is respelled before the full form is searched."""
 
     boundaries: bool
     last_line_feed: bool
@@ -160,7 +160,7 @@ class Spelling(NamedTuple):
 class Expressions(NamedTuple):
     """The forms of an expression in RE2's syntax, with the spelling for the full form.
 
-    `lines` is the plain form for a text with one URL per line. It never matches across lines.
+    `lines` is the plain form for a text with one URL per line. A match never spans two lines.
     """
 
     plain: str

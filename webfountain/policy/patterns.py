@@ -104,8 +104,8 @@ def compile_pattern(text: str) -> Pattern:
 
 
 def any_of(patterns: Sequence[Pattern]) -> Callable[[str], bool] | None:
-    """Return a function that says whether a URL matches any of the patterns; None without patterns. It searches for all
-    patterns at once, unless their union is too large for RE2.
+    """Return a function that says whether a URL matches any of the patterns; None without patterns. All patterns are
+    searched at once, unless their union is too large for RE2.
     """
     if len(patterns) <= 1:
         return patterns[0].search if patterns else None
@@ -146,7 +146,7 @@ def any_of_lines(patterns: Sequence[Pattern]) -> Callable[[str], bool]:
 
 
 def _in_a_row(compiled: _re2.RE2, expression: str) -> _re2.RE2:
-    """Return an expression that finds adjacent matches in one search. Some texts consist of matches."""
+    """Return an expression that finds a run of adjacent matches in one search."""
     try:
         return _compiled(f"(?:{expression})+")
     except ValueError:  # the expression alone is nearly too large

@@ -1,8 +1,8 @@
 """Provenance: how a page was discovered and what gave it its policy, in a few bytes of its record.
 
 A link carries the provenance to the store (`Link.provenance`), and the page's record keeps it
-(`PageRecord.provenance`). A switch, a conflict or an edit replaces it. `explain` shows it, and `policy.lineage`
-computes policy and trust from it. The encoded form:
+(`PageRecord.provenance`). A switch, a conflict or an edit replaces the provenance. `explain` shows it, and
+`policy.lineage` uses it to compute policy and trust again. Encoded form:
 
     1 byte   kind of arrival (bits 0-2), cause of the policy (3-5), whether a rule (6) and a time (7) follow
     2 bytes  number of the rule: a hash of its text, so that an edited or moved rule is not mistaken for another

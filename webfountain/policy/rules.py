@@ -34,8 +34,8 @@ _MEMO: Final = 65_536
 
 
 class PageRule(NamedTuple):
-    """A rule that matched. `place` is its position in the file. If policy or trust is None, the page keeps the
-    inherited one."""
+    """A rule that matched. `place` is its position in the file. A page keeps the inherited policy if `policy` is None,
+    and the inherited trust if `trust` is None."""
 
     number: bytes
     place: int
@@ -44,8 +44,10 @@ class PageRule(NamedTuple):
 
 
 class _Candidate(NamedTuple):
-    """A rule that may match pages of a site. Without `search` it matches all URLs, else those in which `search` finds
-    something."""
+    """A rule that may match pages of a site. It matches the URLs in which `search` finds something.
+
+    Without `search`, it matches all URLs of the site.
+    """
 
     rule: PageRule
     search: Callable[[str], object] | None
@@ -75,8 +77,8 @@ class RuleBook:
         return None
 
     def _find_candidates(self, site: str) -> tuple[_Candidate, ...]:
-        """Return the rules that may match pages of a site, in order. A rule that matches all its pages is the last
-        one."""
+        """Return the rules that may match pages of a site, in order. The list ends with the first rule that matches all
+        pages of the site."""
         host, found = host_of(site), []
         for pattern, candidate in self._matches:
             if pattern is not None and not _covers(pattern, host):

@@ -4,9 +4,10 @@
 its site, the judge adds this form to the scope (`Judge.admit`). The store keeps such forms for the next start and for
 other ants. A redirect from https to http does not count, because the operator asked for the encrypted site.
 
-The *reach* of a sitemap is the set of sites whose pages it may list. By sitemaps.org these are its own site, and a site
-whose robots.txt names the sitemap. Pages of other sites are ignored; otherwise a stranger could fill the queue of any
-site. Forms of a site count as one site here, because many sitemaps on one form list the pages of the other.
+The *reach* of a sitemap is the set of sites whose pages it may list. By sitemaps.org it consists of the sitemap's own
+site, and of a site whose robots.txt names the sitemap. Pages of other sites are ignored; otherwise a stranger could
+fill the queue of any site. Forms of a site count as one site here, because many sitemaps on one form list the pages of
+the other.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def is_site_form(site: str, *, of: str) -> bool:
 
 
 def kept_forms(store: Board) -> dict[str, str]:
-    """Return the forms in a store: form -> site that it replaced. This takes one get for each of 64 keys."""
+    """Return the forms in a store: form -> site that it replaced. The cost is 64 reads of the store."""
     found: dict[str, str] = {}
     for shard in range(_SHARDS):
         if (value := store.value(_name(shard))) is not None:
@@ -55,7 +56,7 @@ def kept_forms(store: Board) -> dict[str, str]:
 
 
 def keep_forms(store: Board, forms: Mapping[str, str]) -> None:
-    """Add forms to those in the store. This takes one get and one put for each key that changes.
+    """Add forms to those in the store. The cost is one read and one write for each key that changes.
 
     If two ants write the same key at once, one write is lost. Each ant repeats its writes periodically.
     """

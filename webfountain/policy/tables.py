@@ -397,8 +397,7 @@ class SwitchTable(Table, frozen=True):
     """A rule that moves a page to the policy `to` after a fetch that meets `when`. Links found later inherit the new
     policy.
 
-    If `also` is "discovered", the pages discovered through it earlier are moved too, and the pages discovered through
-    those.
+    If `also` is "discovered", pages that were discovered through the page, directly or through others, are moved too.
     """
 
     when: WhenTable

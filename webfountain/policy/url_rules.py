@@ -1,8 +1,8 @@
 """The rules of one policy for a single URL: accept the URL, or give the first reason to refuse it.
 
 Some of the rules are against spider traps, that is, URLs that a site generates without end. A rule uses only the URL
-and the page that links to it. So a resumed crawl refuses the same URLs, and memory does not grow. The reasons, as
-refusals are counted:
+and its linking page. So a resumed crawl refuses the same URLs, and memory does not grow. The reasons, as refusals are
+counted:
 
 - ``too_long``: more than `discovery.max_url_length` characters (2083: the longest that search engines index).
 - ``too_deep``: more than `collection.limits.depth` hops from a seed. This limits every other trap.

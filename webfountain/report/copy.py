@@ -23,7 +23,8 @@ __all__ = ["MAX_VERSIONS", "cat", "version_beginnings"]
 MAX_VERSIONS: Final = 100
 """Maximum number of versions of a page that are read, the newest first."""
 _BEGINNING_BYTES: Final = 32_768
-"""Number of bytes that are read of each listed version. They contain the response headers and usually the title."""
+"""Number of bytes that are read of each listed version. This is enough for the response headers and usually for the
+title."""
 
 
 def cat(store: FrontierStore, repository: Pages, url: str, *, fetched: float | None = None) -> StoredCopy:

@@ -118,8 +118,8 @@ def explain(
 
 
 def refusal_of(store: FrontierStore, collection: Collection | None, url: str, *, at: float) -> str | None:
-    """Return why a crawl would not fetch a canonical URL of a note `now`, or None. A block or the policy file may
-    refuse it.
+    """Return why a crawl would not fetch a canonical URL of a note `now`: a block, or a rule of the policy file. Return
+    None if the crawl would fetch it.
     """
     blocked = block_words(store, url, at=at)
     if blocked is not None or collection is None:
@@ -224,7 +224,7 @@ class KnownPage:
             yield f"Ranking {published.epoch} gives it {reported or 'nothing, because it is newer'}."
 
     def _topic_words(self, record: PageRecord) -> Iterator[str]:
-        """Yield a sentence about the page's topic, if the page goes before others because of it."""
+        """Yield a sentence about the page's topic, if the topic puts the page before others."""
         topic = self._facts.judge.policy(record.policy).topic
         if topic is None:
             return

@@ -1,7 +1,7 @@
 """The explanation of one URL as data: the facts, and the sentences that state them.
 
-The facts are the judge's verdicts, the record of the site, its robots.txt, and the path from a seed to the page. They
-are read from a store, even while a crawl writes it. Each hop of the path shows what the page's record contains
+The facts are the judge's verdicts, the record of the site, its robots.txt, and the path from a seed to the page. All
+facts are read from a store, even while a crawl writes it. Each hop of the path shows what the page's record contains
 (`policy.provenance`): its link, the cause of its policy, the rule, and the time. Records of older stores lack these
 facts.
 """
@@ -145,7 +145,8 @@ class PagePaths:
         )
 
     def _because(self, record: PageRecord, recorded: Provenance, inherited: str) -> str | None:
-        """Return the cause of a page's policy in words; None if its link or its seed line explains it."""
+        """Return the cause of a page's policy in words. Return None if the page simply has the policy of its link or
+        seed line."""
         when = "" if recorded.at is None else f", {_spell(recorded.at)}"
         match recorded.cause:
             case "switch":

@@ -64,13 +64,13 @@ class PageAnswer(msgspec.Struct, frozen=True):
     noise: list[str] = []
     """The lines of the page that do not count as changes, because they were learned as noise."""
     metadata: dict[str, Any] | None = None
-    """Metadata of the newest copy, each entry with its source. None if `content.metadata` is off."""
+    """Metadata of the newest copy, each entry with its source; None if `content.metadata` is off."""
 
 
 def pages(store: FrontierStore, *, site: str | None = None, state: State | None = None) -> Iterator[PageAnswer]:
     """Yield one row per known URL, site by site.
 
-    The state failed includes URLs whose site cannot be reached; `error` gives the reason.
+    URLs whose site cannot be reached have the state failed; `error` gives the reason.
 
     Raises
     ------

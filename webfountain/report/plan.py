@@ -1,7 +1,6 @@
 """A plan as plain data: decision, prediction, and results so far.
 
-The plan in force is read from a store, even while a crawl writes it. The controller made this plan; this module decides
-nothing.
+The controller of a crawl makes the plan in force. This module reads the plan from the store, even while a crawl runs.
 """
 
 from __future__ import annotations

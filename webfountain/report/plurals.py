@@ -18,8 +18,8 @@ def counted(many: int, noun: str) -> str:
 
 
 def spell_span(seconds: float) -> str:
-    """Return a length of time in the largest unit of which it has at least two, else in seconds: `36 hours`, `1
-    second`."""
+    """Return a length of time in the largest unit that gives at least 2, such as `36 hours`. Below two minutes it is in
+    seconds."""
     for unit, length in (("day", 86_400), ("hour", 3600), ("minute", 60)):
         if seconds >= 2 * length:
             return counted(round(seconds / length), unit)

@@ -35,8 +35,7 @@ _AT_ONCE: Final = 1000
 
 
 def signature(text: str) -> MinHash:
-    """Return the MinHash of a text. It uses datasketch's standard seed, its `affine32` permutations, and the SHA-1 of
-    each shingle."""
+    """Return the MinHash of a text: datasketch's standard seed, its `affine32` permutations, SHA-1 of each shingle."""
     words = text.lower().split()
     runs = {
         " ".join(words[first : first + _WORDS]) for first in range(max(len(words) - _WORDS + 1, min(len(words), 1)))

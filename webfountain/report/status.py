@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["status"]
 
 _FIRST_SITES: Final = 1000
-"""Number of sites whose times of discovery are read to find the age of a new store."""
+"""Maximum number of sites that are read to find the age of a new store."""
 
 
 def status(store: FrontierStore, *, at: float) -> dict[str, Any]:
@@ -51,8 +51,8 @@ def status(store: FrontierStore, *, at: float) -> dict[str, Any]:
 def _fresh(store: FrontierStore, by_buckets: float | None, *, failing: float) -> dict[str, Any]:
     """Return the fresh share: the crawl's last forecast with an 80 % interval, or an estimate by buckets.
 
-    The share `failing` of the pages, whose last fetch failed, does not count as fresh. `freshness_cycles` is the number
-    of cycles on which the forecast is based. `freshness_at` is the time of the forecast (None: now).
+    `failing` is the share of pages whose last fetch failed; these pages do not count as fresh. `freshness_cycles` is
+    the number of cycles on which the forecast is based. `freshness_at` is the time of the forecast (None: now).
     """
     kept = published(store.board.value(FORECAST))
     outlook = None if kept is None else kept.forecast.now()
@@ -74,7 +74,7 @@ def _fresh(store: FrontierStore, by_buckets: float | None, *, failing: float) ->
 
 
 def _domains(store: FrontierStore) -> dict[str, Any] | None:
-    """Return the busy and blocked domains that a crawl last published. None if domains have no limit."""
+    """Return the busy and blocked domains that a crawl last published. Return None if domains have no limit."""
     kept = store.board.value(SHARES)
     if kept is None:
         return None

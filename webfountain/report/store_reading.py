@@ -56,7 +56,7 @@ def opened_for_reading(url: str) -> FrontierStore:
 
 
 def reading(url: str) -> contextlib.closing[FrontierStore]:
-    """Open an existing store for reading, for a `with` block that closes it."""
+    """Open an existing store for reading, and close it at the end of the `with` block."""
     return contextlib.closing(opened_for_reading(url))
 
 
@@ -89,7 +89,7 @@ def every_site(store: FrontierStore, *, after: str = "") -> Iterator[SiteRecord]
 
 
 def every_change(store: FrontierStore, cursor: str | None) -> Iterator[tuple[str, Change]]:
-    """Yield the entries of the change log after a cursor. Each comes with the cursor that follows it."""
+    """Yield the entries of the change log after a cursor. Each entry comes with the cursor after the entry."""
     while batch := store.changes.after(cursor, _ENTRIES_AT_ONCE):
         yield from batch
         cursor = batch[-1][0]

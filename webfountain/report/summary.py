@@ -1,6 +1,6 @@
 """Summary at the end of a crawl, for people: pages found, changes, freshness, and where the pages are.
 
-It is made from the document that `--report` writes. The demonstration adds the true freshness, which it measures in its
+The source is the document that `--report` writes. The demonstration adds the true freshness, which it measures in its
 generated web. `added_up` makes the document of a crawl with many ants from the ants' documents.
 """
 
@@ -47,7 +47,7 @@ _PARTS: Final = (
     "sites",
     "url_cache_hit_rate",
 )
-"""Keys of a report whose values are not summed over ants."""
+"""Keys of a report that are not added up over ants."""
 
 
 def summary(report: Mapping[str, Any]) -> str:

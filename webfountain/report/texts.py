@@ -93,8 +93,7 @@ class TextRules(NamedTuple):
 
 
 class PageTexts:
-    """The texts of a collection's copies, read by the rules of their policies. They are the texts that the crawl
-    compares.
+    """The texts of a collection's copies, read by the rules of their policies. The crawl compares the same texts.
 
     A project's own extractors run in a child process. `close`, or the end of this object, ends the process.
     """
@@ -110,7 +109,7 @@ class PageTexts:
     def by_policy(self, copy: StoredCopy, form: TextForm, policy: str, rules: TextRules) -> PageReading:
         """Return title, text and metadata of a copy, by a given policy.
 
-        There is no text if an extractor fails. An extractor gets only whole bodies, so it is not called for the
+        If an extractor fails, the text is empty. An extractor gets only whole bodies, so it is not called for the
         beginning of a copy.
         """
         kind = content_type(copy.headers)
@@ -123,7 +122,7 @@ class PageTexts:
         return read_page(copy.body, kind, copy.url, form=form.form, main=is_main)
 
     def rules(self) -> TextRules:
-        """Return the rules in force. This reads the whole policy file from the store."""
+        """Return the rules in force. The cost is one read of the whole policy file from the store."""
         kept = self._store.board.value(COLLECTION)
         with suppress(PolicyError):  # a file that it names is missing, perhaps only for a moment: do not remember this
             if kept is not None:
@@ -310,9 +309,9 @@ def _changed(store: FrontierStore, copies: _Copies, changes: Iterable[tuple[str,
 
 
 def _row_of(store: FrontierStore, copies: _Copies, record: PageRecord, cursor: str) -> _Row:
-    """Return the row of a page. It has no line if the page is no longer held.
+    """Return the row of a page. The row has no line if the page is no longer held.
 
-    A crawl may replace the copy meanwhile. Then the record is read again, and its new copy is used.
+    A crawl may replace the copy meanwhile. The record is then read again, and the new copy is used.
     """
     tried = None
     while True:

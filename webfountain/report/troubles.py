@@ -1,8 +1,8 @@
 """Problems that a user must know at the end of a crawl: seeds without a page, and unreachable sites.
 
-The report (`--report`), the summary and `status` show them. A seed is listed with the reason why it has no page: its
-site cannot be reached, it redirects out of scope or in a loop, it is gone, or the policy file refuses it. URLs of an
-unreachable site stay never-crawled, so only the site's error shows why they wait.
+The report (`--report`), the summary and `status` show these problems. A seed is listed with the reason why it has no
+page: its site cannot be reached, it redirects out of scope or in a loop, it is gone, or the policy file refuses it.
+URLs of an unreachable site stay never-crawled, so only the site's error shows why they wait.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ __all__ = [
 ]
 
 MAX_SEEDS: Final = 5000
-"""Maximum number of seeds that are checked, from the start of the file. This takes about a second."""
+"""Maximum number of seeds that are checked, from the start of the file. Checking them takes about a second."""
 _MAX_HOPS: Final = 20
 """Maximum number of redirects that are followed from a seed; browsers follow as many."""
 _CRAWLED: Final = STATES.index("crawled")
 _SHOWN: Final = 5
 
 MAX_SITES: Final = 20_000
-"""Maximum number of sites that `unreachable` reads. This takes a fraction of a second."""
+"""Maximum number of sites that `unreachable` reads. Reading them takes a fraction of a second."""
 _NEVER_CRAWLED: Final = STATES.index("never-crawled")
 
 

@@ -129,9 +129,7 @@ def examine_store(
 
 
 def mend_copies(store: FrontierStore, lost: Iterable[LostCopy], *, at: float) -> int:
-    """Make each page due whose copy is lost, and return how many. Pages that are gone or failed become due without
-    this.
-    """
+    """Make each page due whose copy is lost, and return how many. Gone and failed pages become due anyway."""
     many = 0
     for each in lost:
         site, key = site_of(each.url), fingerprint(each.url)

@@ -267,7 +267,7 @@ def _scoped(query: str, wanted: SearchFilter) -> str:
 
 
 def _key(url: str) -> int:
-    """Return the number by which the index finds a page. It needs half the space of the URL."""
+    """Return the number by which the index finds a page. A number needs half the space of the URL."""
     return int.from_bytes(xxhash.xxh3_64_digest(url.encode("utf-8", "replace")), "big", signed=True)
 
 

@@ -41,7 +41,7 @@ def fts_query(text: str) -> str:
 def ranking_query(text: str) -> str | None:
     """Return an FTS5 query of the single words that must occur, if the text contains a phrase; else None.
 
-    It is used for ranking, because weighing a phrase would be expensive: FTS5 would count it in the whole index.
+    Ranking uses single words, because FTS5 would have to count a phrase in the whole index.
     """
     found = list[str]()
     has_phrase = False
@@ -56,7 +56,7 @@ def ranking_query(text: str) -> str | None:
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words that must occur, in lower case. They are marked in excerpts."""
+    """Return the words that must occur, in lower case. Excerpts mark these words."""
     found = [phrase or word for minus, phrase, word in _TERM.findall(text) if not minus]
     return [word.lower() for each in found for word in _WORD.findall(each)]
 

@@ -10,5 +10,5 @@ The `table` has one `operation` for each URL: method, path, and types of query, 
 routes requests by the table, and `openapi` describes it. A read runs in the thread of its `served_store`, which opens
 the store when it is available. Errors are `problems`. The `feeds` and their `streams` deliver news to waiting clients.
 
-The service reads stores and leaves notes. No part of a crawl depends on it.
+The service reads stores and leaves notes. No part of a crawl depends on the service.
 """

@@ -103,12 +103,12 @@ class SitesQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SitesPart(msgspec.Struct, frozen=True):
-    """One part of the sorted list of sites. A site whose place changes between two requests may appear twice or not at
-    all."""
+    """One part of the sorted list of sites. If a site moves in the order between two requests, the site may appear
+    twice or not at all."""
 
     items: list[SiteAnswer]
     next: str | None
-    """Value of `after` for the next part. None in the last part."""
+    """Value of `after` for the next part; None in the last part."""
 
 
 class SiteQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -131,7 +131,7 @@ class PagesPart(msgspec.Struct, frozen=True):
 
     items: list[PageAnswer]
     next: str | None
-    """Value of `after` for the next part. None in the last part."""
+    """Value of `after` for the next part; None in the last part."""
 
 
 class PageQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -283,7 +283,7 @@ class NowBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ForgetBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The page or the site to remove permanently. Give exactly one of them."""
+    """The page or the site to remove permanently. Give exactly one of `url` and `site`."""
 
     url: Url | None = None
     site: Site | None = None

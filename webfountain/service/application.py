@@ -1,6 +1,6 @@
 """The web application of the service: it routes, checks and answers requests by the table of operations.
 
-It converts the query and body of a request to the types of the operation. A problem names the invalid field. Answers
+The query and body of a request are converted to the types of the operation. A problem names the invalid field. Answers
 are JSON with an ETag, compressed if large.
 """
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["changes", "live"]
 
 _STREAM_WAIT_S: Final = 5.0
-"""Longest wait of a stream for news, s. The stream then checks whether a comment is due."""
+"""Longest wait of a stream for news, s."""
 
 
 async def changes(call: Call) -> object:

@@ -46,8 +46,8 @@ async def received(body: Awaitable[_T]) -> _T:
 def packed_response(
     request: web.Request, body: bytes, kind: str, headers: Mapping[str, str], *, charset: str | None = None
 ) -> web.Response:
-    """Return a response with a body. It is compressed if that saves much, or has status 304 if the client has the
-    body."""
+    """Return a response with a body. A large body is compressed. The response has status 304 if the client already has
+    the body."""
     tag = f'W/"{xxhash.xxh3_64_hexdigest(body)}"'
     more = {**headers, "ETag": tag, "Vary": "Accept-Encoding, Authorization, Cookie"}
     if request.method == "GET" and tag in request.headers.get("If-None-Match", ""):

@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 description of the service, as JSON and as a page. It is generated from the table of operations."""
+"""The OpenAPI 3.1 description of the service, as JSON and as a page. The table of operations is the source."""
 
 from __future__ import annotations
 

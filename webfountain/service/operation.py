@@ -46,7 +46,7 @@ class Operation(NamedTuple):
     query: type[msgspec.Struct] = NoParameters
     body: type[msgspec.Struct] | None = None
     role: Role | None = "read"
-    """Role that the operation needs. None accepts every client."""
+    """Role that the operation needs; None: every client may use it."""
     read: Callable[[StoredCollection, Any], object] | None = None
     """Function that answers from the open collection and the query, in the thread of the store."""
     write: Callable[[StoredCollection, Any], object] | None = None

@@ -61,7 +61,7 @@ class ServedStore:
 
     @property
     def failure(self) -> str | None:
-        """Reason why the store cannot be read. None if the last attempt succeeded."""
+        """Reason why the store cannot be read; None if the last attempt succeeded."""
         return None if self._failure is None else str(self._failure)
 
     async def call(self, function: Callable[[StoredCollection], _T]) -> _T:

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 __all__ = ["serve", "serving"]
 
 HEADERS_S: Final = 30.0
-"""Time within which the headers of a request must arrive, s. It begins at the start of the connection or at its last
-answer.
+"""Time within which the headers of a request must arrive, s. The time begins when the connection starts or the last
+answer was sent.
 """
 _END_S: Final = 2.0
 """Time that open streams have to finish when the service ends, s."""
@@ -95,7 +95,7 @@ async def serve(
 
 
 async def _listen(runner: web.AppRunner, address: Address, base_path: str) -> str:
-    """Listen at an address. Return the address as people write it."""
+    """Listen at an address. Return the address in readable form."""
     if address.path:
         await _listen_unix(runner, Path(address.path))
         return address.path

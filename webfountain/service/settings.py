@@ -114,7 +114,7 @@ def address_of(text: str) -> Address:
 
 
 def store_entry(url: str, *, repository: str | None = None) -> StoreEntry:
-    """Return the entry for a store URL. Its name is that of the store's folder or database."""
+    """Return the entry for a store URL. The entry has the name of the store's folder or database."""
     folder = folder_of(url)
     text = folder.resolve().name if folder is not None else re.split(r"[/?]", without_password(url).strip("/"))[-1]
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip(".-_") or "store"

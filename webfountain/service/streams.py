@@ -1,8 +1,8 @@
-"""Streams of server-sent events. Their number is limited.
+"""Streams of server-sent events, in limited number.
 
 A stream is a series of chunks, each with one or more events. All streams at the same cursor of a change log share one
-chunk, so fifty streams cost about as much as one. A client that does not read is disconnected. Between events, comments
-keep the connection open.
+chunk. So fifty streams cost about as much as one stream. A client that does not read is disconnected. Between events,
+comments keep the connection open.
 """
 
 from __future__ import annotations

@@ -173,7 +173,7 @@ def _axes(plane: _Plane, *, as_percent: bool) -> Markup:
 
 
 def _ticks(low: float, high: float) -> list[float]:
-    """Return round values that cover a range. They are multiples of 1, 2 or 5 times a power of ten."""
+    """Return round values that cover a range. Round values are multiples of 1, 2 or 5 times a power of ten."""
     high = max(high, low + 1e-3) if low else high or 1.0
     least = (high - low) / _INTERVALS
     power = 10.0 ** math.floor(math.log10(least))

@@ -119,7 +119,7 @@ class PageRouter:
         return handle
 
     async def _shared_values(self, store: ServedStore, view: View, query: Any) -> Mapping[str, Any]:
-        """Return the values of a page. They are read once for all viewers within SHARED_S."""
+        """Return the values of a page. All viewers within SHARED_S share one read."""
         place = (store.name, view.name, query)
         found = self._shared.get(place)
         if found is None:

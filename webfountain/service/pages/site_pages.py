@@ -92,7 +92,7 @@ def sites_page(collection: StoredCollection, query: SitesPageQuery) -> Mapping[s
 
 
 def site_page(collection: StoredCollection, query: SitePageQuery) -> Mapping[str, Any]:
-    """Return the values for the page of a site. They summarise at most 1000 of its pages."""
+    """Return the values for the page of a site. At most 1000 of its pages are summarised."""
     found = collection.site(query.site)
     if found is None:
         raise ProblemError(404, "unknown-site", "this site is not known here")

@@ -1,7 +1,7 @@
 """Show untrusted texts safely: cut, isolated from the text around them, with invisible characters made visible.
 
-Titles, URLs, headers and diffs come from any page of the web. The templates escape them. This module keeps them
-readable: a direction override cannot reverse the line around it, and a zero-width character cannot hide.
+Titles, URLs, headers and diffs come from any page of the web. The templates escape these texts. This module keeps them
+readable: a direction override cannot reverse a line, and a zero-width character cannot hide.
 """
 
 from __future__ import annotations
@@ -29,17 +29,18 @@ separators, annotations, lone surrogates, tags and variation selectors of plane 
 
 
 def cut(text: str, most: int = MAX_SHOWN) -> str:
-    """Return a text of at most `most` characters. If it was cut, it ends with an ellipsis."""
+    """Return a text of at most `most` characters. A cut text ends with an ellipsis."""
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def plain(text: object, most: int = MAX_SHOWN) -> str:
-    """Return a text for an attribute or a field. It is cut, and each invisible character is written as its number."""
+    """Return a text for an attribute or a field. A long text is cut, and each invisible character is written as its
+    number."""
     return _INVISIBLE.sub(_number, cut(str(text), most))
 
 
 def shown(text: object, most: int = MAX_SHOWN) -> Markup:
-    """Return a text for a page. It is cut, escaped and isolated, and each invisible character is marked."""
+    """Return a text for a page. The text is cut, escaped and isolated, and each invisible character is marked."""
     return Markup("<bdi>{}</bdi>").format(_marked(cut(str(text), most)))
 
 

@@ -66,7 +66,7 @@ class View(NamedTuple):
     form: type[msgspec.Struct] | None = None
     """Type of the form that operators send to the page."""
     act: Callable[[StoredCollection, Any], Mapping[str, Any]] | None = None
-    """Function that carries out the form. It returns further values for the template."""
+    """Function that carries out the form. The function returns further values for the template."""
     in_menu: bool = True
     is_shared: bool = False
     """True if viewers share the values, because many people keep the page open and it updates itself."""
