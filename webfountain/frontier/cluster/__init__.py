@@ -29,5 +29,5 @@ Life of an ant
    nothing: its claims and leases expire within two heartbeats. Other ants take its sites over with all their URLs. They
    wait the delay of each site before the first request, because the time of the last request is unknown.
 
-A process that has its store to itself is a lone ant. The rest of the frontier uses both kinds through `Others`.
+A process that has its store to itself is a lone ant.
 """

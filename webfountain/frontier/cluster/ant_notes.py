@@ -1,8 +1,7 @@
-"""The notes that ants write about themselves beside their claims, and the sum of all notes.
+"""The notes that ants store with their claims, the sum of all notes, and the names of all claims.
 
-Each ant stores an `AntNote` beside its claim at every heartbeat. The note contains the load of the ant's CPU core since
-the previous heartbeat. If there are few ants, each reads the notes of all. If there are many, one ant reads them and
-stores the sum (`Colony`) beside the claim of its role (`membership`). This module also defines the names of all claims.
+Each ant stores an `AntNote` with its claim at every heartbeat. If there are many ants, one ant reads all notes and
+stores the sum (`Colony`) with the claim of its role (`membership`).
 """
 
 from __future__ import annotations
@@ -37,44 +36,41 @@ __all__ = [
 ]
 
 ANT: Final = "ant/"
-"""Prefix of the claim that a living ant holds: `ant/NAME`. The note stored with it is an `AntNote`."""
+"""Prefix of the claim of a living ant, `ant/NAME`, with an `AntNote`."""
 ROLE: Final = "role/controller"
-"""Claim on the role of the ant that plans. The note stored with it is a `ControllerState`."""
+"""Claim on the role of the controller, with a `ControllerState` as note."""
 COUNTING: Final = "role/counting"
-"""Claim on the role of the ant that reads all notes if there are many ants. The note stored with it is their sum, a
-`Colony`.
-"""
+"""Claim on the role of the ant that reads all notes if there are many ants, with their `Colony` as note."""
 ADDRESS: Final = "address/"
 """Prefix of the claim on an address at which an ant has sites."""
 GUEST: Final = "guest/"
 """Prefix of the claim on a site from which an ant requests files without a site lease."""
 LOAN: Final = "loan/"
-"""Prefix of the claim for slots lent to another ant: `loan/BORROWER/SITE`. The note stored with it is a `Loan`."""
+"""Prefix of the claim for slots lent to another ant, `loan/BORROWER/SITE`, with a `Loan` as note."""
 _DEAD_S: Final = 3600.0
-"""A claim is removed when this many seconds have passed since it expired."""
+"""Time after which an expired claim is removed, s."""
 BUSY: Final = 0.7
-"""An ant is overloaded if it used more than this share of a core since its last heartbeat."""
+"""Share of a core above which an ant counts as overloaded."""
 FREE: Final = 0.3
-"""An ant has spare time if it used less than this share of a core."""
+"""Share of a core below which an ant has spare time."""
 
 
 def strike_off(claims: Claims, claim: Claim, *, owner: str, at: float) -> None:
-    """Remove a claim that expired long ago: take it over, then drop it."""
+    """Remove a claim that expired long ago."""
     if claim.until < at - _DEAD_S:
         claims.claim([claim.name], owner=owner, until=at, at=at)
         claims.drop({claim.name: at}, owner=owner, at=at)
 
 
 class AntNote(msgspec.Struct, frozen=True, array_like=True):
-    """The state of an ant, as it reports it at each heartbeat."""
+    """The state of an ant, reported at each heartbeat."""
 
     at: float
-    """UTC seconds, by the ant's clock."""
+    """Time of the note, UTC seconds by the ant's clock."""
     sites: int = 0
     in_flight: int = 0
     idle_since: float | None = None
-    """Time since which the ant is idle: nothing is in flight, and nothing becomes due soon. None if it is not idle.
-    """
+    """Time since which nothing is in flight and nothing becomes due soon, or None if the ant is not idle."""
     counts: dict[str, float] = {}
     """The ant's metrics."""
     spent: FetchCounts | None = None
@@ -84,9 +80,9 @@ class AntNote(msgspec.Struct, frozen=True, array_like=True):
     lacks_room: bool = False
     """True if the ant fetches nothing because its disk is full."""
     addresses: int = 0
-    """Number of addresses of its sites."""
+    """Number of addresses of the ant's sites."""
     policy: str = ""
-    """A digest of the ant's policy file; "" if it has none."""
+    """Digest of the ant's policy file, or "" without a file."""
 
 
 class Colony(msgspec.Struct, frozen=True, array_like=True):
@@ -95,14 +91,14 @@ class Colony(msgspec.Struct, frozen=True, array_like=True):
     ants: int = 1
     sites: int = 0
     idle_since: float | None = None
-    """A time at which all ants were idle, UTC seconds; None if there was none."""
+    """A time at which all ants were idle, UTC seconds, or None."""
     spent: FetchCounts | None = None
     free: tuple[str, ...] = ()
     """Names of some ants with little work."""
     short: int = 0
     """Number of ants that fetch nothing because their disks are full."""
     fewest: int = 0
-    """The smallest number of sites of an ant, among ants with free disk space."""
+    """The smallest number of sites among ants with free disk space."""
     policies: int = 1
     """Number of different policy files."""
 
@@ -141,7 +137,7 @@ def ants_of(claims: Claims, at: float) -> dict[str, AntNote]:
 
 
 class CoreLoad:
-    """The load of this process, in CPU seconds per second, between the last two measurements."""
+    """The load of this process between the last two measurements, CPU seconds per second."""
 
     def __init__(self, steady: Callable[[], float], cpu: Callable[[], float]) -> None:
         self._steady = steady
@@ -150,7 +146,6 @@ class CoreLoad:
         self.share = 1.0
 
     def measure(self) -> None:
-        """Measure the load since the last call."""
         (steady, cpu), self._measured = self._measured, (self._steady(), self._cpu())
         if (seconds := self._measured[0] - steady) > 0.0:
             self.share = (self._measured[1] - cpu) / seconds

@@ -1,13 +1,11 @@
-"""Claims of an ant: no other ant sends requests to an address that it has claimed.
+"""Claims of an ant on addresses and guests, to which no other ant sends requests.
 
-When a site is placed at an address, the address is claimed first (`AddressClaims`). Nothing is sent there until the
-claim is granted. If another ant holds the address, the site is parked, and a letter makes that ant take the site. A
-guest is claimed, too. It is a site without a lease from which other sites need a file (`sites.active_list`). While one
-ant requests a file from a site, no other ant crawls the site.
+Before a request to an address, the address is claimed (`AddressClaims`). If another ant holds the address, the site is
+parked, and a letter makes the other ant take the site. A guest, a site without a lease from which other sites need a
+file, is claimed too.
 
-Place in the walk: the loop thread adds claims to its batches. The worker thread has a stage for them (`AntStage`). It
-acts after the sites that leave have been parked. It also exchanges letters: a site follows its address to another ant,
-a page was forgotten, borrowed slots are given back. A lone ant claims nothing (`NoClaims`, `OwnGuests`).
+The loop thread adds claims to its batches. The worker thread has a stage (`AntStage`) for claims and for letters
+between ants. A lone ant claims nothing (`NoClaims`, `OwnGuests`).
 """
 
 from __future__ import annotations
@@ -52,11 +50,9 @@ class NoClaims(Order):
     """The address claims of a lone ant, which claims nothing."""
 
     def held(self) -> list[str]:
-        """Return no names."""
         return []
 
     def open_times(self, at: float) -> dict[str, float]:
-        """Return no times."""
         del at
         return {}
 
@@ -70,7 +66,7 @@ class NoClaims(Order):
 
 
 class AddressClaims(Order):
-    """What one ant claims: the addresses of its sites, and the other sites (guests) from which it requests files."""
+    """The claims of one ant: the addresses of its sites, and guests, from which it only requests files."""
 
     def __init__(
         self,
@@ -88,9 +84,7 @@ class AddressClaims(Order):
         self._others = others
 
     def add(self, batch: Batch) -> None:
-        """Add claims for the sites' unclaimed addresses to the batch. Drop the claims of addresses that no longer have
-        sites.
-        """
+        """Add claims for unclaimed addresses of sites to the batch, and drop the claims of addresses without sites."""
         batch.claims = [ADDRESS + address for address in self._addresses.unclaimed()]
         batch.freed.update({ADDRESS + address: batch.at for address in self._addresses.freed()})
 
@@ -100,13 +94,13 @@ class AddressClaims(Order):
         return [ADDRESS + each for each in addresses] + [GUEST + each for each in guests]
 
     def open_times(self, at: float) -> dict[str, float]:
-        """Return for each claim the time from which another ant may send requests, if this ant ends at `at`."""
+        """Return for each claim the time from which another ant may send requests if this ant ends at `at`."""
         opens = {ADDRESS + each: due for each, due in self._addresses.open_times(at).items()}
         sites = self._sites.by_name
         return opens | {GUEST + each: sites[each].standing.next_at(at) for each in sorted(self._sites.guests)}
 
     def answered(self, claim: Claim, batch: Batch) -> None:
-        """Open an address that this ant now holds. Give up an address that another ant holds."""
+        """Open an address that this ant has claimed, or give up an address that another ant holds."""
         address = claim.name.removeprefix(ADDRESS)
         if claim.owner == self._others.owner and self._others.term.hold_until(claim.until, at=batch.at):
             # It is unknown when an ant that died sent its last request to the address.
@@ -125,7 +119,9 @@ class AddressClaims(Order):
             self._hand_over(name.removeprefix(ADDRESS), "", batch.at, batch)
 
     def _hand_over(self, address: str, owner: str, until: float, batch: Batch) -> None:
-        """Make the sites at an address leave. If another ant holds the address, send it a letter to take them."""
+        """Remove the sites at an address from the active list. If another ant holds the address, send it the sites by
+        letter.
+        """
         for place in self._addresses.refused(address):
             site = self._sites.by_name[place.name]
             if site.lease is None:
@@ -137,8 +133,10 @@ class AddressClaims(Order):
 
 
 class AntStage(Stage):
-    """The stage that exchanges claims and letters with the other ants, for the ant `owner`. `left_behind` erases the
-    copies of ants that no longer run; it is None if there are none. Claims and site leases last `lease_s` seconds.
+    """The stage that exchanges claims and letters with other ants, for the ant `owner`.
+
+    `left_behind` erases the copies of ants that no longer run, or is None. Claims and site leases last `lease_s`
+    seconds.
     """
 
     def __init__(
@@ -179,13 +177,13 @@ class AntStage(Stage):
             self._claims.post(owner, [msgspec.json.encode(letter) for to, letter in batch.letters if to == owner])
 
     def drain(self, ants: Sequence[str]) -> None:
-        """Send other ants the request to give up their sites and end."""
+        """Send other ants a letter to give up their sites and end."""
         for ant in ants:
             self._claims.post(ant, [msgspec.json.encode(Drain(ant))])
 
     def announce(self, barred: Sequence[ForgetNote]) -> None:
-        """Send other ants the pages that were forgotten. Each ant erases its own copies. This ant also erases the
-        copies of ants that no longer run.
+        """Send the forgotten pages to other ants, which erase their own copies. Also erase the copies of ants that no
+        longer run.
         """
         letters = [msgspec.json.encode(note) for note in barred]
         for ant in self._claims.claims("ant"):
@@ -197,7 +195,7 @@ class AntStage(Stage):
     # ---------------------------------------------------------------- guests
 
     def activated(self, leases: list[SiteLease], at: float) -> list[SiteLease]:
-        """Park sites from which another ant requests a file. They become due again."""
+        """Park activated sites from which another ant requests a file; return the other sites."""
         holders = self._claims.holders([GUEST + lease.site for lease in leases], at=at)
         asked = [
             (lease, claim)
@@ -211,11 +209,11 @@ class AntStage(Stage):
         return [lease for lease in leases if lease.site not in away]
 
     def welcome(self, batch: Batch, result: BatchResult) -> None:
-        """Claim the guests of a batch, and read them from the store. A guest is refused as busy if another ant holds
-        it, as a site or as a guest.
+        """Claim the guests of a batch, and read them from the store. A guest is busy if another ant has the site or the
+        guest.
 
-        This ant claims a guest before it reads the site's owner. An ant that activates a site reads the claims
-        afterwards. So if two ants want the same site, at least one of them notices the other.
+        This ant claims a guest before it reads the site's owner, and an ant reads the guest claims after it activates a
+        site. So if two ants want the same site, at least one of them notices the other.
         """
         names = [GUEST + name for name in batch.guests]
         held = self._claims.claim(names, owner=self._owner, until=batch.at + self._lease_s, at=batch.at)

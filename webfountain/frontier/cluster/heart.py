@@ -1,9 +1,7 @@
-"""The heart of one ant: it gathers what a heartbeat reports, and applies what the heartbeat found.
+"""The heart of one ant: it makes the request of each heartbeat, and applies the result, in the loop thread.
 
-Place in the walk: this module acts in the loop thread, around each heartbeat. First, the ant drops the sites and
-addresses that other ants now hold. Only then does the next term begin (`membership`). Each ant reports a digest of its
-policy file. The counting ant compares the digests and logs a difference once. It cannot know which file is the right
-one.
+First, the ant drops the sites and addresses that other ants now hold. Only then does the next term begin
+(`membership`). Each ant reports a digest of its policy file, and one ant logs a difference.
 """
 
 from __future__ import annotations
@@ -35,14 +33,13 @@ __all__ = ["Heart", "PolicyFiles", "digest_of"]
 
 logger = logging.getLogger(__name__)
 BEATS: Final = 2
-"""Number of heartbeats for which the policy files must differ before this is logged. After an edit they differ for some
-seconds, which does not count.
+"""Number of heartbeats after which a difference between policy files is logged. After an edit, they may differ for some
+seconds.
 """
 
 
 class Heart(Order):
-    """Gathers what the heartbeats of one of several ants report, and applies their results. `collection` is the policy
-    file in force."""
+    """Makes the requests of an ant's heartbeats, and applies the results. `collection` is the policy file in force."""
 
     def __init__(
         self,
@@ -72,9 +69,7 @@ class Heart(Order):
         return self._others.next_at()
 
     def beat(self) -> Callable[[], HeartbeatResult] | None:
-        """Return a function that carries out the due heartbeat in another thread; None if none is due. `apply` takes
-        its result.
-        """
+        """Return a function that carries out a due heartbeat in another thread, or None. `apply` takes its result."""
         at = self._batches.now()
         return partial(self._others.heartbeats.carry_out, self._request(at)) if self._others.is_due(at) else None
 
@@ -101,7 +96,7 @@ class Heart(Order):
         )
 
     def apply(self, result: HeartbeatResult) -> None:
-        """Apply the result of a heartbeat: drop what other ants now hold, and only then send again."""
+        """Apply the result of a heartbeat: drop lost sites and claims, then begin a new term."""
         others, sites, batch = self._others, self._sites, self._batches.gather()
         for lease in result.lost:
             sites.departures.lose_lease(lease.site, lease.token, batch)
@@ -123,7 +118,7 @@ class Heart(Order):
         self._balance()
 
     def _compare(self) -> None:
-        """Log what differs between the ants: the room on their disks, their policy files."""
+        """Log changes of the number of ants with full disks, and different policy files."""
         colony = self._others.colony
         if colony.short != self._short:
             self._short = colony.short
@@ -131,7 +126,7 @@ class Heart(Order):
         self._policies.compare(colony.policies)
 
     def _balance(self) -> None:
-        """Give up whole addresses if this ant has too many sites, or all of them if its disk is full."""
+        """Give up addresses if this ant has too many sites, or all addresses if its disk is full."""
         mine, colony = len(self._sites.leases()), self._others.colony
         if self._progress.lacks_room and colony.short < colony.ants:
             self._sites.addresses.let_go(mine)
@@ -149,18 +144,18 @@ class Heart(Order):
 
 
 def digest_of(collection: Collection) -> str:
-    """Return a digest of a policy file; "" for a collection without a file."""
+    """Return a digest of a policy file, or "" for a collection without a file."""
     return xxhash.xxh3_64_hexdigest(collection.text.encode()) if collection.text else ""
 
 
 class PolicyFiles:
-    """Decides when to log that the ants have different policy files; one of the ants compares the files."""
+    """Decides when to log that the ants have different policy files."""
 
     def __init__(self) -> None:
         self._beats = 0
 
     def compare(self, many: int) -> None:
-        """Log once that the ants have `many` different files, if the files differed for `BEATS` heartbeats."""
+        """Log that the ants have `many` different files, once the files differed for `BEATS` heartbeats."""
         self._beats = self._beats + 1 if many > 1 else 0
         if self._beats == BEATS:
             logger.warning(

@@ -2,10 +2,9 @@
 
 Life of a loan
 --------------
-The politeness of a very large site allows it to be split. A gate has several slots, and each slot waits its own delay.
-So ants that use different slots are together as polite as one ant alone. The holder of a site lends slots when its core
-is fully used. It also lends when slots stay open although the site's hand has its maximum size: then round trips to
-the store limit the rate.
+A gate of a very large site has several slots, and each slot waits its own delay. So ants that use different slots are
+together as polite as one ant alone. The holder of a site lends slots when its core is fully used, or when slots stay
+open although the site's hand has its maximum size.
 
 1. The holder takes slots out of the gates of site and address (`sites.slot_lending`). With each following heartbeat it
    renews the site lease, and then claims ``loan/BORROWER/SITE`` for the same time. It stops when the borrower is gone.
@@ -24,8 +23,7 @@ the store limit the rate.
    until it reads the letter (half a second, plus a batch), and other borrowers only until their next heartbeat. All of
    them keep to their slots and delays.
 
-Slots are lent only if settled pages are all that must be stored. So they are not lent in a crawl with a budget, a
-ranking or a fixed size, because each of these needs a single writer for a site.
+A crawl with a budget, a ranking or a fixed size lends no slots, because these features need a single writer for a site.
 """
 
 from __future__ import annotations
@@ -50,11 +48,11 @@ if TYPE_CHECKING:
 __all__ = ["LOAN_PAUSE_S", "BorrowedSlots", "Loan", "LoanClaims", "Loans"]
 
 LOAN_PAUSE_S: Final = 60.0
-"""After a refusal and the site's rest, no slots of the site are lent for this many seconds."""
+"""Time after a refusal and the site's rest in which no slots of the site are lent, s."""
 
 
 class Loan(msgspec.Struct, frozen=True, array_like=True):
-    """Slots of a site that its holder lends to another ant. It is the note of the claim ``loan/BORROWER/SITE``."""
+    """Slots of a site that its holder lends to another ant: the note of the claim ``loan/BORROWER/SITE``."""
 
     site: str
     borrower: str
@@ -65,7 +63,7 @@ class Loan(msgspec.Struct, frozen=True, array_like=True):
     opens_at: float
     """No request may be sent before this time, UTC seconds."""
     ends_at: float
-    """The holder extends the loan until this time at most."""
+    """Latest time to which the holder extends the loan, UTC seconds."""
 
     @property
     def name(self) -> str:
@@ -74,13 +72,13 @@ class Loan(msgspec.Struct, frozen=True, array_like=True):
 
 
 class BorrowedSlots(NamedTuple):
-    """A current loan to this ant, with its end."""
+    """A current loan to this ant, and its end `until`."""
 
     loan: Loan
     holder: str
     until: float
     record: SiteRecord | None
-    """The site's record; None if it is known already, or the site is gone."""
+    """The site's record, or None if the site is already known or gone."""
 
 
 class LoanClaims:
@@ -92,8 +90,8 @@ class LoanClaims:
         self._owner = owner
 
     def prolong(self, loans: Sequence[Loan], sites: set[str], *, until: float, at: float) -> list[Loan]:
-        """Claim the loans of `sites`, the sites that this ant still holds, if the borrower is alive. Return the loans
-        that are over.
+        """Extend the loans of `sites`, which this ant still holds, if the borrower is alive. Return the loans that are
+        over.
         """
         if not loans:
             return []
@@ -121,7 +119,7 @@ class LoanClaims:
 
 
 class _LentSlots(NamedTuple):
-    """A loan to another ant, and the latest time until which that ant may use it."""
+    """A loan to another ant, and the time until which the ant may use the slots."""
 
     loan: Loan
     until: float
@@ -130,10 +128,10 @@ class _LentSlots(NamedTuple):
 
 
 class Loans:
-    """The slots of one site that an ant has lent to others.
+    """The slots of one site that an ant has lent to other ants.
 
-    Invariant: a lent slot is missing from the gates of the site and its address until `take_back` is called. It is
-    called exactly once for each loan, after the borrower's last message or the end of the term.
+    Invariant: a lent slot is missing from the gates of the site and its address until `take_back` is called, once for
+    each loan.
     """
 
     __slots__ = ("_lends_from", "_lent")
@@ -143,15 +141,15 @@ class Loans:
         self._lends_from = state.next_at + LOAN_PAUSE_S if state.failures else -inf
 
     def __len__(self) -> int:
-        """Return how many ants have borrowed slots of the site."""
+        """Return the number of borrowers."""
         return len(self._lent)
 
     def spare(self, standing: SitePoliteness, group: AddressGroup, at: float, *, unused_s: float) -> int:
-        """Return how many more slots may be lent. A slot may be lent if it was unused for `unused_s` seconds and at
-        least for the site's delay.
+        """Return how many more slots may be lent, of the slots unused for `unused_s` seconds and at least for the
+        site's delay.
 
-        If `unused_s` is -inf, all free slots count. One slot stays for the site itself, and none is lent soon after a
-        refusal.
+        If `unused_s` is -inf, all free slots count. One slot stays for the site itself. Soon after a refusal, no slot
+        is lent.
         """
         if at < self._lends_from or standing.failures:
             return 0
@@ -160,7 +158,7 @@ class Loans:
         return min(standing.gate.spare(since), group.gate.spare(since)) - (own <= 0)
 
     def give(self, loan: Loan, until: float) -> None:
-        """Record a loan whose slots were taken from both gates. It lasts until `until`, which `prolonged` extends."""
+        """Record a loan until `until`, whose slots were taken from both gates."""
         self._lent[loan.borrower] = _LentSlots(loan, until)
 
     def of(self, borrower: str) -> Loan | None:
@@ -169,7 +167,7 @@ class Loans:
         return None if lent is None else lent.loan
 
     def prolonged(self, until: float) -> list[Loan]:
-        """Extend the current loans to `until`, except those that must end by then. Return the extended loans."""
+        """Extend the current loans to `until`, except loans that end before; return the extended loans."""
         lent = [each.loan for each in self._lent.values() if not each.is_over and each.loan.ends_at > until]
         for loan in lent:
             self._lent[loan.borrower] = _LentSlots(loan, until)
@@ -181,9 +179,9 @@ class Loans:
             self._lent[loan.borrower] = lent._replace(is_over=True)
 
     def recall(self, rests_until: float, batch: Batch) -> None:
-        """End all loans after a refusal, and give none for a while after the site's rest.
+        """End all loans after a refusal, and lend no slots for `LOAN_PAUSE_S` after the site's rest.
 
-        The term of a loan does not change: the borrowers learn at their next heartbeat that their loans have ended.
+        The borrowers learn at their next heartbeat that their loans have ended.
         """
         self._lends_from = max(rests_until, batch.at) + LOAN_PAUSE_S
         for each in list(self._lent.values()):
@@ -195,7 +193,7 @@ class Loans:
         return [each.loan for each in self._lent.values() if each.until <= at]
 
     def take_back(self, loan: Loan, standing: SitePoliteness, group: AddressGroup, open_at: float) -> None:
-        """Give the slots of a loan back to both gates. They open at `open_at`, or later if the site must rest."""
+        """Return the slots of a loan to both gates. The slots open at `open_at`, or later if the site must rest."""
         del self._lent[loan.borrower]
         opens = max(open_at, standing.rests_until)
         standing.gate.take_back(loan.slots, opens)

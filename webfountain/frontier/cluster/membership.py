@@ -1,11 +1,9 @@
 """The membership of one ant among the ants of a store: its term, its roles, its part of the sites and of the budget.
 
-Place in the walk: the loop thread makes a request when a heartbeat is due (`request`). A separate thread carries it out
-(`Heartbeats`), so that no lease expires during a long batch. The loop thread drops what was lost (`heart`) and then
-applies the result (`take_in`). Only then does a new term begin. Each ant has the mean number of sites, give or take a
-quarter (`most_sites`, `surplus`). Sites move with their address, so an address with many sites limits this balance.
-This module fetches nothing and owns no site. A `LoneAnt` has its store to itself: it waits for nobody and claims
-nothing. The rest of the frontier uses both classes through `Others`.
+The loop thread makes a request when a heartbeat is due (`request`). A separate thread carries out the heartbeat
+(`Heartbeats`), so that no lease expires during a long batch. The loop thread drops lost sites and claims (`heart`) and
+then begins a new term (`take_in`). Each ant has the mean number of sites, give or take a quarter (`most_sites`,
+`surplus`). A `LoneAnt` has its store to itself.
 """
 
 from __future__ import annotations
@@ -44,18 +42,18 @@ __all__ = [
 ]
 
 _SOON: Final = 0.1
-"""An ant that became idle reports this after this share of a heartbeat."""
+"""Share of a heartbeat after which an ant that became idle reports this."""
 UNEVEN: Final = 0.25
-"""An ant may have more or fewer sites than the mean by this share of the mean, plus a site or two."""
+"""Share of the mean by which the number of sites of an ant may differ from the mean."""
 SPARE_SITES: Final = 2
 FEW: Final = 16
-"""With at most this number of ants, each ant reads the notes of all ants, and so learns within one heartbeat that all
-are idle. With more ants, the cost for the server would grow with the square of their number.
+"""Largest number of ants with which each ant reads the notes of all ants. With more ants, one ant reads the notes,
+because the cost grows with the square of the number.
 """
 
 
 class LoneAnt:
-    """The only ant of a store. It makes the plans, and it reads all counts itself."""
+    """The only ant of a store."""
 
     ants: Final = 1
 
@@ -67,20 +65,20 @@ class LoneAnt:
         self.term = EndlessTerm(lease_s)
 
     def most_sites(self, stored: float) -> int | None:
-        """Return None: this process takes as many sites as it has room for."""
+        """Return None, because there is no limit."""
         del stored
         return None
 
     def idle_since(self) -> float:
-        """Return -inf, because there is no other ant that could be busy."""
+        """Return -inf, because no other ant could be busy."""
         return -inf
 
     def end_within(self, seconds: float) -> None:
-        """Do nothing: there is no server to wait for."""
+        """Do nothing."""
         del seconds
 
     def sign_off(self, claimed: Mapping[str, float], *, at: float) -> None:
-        """Do nothing: there are no claims."""
+        """Do nothing."""
         del claimed, at
 
 
@@ -112,7 +110,7 @@ class Membership:
         self._claims = claims
         self.load = load
         self.shared = True
-        """Whether other ants may use the store."""
+        """True if other ants may use the store."""
         self._plans = plans
         self._due = start
         self._out = False
@@ -125,7 +123,7 @@ class Membership:
         self._sites = 0
 
     def lapse(self, at: float) -> None:
-        """End the term, because the store went back in time. `at` is now. The next heartbeat is then due at once."""
+        """End the term after a set-back of the store, so that the next heartbeat is due now."""
         self.term.lapse()
         self._due = min(self._due, at)
 
@@ -149,7 +147,7 @@ class Membership:
         loans: Sequence[Loan] = (),
         borrowed_sites: frozenset[str] | None = None,
     ) -> HeartbeatRequest:
-        """Return the request of a heartbeat that `is_due`.
+        """Return the request of a due heartbeat.
 
         Parameters
         ----------
@@ -168,7 +166,7 @@ class Membership:
         return HeartbeatRequest(note, steady, leases, claimed, packed, controller.plan, loans, borrowed_sites)
 
     def take_in(self, result: HeartbeatResult) -> None:
-        """Begin a new term after a heartbeat. Call it after the lost sites and addresses were dropped."""
+        """Begin a new term after a heartbeat. Lost sites and addresses must be dropped before."""
         self._out = False
         self.term.renew(result.request.steady)
         self.rules = result.is_controller
@@ -178,12 +176,12 @@ class Membership:
     # ------------------------------------------------------------ the others
 
     def share(self) -> float:
-        """Return this ant's share of the crawl's budget. It is proportional to the ant's number of sites plus one."""
+        """Return this ant's share of the crawl's budget, proportional to its number of sites plus one."""
         mine = self._sites + 1
         return mine / max(self.colony.sites + self.colony.ants, mine)
 
     def fair(self) -> float:
-        """Return the number of sites that each ant would have if all had the same number."""
+        """Return the mean number of sites of an ant with free disk space."""
         return self.colony.sites / self.colony.takers
 
     @property
@@ -192,9 +190,8 @@ class Membership:
         return self.colony.ants
 
     def most_sites(self, stored: float) -> int | None:
-        """Return the largest number of sites that this ant takes if the store has `stored` sites.
-
-        This is slightly more than the ant's equal part. The result is None while there is no other ant.
+        """Return the largest number of sites for this ant if the store has `stored` sites, or None without another
+        ant.
         """
         colony = self.colony
         if colony.ants < 2:
@@ -211,19 +208,18 @@ class Membership:
             self._due = min(self._due, at + _SOON * self.heartbeat_s)
 
     def idle_since(self) -> float | None:
-        """Return a time at which, by their notes, all ants were idle; None if there was none."""
+        """Return a time at which all ants were idle by their notes, or None."""
         own, all_idle = self._idle_since, self.colony.idle_since
         return all_idle if own is not None and all_idle is not None and own <= all_idle else None
 
     # --------------------------------------------------------------- the end
 
     def end_within(self, seconds: float) -> None:
-        """Limit the wait for the store to this many seconds, because this ant is ending."""
+        """Limit the wait for the store when this ant is ending."""
         self._claims.end_within(seconds)
 
     def sign_off(self, claimed: Mapping[str, float], *, at: float) -> None:
-        """Drop the claims, each as of its own time, and then the claims of the ant's name and roles. It runs in
-        the worker thread."""
+        """Drop the claims on addresses and guests, then the claims on name and roles, in the worker thread."""
         self._claims.drop(claimed, owner=self.owner, at=at)
         self._claims.drop({f"{ANT}{self.owner}": at, ROLE: at, COUNTING: at}, owner=self.owner, at=at)
 
@@ -267,12 +263,12 @@ def join_ants(
 
 
 def most_sites(mean: float, fewest: int) -> int:
-    """Return the maximum number of sites of an ant. If another ant has too few, the maximum is the mean."""
+    """Return the maximum number of sites of an ant. If another ant has too few sites, the maximum is the mean."""
     return ceil(mean) if _is_short(mean, fewest) else int(mean * (1.0 + UNEVEN)) + SPARE_SITES
 
 
 def surplus(mine: int, mean: float, fewest: int) -> int:
-    """Return how many of its sites an ant should give up. `fewest` is the smallest number of sites of an ant."""
+    """Return the number of sites that an ant should give up. `fewest` is the smallest number of sites of an ant."""
     if mine > mean * (1.0 + UNEVEN) + SPARE_SITES:
         return mine - int(mean)
     if _is_short(mean, fewest):
@@ -281,12 +277,12 @@ def surplus(mine: int, mean: float, fewest: int) -> int:
 
 
 def _is_short(mean: float, fewest: int) -> bool:
-    """Return whether an ant has so few sites that the others must give some of theirs, even if none has too many."""
+    """Return whether an ant has so few sites that the other ants must give up some sites."""
     return fewest < mean * (1.0 - UNEVEN) - 0.5
 
 
 class ControllerState(msgspec.Struct, frozen=True, array_like=True):
-    """What the controller stores for all ants: the price of a fetch, and the number of the plan (0: none)."""
+    """The state that the controller stores for all ants: the price of a fetch, and the number of the plan (0: none)."""
 
     price: float | None = None
     plan: int = 0
@@ -296,18 +292,18 @@ class HeartbeatRequest(NamedTuple):
     """One heartbeat on its way to the store."""
 
     note: AntNote
-    """What this ant reports."""
+    """The note of this ant."""
     steady: float
     """Time at which the heartbeat began, by the clock of the term."""
     leases: Sequence[SiteLease]
     claimed: Sequence[str]
     notes: Mapping[str, bytes]
-    """The notes to store, by the name of their claim: one for the ant itself, one for each role that it would take."""
+    """The notes to store, by claim: for the ant itself and for each role."""
     knows_plan: int
     loans: Sequence[Loan]
     """Loans to extend."""
     borrowed_sites: frozenset[str] | None
-    """Sites of which the ant borrows slots; None if ants do not lend slots."""
+    """Sites of which the ant borrows slots, or None if ants do not lend slots."""
 
 
 class HeartbeatResult(NamedTuple):
@@ -329,15 +325,15 @@ class HeartbeatResult(NamedTuple):
     counts: bool
     """True if this ant computes the sum of all notes."""
     over: list[Loan]
-    """Loans that were not extended: the borrower or the site is gone, or the loan has ended."""
+    """Loans that were not extended, because borrower or site are gone or the loan has ended."""
     borrowed: list[BorrowedSlots]
 
 
 class Heartbeats:
     """Carries out an ant's heartbeats in a separate thread.
 
-    `reaches` returns whether this ant can read the copies of the ant with a given number. It is None if this ant stores
-    no copies.
+    `reaches` returns whether this ant can read the copies of the ant with a given number; None if this ant stores no
+    copies.
     """
 
     def __init__(
@@ -359,9 +355,8 @@ class Heartbeats:
         self._loans = LoanClaims(store, claims, owner=owner)
 
     def carry_out(self, request: HeartbeatRequest) -> HeartbeatResult:
-        """Renew leases and claims, store the notes, and read the notes of other ants. Errors of the store are raised.
-
-        It takes three to seven round trips, and two more if slots are lent.
+        """Renew leases and claims, store the notes, and read the notes of other ants, in three to nine round trips.
+        Errors of the store are raised.
         """
         claims, at, until = self._claims, request.note.at, request.note.at + self._lease_s
         renewed = self._store.sites.renew(request.leases, until=until)
@@ -395,8 +390,8 @@ class Heartbeats:
         )
 
     def _colony(self, note: bytes, *, at: float, until: float, counts: bool) -> Colony:
-        """Return the sum of all notes. This ant computes it if there are few ants or it has the role `COUNTING`.
-        Otherwise it returns the sum that another ant has stored.
+        """Return the sum of all notes, computed here if there are few ants or this ant has the role `COUNTING`, else
+        the stored sum.
         """
         colony = msgspec.msgpack.decode(note, type=Colony)
         if counts or colony.ants <= FEW:
@@ -407,7 +402,7 @@ class Heartbeats:
         return colony
 
     def _count(self, at: float) -> Colony:
-        """Read the notes of all ants. Remove the claims of ants that expired long ago."""
+        """Return the sum of the notes of all ants, and remove claims that expired long ago."""
         alive = {}
         for claim in self._claims.claims("ant"):
             if claim.until > at:
@@ -418,12 +413,12 @@ class Heartbeats:
         return msgspec.structs.replace(Colony.of(list(alive.values())), free=free)
 
     def are_copies_apart(self) -> bool:
-        """Return whether the copies of some ant cannot be read here. Any thread may call this."""
+        """Return whether the copies of some ant cannot be read here. Any thread may call this method."""
         return self._is_apart
 
     def _check_copies(self, ants: int) -> None:
-        """Check again whether all copies can be read, if the number of ants has changed. After one check has found
-        unreadable copies, the result stays the same.
+        """Check whether all copies can be read, if the number of ants has changed, until a check finds unreadable
+        copies.
         """
         if self._reaches is not None and not self._is_apart and ants != self._ants:
             places = {int(claim.name.partition("/")[2]): claim.owner for claim in self._claims.claims("repository")}

@@ -1,10 +1,9 @@
 """The term of an ant: the time until which all its leases and claims are valid.
 
-Place in the walk: the term is checked before each request. A heartbeat extends it. The term is measured by a clock that
-runs on while the process is stopped. When the term is over, nothing more is sent. `TermGuard` then cuts the transfers
-before another ant may fetch their pages, and these pages go back to their queues. It usually ends because the store
-cannot be reached, so the guard must not wait for the store or the worker thread: it is a timer of the event loop. A
-lone ant has an `EndlessTerm`.
+A heartbeat extends the term, and each request checks it. The term is measured by a clock that runs on while the process
+is stopped. When the term is over, nothing more is sent, and `TermGuard` cuts the transfers before another ant may fetch
+their pages. The guard is a timer of the event loop, because the store or the worker thread may not answer. A lone ant
+has an `EndlessTerm`.
 """
 
 from __future__ import annotations
@@ -23,21 +22,17 @@ __all__ = ["LEASE_BEATS", "EndlessTerm", "Term", "TermGuard", "steady_clock"]
 
 logger = logging.getLogger(__name__)
 CHECK_S: Final = 0.1
-"""Longest time between two checks, s. It is short because a lease that came late may shorten the term."""
+"""Longest time between two checks, s."""
 SHORTEST_S: Final = 0.005
 LEASE_BEATS: Final = 1.9
-"""Duration of a lease in heartbeats. It allows one heartbeat to fail. In the rest of the two heartbeats, other ants
-find the sites of a dead ant.
-"""
+"""Duration of a lease in heartbeats, so that one heartbeat may fail."""
 MARGIN: Final = 0.2
-"""Share of a heartbeat by which an ant stops sending before its term ends. It allows for clocks that differ and for
-requests on their way to the network.
-"""
+"""Share of a heartbeat by which an ant stops sending before its term ends, because clocks differ."""
 _BOOT: Final[int | None] = getattr(time, "CLOCK_BOOTTIME", None)
 
 
 class TermGuard:
-    """Cuts transfers when the term is over, once each time that it ends.
+    """Cuts transfers when the term is over, once for each end.
 
     Parameters
     ----------
@@ -52,11 +47,11 @@ class TermGuard:
         self._is_over = False
 
     def start(self) -> None:
-        """Start the guard. Call it in the loop thread."""
+        """Start the guard, in the loop thread."""
         self._check()
 
     def stop(self) -> None:
-        """Stop the guard. A second call has no effect."""
+        """Stop the guard."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -75,7 +70,7 @@ class TermGuard:
 
 
 class EndlessTerm:
-    """A term that never ends. Site leases last `lease_s` seconds, for the next start after a kill."""
+    """A term that never ends. Site leases last `lease_s` seconds."""
 
     def __init__(self, lease_s: float) -> None:
         self.lease_s = lease_s
@@ -86,9 +81,7 @@ class EndlessTerm:
 
 
 def steady_clock() -> float:
-    """Return the seconds of a clock that is never set back and runs on while the process is stopped. If the system
-    supports it, the clock also runs while the machine sleeps.
-    """
+    """Return the seconds of a clock that is never set back and runs on while the process is stopped."""
     return time.clock_gettime(_BOOT) if _BOOT is not None else time.monotonic()
 
 
@@ -112,14 +105,13 @@ class Term:
         return self._steady()
 
     def left_s(self) -> float:
-        """Return the seconds left for fetches; 0 or less: the term is over."""
+        """Return the seconds left for fetches, 0 or less if the term is over."""
         return self._ends - self._margin_s - self._steady()
 
     def hold_until(self, until: float, *, at: float) -> bool:
-        """Shorten the term, until the next heartbeat, so that it ends with a lease at `until` (UTC seconds; `at` is the
-        current time).
+        """Shorten the term to the end of a lease at `until`, UTC seconds; `at` is the current time.
 
-        Return False if that time is already past: then the lease came too late to be used.
+        Return False, without a change, if the lease came too late to be used.
         """
         ends = self._steady() + until - at
         if ends - self._margin_s <= self._steady():
@@ -128,13 +120,12 @@ class Term:
         return True
 
     def bound(self, until: float, *, at: float) -> None:
-        """Shorten the term to `until` (UTC seconds; `at` is the current time), even if that time is past; then
-        transfers are cut."""
+        """Shorten the term to `until`, UTC seconds, even if this time is past; `at` is the current time."""
         self._ends = min(self._ends, self._steady() + until - at)
 
     def lapse(self) -> None:
-        """End the term now. Other ants may hold what this ant had claimed. Only a heartbeat that starts later can claim
-        it again.
+        """End the term now, because other ants may hold the claims of this ant. Only a heartbeat that starts later
+        begins a new term.
         """
         with self._lock:
             self._lapsed_at = self._steady()
