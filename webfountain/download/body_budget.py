@@ -85,7 +85,7 @@ class BodyBudget:
     only.
 
     Invariant: a body is in `_asked` before its first bytes, then in `_coming` until it is complete or has failed.
-    Invariant: while an exchange is paused, another one reads, or some body is complete.
+    Invariant: while an exchange is paused, another exchange reads, or some body is complete.
     """
 
     def __init__(self, most: int = BODY_BYTES) -> None:

@@ -55,19 +55,19 @@ class Sink(Protocol):
         """Return whether no more bytes are wanted, so that the exchange ends successfully."""
 
     def take(self, data: bytes) -> None:
-        """Take the next bytes. Raise BadResponse if they cannot be used."""
+        """Take the next bytes. Raise BadResponse if the bytes cannot be used."""
 
     def end(self) -> bytes:
-        """Return the complete body. Raise BadResponse if it is incomplete."""
+        """Return the complete body. Raise BadResponse if the body is incomplete."""
 
 
 class Exchange:
     """One request and its response. `done` is resolved once. Before that, `error` is set, or `reader` and `body` on
     success.
 
-    `begin` is called after the head of the response. It returns the sink for the body, or raises BadResponse to stop.
-    `may_send` is called right before the request is written. The exchange ends as "lapsed" if it returns False. `held`
-    is the body's entry in the budget. After a success, its owner releases it.
+    `begin` is called after the head of the response. `begin` returns the sink for the body, or raises BadResponse to
+    stop. `may_send` is called right before the request is written. The exchange ends as "lapsed" if it returns False.
+    `held` is the body's entry in the budget. After a success, the owner of the exchange releases the entry.
     """
 
     __slots__ = (
@@ -103,7 +103,7 @@ class Exchange:
         self.body = b""
         self.error: ErrorWord | None = None
         self.cause: BaseException | None = None
-        """The system's error if the connection failed; None if the peer closed it normally."""
+        """The system's error if the connection failed; None if the peer closed the connection normally."""
         self.answered = False
         self.aborted = False
         self.connection: Connection | None = None
@@ -116,8 +116,8 @@ class Exchange:
             self._held.ask(self)
 
     def feed(self, data: bytes) -> bool:
-        """Take bytes from the peer, and return whether the response is complete. Raises BadResponse if they cannot be
-        used.
+        """Take bytes from the peer, and return whether the response is complete. Raises BadResponse if the bytes cannot
+        be used.
         """
         self.answered = True
         reader = self.reader
@@ -191,7 +191,7 @@ class ConnectionOwner(Protocol):
         """Keep a connection for another exchange."""
 
     def drop(self, connection: Connection) -> None:
-        """Remove a connection from the kept ones, if it is among them."""
+        """Remove a connection from the kept connections, if present."""
 
     def closed(self) -> None:
         """Count a closed connection, which frees a file."""

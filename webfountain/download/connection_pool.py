@@ -42,8 +42,8 @@ connections."""
 
 
 class PoolStatistics(NamedTuple):
-    """Open connections (also those being opened), idle connections, running exchanges, exchanges that wait for a
-    file.
+    """Open connections (also connections that are being opened), idle connections, running exchanges, exchanges that
+    wait for a file.
     """
 
     open: int
@@ -112,7 +112,7 @@ class ConnectionPool:
             self._idle.add(connection, at=time.monotonic())
 
     def drop(self, connection: Connection) -> None:
-        """Remove a connection from the kept ones, if it is among them."""
+        """Remove a connection from the kept connections, if present."""
         self._idle.discard(connection)
 
     def closed(self) -> None:
@@ -120,7 +120,7 @@ class ConnectionPool:
         self._files.release()
 
     def abort(self, word: ErrorWord = "cut") -> None:
-        """End all exchanges with `word`, and begin no new ones."""
+        """End all exchanges with `word`, and begin no new exchanges."""
         for exchange in list(self._active):
             exchange.aborted = True
             exchange.end(word)

@@ -1,8 +1,8 @@
 """Decode a response's body while it is received, within limits against decompression bombs.
 
 A coded body is decoded completely, or refused with an error word. A stream is read to its last gzip member or zstd
-frame. If it ends inside one, it is "cut". Each step takes at most `_STEP` bytes from the decompressor, which bounds the
-memory.
+frame. A stream that ends inside a member or frame is "cut". Each step takes at most `_STEP` bytes from the
+decompressor, which bounds the memory.
 """
 
 from __future__ import annotations

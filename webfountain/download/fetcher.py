@@ -59,7 +59,7 @@ def authority_of(site: str) -> Authority:
 
 
 def allowed(addresses: Iterable[str], *, allow_private: bool) -> list[str]:
-    """Return the addresses to which a crawl may connect, in order. Without `allow_private`, only public ones are
+    """Return the addresses to which a crawl may connect, in order. Without `allow_private`, only public addresses are
     allowed.
 
     Raises

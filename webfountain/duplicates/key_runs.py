@@ -125,7 +125,7 @@ class KeyRuns:
         self._begin_merge()
 
     def take_merge(self) -> None:
-        """Replace runs by their merged run, once it is ready."""
+        """Replace runs by their merged run, once the merged run is ready."""
         if self._merge is None or not self._merge.done():
             return
         done, self._merge = self._merge, None
@@ -177,7 +177,8 @@ class KeyRuns:
 
 
 def read_state(folder: Path) -> IndexState:
-    """Return the contents of `INDEX`. Raise FileNotFoundError if it is missing, ValueError if it is damaged."""
+    """Return the contents of `INDEX`. Raise FileNotFoundError if the file is missing, ValueError if the file is
+    damaged."""
     return msgspec.json.decode((folder / "INDEX").read_bytes(), type=IndexState)
 
 
@@ -188,7 +189,7 @@ def map_run(path: Path) -> Run:
 
 
 def map_runs(folder: Path, state: IndexState, mapped: Sequence[Run]) -> list[Run]:
-    """Return the current runs, with mapped ones reused. Raise FileNotFoundError if one is missing."""
+    """Return the current runs. Runs that are mapped already are reused. Raise FileNotFoundError if one is missing."""
     known = {run.name: run for run in mapped}
     return [known.get(name) or map_run(folder / name) for name in state.runs]
 

@@ -68,7 +68,7 @@ class Mirrors:
         return original if is_mirror(pages, counted.judged) and original not in counted.refuted else None
 
     def is_refuted(self, site: str, original: str) -> bool:
-        """Return whether the samples showed that a site does not mirror another one."""
+        """Return whether the samples showed that `site` does not mirror `original`."""
         counted = self._sites.get(site)
         return counted is not None and original in counted.refuted
 

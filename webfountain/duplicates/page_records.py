@@ -80,14 +80,14 @@ class RecordFiles:
 
     @classmethod
     def to_write(cls, folder: Path) -> RecordFiles:
-        """Open the files, and create missing ones. Raise BlockingIOError if another process uses them."""
+        """Open the files, and create missing ones. Raise BlockingIOError if another process uses the files."""
         files = cls(folder, os.O_RDWR | os.O_CREAT)
         fcntl.lockf(files._records, fcntl.LOCK_EX | fcntl.LOCK_NB)
         return files
 
     @classmethod
     def to_read(cls, folder: Path) -> RecordFiles:
-        """Open the files of another process's index. Raise FileNotFoundError if it is still being created."""
+        """Open the files of another process's index. Raise FileNotFoundError if the index is still being created."""
         return cls(folder, os.O_RDONLY)
 
     def __len__(self) -> int:
@@ -139,7 +139,7 @@ class RecordFiles:
         return os.fstat(self._again).st_size // _number.size
 
     def noted(self, first: int = 0) -> list[int]:
-        """Return the noted record numbers after the first `first` ones."""
+        """Return the noted record numbers without the first `first` numbers."""
         data = os.pread(self._again, (self.count_noted() - first) * _number.size, first * _number.size)
         return [number for (number,) in _number.iter_unpack(data[: len(data) // _number.size * _number.size])]
 

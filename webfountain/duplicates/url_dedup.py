@@ -84,7 +84,7 @@ class DuplicateEliminator:
         self._recent.clear()
 
     def discover(self, links: Sequence[Link], *, at: float) -> list[Link]:
-        """Add the unknown links to the store in one batch. Return them, each once, with importance."""
+        """Add the unknown links to the store in one batch. Return the unknown links, each once, with importance."""
         asked, found = self._ask(links, at)
         if not found.known:
             return list(asked)
@@ -174,7 +174,8 @@ class DuplicateEliminator:
             self._store.queues.reassign(site, list(found), partial(_with_link, by_url))
 
     def overtaken(self, lease: Lease, record: PageRecord) -> PageRecord:
-        """Return the record with which a lease ends. It has the policy of a link found meanwhile, if any."""
+        """Return the record with which a lease ends. The record has the policy of a link that was found meanwhile, if
+        any."""
         return record if self._conflicts is None else self._conflicts.overtaken(lease, record)
 
 

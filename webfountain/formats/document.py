@@ -88,12 +88,12 @@ class Document(msgspec.Struct, frozen=True, array_like=True):
 
 
 class DocumentReader(Protocol):
-    """Reader of bodies, in this process or in another one."""
+    """Reader of bodies, in this process or in another process."""
 
     def read(
         self, body: bytes, kind: ContentType, links: LinkSource | None = None, rules: ReadingRules = WHOLE_PAGE
     ) -> Document:
-        """Return the document of a body, read by the rules of a policy. It has links if `links` is given."""
+        """Return the document of a body, read by the rules of a policy. With `links`, the document has links."""
         ...
 
     def read_at_once(

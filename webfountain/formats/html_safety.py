@@ -27,7 +27,7 @@ _MOST_TAGS: Final = 2_000
 _MOST_REOPENED: Final = 30_000
 """Largest number of tags times the number of formatting elements with attributes. The parser creates about so many
 elements, at 0.5 µs each. Elements without attributes hardly matter, because the parser reopens at most three equal
-ones.
+elements.
 """
 _FEW_TAGS: Final = 300
 """Number of tags up to which the product is below `_MOST_REOPENED`."""

@@ -92,8 +92,8 @@ def _spelled(value: str | float) -> str:
 
 
 def metadata_of(tree: LexborHTMLParser, url: str) -> PageMetadata:
-    """Return the metadata of a parsed page at `url`. Call it before the text is extracted, because this removes parts
-    of the tree.
+    """Return the metadata of a parsed page at `url`. Call the function before the text is extracted, because extraction
+    removes parts of the tree.
     """
     found: dict[str, Any] = {}
     sources: dict[str, Source] = {}

@@ -33,7 +33,7 @@ _BLOCKS: Final = (
 )
 """Elements that start and end a line in a browser (HTML standard, Rendering)."""
 _BREAK: Final = "\x1e"
-"""Mark for the start or end of a block. The page's own text does not contain it."""
+"""Mark for the start or end of a block. The page's own text does not contain the mark."""
 _LINE: Final = "\x1f"
 """Mark for a line feed of preformatted text."""
 _MARKS: Final = re.compile(f"[{_BREAK}{_LINE}]")

@@ -112,7 +112,7 @@ def lines_of_text(text: str) -> list[str]:
 
 
 def _remove(tree: LexborHTMLParser, selector: str) -> None:
-    """Remove the elements that a selector finds, the inner ones first."""
+    """Remove the elements that a selector finds, the inner elements first."""
     found = {node.mem_id: node for node in tree.css(selector) if node.tag not in ("html", "body")}
     for node in reversed(found.values()):
         node.decompose()

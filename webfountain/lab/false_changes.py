@@ -2,8 +2,8 @@
 
 The web has 200 pages on ten sites, in minified HTML. Each answer differs: pages have clocks, adverts, rotating links,
 shuffled tags, form tokens and visit counters. There are also 400 true changes of 1 to 30 words, 50 of them inside noisy
-blocks. `measure` visits each page once a day, and makes the extra visits that the examiner requests. It counts reports
-without a true change, and true changes without a report.
+blocks. `measure` visits each page once a day, and makes the extra visits that the examiner requests. The function
+counts reports without a true change, and true changes without a report.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ def packaged_instance(name: str) -> Path:
 
 
 def read_table(path: str | Path) -> dict[str, object]:
-    """Return the table of an instance file. Raises InputError when it cannot be read or is not TOML."""
+    """Return the table of an instance file. Raises InputError when the file cannot be read or is not TOML."""
     try:
         with Path(path).open("rb") as file:
             return tomllib.load(file)

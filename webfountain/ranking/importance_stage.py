@@ -61,7 +61,7 @@ class ImportanceStage(Stage):
         sites.wait(result.new_pages)
 
     def choose(self, room: int) -> list[str]:
-        """Choose sites if more sites wait than there is room for. Half of the room goes to the most important ones.
+        """Choose sites if more sites wait than there is room for. Half of the room goes to the most important sites.
 
         The other half goes to the sites that have been due for longest.
         """

@@ -106,7 +106,7 @@ class LogFiles:
     def manifest(self) -> Manifest:
         """Return the current manifest, which is empty before the first compaction.
 
-        Raises DamagedFile if it cannot be read, or if there are shards without a manifest.
+        Raises DamagedFile if the manifest cannot be read, or if there are shards without a manifest.
         """
         try:
             content = self._content(MANIFEST)

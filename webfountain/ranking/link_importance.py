@@ -41,7 +41,7 @@ __all__ = ["PROMISE", "SAMPLE", "LiveImportance", "RisenPages", "live_importance
 PROMISE: Final = 2.0
 """Smallest rank that is expected of a waiting home page, while few home pages were fetched."""
 SAMPLE: Final = 1000
-"""Number of recently fetched home pages. Their mean rank is expected of waiting home pages."""
+"""Number of recently fetched home pages. Waiting home pages are expected to have the mean rank of these pages."""
 _SAMPLED: Final = 40_000
 """Largest number of ranked pages in the sample of waiting pages."""
 _KEY: Final = attrgetter("key")

@@ -234,7 +234,7 @@ def _flat(table: pa.Table, column: str) -> npt.NDArray[Any]:
 
 
 def _block(file: Path, number: int, nodes: int, degree: npt.NDArray[np.int64]) -> LinkBlock:
-    """Return the block of in-links in a file. Count its links by source in `degree`."""
+    """Return the block of in-links in a file. Add the number of links by source to `degree`."""
     first = number * _TARGETS_A_BLOCK
     rows = min(_TARGETS_A_BLOCK, nodes - first)
     pairs = np.fromfile(file, dtype=np.int32).reshape(-1, 2) if file.exists() else np.zeros((0, 2), dtype=np.int32)

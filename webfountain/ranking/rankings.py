@@ -100,7 +100,7 @@ class Rankings:
         self._spent = 0.0  # CPU seconds of the rankings, expected of the last one
 
     def log(self, fetched: Sequence[LinkedPage], *, anchors: bool) -> None:
-        """Log all links of pages, also those that are not followed. Call it before the pages are settled."""
+        """Log all links of pages, also those that are not followed. Call `log` before the pages are settled."""
         for one in fetched:
             links, flags = one.links, b""
             if one.nofollow or one.unfollowed:

@@ -102,8 +102,8 @@ def publish_scores(
 
 
 def published_at(folder: Path) -> float:
-    """Return the time of the current ranking, UTC seconds; -inf before the first. Raise RepositoryError if it cannot be
-    read.
+    """Return the time of the current ranking, UTC seconds; -inf before the first. Raise RepositoryError if the time
+    cannot be read.
     """
     return _epoch(folder).at
 
@@ -246,7 +246,7 @@ def _epoch(folder: Path) -> _Epoch:
 
 
 def _read_epoch(text: str) -> _Epoch:
-    """Parse an epoch file. Raise ValueError if it is invalid."""
+    """Parse an epoch file. Raise ValueError if the file is invalid."""
     number, at, *rest = text.split(" ")
     links = int(rest[0]) if rest else 0
     names = tuple(rest[1].split(",")) if len(rest) > 1 and rest[1] else ()
@@ -260,7 +260,7 @@ def _read_epoch(text: str) -> _Epoch:
 
 
 def _set_aside(folder: Path, error: Exception) -> None:
-    """Move unreadable scores away. The next ranking publishes new ones."""
+    """Move unreadable scores away. The next ranking publishes new scores."""
     with suppress(OSError):  # the folder may be read-only
         os.replace(folder / _NAME, folder / f"{_NAME}.damaged")
     words = " ".join(str(error).split())[:_WORDS]

@@ -1,7 +1,8 @@
 """The folder of WARC files, for reading.
 
 ``webfountain-<UTC time>-<number>.warc.gz`` is a WARC file. File numbers only grow, even across restarts. ``….index`` is
-its index. ``….moved`` lists the new locations of records that moved. It is kept until no page names the old ones.
+the index of the file. ``….moved`` lists the new locations of records that moved. ``….moved`` is kept until no page
+names an old location.
 
 `Folder` needs no lock, even beside a running crawl.
 """

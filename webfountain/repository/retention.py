@@ -198,7 +198,7 @@ class Retention:
     def _mend(self, store: CopyStore) -> None:
         """Update pages that name deleted files, and drop moves that no page needs.
 
-        With `keep = "all"`, moves stay, because newer copies name older ones.
+        With `keep = "all"`, moves stay, because newer copies name older copies.
         """
         files, named = self._folder.files(), self._copies(store)
         for number, path in self._folder.moved_files().items():

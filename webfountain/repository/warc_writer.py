@@ -57,9 +57,9 @@ _PRINTABLE: Final = re.compile(r"[!-~]+")
 class Capture(msgspec.Struct, frozen=True):
     """One fetch to write.
 
-    `digest` is the hex SHA-1 of the body, or of the known copy for a 304. It is computed if None. `repeats` is the time
-    of the fetch of the known copy (`PageRecord.copied`). With it, this fetch becomes a revisit record. A 304 always
-    becomes a revisit record. `before` is the location of the superseded copy.
+    `digest` is the hex SHA-1 of the body, or of the known copy for a 304. `digest` is computed if None. `repeats` is
+    the time of the fetch of the known copy (`PageRecord.copied`). With `repeats`, this fetch becomes a revisit record.
+    A 304 always becomes a revisit record. `before` is the location of the superseded copy.
     """
 
     fetched: FetchResult
@@ -209,7 +209,7 @@ def _request_head(capture: Capture) -> bytes:
 
 
 def _lines(headers: Sequence[tuple[str, str]]) -> bytes:
-    """Return header lines, with hostile ones repaired."""
+    """Return header lines; hostile lines are repaired."""
     text = "".join([f"{name}: {value}\r\n" for name, value in headers])
     # Counting the lines finds a value that contains a complete, valid line.
     if text.count("\n") != len(headers) or not _CLEAN.fullmatch(text):

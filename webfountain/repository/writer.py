@@ -113,7 +113,7 @@ class Writer:
                 self._held = -1
 
     def note_moves(self, number: int, moves: Sequence[tuple[Copy, Copy]]) -> None:
-        """Store the (old, new) locations of copied records. Call it before pages are updated."""
+        """Store the (old, new) locations of copied records. Call `note_moves` before pages are updated."""
         path = next(self.directory.glob(f"webfountain-*-{number:08d}.warc.gz"))
         with self._trouble("written"), open(beside(path, ".moved"), "ab", opener=open_private) as file:
             file.write(pack_moves(moves))

@@ -1,7 +1,7 @@
 """A small HTTP/1.1 server of a `Web` on loopback.
 
 With only the standard library, the server starts at once and takes little CPU time from a benchmark. Every site has its
-own address (127.0.1.1, 127.0.1.2, …). With ``layout="ports"`` it has its own port on 127.0.0.1.
+own address (127.0.1.1, 127.0.1.2, …). With ``layout="ports"``, every site has its own port on 127.0.0.1.
 
 The server has limits for request heads, pipelined input, connections, idle time and the log. The server behaves well
 and uses no TLS.

@@ -2,8 +2,8 @@
 
 When the program is ready, it prints a JSON object: ``urls`` (home page of each site), ``admin`` (base URL), ``token``,
 ``pid``, ``clock``. Requests for admin paths must have the token. ``/_truth`` takes a UTC second ``at=``, ``/_log`` a
-number of a visit ``after=``, ``/_stats`` nothing. SIGTERM or SIGINT ends the process. With ``--until-stdin-closes`` it
-also ends with its parent.
+number of a visit ``after=``, ``/_stats`` nothing. SIGTERM or SIGINT ends the process. With ``--until-stdin-closes``,
+the process also ends with its parent.
 """
 
 from __future__ import annotations

@@ -224,7 +224,7 @@ def _budget(pages: int, capacity: int, period_s: float, signals: Signals) -> Pla
 
 
 class UrgencyPolicy:
-    """The policy `RANKING`: it fetches the most urgent pages first (`core.site_urgency`). A step is a day."""
+    """The policy `RANKING`, which fetches the most urgent pages first (`core.site_urgency`). A step is a day."""
 
     def __init__(self, urls: list[str], *, signals: Signals) -> None:
         self._urls = urls

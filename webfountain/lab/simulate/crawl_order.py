@@ -75,7 +75,8 @@ class Crawl:
 
 
 def load_graph(file: Path) -> GraphFile:
-    """Read `indptr` and `indices` from an npz file. Raise InputError if they are missing or do not fit each other."""
+    """Read `indptr` and `indices` from an npz file. Raise InputError if an array is missing, or if the arrays do not
+    fit each other."""
     try:
         with np.load(file) as arrays:
             graph = GraphFile(arrays["indptr"], arrays["indices"])

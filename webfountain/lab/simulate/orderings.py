@@ -56,7 +56,7 @@ class Ordering(Protocol):
     seconds: float
 
     def add(self, page: int, targets: Sequence[int], new: Sequence[int]) -> None:
-        """Record a crawled `page` with its `targets` and the `new` ones among them."""
+        """Record a crawled `page` with its `targets`, of which `new` were unknown."""
 
     def next(self) -> int | None:
         """Return a known page that was not crawled, if there is one."""

@@ -54,7 +54,7 @@ class ChangeTrace:
 
 
 def start_of(date: str) -> int:
-    """Return the Unix seconds of 00:00 UTC of an ISO date. Raise InputError if it is not a date."""
+    """Return the Unix seconds of 00:00 UTC of an ISO date. Raise InputError if the text is not a date."""
     try:
         at = datetime.datetime.combine(datetime.date.fromisoformat(date), datetime.time(), datetime.UTC)
     except ValueError as error:
