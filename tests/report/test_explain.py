@@ -203,7 +203,7 @@ def test_what_its_importance_is_made_of_is_reported_with_what_the_last_ranking_h
     keys = np.frombuffer(fingerprint(f"{HOME}/a"), dtype=">u8").astype(np.uint64)
     publish_scores(tmp_path / "scores", keys, {"pagerank": np.array([1.5])})
     assert why("/a") == [made_of, "Ranking 1 gives it pagerank 1.5."]
-    assert why("/a/b") == [made_of, "Ranking 1 gives it nothing, because it is newer."]
+    assert why("/a/b") == [made_of, "Ranking 1 gives it no score, because it is newer."]
 
 
 @pytest.mark.parametrize(
@@ -328,7 +328,7 @@ def test_the_command_prints_sentences_or_one_document(tmp_path: Path, capsys: py
     (tmp_path / "test.toml").write_text(collection.text)
     assert main(["explain", f"{HOME}/a", "--store", store, "--collection", str(tmp_path / "test.toml")]) == 0
     printed = capsys.readouterr().out.splitlines()
-    assert printed[:3] == [f"{HOME}/a", f"{HOME}/ is a seed.", f"It links {HOME}/a (found 1970-01-01 00:00 UTC)."]
+    assert printed[:3] == [f"{HOME}/a", f"{HOME}/ is a seed.", f"It links to {HOME}/a (found 1970-01-01 00:00 UTC)."]
     options = ["--store", store, "--collection", str(tmp_path / "test.toml"), "--json"]
     assert main(["explain", f"{HOME}/x.zip", *options]) == 0
     found = json.loads(capsys.readouterr().out)

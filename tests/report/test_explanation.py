@@ -58,7 +58,7 @@ def test_a_seed_that_was_switched_is_called_switched() -> None:
     found = of(drive, rules, "a/")
     assert found.why[0] == f"{long('a/')} is a seed."
     assert found.why[1].startswith(
-        "That is under 'distrust' with trust 0: switched from 'two' by switch[0], 1970-01-12"
+        "This page has the policy 'distrust' and trust 0: switched from 'two' by switch[0], 1970-01-12"
     )
     assert (found.path[0].cause, found.path[0].rule) == ("switch", "switch[0]")
 
@@ -120,7 +120,7 @@ def test_for_records_of_an_older_store_no_cause_is_invented() -> None:
     hop = last(drive, rules, "a/1")
     assert (hop.by, hop.cause, hop.rule, hop.at) == ("unrecorded", None, None, None)
     assert hop.because == "perhaps switch[0]; it was not recorded"
-    assert f"It links, or redirects to, {long('a/1')}" in of(drive, rules, "a/1").why[1]
+    assert f"It links or redirects to {long('a/1')}" in of(drive, rules, "a/1").why[1]
 
 
 def test_a_seed_that_the_file_names_no_more_and_a_page_asked_for_by_hand_are_distinguished() -> None:

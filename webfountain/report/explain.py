@@ -221,7 +221,7 @@ class KnownPage:
                 name: float(published.lookup(name, key, absent=nan)[0]) for name in weights if name in published.names
             }
             reported = ", ".join(f"{name} {value:.3g}" for name, value in found.items() if not isnan(value))
-            yield f"Ranking {published.epoch} gives it {reported or 'nothing, because it is newer'}."
+            yield f"Ranking {published.epoch} gives it {reported or 'no score, because it is newer'}."
 
     def _topic_words(self, record: PageRecord) -> Iterator[str]:
         """Yield a sentence about the page's topic, if the topic puts the page before others."""

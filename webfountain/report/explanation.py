@@ -196,13 +196,13 @@ def path_words(path: tuple[Hop, ...]) -> Iterator[str]:
         "unrecorded": "was found in a way that was not recorded",
     }
     yield f"{first.url} {begin.get(first.by, 'was linked by a page that is no longer known')}."
-    verbs = {"redirect": "It redirects to", "link": "It links", "unrecorded": "It links, or redirects to,"}
+    verbs = {"redirect": "It redirects to", "link": "It links to", "unrecorded": "It links or redirects to"}
     for hop in path:
         if hop is not first:
             when = "" if hop.found is None else f" (found {_spell(hop.found)})"
-            yield f"{verbs.get(hop.by, 'It links')} {hop.url}{when}."
+            yield f"{verbs.get(hop.by, 'It links to')} {hop.url}{when}."
         if hop.because is not None:
-            yield f"That is under {hop.policy!r} with trust {hop.trust:.3g}: {hop.because}."
+            yield f"This page has the policy {hop.policy!r} and trust {hop.trust:.3g}: {hop.because}."
 
 
 def _spell(at: float) -> str:

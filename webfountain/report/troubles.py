@@ -207,7 +207,7 @@ def robots_words(record: SiteRecord) -> str:
     if not state.robots_ok or (state.robots_at is None and state.error):
         return f"unreachable ({state.error.removeprefix('robots.txt: ')})" if state.error else "unreachable"
     if state.robots_at is None:
-        return "not asked"
+        return "not requested yet"
     return "none" if state.robots is None else "read"
 
 
