@@ -62,8 +62,8 @@ class Sink(Protocol):
 
 
 class Exchange:
-    """One request and its response. `done` is resolved once. Before that, `error` is set, or `reader` and `body` on
-    success.
+    """One request and its response. `done` is resolved once, after `error` was set, or after `reader` and `body` were
+    set on success.
 
     `begin` is called after the head of the response. `begin` returns the sink for the body, or raises BadResponse to
     stop. `may_send` is called right before the request is written. The exchange ends as "lapsed" if it returns False.

@@ -46,7 +46,6 @@ class Authority(NamedTuple):
     """Host and port as in the URL, for the Host header."""
 
     def at(self, address: str, local: tuple[str, int] | None = None) -> Endpoint:
-        """Return the endpoint of this authority at an address."""
         return Endpoint(address, self.port, self.host, self.tls, local)
 
 

@@ -37,7 +37,6 @@ class FileLimit:
 
     @property
     def waiting(self) -> int:
-        """Return the number of connections that wait for a file."""
         return len(self._waiting)
 
     def reserve(self) -> asyncio.Future[None] | None:

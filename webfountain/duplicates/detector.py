@@ -207,7 +207,6 @@ class DuplicateDetector:
         return self._read(record, text)
 
     def _still_repeats(self, visit: Visit, url: str) -> bool:
-        """Return whether an unchanged duplicate still repeats its representative."""
         other, before = self._standing(url), _before(visit)
         if other is None or self.precedence.outranks(visit.record, other, before=before):
             return False
@@ -320,7 +319,7 @@ class DuplicateDetector:
     def _own_links(self, visit: Visit, url: str) -> list[Link]:
         """Return the links of a duplicate to its own site, without links that its representative also has.
 
-        If the representative is on another site, these are links to pages that the other site lacks, and samples.
+        If the representative is on another site, the result has links to pages that the other site lacks, and samples.
         """
         site, original = visit.fetch.site, site_of(url)
         links = [] if site == original else [link for link in visit.reading.links if link.site == site]
@@ -341,7 +340,6 @@ class DuplicateDetector:
             self._mirrors.count(site, None if match is None else site_of(match.url))
 
     def _count_sample(self, visit: Visit, match: Match | None) -> None:
-        """Count a sample of a mirror."""
         site, before = visit.fetch.site, _before(visit)
         original = None if before is None else self._original_of(site, before)
         if original is None or self._standing(_counterpart(visit.record.url, site, original)) is None:
@@ -353,7 +351,6 @@ class DuplicateDetector:
 
 
 def _before(visit: Visit) -> PageRecord | None:
-    """Return the record of a page before it was fetched."""
     return None if visit.fetch.lease is None else visit.fetch.lease.record
 
 

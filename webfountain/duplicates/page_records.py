@@ -191,7 +191,6 @@ def keys_of_pages(names: Sequence[PageNames] | Keys, drawn: npt.NDArray[np.uint8
 
 
 def keys_of_records(records: npt.NDArray[np.void]) -> list[list[int]]:
-    """Return the keys of each record."""
     names = np.stack([records[name] for name in PageNames._fields], axis=1)
     rows = keys_of_pages(names, records["sketch"]).tolist()
     return [row if drawn.any() else row[BANDS:] for row, drawn in zip(rows, records["sketch"], strict=True)]

@@ -1,8 +1,8 @@
 """The encoding of a body, decided as browsers decide it.
 
-The first of these that is given decides: byte order mark, Content-Type, declaration in the body. The default is UTF-8.
-Labels have the meaning of the WHATWG Encoding Standard, so no body can select a codec that is not a charset. Unknown
-labels are ignored, and decoding never fails.
+The byte order mark decides, else the Content-Type, else the declaration in the body. The default is UTF-8. Labels have
+the meaning of the WHATWG Encoding Standard, so no body can select a codec that is not a charset. Unknown labels are
+ignored, and decoding never fails.
 
 Source: Encoding Standard, section 4.2 (labels); HTML Standard, section 13.2.3.2 (a declared UTF-16 means UTF-8).
 """

@@ -139,7 +139,8 @@ class _Regions:
         self.total = self._sizes[self._in_order[0].number] if self._in_order else 0
 
     def boilerplate(self, total: int) -> tuple[set[int], set[int]]:
-        """Return the regions whose blocks are boilerplate, and the regions whose headings are boilerplate, too."""
+        """Return the numbers of the regions with boilerplate blocks, and of the regions whose headings are boilerplate
+        too."""
         blocks: set[int] = set()
         headings: set[int] = set()
         for region in self._in_order:

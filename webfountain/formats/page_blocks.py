@@ -144,7 +144,6 @@ class Block(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def link_share(self) -> float:
-        """Share of the block's characters in links."""
         if "<a " not in self.html or not self.text:
             return 0.0
         links = [found[1] for found in _compiled(_LINK).findall(self.html)]
@@ -157,7 +156,6 @@ def blocks_of(tree: LexborHTMLParser) -> list[Block]:
 
 
 def blocks_in(node: LexborNode) -> list[Block]:
-    """Return the blocks of an element."""
     html, cut = node.html or "", _compiled(_CUT)
     if node.css_first(_MAYBE_HIDDEN) is not None:
         html = _compiled(_RAW).sub(_raw_text, html)
@@ -364,7 +362,6 @@ class _Cutter:
         return end
 
     def _in_line(self, cell: list[int]) -> str:
-        """Return the words of a cell in one line."""
         return " ".join(words for each in cell if (words := self._words[each])).replace("\n", " ")
 
     def _html(self, cell: list[int]) -> str:
@@ -446,5 +443,4 @@ def _marked(text: str, marks: list[str], links: list[str]) -> Inline:
 
 @cache
 def _compiled(expression: str) -> re.Pattern[str]:
-    """Return a compiled expression, compiled at first use."""
     return re.compile(expression)

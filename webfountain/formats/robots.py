@@ -146,7 +146,6 @@ def deciding_line(body: bytes, token: str, url: str) -> RobotsLine | None:
 
 
 def _is_for(rule: str, path: str) -> bool:
-    """Return whether a rule matches a path."""
     to_the_end = rule.endswith("$")
     first, *others = rule.rstrip("$").split("*")
     if not path.startswith(first):
@@ -203,7 +202,6 @@ def _fit(agent: str, robot: str) -> int:
 
 
 def _group(lines: Sequence[str], name: str) -> Iterator[str]:
-    """Return the lines of all groups that name an agent."""
     ours = names = False
     for line in lines:
         if found := _AGENT_LINE.fullmatch(line):

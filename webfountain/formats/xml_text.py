@@ -49,7 +49,6 @@ class HasEntities(Exception):
 
 
 def pieces_of(body: bytes) -> Iterator[bytes]:
-    """Yield a body in pieces of at most `PIECE_BYTES`."""
     return (body[at : at + PIECE_BYTES] for at in range(0, len(body), PIECE_BYTES))
 
 

@@ -1,8 +1,8 @@
 """Build the model's arrays from the table of an instance file.
 
 The table comes from a TOML file such as emt1.toml, with mean lifetimes, costs, discovery rates and strategies. A list
-may replace a number, with one entry per period. In ``costs.old`` and ``discovery.old_finds_new`` it has one entry per
-bucket.
+may replace a number, with one entry per period. The lists ``costs.old`` and ``discovery.old_finds_new`` have one entry
+per bucket.
 
 Source: Edwards 2001, section 4 (strategies 1-3, versions v1-v3, Table 2).
 """

@@ -94,7 +94,6 @@ class NoisyWeb:
         self._articles = [_Article(page) for page in range(SITES * PAGES)]
 
     def advance(self, round: int) -> dict[int, list[TrueChange]]:
-        """Apply the true changes of a round, and return them by page."""
         found: dict[int, list[TrueChange]] = {}
         for change in (each for each in self.changes if each.round == round):
             self._articles[change.page].edit(change, self._random)
@@ -168,12 +167,10 @@ class ReportCounts(NamedTuple):
 
     @property
     def false_share(self) -> float:
-        """Share of the reports that were false."""
         return self.false / self.reported if self.reported else 0.0
 
     @property
     def extra_share(self) -> float:
-        """Share of the visits that were extra visits."""
         return self.extra / self.visits
 
 

@@ -158,7 +158,6 @@ def goal_document(store: FrontierStore, goal: Goal, *, at: float) -> dict[str, A
 
 
 def goal_words(found: dict[str, Any]) -> str:
-    """Return the cost of a goal in words."""
     age = spell_duration(found["age_s"])
     what = "are obsolete" if not found["age_s"] else f"have been out of date for more than {age}"
     share = f"{found['share_now']:.2%} of {found['pages']:,.0f} copies {what}"

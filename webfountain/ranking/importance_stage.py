@@ -107,7 +107,6 @@ def _has_links(visit: Visit) -> bool:
 
 
 def _linked(visit: Visit, links: Sequence[Link]) -> LinkedPage:
-    """Return a visited page with the links that the crawl follows."""
     again = leased(visit.fetch).last_crawled is not None
     redirected, reading, unfollowed = visit.kind == "redirected", visit.reading, visit.reading.unfollowed
     if len(links) < len(reading.links):  # the page repeats another page

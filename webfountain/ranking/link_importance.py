@@ -213,7 +213,6 @@ class LiveImportance:
         return self.weights.with_hot_first(pages, self._combined(pages, keys, self._worths_of_waiting(keys, pages)))
 
     def _of_held(self, records: Sequence[PageRecord]) -> Array:
-        """Return the importances of held pages."""
         keys = [fingerprint(record.url) for record in records]
         [ranks] = self._published(keys, pagerank=PRIOR)
         return self._combined(records, keys, self._bounded(keys, ranks + self._online.gains(keys)))

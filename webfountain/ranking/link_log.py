@@ -421,5 +421,4 @@ def _first_of_each(table: pa.Table, column: str) -> pa.Table:
 
 
 def _uint64(fingerprints: Sequence[bytes]) -> pa.Array:
-    """Return fingerprints as an array."""
     return pa.array(np.frombuffer(b"".join(fingerprints), dtype=">u8").astype(np.uint64))

@@ -158,7 +158,6 @@ class LinkLookup:
 
 
 def _newest(sources: Prints, times: npt.NDArray[np.float64], pages: set[int]) -> dict[int, float]:
-    """Return the time of the newest row of each page in `pages`."""
     newest = dict.fromkeys(pages, -np.inf)
     rows = np.flatnonzero(np.isin(sources, np.array(list(pages), dtype=np.uint64)))
     for page, at in zip(sources[rows].tolist(), times[rows].tolist(), strict=True):

@@ -44,7 +44,6 @@ class PolicyWeights:
 
     @property
     def have_topics(self) -> bool:
-        """Return whether any policy has a topic."""
         return bool(self._topics)
 
     def trusted_seeds(self) -> dict[str, float]:

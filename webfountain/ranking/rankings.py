@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 FLUSH_S: Final = 60.0
 """Seconds after which logged rows are written to a segment."""
 FEWEST: Final = 250
-"""Number of logged pages at the first ranking. A ranking follows each time that this number has doubled."""
+"""Number of logged pages at the first ranking."""
 DOUBLING: Final = 16_000
 """Up to this number of logged pages, a ranking starts each time that the number has doubled."""
 GROWTH: Final = 0.2

@@ -135,7 +135,6 @@ class Folder:
         return rows_of(self.files()[number])
 
     def moved_files(self) -> dict[int, Path]:
-        """Return number -> path of each ``.moved`` file."""
         return {int(path.stem.rpartition("-")[2]): path for path in self.directory.glob("webfountain-*-*.moved")}
 
     def moves(self, number: int) -> dict[tuple[int, int], Copy]:

@@ -38,9 +38,9 @@ class Sample(NamedTuple):
     period: int
     """Number of time periods since the crawl began."""
     pages: int
-    """Number of pages that existed then."""
+    """Number of pages that existed at that moment."""
     fresh: float
-    """Share of these pages whose newest copy equals the page on the server."""
+    """Share of the pages whose newest copy equals the page on the server."""
 
 
 @click.command(epilog="Example: webfountain demo --sites 20 --seconds 30")

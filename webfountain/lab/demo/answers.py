@@ -53,7 +53,6 @@ class WebClock(NamedTuple):
 
     @classmethod
     def start(cls, origin: float, rate: float) -> WebClock:
-        """Return a clock that starts now."""
         return cls(origin, rate, time.time() - (0 if rate else 60))
 
     def web(self, utc: float) -> float:

@@ -49,7 +49,6 @@ class PageChanges:
         return self._rates[-1][1]
 
     def until(self, page: WebPage, t: float) -> int:
-        """Return the number of a page's own changes by `t`."""
         if not page.rate:
             return 0
         times = page.times

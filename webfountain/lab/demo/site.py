@@ -94,12 +94,10 @@ class WebSite:
                 page.death = page.birth + (when + 0.01) * span
 
     def find(self, path: str, t: float) -> WebPage | None:
-        """Return the page of a path if it exists at `t`."""
         page = self.by_path.get(path)
         return page if page is not None and page.birth <= t < page.death else None
 
     def alive(self, t: float) -> Iterator[WebPage]:
-        """Return the pages that exist at `t`."""
         return (page for page in self.pages if page.birth <= t < page.death)
 
     # -- markup --------------------------------------------------------------------------------------------

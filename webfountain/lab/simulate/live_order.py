@@ -52,7 +52,6 @@ _LINK_CPU_S: Final = 1.2e-6
 _POLLED: Final = 16
 """Number of fetched pages after which the simulated crawl checks whether to rank."""
 _TOLERANCE: Final = 1e-4
-"""Tolerance of a ranking."""
 
 
 class LiveOrder:

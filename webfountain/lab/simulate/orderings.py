@@ -237,7 +237,6 @@ def ordering(name: str, seen: CrawledGraph, *, importance: Array | None, seed: i
 
 
 def _crawled_only(graph: LinkGraph, crawled: npt.NDArray[np.bool_]) -> LinkGraph:
-    """Return the graph without the links of pages that were not crawled."""
     return LinkGraph(graph.nodes, graph.blocks, np.where(crawled, graph.share, 0.0))
 
 

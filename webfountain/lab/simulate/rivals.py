@@ -71,9 +71,7 @@ class Learner(Protocol):
         """Return the urgency of known, crawled pages."""
         ...
 
-    def learn(self, day: int, fetches: Fetches) -> None:
-        """Learn from the results of the day's fetches."""
-        ...
+    def learn(self, day: int, fetches: Fetches) -> None: ...
 
 
 class Uniform:
@@ -166,7 +164,7 @@ class GreedyBayes:
     """Fetches the page with the greatest posterior mean of the GREEDY index.
 
     Each page has one rate of `RATES`. A visit d days after the last finds a change with probability 1 - e^(-rate d).
-    The prior over `RATES` is the one that makes the past of all pages most likely.
+    The prior over `RATES` makes the past of all pages most likely.
 
     Source: Cho & Garcia-Molina, *Estimating frequency of change*, TOIT 2003 (likelihood); Efron, *Empirical Bayes
     deconvolution estimates*, Biometrika 2016 (prior on a grid); Azar et al., *Tractable near-optimal policies for

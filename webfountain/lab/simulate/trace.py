@@ -188,7 +188,6 @@ class Sitemap:
         self._read = 0
 
     def listed(self, pages: Pages) -> Flags:
-        """Return whether the sitemap lists these pages."""
         return self._listed[pages]
 
     def modified(self, day: int, pages: Pages) -> Pages:

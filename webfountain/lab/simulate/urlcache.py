@@ -71,7 +71,6 @@ class LinkTrace:
         return len(np.unique(self.ant * (1 + int(self.urls.max(initial=0))) + self.urls))
 
     def by_ant(self) -> Iterator[Requests]:
-        """Return the trace of each ant."""
         for ant in np.unique(self.ant):
             yield self.urls[self.ant == ant]
 
