@@ -1,14 +1,14 @@
-"""Examine fetched bodies: what they mean for their pages and for the URLs that they name.
+"""Examine fetched bodies: text, verdict and links of their pages, and URLs in sitemaps.
 
 Life of a visit
 ---------------
-A body waits for its reader thread (`guarded_examiner`). The examiner (`examiner`) compares it with the stored copy
-(`page_comparison`), without what was learned to be noise (`noise_learner`). From the answer and the page's record it
-makes an outcome, a new record, a title, a text and judged links. Facts about the page can switch it to another policy
+A body waits for its reader thread (`guarded_examiner`). The examiner (`examiner`) compares the body with the stored
+copy (`page_comparison`), without learned noise (`noise_learner`). From the answer and the page's record it makes an
+outcome, a new record, a title, a text and judged links. Facts about the page can switch it to another policy
 (`page_judge`). A sitemap becomes links, changed pages and further sitemaps (`sitemap_reader`).
 
-Parts of the store worker do the rest: they read sitemaps (`sitemap_reader`), make sure that a second visit which proves
-noise is made first (`extra_visits`), delay pages that killed a process, store the redirects of seeds (`seed_forms`) and
-settle conflicts between policies (`conflicts`). After an edit of the policies they review known pages (`review_stage`,
-`policy_review`). In a collection of a fixed size they replace pages (`fixed_size`).
+Stages of the store worker make extra visits that prove noise (`extra_visits`), delay pages that killed a process, store
+the redirects of seeds (`seed_forms`) and settle conflicts between policies (`conflicts`). After an edit of the policies
+they review known pages (`review_stage`, `policy_review`). In a collection of a fixed size they replace pages
+(`fixed_size`).
 """

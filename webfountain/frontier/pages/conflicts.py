@@ -1,10 +1,8 @@
-"""Conflicts between policies: which policy applies if links under several policies lead to a page.
+"""Conflicts between policies: choose the policy of a page if links under several policies lead to it.
 
-`conflict.rule` says whether the link with the most trust decides, or the link with the least. Place in the walk: the
-duplicate URL eliminator (`duplicates`) calls this module for links to known pages. Trust also decides between links
+By `conflict.rule`, the link with the most trust decides, or the link with the least. Trust also decides between links
 under the same policy (Policies 2006: "special care … if the same page is discovered from pages with different
-policies"). Seeds keep their own policy. A fetched page keeps its policy if a ``[[switch]]`` may have chosen it, because
-the page's content counts more than links to it. Under `conflict.rule = "first"` this object does not exist.
+policies"). Seeds keep their own policy. A fetched page keeps a policy that a ``[[switch]]`` may have chosen.
 """
 
 from __future__ import annotations
@@ -27,11 +25,11 @@ if TYPE_CHECKING:
 __all__ = ["PolicyConflicts"]
 
 _MOST_LEASED: Final = 10_000
-"""Largest number of leased pages for which a better link is remembered. Each lease ends within minutes."""
+"""Largest number of leased pages for which a better link is remembered."""
 
 
 class PolicyConflicts:
-    """Settles conflicts by trust. It remembers the best trust of a link for each of `size` pages."""
+    """Settles conflicts by trust, and remembers the best trust of a link for each of `size` pages."""
 
     def __init__(self, store: FrontierStore, collection: Collection, *, size: int) -> None:
         self._store = store
@@ -42,12 +40,10 @@ class PolicyConflicts:
         self._best: OrderedDict[int, float] = OrderedDict()
         self._waiting: dict[tuple[str, bytes], tuple[Link, float]] = {}  # leased pages: the best link, and its time
         self.settled = 0
-        """Number of pages that were moved to the policy of another link."""
+        """Number of pages moved to the policy of another link."""
 
     def better(self, links: Iterable[tuple[int, Link]]) -> dict[int, Link]:
-        """Return, by fingerprint, the links that have better trust than all earlier links to their page. Remember their
-        trust.
-        """
+        """Return and remember, by fingerprint, the links with better trust than all earlier links to their page."""
         found: dict[int, Link] = {}
         for mark, link in links:
             best = self._best.get(mark)
@@ -60,17 +56,17 @@ class PolicyConflicts:
         return found
 
     def forget(self, marks: Iterable[int]) -> None:
-        """Forget the best trust of these pages, so that links to them count again."""
+        """Forget the best trust of pages, so that links to them count again."""
         for mark in marks:
             self._best.pop(mark, None)
 
     def begin_anew(self) -> None:
-        """Forget all links, because the store may have forgotten their pages."""
+        """Forget all links after a set-back of the store."""
         self._best.clear()
         self._waiting.clear()
 
     def settle(self, links: Sequence[Link], *, at: float) -> None:
-        """Move known pages to the policies of better links. It costs one step of the store per site."""
+        """Move known pages to the policies of better links, by one step of the store per site."""
         of_site: dict[str, dict[str, Link]] = {}
         for link in sorted(
             links, key=lambda link: link.trust, reverse=not self._most
@@ -86,9 +82,7 @@ class PolicyConflicts:
             self._waiting.pop(next(iter(self._waiting)))
 
     def overtaken(self, lease: Lease, record: PageRecord) -> PageRecord:
-        """Return the record with which a lease ends. If a better link was found during the lease, its policy
-        applies.
-        """
+        """Return the record of an ended lease, under the policy of a better link that was found during the lease."""
         link, at = self._waiting.pop((lease.site, lease.key), (None, 0.0))
         if link is None or (new := self._revised({link.url: link}, at, record)) is None:
             return record
@@ -101,7 +95,7 @@ class PolicyConflicts:
             self._waiting[site, link.key] = link, at
 
     def _revised(self, links: dict[str, Link], at: float, record: PageRecord) -> PageRecord | None:
-        """Return the record of a page under the policy of its link; None if the page keeps its policy."""
+        """Return the record of a page under the policy of its link, or None if the page keeps its policy."""
         link = links.get(record.url)
         if link is None or not self._is_open(record) or not self._is_better(link.trust, record.trust):
             return None

@@ -1,7 +1,7 @@
-"""The examiner: what a fetch means for its page, as outcome, new record, links and text.
+"""The examiner: turn a fetch into the outcome, new record, links and text of its page.
 
-Place in the walk: body -> digest -> text, shingles -> verdict -> history and bucket byte; the policy judges the links.
-The examiner writes nothing and reads only the text of the old copy, so it may run in any thread.
+A body becomes a digest, text and shingles, a verdict, then a history and a bucket byte. The examiner writes nothing, so
+it may run in any thread.
 """
 
 from __future__ import annotations
@@ -41,12 +41,11 @@ __all__ = ["MAX_HOPS", "Examiner", "JudgedVisit", "Unreadable", "digest_of"]
 
 _Read = TypeVar("_Read")
 Unreadable = ReadError | Literal["crashed"]
-"""Reason why a fetched page could not be examined: an error of its reader, or processes that died on it
-(`crash_guard`)."""
+"""Reason why a fetched page could not be examined: an error of its reader, or "crashed" if processes died on it."""
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _GONE = frozenset({404, 410})
 MAX_HOPS: Final = 20
-"""Largest number of redirects in a chain, counted from its first page; as many as browsers follow."""
+"""Largest number of redirects in a chain, as in browsers."""
 
 
 class JudgedVisit(NamedTuple):
@@ -57,8 +56,7 @@ class JudgedVisit(NamedTuple):
 
 
 class Examiner:
-    """Examines the fetches of one collection. The same fetch always gives the same visit, except that the counts of
-    words change over time.
+    """Examines the fetches of one collection.
 
     Parameters
     ----------
@@ -98,7 +96,7 @@ class Examiner:
     def examine(self, fetched: FetchResult, prior: change_rate.Prior) -> Visit:
         """Return the visit of a fetch of a leased page. `prior` is the believed change rate of pages of its site.
 
-        It may take seconds, because an unusual body is read in another process and an old copy is read from the disk.
+        This may take seconds, because an unusual body is read in another process and an old copy from the disk.
         """
         if fetched.status != 200:
             return self._unread(fetched, prior)
@@ -134,7 +132,7 @@ class Examiner:
         return self._without_copy(fetched, "failed", error)
 
     def _unread(self, fetched: FetchResult, prior: change_rate.Prior) -> Visit:
-        """Return the visit of a fetch whose body is not read."""
+        """Return the visit of a fetch without reading its body."""
         status = fetched.status
         if status == 304 and _is_conditional(fetched.fetch):
             return self._unchanged(fetched, leased(fetched.fetch), "not_modified", prior)
@@ -212,7 +210,7 @@ class Examiner:
         return Visit(fetched, kind, kept, observed_time=_since(record, fetched.at))
 
     def _with_links(self, visit: Visit, document: Document) -> Visit:
-        """Return the visit of an unchanged page with its links. The links of a duplicate are not followed."""
+        """Return the visit of an unchanged page with its links; the links of a duplicate are not followed."""
         if document.error is not None:
             return visit
         reading = self._pages.content(visit.fetched, document, visit.record)
@@ -235,9 +233,7 @@ class Examiner:
         }
 
     def _redirected(self, fetched: FetchResult) -> Visit:
-        """Return the visit of a redirect: a link to the target, and a record of the page that redirects. The
-        downloader never follows redirects.
-        """
+        """Return the visit of a redirect: a link to the target, and the record of the redirecting page."""
         record = leased(fetched.fetch)
         target = urls.join(record.url, fetched.location) if fetched.location else None
         if target is None or self._is_loop(record, target):
@@ -266,7 +262,7 @@ class Examiner:
     def _is_loop(record: PageRecord, target: str) -> bool:
         """Return whether a redirect leads to its own page, or back to the page whose redirect led here.
 
-        If the page had a copy, this is no loop: its site has reversed the redirect since then.
+        If the page had a copy, its site has reversed the redirect, and this is no loop.
         """
         back = urls.fingerprint(target)
         if urls.site_of(target) != urls.site_of(record.url):
@@ -281,9 +277,8 @@ class Examiner:
         reading: PageContent = NOTHING,
         target: str | None = None,
     ) -> Visit:
-        """Return the visit of a page that is gone, failed or redirected. The old copy stays. With each failure the time
-        to the next try grows. For a gone page, the time of the next try follows from what earlier fetches of its site
-        showed (`sites.site_changes`).
+        """Return the visit of a page that is gone, failed or redirected. The old copy stays. The time to the next try
+        grows with each failure.
         """
         record = switched(self._judge, leased(fetched.fetch), PageFacts(fetched.status), at=fetched.at)
         failures = record.failures + 1
@@ -307,7 +302,7 @@ class Examiner:
     def _document(
         self, fetched: FetchResult, record: PageRecord, rules: CountingRules, read: Callable[..., _Read]
     ) -> _Read:
-        """Return the content of a page, read by one of the reader's two methods."""
+        """Return the content of a page, read by the method `read` of the reader."""
         kind, header = content_type(fetched.headers), fetched.header("x-robots-tag")
         anchors = self._judge.follows_topics(record.policy)
         source = LinkSource(fetched.fetch.url, header, anchors, self._logs_links)
@@ -315,12 +310,12 @@ class Examiner:
 
 
 def digest_of(body: bytes) -> str:
-    """Return the hex SHA-1 of a body after content decoding. It identifies a body and protects nothing."""
+    """Return the hex SHA-1 of a body after content decoding."""
     return hashlib.sha1(body, usedforsecurity=False).hexdigest()
 
 
 def _is_conditional(fetch: Fetch) -> bool:
-    """Return whether the request had a validator, so that 304 means that our copy is current."""
+    """Return whether the request had a validator."""
     return fetch.etag is not None or fetch.last_modified is not None
 
 

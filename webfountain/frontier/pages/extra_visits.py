@@ -1,10 +1,8 @@
-"""Extra visits of pages, seconds after a visit: their URLs go before all others of their sites.
+"""Extra visits of pages, seconds after a visit.
 
-Place in the walk: `noise_learner` orders such a visit while a page is examined. When it is due, this stage of the store
-worker puts the page on the immediate lane of its site. Without this, the page would wait for all URLs that its site has
-leased. That takes minutes if the delay between requests is long, and then the two visits would prove nothing. The delay
-and robots.txt apply to it as to any other URL. If the process ends first, the page is still due by its record. A policy
-that starts to learn while a crawl runs uses only these due times until the next start.
+`noise_learner` orders an extra visit while a page is examined. When the visit is due, this stage of the store worker
+puts the page on the immediate lane of its site. In another lane, the page would wait for all leased URLs of its site,
+and a visit minutes later would prove nothing. If the process ends first, the page is still due by its record.
 """
 
 from __future__ import annotations
@@ -26,11 +24,11 @@ if TYPE_CHECKING:
 __all__ = ["ExtraVisits", "extra_visits_of"]
 
 _LEAD_S: Final = 0.5
-"""A page becomes immediate this long before it is due. Otherwise it might be leased together with others first."""
+"""Time before the due time at which a page becomes immediate, s."""
 
 
 class ExtraVisits(Stage):
-    """The extra visits of one process that are not due yet."""
+    """The stage with the extra visits of one process that are not due yet."""
 
     def __init__(self, store: FrontierStore) -> None:
         self._store = store
@@ -38,7 +36,7 @@ class ExtraVisits(Stage):
         self._waiting: list[tuple[float, str, bytes]] = []  # a heap: due time, site, key
 
     def order(self, fetch: Fetch, due: float) -> None:
-        """Order another visit of a page that was fetched. Any thread may call this."""
+        """Order an extra visit of a fetched page. Any thread may call this method."""
         assert fetch.lease is not None
         with self._guard:
             heapq.heappush(self._waiting, (due, fetch.site, fetch.lease.key))
@@ -58,12 +56,12 @@ class ExtraVisits(Stage):
         return found
 
     def _link(self, due: float, site: str, key: bytes) -> Link | None:
-        """Return a link to a page; None if the page was visited or forgotten meanwhile."""
+        """Return a link to a page, or None if the page was visited or forgotten meanwhile."""
         record = self._store.pages.get(site, key)
         return Link(record.url, site, key) if record is not None and record.due == due else None
 
 
 def extra_visits_of(collection: Collection, store: FrontierStore, judge: Judge) -> ExtraVisits | None:
-    """Return the extra visits of a crawl; None if no policy learns noise."""
+    """Return the extra visits of a crawl, or None if no policy learns noise."""
     learns = any(judge.counting(policy).learns for policy in collection.policies_in_use)
     return ExtraVisits(store) if learns else None

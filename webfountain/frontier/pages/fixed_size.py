@@ -1,21 +1,18 @@
 """Replace pages in a collection of a fixed size.
 
 This is the refinement decision of Cho 2000: in a full collection, a more important known page replaces the least
-important one. The paper's *AllUrls* is the store, its *CollUrls* the recrawl queues of the sites, its *Collection* the
-repository. Its *RankingModule*, which scans all of them continually, is this module with the ranker. Its
-*UpdateModule* is the schedule, its *CrawlModule* the frontier with the downloader.
+important page. The paper's *AllUrls* is the store, its *CollUrls* the recrawl queues, its *Collection* the repository,
+its *RankingModule* this module with the ranker, its *UpdateModule* the schedule, its *CrawlModule* the frontier with
+the downloader.
 
-A *sweep* reads all records, a part of them with each batch. It counts the known pages in each class of importance, and
-remembers the least important held pages. A class is *admitted* if it contains some of the best `limits.pages` known
-pages and is better than the page that would be evicted. New pages of admitted classes are leased, as many as room can
-be made for. For each of them a page is evicted (the store's `evict`): its copy is deleted, the change log gets a
-tombstone, and its URL stays known in the lane of its importance. An ant can evict only pages of its own sites, so
-sites with the least important pages are made due.
+A *sweep* reads all records, some with each batch. It counts the known pages in each class of importance, and remembers
+the least important held pages. A class is *admitted* if it contains some of the best `limits.pages` known pages and is
+better than the page that would be evicted. For each leased new page of an admitted class, a page is evicted (the
+store's `evict`). An ant can evict only pages of its own sites, so sites with the least important pages are made due.
 
-The bounds of neighbouring classes differ by the factor √2. Within a class nothing is replaced, so that pages of about
+The bounds of neighbouring classes differ by the factor √2. Within a class no page is replaced, so that pages of about
 equal importance do not displace each other in turn. A waiting page counts with the rank that it would have if it were
-held (`worth_of_holding`, and the lanes of such a collection). The expected gain of a fetch does not count; otherwise
-the page would be evicted as soon as it is held. This stage comes between the active list's refills and the store.
+held (`worth_of_holding`). This stage stands between the active list's refills and the store.
 """
 
 from __future__ import annotations
@@ -45,22 +42,22 @@ if TYPE_CHECKING:
 __all__ = ["CANDIDATES", "SWEEPS_PER_PERIOD", "SWEPT", "Replacement", "replacement_of"]
 
 SWEPT: Final = 500
-"""Number of records that a sweep reads with each batch."""
+"""Number of records that a sweep reads per batch."""
 SWEEPS_PER_PERIOD: Final = 100
 CANDIDATES: Final = 10_000
 """Largest number of least important held pages that a sweep remembers."""
 _NEAR: Final = 0.9
-"""Sweeps begin when the collection has reached this share of its size."""
+"""Share of the collection's size at which sweeps begin."""
 _SUMMONED: Final = 64
-"""Number of pages that are made due at a time, so that their sites become active and the pages can be evicted."""
+"""Number of pages that are made due at once, so that their sites become active and the pages can be evicted."""
 _SOON: Final = 0.05
-"""If a site's new pages wait for evictions, the site is checked again after this share of the time between sweeps."""
+"""Share of the time between sweeps after which a site is checked again whose new pages wait for evictions."""
 _DUPLICATE: Final = -inf
-"""Importance of a page that repeats another one, below all others."""
+"""Importance of a duplicate, below all other importances."""
 
 
 class _Candidate(NamedTuple):
-    """A held page that may be evicted. Candidates are ordered by importance, the least important first."""
+    """A held page that may be evicted. Candidates are sorted with the least important page first."""
 
     importance: float
     site: str
@@ -68,11 +65,10 @@ class _Candidate(NamedTuple):
 
 
 class Replacement(Stage):
-    """Stage that limits the collection to `most` pages. `weigh` returns the importances of records in their order;
-    None: the records' own importances.
+    """The stage that limits the collection to `most` pages. `weigh` returns the importances of records in order [their
+    own importances].
 
-    `period_s` is the length of a time period. A process has one such stage; if several processes share a store, each
-    counts only its own leases.
+    `period_s` is the length of a time period. If several processes share a store, each counts only its own leases.
     """
 
     def __init__(
@@ -99,12 +95,11 @@ class Replacement(Stage):
         self._held: dict[str, SiteLease] = {}  # leases of the active sites
         self._out: dict[str, set[int]] = {}  # numbers of the leased new pages, by active site
         self.counts: Counter[str] = Counter()
-        """Counts of events since the caller last read them."""
 
     # ------------------------------------------------------- events
 
     def before_activate(self, batch: Batch, result: BatchResult) -> None:
-        """Apply the ended leases and lost sites of a batch, and continue the sweep."""
+        """Process the ended leases and lost sites of a batch, and continue the sweep."""
         for lease in (*(ended.lease.id for ended in batch.ended), *batch.released):
             if (out := self._out.get(lease.site)) is not None:
                 out.discard(lease.number)
@@ -120,7 +115,7 @@ class Replacement(Stage):
     # ------------------------------------------------------------- the sweep
 
     def sweep(self, at: float) -> None:
-        """Read the next records of the sweep, if it is time."""
+        """Read the next records of the sweep, if a sweep is due."""
         if self._sweep is None:
             if at < self._next_sweep or self._store.census.statistics().pages["crawled"] < _NEAR * self._most:
                 return
@@ -149,7 +144,7 @@ class Replacement(Stage):
             heapq.heapreplace(self._heap, entry)
 
     def _take_stock(self, at: float) -> None:
-        """End a sweep. Its result is used until the next sweep ends."""
+        """End a sweep, and use its result until the next sweep ends."""
         self._sweep, self._next_sweep = None, at + self._pause_s
         self._summoned.clear()
         self._demand, self._gone = 0, CLASSES + 1
@@ -164,7 +159,7 @@ class Replacement(Stage):
     # --------------------------------------------------------------- leasing
 
     def lease(self, refills: Sequence[Refill], at: float) -> list[LeaseBatch | None]:
-        """Lease as the store does, but take new pages only if there is room for them or room can be made."""
+        """Lease pages like the store, but new pages only if there is room or room can be made."""
         self._held.update((refill.lease.site, refill.lease) for refill in refills)
         room = self._most - self._store.census.statistics().pages["crawled"] - sum(map(len, self._out.values()))
         if room < self._demand:
@@ -177,9 +172,7 @@ class Replacement(Stage):
         return [self._joined(*both, is_full=room <= 0, at=at) for both in zip(first, known, strict=True)]
 
     def _lease_new(self, refills: Sequence[Refill], room: int) -> list[LeaseBatch | None]:
-        """Lease new pages while there is room. If the sites cannot all have as many as they need, they are served one
-        after the other.
-        """
+        """Lease new pages while there is room, for one site after the other if the room is not enough for all sites."""
         bar = CLASSES if self._bar is None else self._bar
         classes = [inf if number <= bar and number < self._gone else -inf for number in range(CLASSES)]
         asked = [msgspec.structs.replace(refill, recrawl=0, classes=classes) for refill in refills]
@@ -196,8 +189,8 @@ class Replacement(Stage):
     def _exchange(self, refills: Sequence[Refill], *, at: float) -> list[LeaseBatch | None]:
         """Lease new pages that are better than the pages evicted for them.
 
-        A page to evict may belong to a site that is not active, or may be in flight. Then the new page is given back,
-        and the demand stays until a page has been evicted.
+        If a page cannot be evicted now, because its site is not active or the page is in flight, a new page is given
+        back and the demand is remembered.
         """
         least = _class(self._candidates[-1].importance) if self._candidates else 0
         bar = CLASSES if self._bar is None else self._bar
@@ -225,8 +218,8 @@ class Replacement(Stage):
         return left
 
     def _evict(self, many: int, *, better: int, at: float) -> int:
-        """Evict the least important pages of active sites to make room for pages of class `better`. Return how many
-        were evicted.
+        """Evict the least important pages of active sites to make room for pages of class `better`; return the number
+        of evicted pages.
         """
         going: dict[str, list[bytes]] = {}
         kept: list[_Candidate] = []
@@ -244,7 +237,7 @@ class Replacement(Stage):
         return gone
 
     def _summon(self, many: int, *, at: float) -> None:
-        """Make due the sites that are not active but have pages to evict, because better pages wait."""
+        """Make inactive sites with pages to evict due, because better pages wait."""
         going: dict[str, list[bytes]] = {}
         for one in islice(reversed(self._candidates), min(many, _SUMMONED)):
             if one.site not in self._held and one.key not in self._summoned:
@@ -256,9 +249,7 @@ class Replacement(Stage):
     def _joined(
         self, first: LeaseBatch | None, known: LeaseBatch | None, *, is_full: bool, at: float
     ) -> LeaseBatch | None:
-        """Join the two parts of a refill. A site that may have better pages is checked again when pages may have been
-        evicted.
-        """
+        """Join the two answers to a refill. A site in a full collection is checked again later."""
         if first is None or known is None:
             return None
         again = at + (max(1.0, _SOON * self._pause_s) if self._demand else self._pause_s)
@@ -267,7 +258,7 @@ class Replacement(Stage):
         return msgspec.structs.replace(known, never_crawled=first.never_crawled, lanes=lanes, overtaken=overtaken)
 
     def hurried(self, leases: list[Lease]) -> list[Lease]:
-        """Count new pages among the immediate ones, which are not limited."""
+        """Count new pages among the immediate pages, which are not limited."""
         for lease in leases:
             if lease.record.state == "never-crawled":
                 self._out.setdefault(lease.site, set()).add(lease.id.number)
@@ -279,14 +270,14 @@ class Replacement(Stage):
 
 
 def _class(importance: float) -> int:
-    """Return the class of an importance. The class of duplicates comes after all others."""
+    """Return the class of an importance. Duplicates have the last class."""
     return CLASSES if importance == _DUPLICATE else class_of(importance)
 
 
 def replacement_of(
     collection: Collection, store: FrontierStore, importance: LiveImportance | None
 ) -> Replacement | None:
-    """Return the stage that keeps a collection at its fixed size; None for a collection without one."""
+    """Return the stage that keeps a collection at its fixed size, or None for a collection without a fixed size."""
     most = collection.limits.pages
     if most is None:
         return None

@@ -1,12 +1,11 @@
 """The examiner with its guards: a hostile body costs one page, and delays only its own site.
 
-Place in the walk: the guards act between the landing of a fetch and its visit. Bodies that may take long are read in a
-child process (`sandbox.reader`). Pages on which processes died are examined alone (`sandbox.crash_guard`).
+Bodies that may take long are read in a child process (`sandbox.reader`). Pages on which processes died are examined
+alone (`sandbox.crash_guard`).
 
-Reading a body takes from a millisecond to two seconds, depending on its site. In a single queue, a few sites with slow
-pages would delay all others. So bodies wait by site, and the site with the least recent reading time is next
-(`ReaderTurns`). Sites that take much longer than others share at most one thread, so that the other threads are left
-for the rest. If all sites are similar, nothing is delayed.
+Reading a body takes from a millisecond to two seconds, depending on its site. So that slow sites do not delay other
+sites, bodies wait by site, and the site with the least recent reading time is next (`ReaderTurns`). Sites that take
+much longer than other sites share at most one thread.
 """
 
 from __future__ import annotations
@@ -49,13 +48,13 @@ __all__ = [
 
 logger = logging.getLogger(__name__)
 SLOW_S: Final = 0.25
-"""A site whose bodies take less than this on average, s, is never slow."""
+"""Mean reading time up to which a site is never slow, s."""
 SLOW_FACTOR: Final = 4.0
-"""A site is slow if its reading time is at least this many times the reading time of the fastest site."""
+"""A site is slow if its reading time exceeds this many times the reading time of the fastest site."""
 _FORGET_S: Final = 60.0
-"""Half-life of reading time, seconds. A site without reading in this time is not used for comparison."""
+"""Half-life of reading times, s. A site without reading in this time is not used for comparison."""
 _SITES: Final = 4096
-"""Number of sites whose reading times are remembered; the most recent ones are kept."""
+"""Number of sites whose reading times are remembered."""
 
 
 class GuardedExaminer:
@@ -82,8 +81,7 @@ class GuardedExaminer:
     async def read_file(self, fetched: FetchResult) -> FetchResult:
         """Return a fetch with the parsed robots.txt or sitemap, if parsing may take long.
 
-        Call it before the landing. If the crawl is ending, there may be no reader left; then the fetch is returned
-        unread.
+        Call this method before the landing. If the crawl is ending, the fetch may be returned unread.
         """
         if fetched.fetch.kind == "page" or fetched.status is None or not 200 <= fetched.status < 300:
             return fetched
@@ -100,7 +98,7 @@ class GuardedExaminer:
         return fetched
 
     def examine(self, fetched: FetchResult) -> Visit:
-        """Return the visit of a fetch. Call it in any thread but the loop's, because it may take seconds."""
+        """Return the visit of a fetch. This may take seconds, so do not call it in the loop thread."""
         url = fetched.fetch.url
         if self._suspects.has_crashed(url):
             return self._examiner.unreadable(fetched, "crashed")
@@ -132,23 +130,22 @@ class GuardedExaminer:
                 return await self._reader.run(partial(self.examine, fetched), size=size)
 
     def cut_short(self) -> None:
-        """Stop examining, because the crawl ends. The next crawl fetches unexamined pages again."""
+        """Stop examining. The next crawl fetches unexamined pages again."""
         self._reader.close()
 
     def close(self) -> None:
-        """Close the readers. No page can be examined any more."""
+        """Close the readers."""
         self._reader.close()
         self._suspects.close()
 
     def _broken(self, fetched: FetchResult, error: Exception) -> Visit:
-        """Return the visit of a page that caused an unexpected error: the page counts as failed, and the error is
-        logged."""
+        """Log an unexpected error of a page, and return its visit as failed."""
         logger.error("A page could not be examined (%r): %s", error, fetched.fetch.url)
         return self._examiner.unreadable(fetched, "parse-crash")
 
 
 class SuspectStage(Stage):
-    """Gives suspects back while their site has other pages."""
+    """The stage that gives suspects back while their site has other pages."""
 
     def __init__(self, suspects: CrashSuspects, store: FrontierStore) -> None:
         self._suspects = suspects
@@ -165,9 +162,7 @@ class SuspectStage(Stage):
 
 @dataclass(slots=True)
 class _ReadingTime:
-    """Reading times of a site: the weighted mean over its bodies, in which the last counts most, and the decaying sum
-    at the time `at`.
-    """
+    """Reading times of a site: the mean, in which the last bodies count most, and the decaying sum at the time `at`."""
 
     mean_s: float
     spent_s: float
@@ -176,15 +171,16 @@ class _ReadingTime:
 
 @dataclass(slots=True)
 class _Lane:
-    """The threads of one kind: the number of free threads, and the bodies that wait for one."""
+    """The threads of one kind: the number of free threads, and the waiting bodies by site."""
 
     free: int
     waiting: dict[str, deque[asyncio.Future[None]]] = field(default_factory=dict)
 
 
 class ReaderTurns:
-    """Assigns the threads of several lanes; `threads` gives the number in each lane. It is used in the loop thread
-    only."""
+    """Assigns the threads of several lanes to sites; for the loop thread. `threads` is the number of threads by
+    lane.
+    """
 
     def __init__(self, threads: Mapping[str, int], *, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -195,7 +191,7 @@ class ReaderTurns:
 
     @asynccontextmanager
     async def turn(self, site: str, lane: str) -> AsyncIterator[None]:
-        """Wait until a body of the site may be read in a thread of the lane, and occupy the thread during the block."""
+        """Wait for a thread of the lane, and occupy the thread during the block."""
         await self._wait(site, self._lanes[lane])
         is_slow = self._is_slow(site)
         self._running[site] += 1
@@ -213,7 +209,7 @@ class ReaderTurns:
             self._grant()
 
     async def _wait(self, site: str, lane: _Lane) -> None:
-        """Take a free thread of the lane, now or when it is the site's turn."""
+        """Wait until the site may use a free thread of the lane."""
         granted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         lane.waiting.setdefault(site, deque()).append(granted)
         self._grant()
@@ -226,7 +222,7 @@ class ReaderTurns:
             raise
 
     def _grant(self) -> None:
-        """Give each free thread to the site whose turn it is."""
+        """Give each free thread to the next site."""
         granted: Counter[str] = Counter()
         slow = self._slow_running
         for lane in self._lanes.values():
@@ -263,7 +259,7 @@ class ReaderTurns:
         return float(time.spent_s * 0.5 ** ((self._clock() - time.at) / _FORGET_S))
 
     def _is_slow(self, site: str) -> bool:
-        """Return whether the bodies of a site take much longer to read than those of another site."""
+        """Return whether a site's bodies take much longer to read than another site's bodies."""
         time = self._times.get(site)
         if time is None or time.mean_s <= SLOW_S:
             return False

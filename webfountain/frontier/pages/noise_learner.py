@@ -1,14 +1,13 @@
 """Learn which places of pages are noise, from the visits of a page and of its site.
 
-Place in the walk: the learner works when a new body is compared with the old copy (`page_comparison`), for policies
-with `change.learn`. The places of a page are stored with its record, so a kill loses nothing. The places of a site are
-in memory, for the `MAX_SITES` sites that were visited last. They are learned again from the records of the site's
-pages.
+The learner works when a new body is compared with the old copy (`page_comparison`), for policies with `change.learn`.
+The places of a page are stored with its record. The places of the last `MAX_SITES` sites are in memory, and are learned
+again from the records of pages.
 
-Two visits a few seconds apart are the best evidence. If a place is undecided on the whole site, the learner orders such
-an extra visit: it sets the due time in the record, and `extra_visits` puts the page first then. At most `EXTRA_SHARE`
-of the visits are extra ones. Ordinary visits teach, too: pages of a site share their template, so the differences at a
-place that were undone are counted over all pages of the site (`core.noise`).
+Two visits a few seconds apart are the best evidence. If a place is undecided on the whole site, the learner orders an
+extra visit: it sets the due time in the record, and `extra_visits` puts the page first. At most `EXTRA_SHARE` of the
+visits are extra visits. From ordinary visits, undone differences at a place are counted over all pages of the site,
+which share their template (`core.noise`).
 """
 
 from __future__ import annotations
@@ -31,22 +30,20 @@ __all__ = ["CLOSE_S", "EXTRA_SHARE", "NoiseLearner", "NoiseReport"]
 
 EXTRA_SHARE: Final = 0.02
 CLOSE_S: Final = 60.0
-"""Longest time between two visits that counts as seconds apart. It is at most a thousandth of the period and a tenth
-of the shortest change interval.
-"""
+"""Longest time between two visits that counts as seconds apart, s. A short period or change interval reduces it."""
 MAX_SITES: Final = 1000
 _ALL: Final = ""
 """Name under which the visits of all sites are counted."""
 MAX_PLACES_OF_SITE: Final = 256
 _RECENT: Final = 30
-"""Number of judged differences of a place on a site from which the older ones count half."""
+"""Number of judged differences of a place on a site from which older differences count half."""
 REST_OF_SITE: Final = 10
-"""The site forgets a place after this many visits in a row without a difference there."""
+"""Number of successive visits without a difference at a place after which the site forgets the place."""
 
 
 class NoiseReport(NamedTuple):
-    """The places of a page after a visit, the places that are noise on the page or on its site, and the time of an
-    extra visit (None: there is none).
+    """The places of a page after a visit, the places that are noise on the page or its site, and the time of an extra
+    visit or None.
     """
 
     places: list[NoisyPlace]
@@ -55,7 +52,7 @@ class NoiseReport(NamedTuple):
 
 
 class NoiseLearner:
-    """Learns which places of pages are noise, for one crawling process. Any thread may call it.
+    """Learns which places of pages are noise, for one crawling process. Any thread may call the methods.
 
     Parameters
     ----------
@@ -71,7 +68,7 @@ class NoiseLearner:
         self._extra: Counter[str] = Counter()
 
     def count_visit(self, site: str) -> None:
-        """Count a visit. The number of extra visits is bounded by the number of all visits."""
+        """Count a visit, which allows a share of an extra visit."""
         with self._guard:
             for each in (site, _ALL):
                 self._visits[each] += 1
@@ -85,7 +82,7 @@ class NoiseLearner:
         return self._learn(record, site, at, differences)
 
     def rest(self, record: PageRecord, site: str, at: float) -> bytes:
-        """Return `PageRecord.noise` after a visit at which the body was the same: no place differed."""
+        """Return `PageRecord.noise` after a visit without differences."""
         return encode(self._learn(record, site, at, None).places) if record.noise else b""
 
     def _learn(self, record: PageRecord, site: str, at: float, differences: Differences | None) -> NoiseReport:
@@ -110,7 +107,7 @@ class NoiseLearner:
             return NoiseReport(places, noise, due)
 
     def _of_site(self, site: str, places: Sequence[NoisyPlace]) -> dict[int, NoisyPlace]:
-        """Return the places of a site, including the tried places in the record of one of its pages."""
+        """Return the places of a site, including tried places from the record of a page."""
         known = self._sites.setdefault(site, {})
         self._sites.move_to_end(site)
         if len(self._sites) > MAX_SITES:
@@ -123,8 +120,8 @@ class NoiseLearner:
     def _extra_visit(
         self, site: str, at: float, places: Sequence[NoisyPlace], known: Mapping[int, NoisyPlace]
     ) -> float | None:
-        """Return the time of an extra visit, or None. An extra visit is made if some place differed, is in the new
-        copy, and is undecided on the whole site.
+        """Return the time of an extra visit, or None. The visit is for a place that differed, is in the new copy, and
+        is undecided on the whole site.
         """
         wanted = [each for each in places if not each.rested and not known.get(each.place, each).is_decided]
         if not wanted:
@@ -143,7 +140,9 @@ class NoiseLearner:
 
 
 def _update(known: dict[int, NoisyPlace], page: NoisyPlace, seen: NoisyPlace, *, is_close: bool) -> None:
-    """Update a place of a site after a visit. `page` and `seen` are that place of the page, before and after it."""
+    """Update a place of a site after a visit. `page` and `seen` are the place of the page before and after the
+    visit.
+    """
     site = known.get(seen.place)
     undone, stayed = seen.undone - page.undone, seen.stayed - page.stayed
     if site is None:

@@ -1,10 +1,9 @@
 """Compare a new body of a page with its old copy, by the rules of its policy.
 
-Place in the walk: the examiner makes this comparison after it has read the body. Without rules the whole visible text
-is compared. With rules (`policy.counting`) only the lines that count are compared. The current rules select these lines
-in both copies, so a page does not count as changed because its rules were edited. The record keeps a digest of what
-counts, with the rules' stamp. If the stamp has changed and the old copy cannot be read, a new digest is stored and the
-page does not count as changed.
+Without rules the whole visible text is compared. With rules (`policy.counting`) only the counted lines are compared.
+The current rules select these lines in both copies, so a page does not count as changed because its rules were edited.
+The record keeps a digest of the counted lines, with the rules' stamp. If the stamp has changed and the old copy cannot
+be read, a new digest is stored and the page does not count as changed.
 """
 
 from __future__ import annotations
@@ -55,9 +54,9 @@ class ComparisonResult(NamedTuple):
 class PageComparison:
     """Compares the copies of one collection's pages.
 
-    `old_document` reads a page's newest stored copy by the given rules; None if there is none. If `diffs` is True, each
-    change gets a diff of its lines. `order` orders an extra visit of a fetched page at a time; without it, only
-    the record has that time.
+    `old_document` reads a page's newest stored copy by rules, or returns None. If `diffs` is True, each change gets a
+    diff of its lines. `order` orders an extra visit of a fetched page; without `order`, only the record has the time of
+    the visit.
     """
 
     def __init__(
@@ -82,7 +81,7 @@ class PageComparison:
     def compare(
         self, record: PageRecord, fetched: FetchResult, digest: str, document: Document, rules: CountingRules
     ) -> ComparisonResult:
-        """Compare the copy of a page with a new body that has another digest."""
+        """Compare the copy of a page with a new body of another digest."""
         self._learner.count_visit(fetched.fetch.site)
         if is_outdated(record, rules):
             self._report_edit()
@@ -108,7 +107,7 @@ class PageComparison:
     def _learned(
         self, record: PageRecord, fetched: FetchResult, copy: Document, document: Document, rules: CountingRules
     ) -> ComparisonResult:
-        """Return the result without the places that are noise, and what was learned about them."""
+        """Return the result of a comparison without noise, with the learned places."""
         old, new = copy.units or (), document.units or ()
         differences = differences_of(old, new)
         places, noise, due = self._learner.compare(record, fetched.fetch.site, fetched.at, differences)
@@ -122,8 +121,8 @@ class PageComparison:
         return ComparisonResult(found, diff, b"", encode(places), due)
 
     def unchanged(self, record: PageRecord, fetched: FetchResult, rules: CountingRules) -> dict[str, bytes]:
-        """Return new fields for the record of a page whose body did not change: `noise` and, if the rules were edited,
-        the digest by the new rules.
+        """Return new fields for the record of an unchanged page: `noise` and, after an edit of the rules, the new
+        digest.
         """
         self._learner.count_visit(fetched.fetch.site)
         noise = self._learner.rest(record, fetched.fetch.site, fetched.at) if rules.learns else record.noise
@@ -159,7 +158,7 @@ class PageComparison:
         )
 
     def _without_copy(self, record: PageRecord, document: Document, rules: CountingRules) -> Comparison:
-        """Return the verdict if the old copy cannot be read."""
+        """Return the verdict on a page whose old copy cannot be read."""
         if is_outdated(record, rules):
             return Comparison("minor")
         if rules.min_change <= 0:
@@ -176,7 +175,7 @@ class PageComparison:
             )
 
     def _diff(self, old: Callable[[], Document | None], document: Document) -> str | None:
-        """Return the diff of the lines; None if none is kept."""
+        """Return the diff of the lines, or None if diffs are off."""
         if not self._diffs or (copy := old()) is None:
             return None
         return unified("\n".join(copy.shown), "\n".join(document.shown))
@@ -188,24 +187,23 @@ def comparison_of(
     reader: DocumentReader,
     order: Callable[[Fetch, float], None] | None,
 ) -> PageComparison:
-    """Return the comparison of a crawl, with the copies of its repository."""
     learner = NoiseLearner(collection.cycle.period_s, collection.cycle.fastest_s)
     old = partial(old_document, repository, reader)
     return PageComparison(old, learner, diffs=bool(collection.changes.diff), order=order)
 
 
 def is_outdated(record: PageRecord, rules: CountingRules) -> bool:
-    """Return whether the rules have changed since a page was last compared."""
+    """Return whether the rules have changed since the last comparison of a page."""
     return record.counted[:4] != rules.stamp
 
 
 def counted_text(document: Document, rules: CountingRules) -> str:
-    """Return what counts in a page, noise included."""
+    """Return the counted text of a page, including noise."""
     return rules.counted(document.line_text) if rules.by_lines else document.text
 
 
 def _by_lines(before: str, now: str, min_change: float) -> Comparison:
-    """Return the verdict on two copies by what counts in them."""
+    """Return the verdict on the counted texts of two copies."""
     if before == now:
         return Comparison("minor", 1.0)
     resemblance = exact_resemblance(before, now)
@@ -220,7 +218,7 @@ def _digest(text: str) -> bytes:
 def old_document(
     repository: Repository | None, reader: DocumentReader, record: PageRecord, rules: ReadingRules
 ) -> Document | None:
-    """Return a page's newest stored copy as the rules read it; None if there is none or it cannot be read."""
+    """Return a page's newest stored copy, read by rules, or None if no copy can be read."""
     if repository is None or record.copy is None:
         return None
     try:
@@ -232,6 +230,6 @@ def old_document(
 
 
 def old_text(repository: Repository | None, reader: DocumentReader, judge: Judge, record: PageRecord) -> str | None:
-    """Return the text of a page's newest stored copy by the rules of its policy; None if it cannot be read."""
+    """Return the text of a page's newest stored copy by the rules of its policy, or None if no copy can be read."""
     found = old_document(repository, reader, record, judge.counting(record.policy).reading)
     return None if found is None else found.text

@@ -1,9 +1,7 @@
-"""Judge an examined page: which policy it belongs to, which of its links that policy admits.
+"""Judge an examined page: choose its policy, and the links that the policy admits.
 
-Place in the walk: after its body is read, facts about a page (its language, its similarity to a topic, the share of
-duplicates on its site) can switch it to another policy. Judging its links is the last step of the `examiner`; the
-worker discovers the admitted ones. A page is also switched when the pages discovered through it are counted
-(`policy_review`).
+Facts about a page (its language, its similarity to a topic, the share of duplicates on its site) can switch the page to
+another policy. A page can also be switched by the counts of pages discovered through it (`policy_review`).
 """
 
 from __future__ import annotations
@@ -39,7 +37,7 @@ _BY_HAND: Final = arrived("now")
 
 
 class PageJudge:
-    """Judges examined pages. `duplicates` returns the share of a site's pages that repeat others. If `logs` is True,
+    """Judges examined pages. `duplicates` returns the share of duplicates among a site's pages. If `logs` is True,
     refused links are returned too, for the link log.
     """
 
@@ -50,8 +48,8 @@ class PageJudge:
         self._logs = logs
 
     def judged(self, fetched: FetchResult, document: Document, record: PageRecord) -> tuple[PageRecord, PageContent]:
-        """Return the record of a page under the policy that its facts require, with its scores. Return its content
-        with judged links, too.
+        """Return the record of a page with its scores, under the policy that its facts require, and the page's content
+        with judged links.
         """
         seen = self._seen(fetched, document, record)
         record = self._scored(switched(self._judge, record, seen, at=fetched.at), document)
@@ -72,9 +70,7 @@ class PageJudge:
     def links(
         self, found: Sequence[str], fetch: Fetch, kind: Literal["link", "redirect"], record: PageRecord
     ) -> tuple[tuple[Link, ...], dict[str, int], tuple[Link, ...]]:
-        """Return the links that the page's policy admits, the number of refused links by reason, and the refused links
-        for the link log.
-        """
+        """Return the admitted links, the number of refused links by reason, and the refused links for the link log."""
         depth, hops = record.depth + (kind == "link"), record.hops + 1 if kind == "redirect" else 0
         refused: dict[str, int] = {}
         links, unfollowed = [], []
@@ -104,10 +100,7 @@ class PageJudge:
         return tuple(links), refused, tuple(unfollowed)
 
     def _promising(self, links: Sequence[Link], anchors: Mapping[str, str], record: PageRecord) -> tuple[Link, ...]:
-        """Return the links with their link texts. Under a policy with a topic they also get a score from their words.
-
-        Each link is one hop farther from a page on topic than this page is.
-        """
+        """Return the links with their link texts and, under a policy with a topic, with scores from their words."""
         far = links_from_hot(record.scores) + 1
         found = []
         for link in links:
@@ -119,7 +112,7 @@ class PageJudge:
         return tuple(found)
 
     def _seen(self, fetched: FetchResult, document: Document, record: PageRecord) -> PageFacts:
-        """Return those facts of a page that some switch uses."""
+        """Return the facts of a page that switches use."""
         judge, text = self._judge, document.text
         asked = judge.asks
         if not asked:
@@ -136,7 +129,7 @@ class PageJudge:
         return PageFacts(fetched.status, text, language, similarity, share)
 
     def _scored(self, record: PageRecord, document: Document) -> PageRecord:
-        """Return the record with the scores of its text for the topic of its policy, if the policy has one."""
+        """Return the record with the scores of its text for the topic of its policy, if any."""
         topic = self._judge.policy(record.policy).topic
         if topic is None:
             return record if not record.scores else msgspec.structs.replace(record, scores=())
@@ -148,9 +141,7 @@ class PageJudge:
 
 
 def _accepted(verdicts: Sequence[Verdict]) -> int:
-    """Return how many links are accepted. On nearly all pages all links have the same verdict, so no loop is needed to
-    count them.
-    """
+    """Return the number of accepted links, without a loop if all links have the same verdict."""
     if verdicts and verdicts.count(verdicts[0]) == len(verdicts):
         return len(verdicts) if verdicts[0].reason is None else 0
     return sum(verdict.reason is None for verdict in verdicts)
@@ -162,7 +153,7 @@ def _logged(url: str) -> Link:
 
 
 def switched(judge: Judge, record: PageRecord, seen: PageFacts, *, at: float) -> PageRecord:
-    """Return the record under the policy that the page's facts require. Its links inherit that policy from then on."""
+    """Return the record under the policy that the page's facts require."""
     if record.provenance == _BY_HAND:  # It was not judged when it was requested.
         record = _ruled(judge, record)
     switch = judge.switched(record.policy, seen)

@@ -1,26 +1,24 @@
 """Review the known pages after an edit of the policy file.
 
-After the edit, pages that the policy file refuses are not requested, because every page is judged when it is leased.
-But a held page is leased only when it is due, perhaps in months, and consumers must learn of the edit earlier. So the
-review reads the crawled pages of one site after the other, a bounded number with each batch, and judges them again.
-Pages that are now refused are made due at once. They are leased with the next refill of their site. They end as refused
+Refused pages are not requested after an edit, because every page is judged when it is leased. But a held page may be
+due only in months, and consumers must learn of the edit earlier. So the review reads the crawled pages site by site,
+some with each batch, and judges them again. Pages that are now refused are made due at once. They end as refused
 without a request, and the change log gets a tombstone.
 
-An edit of what spreads along links (seeds, trust, dampening, rules and similar) reaches known pages in the same pass.
-Each page gets the policy and trust that its seed, or the page that led to it, gives it now (`_Derivation`).
+An edit of rules that spread along links (seeds, trust, dampening and others) reaches known pages in the same pass. Each
+page gets the policy and trust that its seed, or the page that led to it, gives it now (`_Derivation`).
 
-The review also handles a page that a ``[[switch]]`` with ``also = "discovered"`` moved to another policy. The review
-goes through the sites in rounds: first the pages discovered through that page get the policy that it passes on, then
-the pages discovered through those, until no page is left. Pages that are leased meanwhile are checked later
-(`overruled`). If a rule needs it (``when.discovered``), the review also counts what became of the pages discovered
-through each page. So a page that leads to distrusted pages can still be switched long after its fetch.
+A ``[[switch]]`` with ``also = "discovered"`` also moves the pages discovered through the switched page. The review goes
+through the sites in rounds: first for the pages discovered through the switched page, then for the pages discovered
+through these pages, until no page is left. Pages that are leased meanwhile are checked later (`overruled`). For
+``when.discovered``, the review also counts what became of the pages discovered through each page. So a page that leads
+to distrusted pages can be switched long after its fetch.
 
-If policies differ in how often pages are fetched, the same pass also sets explicit due times when the schedule became
-slower (`review_stage`).
+When the schedule became slower, the same pass also sets explicit due times for policies with their own intervals
+(`review_stage`).
 
-The progress is stored by site, with the edit that it belongs to. So a killed crawl continues where it was, an edit made
-while no crawl ran is reviewed at the next start, and after a second edit the review starts again. Reviewing a page a
-second time changes nothing.
+The progress is stored by site, with a digest of the policy file. So a killed crawl continues the review, an edit made
+while no crawl ran is reviewed at the next start, and a second edit starts the review again.
 """
 
 from __future__ import annotations
@@ -58,14 +56,14 @@ __all__ = ["PAGES", "REVIEW", "Review", "review_of"]
 REVIEW: Final = "review"
 """Name of the published value with the progress of the review."""
 PAGES: Final = 1000
-"""Number of pages that are read with one batch. This takes about 20 ms, as long as the rest of a batch."""
+"""Number of pages that are read with one batch, which takes about 20 ms."""
 _SITES: Final = 100
 _WITNESSES: Final = 50_000
 """Number of pages whose `_DiscoveredCounts` are in memory, about 300 bytes each."""
 
 
 class _SwitchedPage(msgspec.Struct, frozen=True, array_like=True):
-    """A page that was moved to another policy, with the pages discovered through it."""
+    """A page that was moved to another policy, as were the pages discovered through it."""
 
     site: str
     key: bytes
@@ -74,19 +72,16 @@ class _SwitchedPage(msgspec.Struct, frozen=True, array_like=True):
 
 
 class _DiscoveredCounts(msgspec.Struct):
-    """Counts of the pages discovered through one page: how many were fetched, and how many were switched to which
-    policy.
-    """
+    """Counts of the pages discovered through one page: fetched pages, and switched pages by policy."""
 
     fetched: int = 0
     switched: Counter[str] = msgspec.field(default_factory=Counter)
 
 
 class _Progress(msgspec.Struct, frozen=True, array_like=True):
-    """The state of a review. `law` is a digest of the policy file that is applied. `after` is the last site that was
-    completed.
+    """The state of a review. `law` is a digest of the applied policy file, `after` the last completed site.
 
-    `switched` are the pages handled in this round through the sites. `waiting` are the pages for the next round.
+    `switched` contains the switched pages of the current round, `waiting` the switched pages of the next round.
     """
 
     law: bytes
@@ -97,7 +92,7 @@ class _Progress(msgspec.Struct, frozen=True, array_like=True):
     spread: bytes = b""
     """Digest of the rules by which policies spread (`policy.lineage.spreading`)."""
     derives: bool = False
-    """True if policy and trust of known pages are computed again by these rules."""
+    """True if policy and trust of all known pages must be computed again."""
 
 
 class Review:
@@ -114,9 +109,9 @@ class Review:
         self._through: dict[tuple[str, bytes], _DiscoveredCounts] = {}
         self._has_put = True
         self.moved: list[tuple[str, bytes]] = []
-        """The pages, as (site, key), that were moved to another policy since the caller last read this list."""
+        """(site, key) of the pages that were moved to another policy since the caller cleared this list."""
         self.is_waiting = False
-        """True if only leased pages are left; then no step is needed until a page has landed."""
+        """True if only leased pages are left."""
         self._again = False  # whether another round follows this one
         self._derivation: _Derivation | None = None
         self._names: deque[str] = deque()  # the next sites
@@ -124,10 +119,7 @@ class Review:
         self._unread: Iterator[PageRecord] = iter(())
 
     def begin(self, collection: Collection) -> None:
-        """Start or continue the review by this policy file, unless it was completed.
-
-        A store that was never reviewed is reviewed, because it is unknown which policy file admitted its pages.
-        """
+        """Start or continue the review by a policy file, unless it was completed."""
         seeds = _seeds_of(collection)
         law, spread = xxhash.xxh3_64_digest(collection.text.encode() + b"\0" + seeds), spreading(collection, seeds)
         if self._progress.law != law:
@@ -140,10 +132,7 @@ class Review:
         self._derivation = _Derivation(self._store, collection, self._judge) if self._progress.derives else None
 
     def place_anew(self) -> None:
-        """Read all crawled pages again, to set earlier visits. If a round is under way, this waits for its end.
-
-        Every start of a crawl does the same, so only the round itself is stored.
-        """
+        """Read all crawled pages again, after the current round, to set earlier visits."""
         self.is_waiting = False
         if not self.is_done:
             self._again = True
@@ -152,10 +141,7 @@ class Review:
         self._keep(self._progress)
 
     def follow(self, switched: Sequence[PageRecord]) -> None:
-        """Move the pages that were discovered through these switched pages to their new policy, too.
-
-        The switched pages are stored at once. A round through the sites that has begun is finished first.
-        """
+        """Move the pages that were discovered through switched pages to the new policy, after the current round."""
         if not switched:
             return
         news = tuple(
@@ -171,9 +157,10 @@ class Review:
         self._keep(progress)
 
     def note(self, fetched: Sequence[tuple[str, PageRecord]], *, at: float) -> list[PageRecord]:
-        """Count pages that were fetched for the first time, each with the policy of its lease and its current record.
+        """Count pages that were fetched for the first time, each given with the policy of its lease and its current
+        record.
 
-        Return the records of pages that are switched because of the pages discovered through them.
+        Return the new records of pages that are switched because of the pages discovered through them.
         """
         if "discovered" not in self._judge.asks:
             return []
@@ -202,7 +189,7 @@ class Review:
         return through
 
     def _switched_by_what_it_led_to(self, source: tuple[str, bytes], at: float) -> PageRecord | None:
-        """Return the new record of a page if the pages discovered through it cause a switch, otherwise None."""
+        """Return the new record of a page if the pages discovered through it cause a switch, or None."""
         site, key = source
         record = self._store.pages.get(site, key)
         if record is None or record.request is not None or record.state == "never-crawled":
@@ -216,10 +203,7 @@ class Review:
         return None if left else moved
 
     def overruled(self, records: Sequence[PageRecord], *, at: float) -> dict[str, PageRecord]:
-        """Return, by URL, the new records of those never-crawled pages that another policy now covers.
-
-        The reason is a switch of the page that led to them, or an edit of the policy file.
-        """
+        """Return, by URL, the new records of never-crawled pages with another policy, after a switch or an edit."""
         if self.is_done:
             return {}
         found = {} if self._derivation is None else self._derivation.revised(records, at=at)
@@ -238,13 +222,13 @@ class Review:
 
     @property
     def is_done(self) -> bool:
-        """Return whether nothing is left to review."""
+        """True if nothing is left to review."""
         return self._progress.is_done
 
     def step(self, at: float, schedule: Schedule | None = None) -> dict[str, int]:
-        """Review the next pages. Return, by site, how many pages were made due, either to end or to be visited earlier.
+        """Review the next pages; return the number of pages made due, by site.
 
-        `schedule` says when pages are due. If it is None, the times of their visits do not change.
+        If `schedule` is given, visits that would be too late are made earlier.
         """
         due: dict[str, int] = {}
         before, left = self._progress, self._pages
@@ -273,20 +257,20 @@ class Review:
         return due
 
     def _end_refused(self, records: Sequence[PageRecord], at: float) -> int:
-        """Make due the held pages that are now refused, so that they are removed. Return their number."""
+        """Make held pages due that are now refused; return the number of these pages."""
         refused = [record for record, verdict in judge_again(self._judge, records) if verdict.reason is not None]
         if not refused:
             return 0
         return self._store.queues.advance(self._site, [fingerprint(each.url) for each in refused], due=at, at=at)
 
     def _visit_earlier(self, records: Sequence[PageRecord], schedule: Schedule, at: float) -> int:
-        """Make pages due earlier if their policies require it. Return their number."""
+        """Make pages due earlier if their policies require this; return the number of these pages."""
         bounds = self._judge.policy
         found = earlier_visits(records, lambda name: bounds(name).revisit, schedule, at=at)
         return sum(self._store.queues.advance(self._site, keys, due=due, at=at) for due, keys in found.items())
 
     def _follow_through(self, records: Sequence[PageRecord], at: float) -> None:
-        """Move pages that were discovered through switched pages to the policy that the switched pages pass on."""
+        """Move pages that were discovered through switched pages to the inherited policy."""
         followed = self._followed
         moved = ((record.url, self._inherited(record, followed, at)) for record in records)
         found = {url: new for url, new in moved if new is not None}
@@ -311,7 +295,9 @@ class Review:
     def _inherited(
         self, record: PageRecord, followed: Mapping[tuple[str, bytes], _SwitchedPage], at: float
     ) -> PageRecord | None:
-        """Return the record of a page under the policy of a switched page that led to it; None: it keeps its policy."""
+        """Return the record of a page under the policy of the switched page that led to it, or None if its policy
+        stays.
+        """
         source = parent_of(record)
         parent = None if source is None or record.request is not None else followed.get(source)
         if parent is None:
@@ -332,7 +318,7 @@ class Review:
         )
 
     def _next_site(self) -> None:
-        """Finish a site and go to the next one."""
+        """Finish a site, and go to the next site."""
         if self._site:
             self._progress = msgspec.structs.replace(self._progress, after=self._site)
         if not self._names:
@@ -360,7 +346,7 @@ class Review:
 
 
 def _seeds_of(collection: Collection) -> bytes:
-    """Return the content of a collection's seeds file; empty without one."""
+    """Return the content of a collection's seeds file, or b""."""
     if collection.seeds_file is not None:
         with contextlib.suppress(OSError):  # the file was removed after it was read; its seeds stay valid
             return collection.seeds_file.read_bytes()
@@ -368,7 +354,7 @@ def _seeds_of(collection: Collection) -> bytes:
 
 
 def review_of(collection: Collection, store: FrontierStore, judge: Judge) -> Review | None:
-    """Start and return a review by a policy file, and publish the file. Return None for a collection without a file."""
+    """Start and return a review by a policy file, and publish the file. Return None if there is no file."""
     if not collection.text:
         return None
     store.board.put_value(COLLECTION, CollectionInForce.encode(collection))
@@ -378,8 +364,8 @@ def review_of(collection: Collection, store: FrontierStore, judge: Judge) -> Rev
 
 
 class _Derivation:
-    """One pass over the known pages by one policy file. `is_settled` is False once a page was skipped because it was
-    leased. Then it is computed again after it has landed. `policy.lineage` does the computation.
+    """One pass over the known pages by one policy file (`policy.lineage`). `is_settled` is False if a leased page was
+    skipped.
     """
 
     def __init__(self, store: FrontierStore, collection: Collection, judge: Judge) -> None:
@@ -389,15 +375,13 @@ class _Derivation:
         self.is_settled = True
 
     def begin_round(self) -> None:
-        """Start again with the first site."""
+        """Start again from the first site."""
         self._lineage.clear()
         self.is_settled = True
 
     def derive(self, site: str, records: Sequence[PageRecord], *, at: float) -> tuple[list[PageRecord], list[bytes]]:
-        """Apply the policy file to pages of a site. Return the current records of all, and the keys of the changed
-        pages.
-
-        It costs one read of the store for each page that led to others, and one step of the store.
+        """Apply the policy file to pages of a site. Return the current records of all pages, and the keys of the
+        changed pages.
         """
         found = self.revised(records, at=at)
         if not found:
@@ -419,8 +403,9 @@ class _Derivation:
         return {url: new for url, new in found if new is not None}
 
     def _read_parents(self, records: Iterable[PageRecord]) -> None:
-        """Read the pages through which the records were found, and their parents in turn: one step of the store per
-        site and hop."""
+        """Read the pages that led to the records, and their parents in turn, by one step of the store per site and
+        hop.
+        """
         while wanted := self._lineage.missing(records) - self._read.keys():
             of_site: dict[str, list[bytes]] = {}
             for site, key in wanted:

@@ -1,10 +1,8 @@
 """Policy review in the store worker: known pages follow an edited policy file, a switched page or a slower schedule.
 
-Place in the walk: this stage of the store worker applies what `policy_review` decides. A page stays in the lane of its
-bucket if the lane comes due within the bounds of the page's policy; otherwise it has an explicit time
-(`within_policy`). This is decided at its visit, by the schedule at that time. A later plan or a higher price may make
-the lane slower than the longest interval of the policy. Then the page would be late once. So the pages are read again
-whenever the schedule became slower (`SlowerSchedule`).
+A page stays in the lane of its bucket if the lane is due within the bounds of the page's policy at its visit; otherwise
+the page has an explicit time (`within_policy`). A later plan or a higher price may make the lane slower than the
+longest interval of the policy. So the pages are read again whenever the schedule became slower (`SlowerSchedule`).
 """
 
 from __future__ import annotations
@@ -33,11 +31,11 @@ if TYPE_CHECKING:
 __all__ = ["SLOWER", "ReviewStage", "SlowerSchedule"]
 
 SLOWER: Final = 1.02
-"""Pages are read again if their intervals became longer by more than this factor, so a page may be late by 2%."""
+"""Pages are read again if their intervals became longer by more than this factor."""
 
 
 class ReviewStage(Stage):
-    """Reviews known pages, some with each batch."""
+    """The stage that reviews known pages, some with each batch."""
 
     def __init__(self, review: Review, store: FrontierStore, judge: Judge, due: DuplicateEliminator) -> None:
         self._review = review
@@ -47,7 +45,7 @@ class ReviewStage(Stage):
         self._slower = SlowerSchedule()
 
     def visited(self, visits: Sequence[Visit], judged: Sequence[JudgedVisit], at: float) -> None:
-        """Record pages that were switched to another policy, so that pages discovered through them are moved, too."""
+        """Record pages that were switched to another policy, so that pages discovered through them are moved too."""
         del judged
         review, pairs = self._review, [(leased(visit.fetch), visit.record) for visit in visits]
         switched = [new for old, new in pairs if new.policy != old.policy]
@@ -59,7 +57,7 @@ class ReviewStage(Stage):
         self._review.begin(collection)
 
     def before_activate(self, batch: Batch, result: BatchResult) -> None:
-        """Judge the next pages by the current policy file. Refused pages become due, so that they end."""
+        """Review the next pages by the current policy file."""
         review = self._review
         # The controller, whose plan the other ants follow, reads the pages for all ants.
         if batch.rules and self._judge.bounds_by_policy() and self._slower.follow(batch.schedule):
@@ -76,7 +74,7 @@ class ReviewStage(Stage):
         result.unfinished |= not (review.is_done or review.is_waiting)
 
     def leased(self, dealt: LeaseBatch, at: float) -> LeaseBatch:
-        """Give back pages that belong under another policy now. They wait in the lane that this policy gives them."""
+        """Release leased pages that have another policy now."""
         overruled = self._review.overruled([lease.record for lease in dealt.never_crawled], at=at)
         if not overruled:
             return dealt
@@ -90,16 +88,16 @@ class ReviewStage(Stage):
 
 
 class SlowerSchedule:
-    """Compares each schedule with the fastest one that decided about pages."""
+    """Compares each schedule with the fastest schedule by which pages were placed."""
 
     def __init__(self) -> None:
         self._schedule: Schedule | None = None
         self._fastest = 0.0
 
     def follow(self, schedule: Schedule | None) -> bool:
-        """Follow a schedule from now on. Return whether pages must be read again because it is slower.
+        """Follow a schedule from now on; return whether pages must be read again because it is slower.
 
-        The first schedule counts as slower, because the schedule by which an earlier process decided is unknown.
+        The first schedule counts as slower, because the schedule of an earlier process is unknown.
         """
         if schedule is None:
             return False

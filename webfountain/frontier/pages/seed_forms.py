@@ -1,8 +1,7 @@
-"""Redirects of seeds: store the site that replaced the seed's site, and log it.
+"""Redirects of seeds: store and log the site that replaced a seed's site.
 
-Place in the walk: the store worker stores the redirects before it settles the page that redirected, so that a kill
-loses no redirect. The examiner finds such sites (`Visit.form`), the judge accepts them, and the store keeps them for
-the next start and for other ants.
+The examiner finds such sites (`Visit.form`), and the judge accepts them. The store keeps them for the next start and
+for other ants, before the page that redirected is settled.
 """
 
 from __future__ import annotations
@@ -29,11 +28,11 @@ __all__ = ["SeedForms", "SharedSeedForms"]
 logger = logging.getLogger(__name__)
 
 MAX_LINES: Final = 20
-"""At most this many redirects of seeds are logged, because a seeds file may have thousands. All are counted."""
+"""Largest number of logged redirects of seeds."""
 
 
 class SeedForms(Stage):
-    """Stores the sites that replaced seeds' sites in one crawl. It is used in the worker thread."""
+    """The stage that stores the sites that replaced seeds' sites."""
 
     def __init__(self, board: Board, judge: Judge) -> None:
         self._board = board
@@ -41,7 +40,7 @@ class SeedForms(Stage):
         self._lines = 0
 
     def visited(self, visits: Sequence[Visit], judged: Sequence[JudgedVisit], at: float) -> None:
-        """Store the sites that these visits found, and log where seeds redirect to."""
+        """Store the sites that visits found, and log the redirects of seeds."""
         del judged, at
         if forms := {visit.form: visit.fetch.site for visit in visits if visit.form is not None}:
             keep_forms(self._board, forms)
@@ -63,17 +62,17 @@ class SeedForms(Stage):
 
 
 class SharedSeedForms(SeedForms):
-    """Stores the sites that replaced seeds' sites if other ants, which also find such sites, use the same store."""
+    """The stage that stores the sites that replaced seeds' sites in a store with other ants."""
 
     def activated(self, leases: list[SiteLease], at: float) -> list[SiteLease]:
-        """If one of these sites is out of scope, read what other ants have found."""
+        """Read the sites that other ants found, if an activated site is out of scope."""
         del at
         if not all(self._judge.is_in_scope(lease.site) for lease in leases):
             self._judge.admit_forms(kept_forms(self._board))
         return leases
 
     def tidy(self, batch: Batch) -> None:
-        """Write the known sites again, because another ant may have overwritten one of them."""
+        """Write the known sites again, because another ant may have overwritten a site."""
         del batch
         keep_forms(self._board, self._judge.forms)
 

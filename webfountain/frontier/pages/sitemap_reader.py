@@ -1,8 +1,8 @@
 """Read fetched sitemaps: links to discover, pages to check again, and further sitemaps to fetch.
 
-Place in the walk: the store worker reads sitemaps after the pages of a batch are settled. URLs in a sitemap are judged
-as links are, and count as one hop from the seeds. A lastmod is used only for pages of the site that named the sitemap.
-It is ignored if it is in the future, because such a page would be due for ever. `formats.sitemap` parses the file.
+The store worker reads sitemaps after the pages of a batch are settled. URLs in a sitemap are judged like links, and
+count as one hop from the seeds. A lastmod is used only for pages of the site that named the sitemap, and only if it is
+not in the future. `formats.sitemap` parses the file.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["SITEMAP_DEPTH", "SitemapContent", "SitemapParser", "SitemapStage", "every_later"]
 
 SITEMAP_DEPTH: Final = 1
-"""Depth of a URL in a sitemap, in hops from a seed. A link of a seed has the same depth."""
+"""Depth of a URL in a sitemap, in hops from a seed."""
 
 
 class SitemapContent(msgspec.Struct, frozen=True):
@@ -54,7 +54,7 @@ class SitemapContent(msgspec.Struct, frozen=True):
 class SitemapParser:
     """Reads the sitemaps of one collection. If `believe_dates` is False, dates of change are ignored.
 
-    `read_file` reads a body, or returns an error word for an unreadable one.
+    `read_file` parses a body, or returns an error word.
     """
 
     __slots__ = ("_believe_dates", "_judge", "_read_file")
@@ -71,9 +71,9 @@ class SitemapParser:
         self._read_file = read_file
 
     def read(self, fetched: FetchResult, *, site: str, at: float) -> SitemapContent:
-        """Return the content of a sitemap after its fetch has ended in any way. It is empty if there was no answer.
+        """Return the content of a fetched sitemap, which is empty without an answer.
 
-        `site` is the site that named the sitemap. Dates of that site's pages are used, even if the sitemap is on
+        `site` is the site that named the sitemap. The dates of this site's pages are used, even if the sitemap is on
         another host.
         """
         counts: Counter[str] = Counter()
@@ -125,7 +125,7 @@ class SitemapParser:
 
 
 class SitemapStage(Stage):
-    """Processes the sitemaps of a batch."""
+    """The stage that processes the sitemaps of a batch."""
 
     def __init__(
         self,
@@ -135,8 +135,8 @@ class SitemapStage(Stage):
         *,
         due: Callable[[str, Mapping[bytes, bool]], list[bytes]],
     ) -> None:
-        """`due` gets a site and, for each page with a date in a sitemap, whether the date is later than our copy. It
-        returns the pages that must be made due.
+        """`due` gets a site and, for each page with a date in a sitemap, whether the date is later than our copy. `due`
+        returns the pages to make due.
         """
         self._shelf = shelf
         self._due = due
@@ -162,7 +162,7 @@ class SitemapStage(Stage):
             result.sitemaps.append(ReadSitemap(site, read.children))
 
     def _later(self, site: str, modified: Mapping[bytes, float]) -> dict[bytes, bool]:
-        """Return, for each page with a copy, whether the sitemap dates its last change later than our copy."""
+        """Return for each page with a copy whether its date in the sitemap is later than the copy."""
         records = zip(modified.items(), self._store.pages.get_many(site, list(modified)), strict=True)
         return {
             key: record.last_crawled < at
@@ -172,13 +172,13 @@ class SitemapStage(Stage):
 
 
 def every_later(site: str, later: Mapping[bytes, bool]) -> list[bytes]:
-    """Return all pages whose date is later than our copy. If there is no budget, each of these pages is due."""
+    """Return all pages with a date later than our copy: without a budget, all are due."""
     del site
     return [key for key, is_later in later.items() if is_later]
 
 
 def _joined(base: str, entries: Iterable[tuple[str, float | None]], counts: Counter[str]) -> dict[str, float | None]:
-    """Return the time for each canonical URL. Each URL occurs once, with its latest time; invalid URLs are counted."""
+    """Return the time of each canonical URL, and count invalid URLs."""
     joined: dict[str, float | None] = {}
     for written, time in entries:
         url = urls.join(base, written)
