@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 from collections import deque
-from typing import IO, TYPE_CHECKING, Final
+from typing import IO, TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -92,13 +92,18 @@ def _first_line(output: IO[str]) -> str:
 def _end(process: subprocess.Popen[str]) -> None:
     assert process.stdin is not None
     process.stdin.close()
+    _await_end(process, _END_S)
+    assert process.stdout is not None
+    process.stdout.close()
+
+
+def _await_end(process: subprocess.Popen[Any], seconds: float) -> None:
+    """Wait until a process has ended, and kill it if that takes too long."""
     try:
-        process.wait(_END_S)
+        process.wait(seconds)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
-    assert process.stdout is not None
-    process.stdout.close()
 
 
 @contextlib.contextmanager
@@ -113,11 +118,7 @@ def index_beside(stores: Sequence[StoreEntry]) -> Iterator[None]:
             assert child.stdin is not None
             child.stdin.close()
         for child in children:
-            try:
-                child.wait(_INDEX_END_S)
-            except subprocess.TimeoutExpired:
-                child.kill()
-                child.wait()
+            _await_end(child, _INDEX_END_S)
 
 
 def _started_index(store: StoreEntry) -> subprocess.Popen[bytes]:

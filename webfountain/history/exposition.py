@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from webfountain.history.live import LiveSnapshot
 
-__all__ = ["CONTENT_TYPE", "Figures", "exposition", "family_names"]
+__all__ = ["CONTENT_TYPE", "Figures", "exposition"]
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 _COUNTERS: Final[Mapping[str, tuple[str, str]]] = {
@@ -162,16 +162,6 @@ def _gauges(found: LiveSnapshot) -> dict[str, float]:
 def exposition(figures: Iterable[Figures], *, streams: int | None = None) -> bytes:
     """Return a scrape of all collections. `streams` is the number of open event streams of the service."""
     return bytes(generate_latest(_Families(figures, streams)))
-
-
-def family_names() -> set[str]:
-    """Return the names of all families in a scrape. Tests compare alert rules and dashboards with these names."""
-    counters = {name for name, _ in _COUNTERS.values()} | set(_ALONE.values()) | {_OTHER}
-    gauges = {*_GAUGES, "build_info", "event_streams", "store_up", "freshness_ratio", "failing_pages", "disk_bytes"}
-    parts = {f"{name}_{part}" for name in _DISTRIBUTIONS.values() for part in ("bucket", "count", "sum")}
-    return {f"webfountain_{name}_total" for name in counters} | {
-        f"webfountain_{name}" for name in gauges | parts | {"pages", "sites_waiting"}
-    }
 
 
 def _alive(figures: Iterable[Figures]) -> Iterator[tuple[Figures, LiveSnapshot]]:

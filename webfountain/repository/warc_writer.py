@@ -186,15 +186,11 @@ def target_uri(url: str) -> str:
 
 def _answer_head(fetched: FetchResult, length: int) -> bytes:
     """Return status line and headers for a body of `length` bytes."""
-    headers = [_renamed(name, value) for name, value in fetched.headers]
+    headers = [(f"x-archive-orig-{name}" if name in _RENAMED else name, value) for name, value in fetched.headers]
     headers.append(("content-length", str(length)))
     status = fetched.status or 0
     reason = _REASONS.get(status, "Unknown")
     return f"HTTP/1.1 {status:03d} {reason}\r\n".encode() + _lines(headers) + b"\r\n"
-
-
-def _renamed(name: str, value: str) -> tuple[str, str]:
-    return (f"x-archive-orig-{name}", value) if name in _RENAMED else (name, value)
 
 
 def _request_head(capture: Capture) -> bytes:

@@ -94,7 +94,7 @@ class FencedReader:
         reported = (kind.kind, kind.charset)
         job = ReadJob(
             reported,
-            _memory_for(body),
+            min(MEMORY_BYTES, _MEMORY_AT_LEAST + _MEMORY_PER_BYTE * len(body)),
             CPU_S,
             links,
             nofollow=extractor.nofollow,
@@ -275,7 +275,3 @@ def _wait(process: subprocess.Popen[bytes]) -> int:
             with contextlib.suppress(OSError):
                 pipe.close()
     return process.wait()
-
-
-def _memory_for(body: bytes) -> int:
-    return min(MEMORY_BYTES, _MEMORY_AT_LEAST + _MEMORY_PER_BYTE * len(body))

@@ -81,7 +81,7 @@ class SiteRanks:
             before = self._values(site)
             row = touched.get(site)
             if row is not None:
-                pages, failed = _counts_of(row)
+                pages, failed = int(sum(row[: len(STATES)])), int(row[_FAILED])
             elif before is not None:
                 pages, failed = before.pages, before.failed
             else:
@@ -149,7 +149,3 @@ class SiteRanks:
     def _active(self, name: str) -> Iterator[tuple[bytes, str]]:
         start = ACTIVE + name.encode() + b"\x00" if name else ACTIVE
         return ((rank_of_due(0.0), key[1:].decode()) for key, _ in self._disk.scan(start, after(ACTIVE)))
-
-
-def _counts_of(row: list[float]) -> tuple[int, int]:
-    return int(sum(row[: len(STATES)])), int(row[_FAILED])

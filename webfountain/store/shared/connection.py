@@ -329,18 +329,13 @@ def connect(
     connections = ConnectionCount()
     more["redis_connect_func"] = connections.count if "+cluster://" in url else connections.open
     try:
-        client = _client(_without_query(url), more)
+        client = _client(url.partition("?")[0], more)
         client.ping()
     except RedisError as error:  # the server does not answer, the user is wrong, or the database does not exist
         raise _refusal(shown, error) from None
     except (ValueError, TypeError) as error:
         raise InputError(f"--store {shown!r}: {error}") from None
     return ServerConnection(client, shown=shown, connections=connections, private_socket=private_socket)
-
-
-def _without_query(url: str) -> str:
-    """Return the URL without the parameters that belong to the store."""
-    return url.partition("?")[0]
 
 
 def query_of(url: str) -> dict[str, str]:
