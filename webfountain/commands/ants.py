@@ -32,7 +32,7 @@ from webfountain.frontier.cluster.ant_notes import AntNote, ants_of
 from webfountain.policy.collection_file import read_collection
 from webfountain.private_files import draft_of
 from webfountain.records import OutcomeKind
-from webfountain.report.summary import added_up
+from webfountain.report.end_summary import added_up
 from webfountain.report.troubles import troubles_of
 from webfountain.scratch import Scratch
 from webfountain.store.locations import folder_of, is_shared

@@ -316,7 +316,7 @@ def _errors_of(crawler: Crawler) -> list[WebfountainError]:
 
 
 def _print(report: Mapping[str, Any], config: FountainConfig) -> None:
-    from webfountain.report.summary import places, summary  # noqa: PLC0415
+    from webfountain.report.end_summary import places, summary  # noqa: PLC0415
     from webfountain.store.locations import without_password  # noqa: PLC0415
 
     print(summary(report))

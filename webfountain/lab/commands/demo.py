@@ -14,9 +14,9 @@ from webfountain.commands.children import AUTO, service_beside
 from webfountain.commands.crawl import run
 from webfountain.errors import InputError, WebfountainError
 from webfountain.policy.collection_file import example, read_collection
+from webfountain.report.end_summary import places, summary
 from webfountain.report.plurals import counted
 from webfountain.report.store_reading import DEMO_STORE, reading
-from webfountain.report.summary import places, summary
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from webfountain.report.summary import places, summary
+from webfountain.report.end_summary import places, summary
 
 REPORT: dict[str, Any] = {
     "pages_fetched": 120,
