@@ -1,11 +1,14 @@
 """Protect the HTML parser from markup that takes minutes or gigabytes.
 
-Some markup keeps an HTML parser busy for very long: Each paragraph reopens the formatting elements that were not closed
-(20 kB of ``<b 1><b 2>…<p>x<p>x`` make a gigabyte). Each tag is compared with all open elements. Each attribute is
-compared with all earlier attributes of its tag. `is_ordinary_markup` checks in linear time that these three costs are
-small. Bodies that fail the check are parsed in a process that can be killed (`webfountain.sandbox`). `tame` prepares
-bodies for this process. Elements below `MAX_DEPTH` are flattened, and attributes of a tag beyond `MAX_TAG_BYTES` are
-dropped.
+Some markup keeps an HTML parser busy for very long:
+
+- Each paragraph reopens the formatting elements that were not closed. 20 kB of ``<b 1><b 2>…<p>x<p>x`` make a gigabyte.
+- Each tag is compared with all open elements.
+- Each attribute is compared with all earlier attributes of its tag.
+
+`is_ordinary_markup` checks in linear time that these three costs are small. Bodies that fail the check are parsed in a
+process that can be killed (`webfountain.sandbox`). `tame` prepares bodies for this process. Elements below `MAX_DEPTH`
+are flattened, and attributes of a tag beyond `MAX_TAG_BYTES` are dropped.
 
 Both functions need an encoding in which the byte ``<`` always means ``<``.
 """

@@ -51,8 +51,8 @@ _RAW: Final = (
     rf"|(xmp|noembed|noframes)(?![^\s/>]){_ATTRIBUTES}>((?:[^<]++|<(?!/\2>))*+)</\2>"
     rf"|(plaintext)(?![^\s/>]){_ATTRIBUTES}>(.*)</plaintext>)"
 )
-"""Pattern of all that is skipped. It is used before the cut for pages with rare elements, because there it matters what
-is in these elements."""
+"""Pattern of all that is skipped. On pages with rare elements, the pattern is used before the cut, because the contents
+of these elements matter."""
 _MOST_SKIPPED: Final = 100
 """Largest number of skipped elements for which the texts beside them are joined one by one."""
 _MAYBE_HIDDEN: Final = '[hidden],[style*="display" i],[style*="visibility" i]'

@@ -1,4 +1,4 @@
-"""Hints that a copy is incomplete, because scripts draw the page or because it asks for a login or consent.
+"""Hints that a copy is incomplete: scripts draw the page, or the page asks for a login or consent.
 
 A page with enough text gets no hint, even with a login form or a cookie banner. A hint is stored in the record and
 counted, without other effects.

@@ -81,9 +81,10 @@ Ruling = Literal["rules", "allow", "refuse"]
 def robots_verdict(status: int | None, error: str | None) -> Ruling:
     """Return what the result of fetching robots.txt, after redirects, means for its site.
 
-    "rules" (2xx): read the body. "allow" (4xx, endless or broken redirects; 2.3.1.2, 2.3.1.3): every URL is allowed.
-    "refuse" (5xx, no answer; 2.3.1.4): no page is fetched until robots.txt is available. 429 also gives "refuse",
-    although it is a 4xx: the site is too busy even for this request.
+    - "rules" (2xx): read the body.
+    - "allow" (4xx, endless or broken redirects; 2.3.1.2, 2.3.1.3): every URL is allowed.
+    - "refuse" (5xx, no answer; 2.3.1.4): no page is fetched until robots.txt is available. 429 also gives "refuse",
+      because the site is too busy even for this request.
     """
     if error is not None or status is None or status == 429:
         return "refuse"

@@ -1,10 +1,10 @@
 """The plan, and the cost of a goal, at the rate of fetches that was measured in a store.
 
 Without `cycle.capacity_pages_per_period`, a crawl fetches as fast as politeness allows and follows no plan. For such a
-crawl, `measured_plan` makes a plan on demand. It uses the census of the store, the measured rate of fetches, and the
-function that makes a crawl's own plans. The cost of a goal (`plan show --goal`) is the fetches per period that the goal
-takes, the current fetches per period, and what slightly fewer fetches would give. Both are only shown: they are not
-stored, and no crawl follows them.
+crawl, `measured_plan` makes a plan on demand. The plan follows from the census of the store, the measured rate of
+fetches, and the function that makes a crawl's own plans. The cost of a goal (`plan show --goal`) tells how many fetches
+per period the goal takes, how many are made now, and what slightly fewer fetches would give. Plan and cost are only
+shown, not stored, and no crawl follows them.
 """
 
 from __future__ import annotations

@@ -1,10 +1,17 @@
 """Remove copies from the disk: superseded files, compaction to a size limit, erasure on request.
 
-Page records, running leases and unsettled captures may name a location. So a file is deleted only if it is closed, has
-no unsettled capture, and no page names it (also by a ``.moved`` file).
+Page records, running leases and unsettled captures may name a location. A file is therefore deleted only if
 
-A move survives a kill at each step: copy to the file being written → record the moves → update the store → delete the
-old file.
+- the file is closed,
+- no capture in the file is unsettled,
+- no page names the file, not even by a ``.moved`` file.
+
+A move survives a kill at each step:
+
+- copy to the file being written,
+- record the moves,
+- update the store,
+- delete the old file.
 """
 
 from __future__ import annotations

@@ -73,9 +73,12 @@ def generated_web(
 ) -> GeneratedWeb:
     """Return a web of `pages` live pages at time 0, on all `sites` together.
 
-    births, deaths: pages that appear and disappear in the first `span` periods, as a share of `pages`. body_bytes,
-    links: approximate values per page. rates: (share, changes per period). sitemap_share: share of the pages in a
-    sitemap. bases: one URL without a path per site. utc: converts web time to UTC seconds.
+    - `births`, `deaths`: pages that appear and disappear in the first `span` periods, as a share of `pages`.
+    - `body_bytes`, `links`: approximate values per page.
+    - `rates`: (share, changes per period).
+    - `sitemap_share`: share of the pages in a sitemap.
+    - `bases`: one URL without a path per site.
+    - `utc`: converts web time to UTC seconds.
     """
     if not 0 < sites <= pages:
         raise ValueError(f"sites {sites} must be 1 to pages ({pages})")
