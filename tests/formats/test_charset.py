@@ -19,11 +19,11 @@ from webfountain.formats.sitemap import read_sitemap
 PYTHON_ONLY = sorted({module.name for module in pkgutil.iter_modules(codec_path)} - set(LABELS))
 
 
-@pytest.mark.parametrize("label", sorted(LABELS))
 @pytest.mark.parametrize("kind", ["text/html", "application/xml", "text/plain"])
-def test_every_label_of_the_standard_gives_a_text(kind: str, label: str) -> None:
+def test_every_label_of_the_standard_gives_a_text(kind: str) -> None:
     body = b"<?xml version='1.0'?><x><p>abc " + bytes(range(128, 256)) + b"</p></x>"
-    text_of(body, ContentType(kind, label)).text.encode()
+    for label in sorted(LABELS):
+        assert isinstance(text_of(body, ContentType(kind, label)).text.encode(), bytes), label
 
 
 @pytest.mark.parametrize("label", [*PYTHON_ONLY, "hex", "base64", "idna", "undefined", "punycode", "utf-7", "no\0name"])
