@@ -2,9 +2,9 @@
 
 The user of a body calls `release` after the examination.
 
-**Rule.** All connections read while less than `OPEN_SHARE` of the budget is used. If more is used, no connection reads,
-so TCP makes the servers stop. When bodies are released, connections resume as far as there is room. Connections that
-have a part of their body come first, then others in the order of their requests.
+**Rule.** All connections read while less than `OPEN_SHARE` of the budget is used. Above this share, no connection
+reads, so TCP makes the servers stop. When bodies are released, connections resume as far as there is room. Connections
+that have a part of their body come first, then others in the order of their requests.
 
 **No deadlock.** Some connection reads, or some complete body will be released. If all connections are paused and no
 body is complete, the body that began first continues, even above the budget.

@@ -23,7 +23,7 @@ COUNT_S: Final = 1.0
 
 
 class FileLimit:
-    """Counter of the files of connections. `spare` returns how many more may be opened now.
+    """Counter of the files of connections. `spare` returns how many more files may be opened now.
 
     Invariant: `open` counts the connections with a file that is open or will be opened at once.
     """
@@ -57,7 +57,7 @@ class FileLimit:
             self.release()
 
     def release(self) -> None:
-        """Count a closed file. The next waiting connection may use it."""
+        """Count a closed file. The next waiting connection may use the file."""
         self.open -= 1
         self._admit()
 

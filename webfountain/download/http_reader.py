@@ -35,8 +35,8 @@ _NO_BODY: Final = frozenset({204, 304})
 
 
 class ResponseReader:
-    """Reader of one response. Feed it bytes, then read `status`, `headers` and `complete`. At the end, read
-    `keep_alive` and `rest`.
+    """Reader of one response. Call `feed` with the bytes, then read `status`, `headers` and `complete`. At the end,
+    read `keep_alive` and `rest`.
 
     `headers` has lower-case names in order, with values decoded as latin-1. `length` is the Content-Length; None if it
     is missing or the body is chunked. `feed` returns the body without transfer coding, but with content coding.

@@ -169,7 +169,7 @@ class DuplicateDetector:
             self._reopened.pop(site, None)
 
     def share_of(self, site: str) -> float:
-        """Return the share of a site's pages that repeat others; 0.0 if none was judged recently."""
+        """Return the share of a site's pages that repeat other pages; 0.0 if no page was judged recently."""
         return self._mirrors.share_of(site)
 
     def close(self) -> None:

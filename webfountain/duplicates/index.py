@@ -4,7 +4,7 @@ A *representative*, a page that repeats no other, has a record (`page_records`).
 of its sketch, for its digest and for itself (`key_runs`). The file `FORM` names the format of the sketches. An index
 with another format, or with damage, is emptied. An index can be rebuilt from the copies.
 
-Each ant of a crawl writes its own index and also reads the others' (`other_indices`).
+Each ant of a crawl writes its own index, and also reads the indices of other ants (`other_indices`).
 """
 
 from __future__ import annotations
@@ -91,8 +91,8 @@ class Match(NamedTuple):
 class Probe:
     """A page during its look-up.
 
-    `keys` are the page's keys. `asked` are all keys to look up, with those of the second sketch. `found` are the
-    numbers of records that share a key with the page. `beside` are record numbers in the indices of other ants.
+    `keys` are the page's keys. `asked` are all keys to look up, including the keys of the second sketch. `found` are
+    the numbers of records that share a key with the page. `beside` are record numbers in the indices of other ants.
     `number` is the record number of the page itself.
     """
 

@@ -1,6 +1,6 @@
 """Check an index of duplicates for ``webfountain check``, which removes a damaged index.
 
-The fingerprint in a record must be that of its URL. A run must be sorted and refer only to existing records.
+A record must have the fingerprint of its URL. A run must be sorted and refer only to existing records.
 """
 
 from __future__ import annotations

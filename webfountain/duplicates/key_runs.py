@@ -1,7 +1,7 @@
 """The keys of an index of duplicates, which lead to records.
 
 A *run* is a mapped file of sorted keys, each with a record number. The keys of new pages are in memory (`RecentKeys`).
-After about ten thousand pages, they become a run. A thread merges runs of similar length, so that there are only a few.
+The keys of about ten thousand pages become a run. A thread merges runs of similar length, so that there are only a few.
 The file `INDEX` names the current runs, and is replaced in one step. If `INDEX` or a run is lost, all runs are built
 again from the records (`index`).
 """

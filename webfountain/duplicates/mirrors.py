@@ -101,7 +101,7 @@ class Mirrors:
         return ends
 
     def share_of(self, site: str) -> float:
-        """Return the share of a site's pages that repeat others; 0.0 if none was judged recently."""
+        """Return the share of a site's pages that repeat other pages; 0.0 if no page was judged recently."""
         counted = self._sites.get(site)
         return counted.repeats / counted.judged if counted is not None and counted.judged else 0.0
 

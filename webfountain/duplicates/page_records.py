@@ -112,7 +112,7 @@ class RecordFiles:
         return ""
 
     def is_sound(self, record: np.void) -> bool:
-        """Return whether the fingerprint of a record is that of its URL."""
+        """Return whether a record has the fingerprint of its URL."""
         return number_of(self.url(record)) == int(record["page"])
 
     def samples_are_sound(self) -> bool:
@@ -139,7 +139,7 @@ class RecordFiles:
         return os.fstat(self._again).st_size // _number.size
 
     def noted(self, first: int = 0) -> list[int]:
-        """Return the noted record numbers without the first `first` numbers."""
+        """Return the noted record numbers, except the first `first` numbers."""
         data = os.pread(self._again, (self.count_noted() - first) * _number.size, first * _number.size)
         return [number for (number,) in _number.iter_unpack(data[: len(data) // _number.size * _number.size])]
 

@@ -28,15 +28,15 @@ MAX_ORDINARY_BYTES: Final = 65_536
 _MOST_TAGS: Final = 2_000
 """Maximum number of tags. For each tag, the parser may search all open elements: 10 ms for 2,000 tags."""
 _MOST_REOPENED: Final = 30_000
-"""Largest number of tags times the number of formatting elements with attributes. The parser creates about so many
+"""Largest number of tags times the number of formatting elements with attributes. The parser creates about this many
 elements, at 0.5 µs each. Elements without attributes hardly matter, because the parser reopens at most three equal
 elements.
 """
 _FEW_TAGS: Final = 300
 """Number of tags up to which the product is below `_MOST_REOPENED`."""
 _SHORT_TAG_BYTES: Final = 2_048
-"""Maximum size of a tag in a larger body. The parser compares all attributes of a tag with each other: 64 kB of such
-tags take 20 ms."""
+"""Maximum size of a tag in a larger body. The parser compares all attributes of a tag with each other: 64 kB of tags of
+this size take 20 ms."""
 _HARMLESS_TAG_BYTES: Final = 12_288
 """Maximum size of a body that need not be searched for long tags. A single tag of this size takes 20 ms."""
 _FORMATTING: Final = re.compile(

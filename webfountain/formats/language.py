@@ -58,7 +58,7 @@ _FEWEST_WORDS: Final = 12
 _LEAST_SHARE: Final = 0.12
 """Minimum share of a language's stop words among the words of a text. Real prose has 0.3 to 0.5."""
 _MARGIN: Final = 1.15
-"""Smallest ratio of the stop words of the best language to those of the second-best."""
+"""Smallest ratio between the numbers of stop words of the best and the second-best language."""
 _OWN_SCRIPT: Final = 0.2
 """Minimum share of the letters that must belong to a script."""
 

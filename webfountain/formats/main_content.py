@@ -246,7 +246,7 @@ def _is_whole_link(html: str) -> bool:
 
 
 def _without_empty_sections(blocks: list[Block]) -> list[Block]:
-    """Return the blocks without headings that have no content below them."""
+    """Return the blocks, except headings without content below them."""
     found: list[Block] = []
     content_below = 0  # content may follow under headings of a lower level
     for block in reversed(blocks):

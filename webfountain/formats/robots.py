@@ -50,10 +50,10 @@ _AGENT: Final = re.compile(r"(?im)^([^\S\r\n]*user[ -]?agent[^\S\r\n]*:?[^\S\r\n
 MAX_RULES: Final = 2000
 """Maximum number of rules for us that are applied exactly."""
 MAX_WILDCARDS: Final = 800
-"""Maximum number of asterisks and end marks that are applied exactly. Each costs a search in the URL, and 500 KiB could
-contain half a million. Above a limit, further Allow rules are ignored, and further Disallow patterns are shortened to
-their folder. If there are too many folders, the whole site is disallowed. The limits may refuse too much, but never too
-little.
+"""Maximum number of asterisks and end marks that are applied exactly. Each of these characters costs a search in the
+URL, and a file could contain half a million. Above a limit, further Allow rules are ignored, and further Disallow
+patterns are shortened to their folder. If there are too many folders, the whole site is disallowed. The limits may
+refuse too much, but never too little.
 """
 _MAX_CHARS: Final = 65_536
 """Maximum number of characters of all rules (`_chars`)."""

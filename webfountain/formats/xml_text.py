@@ -201,7 +201,7 @@ class _Text:
         self._end_run()
 
     def runs(self) -> list[str]:
-        """Return all runs, including one that the document did not end."""
+        """Return all runs, including a last run without an end."""
         self._end_run()
         return self._runs
 

@@ -46,7 +46,7 @@ class MeasuredCensus(NamedTuple):
 
 
 def has_budget(store: FrontierStore) -> bool:
-    """Return whether the policy file sets a capacity. Return True if the store contains no readable file."""
+    """Return whether the policy file sets a capacity. Return True if the store contains no readable policy file."""
     cycle = _cycle(store)
     return cycle is None or cycle.capacity_pages_per_period is not None
 
@@ -102,8 +102,8 @@ def _cycle(store: FrontierStore) -> CycleTable | None:
 
 
 def goal_of(text: str) -> Goal:
-    """Return the goal that a text states, such as "obsolete=2%" or "older=7d:5%". The second means: at most 5 % of the
-    copies may be out of date for more than 7 days.
+    """Return the goal that a text states, such as "obsolete=2%" or "older=7d:5%". The second example means that at most
+    5 % of the copies may be out of date for more than 7 days.
 
     Raise InputError if the text has neither form.
     """

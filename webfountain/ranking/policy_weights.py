@@ -89,7 +89,7 @@ class PolicyWeights:
         return made
 
     def with_hot_first(self, pages: Sequence[Link | PageRecord], importances: Array) -> Array:
-        """Return the (n,) importances after moving hot pages before other pages with a topic."""
+        """Return the (n,) importances, changed so that hot pages come before other pages with a topic."""
         if not self._topics:
             return importances
         hot, topical = np.zeros((2, len(pages)), dtype=np.bool_)

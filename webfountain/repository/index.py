@@ -143,7 +143,7 @@ def _is_whole(file: BinaryIO, row: IndexRow) -> bool:
 
 
 def _scan(path: Path, start: int) -> Iterator[IndexRow]:
-    """Yield the complete records from `start` up to the first torn one."""
+    """Yield the complete records from `start` up to the first torn record."""
     with open(path, "rb") as file:
         while (row := _member(file, start)) is not None:
             yield row

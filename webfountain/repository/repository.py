@@ -171,8 +171,8 @@ class Repository:
         self._unsettled: Counter[int] = Counter()
 
     def write(self, captures: Sequence[Capture]) -> list[Copy | None]:
-        """Write all fetches or none. After that, a kill loses none of them. Return the location of each body; None for
-        a revisit or a fetch without a response.
+        """Write all fetches or none. After a successful call, a kill loses none of the fetches. Return the location of
+        each body; None for a revisit or a fetch without a response.
 
         Raises
         ------

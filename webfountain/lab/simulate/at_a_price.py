@@ -148,7 +148,7 @@ class AtAPrice:
         return np.array([self._page[key] for key, _ in first], dtype=np.int64)
 
     def _read_sitemap(self, at: float) -> None:
-        """Receive the day's sitemap, which does not contain later changes of the day."""
+        """Read the day's sitemap, which lacks changes that happen later in the day."""
         day = int(at // DAY_S)
         if self._sitemap is None or day == self._read_on:
             return

@@ -131,7 +131,7 @@ def crawl_trace(web: GraphFile, start: int, ordering: str, *, seed: int = 0) -> 
 
 
 def between_ants(source: Requests, urls: Requests, ants: int) -> LinkTrace:
-    """Return the links that lead from one ant's site to another ant's."""
+    """Return the links that lead from one ant's site to another ant's site."""
     owner, target = _ant_of(source, ants), _ant_of(urls, ants)
     across = owner != target
     return LinkTrace(urls[across], owner[across])
