@@ -229,7 +229,6 @@ class Lease(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def site(self) -> str:
-        """The site of the URL."""
         return self.id.site
 
 

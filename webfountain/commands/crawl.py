@@ -113,7 +113,6 @@ def crawl(*, collection: str, ants: int | None, address: str | None, **given: An
 
 
 def _crawl_alone(collection: str, *, settings: tuple[str, ...], strict: bool, as_json: bool, **given: Any) -> int:
-    """Crawl in this process."""
     follow_parent()
     chosen = {
         f"WEBFOUNTAIN_{name.upper()}": value

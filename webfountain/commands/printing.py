@@ -26,7 +26,6 @@ def spell_time(at: float | None) -> str:
 
 
 def print_json(document: object) -> None:
-    """Print one JSON document, indented."""
     encoded = msgspec.json.encode(document, enc_hook=_plain)
     sys.stdout.write(escaped(msgspec.json.format(encoded, indent=2).decode()) + "\n")
 

@@ -54,7 +54,6 @@ class FilePlace(LivePlace):
             file.write(msgspec.json.encode(snapshot))
 
     def remove(self) -> None:
-        """Remove the file."""
         self._path.unlink(missing_ok=True)
 
 

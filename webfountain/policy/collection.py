@@ -90,8 +90,8 @@ class Collection:
     def is_blending(self) -> bool:
         """Return whether waiting pages are ordered by the blended orders (`core.order_blend`).
 
-        The score `pagerank` of a waiting page then contains its importance in these orders. A policy that weighs
-        backlinks needs the pure rank there, so it prevents blending.
+        The score `pagerank` of a waiting page then contains its importance in these orders. If a policy weighs
+        backlinks, `pagerank` must stay the pure rank, so nothing is blended.
         """
         weighs = any("backlinks" in self.weights_of(policy) for policy in self.policies)
         return self.ranking.every is not None and self.limits.pages is None and not weighs

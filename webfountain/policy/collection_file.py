@@ -1,7 +1,7 @@
 """Read a policy file, at the start of a crawl or after an edit: return a `Collection`, or an error of one line.
 
-`tomllib` reads the TOML. A policy takes the keys that it omits from the policy that `extends` names, or from the preset
-of its own name (favor, default, distrust). Each key is replaced as a whole; lists and tables are not merged.
+`tomllib` reads the TOML. Keys that a policy omits come from the policy that `extends` names, or else from the preset of
+the same name (favor, default, distrust). Each key is replaced as a whole; lists and tables are not merged.
 
 Then the file is checked for errors that types cannot express. Certain keys must agree, and each named policy must
 exist. Private seeds must be allowed, and a crawl of public sites needs a contact.

@@ -34,7 +34,6 @@ _GONE: Final = {
 
 
 def at_key(path: Path, key: str, value: object, allowed: str) -> PolicyError:
-    """Return the error for a value that its key does not allow."""
     return PolicyError(f"{path}: {key}: {cut(value)} is not allowed here (allowed: {allowed})")
 
 

@@ -96,7 +96,8 @@ class _Seeds:
 
 
 class _PageStanding(NamedTuple):
-    """Policy, trust and depth of a page. `inherited` is what it had before a switch moved it at `switched_at`."""
+    """Policy, trust and depth of a page. `inherited` is the verdict before a switch at the time `switched_at`, if there
+    was one."""
 
     inherited: Verdict
     policy: str

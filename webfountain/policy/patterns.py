@@ -74,7 +74,7 @@ class Pattern:
         """Return the lines without the parts that the expression finds. After MAX_SEARCHES searches (about 0.15 s), the
         rest is not changed.
 
-        Letters beyond ASCII may come back in another spelling, which is always the same.
+        In the result, letters beyond ASCII may be spelled in another way, but always in the same way.
         """
         if self._runs is None:
             self._runs = _in_a_row(self._plain, self.plain), _in_a_row(self._full, self.full)

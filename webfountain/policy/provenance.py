@@ -4,10 +4,10 @@ A link carries the provenance to the store (`Link.provenance`), and the page's r
 (`PageRecord.provenance`). A switch, a conflict or an edit replaces the provenance. `explain` shows it, and
 `policy.lineage` uses it to compute policy and trust again. Encoded form:
 
-    1 byte   kind of arrival (bits 0-2), cause of the policy (3-5), whether a rule (6) and a time (7) follow
-    2 bytes  number of the rule: a hash of its text, so that an edited or moved rule is not mistaken for another
-    4 bytes  time when the cause applied, UTC seconds; left out if it was at discovery (`PageRecord.first_seen`)
-    varint   number of accepted links that shared the trust of the linking page (left out if there is no room)
+- 1 byte: kind of arrival (bits 0-2), cause of the policy (3-5), whether a rule (6) and a time (7) follow
+- 2 bytes: number of the rule, a hash of its text, so that an edited or moved rule is not mistaken for another
+- 4 bytes: time when the cause applied, UTC seconds; left out if it was at discovery (`PageRecord.first_seen`)
+- varint: number of accepted links that shared the trust of the linking page; left out if there is no room
 
 A record of an earlier version has no bytes: its provenance is unknown.
 """

@@ -51,7 +51,6 @@ def asked_for(switches: Sequence[SwitchTable]) -> Iterator[str]:
 
 
 def meets(rule: SwitchTable, seen: PageFacts) -> bool:
-    """Return whether a page meets all conditions of a switch."""
     when, language, similarity = rule.when, seen.language, seen.similarity
     return (
         (when.status is None or when.status == seen.status)

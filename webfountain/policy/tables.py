@@ -257,7 +257,8 @@ class SignalsTable(Table, frozen=True):
 
 
 class RankingTable(Table, frozen=True):
-    """Ranking of the crawl's links. Without `every`, the time between two rankings, links are not logged either.
+    """Ranking of the crawl's links. `every` is the time between two rankings; None: links are neither ranked nor
+    logged.
 
     `links` is the folder or fsspec URL of the link log; None means beside the store or the repository.
     """

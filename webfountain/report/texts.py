@@ -294,7 +294,6 @@ def _is_listed(record: PageRecord) -> bool:
 
 
 def _changed(store: FrontierStore, copies: _Copies, changes: Iterable[tuple[str, Change, bool]]) -> Iterator[_Row]:
-    """Yield the rows of changed pages."""
     for cursor, entry, is_new in changes:
         if entry.verdict not in KEPT:
             yield _Row(_tombstone(entry.url, entry.verdict, entry.at), cursor)

@@ -192,7 +192,6 @@ class SearchIndex:
         return [FoundPage(url, title, fetched, verdict) for url, title, fetched, verdict in rows]
 
     def state(self) -> SearchState:
-        """Return the state of the index."""
         pages = self._base.execute("SELECT count(*) FROM pages").fetchone()[0]
         return SearchState(self._text("cursor"), pages, max(self._number("inserted") - pages, 0))
 

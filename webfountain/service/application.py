@@ -203,7 +203,6 @@ def figures_of(collection: StoredCollection, name: str) -> Figures:
 
 
 def json_response(request: web.Request, answer: object) -> web.Response:
-    """Return an answer as JSON."""
     return packed_response(request, msgspec.json.encode(answer, enc_hook=_plain), "application/json", {})
 
 

@@ -33,7 +33,6 @@ _INSTRUCTIONS: Final = (
 
 
 def server_of(store: ServedStore, *, may_operate: bool) -> MCPServer[Any]:
-    """Return a server with the tools of a store."""
     server: MCPServer[Any] = MCPServer(
         "webfountain", instructions=_INSTRUCTIONS, version=__version__, log_level="WARNING"
     )

@@ -77,7 +77,6 @@ class ProblemError(Exception):
 
 
 def problem_of(error: Exception) -> ProblemError:
-    """Return the problem for an error."""
     if isinstance(error, ProblemError):
         return error
     if isinstance(error, web.HTTPException):
@@ -90,7 +89,6 @@ def problem_of(error: Exception) -> ProblemError:
 
 
 def problem_response(error: ProblemError) -> web.Response:
-    """Return the HTTP response for a problem."""
     response = web.Response(
         status=error.problem.status, body=msgspec.json.encode(error.problem), content_type=CONTENT_TYPE
     )

@@ -58,7 +58,6 @@ class ChangeItem(NamedTuple):
 
 
 def changes_page(collection: StoredCollection, query: ChangesPageQuery) -> Mapping[str, Any]:
-    """Return the values of the page of changes."""
     at = collection.status().at
     before = float(query.before or 0) or at + 3600.0
     items, reached = items_of(collection, query, before)

@@ -60,7 +60,6 @@ class DrainForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def plan_page(collection: StoredCollection, _: NoParameters) -> Mapping[str, Any]:
-    """Return the values for the plan."""
     status = collection.status()
     plan = collection.details.plan(at=status.at).plan
     return {"status": status, "plan": plan, "chart": "" if plan is None else _chart(plan)}

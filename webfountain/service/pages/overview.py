@@ -57,7 +57,6 @@ class OverviewForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def overview(collection: StoredCollection, query: OverviewQuery) -> Mapping[str, Any]:
-    """Return the values for the overview."""
     found = summary_of(collection)
     at = found["status"].at
     span, step, seconds = _SPANS[query.span]

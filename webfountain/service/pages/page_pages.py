@@ -116,7 +116,6 @@ def compare_page(collection: StoredCollection, query: ComparePageQuery) -> Mappi
 
 
 def links_page(collection: StoredCollection, query: LinksPageQuery) -> Mapping[str, Any]:
-    """Return the values for the links of a page."""
     try:
         found = collection.details.links(query.url)
     except (InputError, RepositoryError) as error:

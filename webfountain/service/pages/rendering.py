@@ -100,7 +100,6 @@ def counted(value: int, noun: str) -> Markup:
 
 
 def percent(share: float | None, digits: int = 1) -> Markup:
-    """Return a share in percent."""
     return _NOTHING if share is None else escape(f"{share * 100:.{digits}f}\u202f%")
 
 
