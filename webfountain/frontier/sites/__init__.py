@@ -21,6 +21,5 @@ Life of a site
    once, and its fetches in flight have no effect.
 
 Every event is passed once from the facade to the active list, and from there to its site, which owns its state (`site`
-has the table of states). Work for the store is written into the batch that comes with the event. `statistics` has the
-snapshots.
+has the table of states). Work for the store is written into the batch that comes with the event.
 """

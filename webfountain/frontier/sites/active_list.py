@@ -1,10 +1,9 @@
 """The active list: the sites that this process crawls now.
 
-The parts of the list have their own modules: the table of the sites with their needs (`site_table`), addresses and
-turns (`addresses`), fetches in flight (`flights`), and departures (`departures`). With several ants, there are also
-claims on addresses (`cluster.claims`) and slots that ants lend each other (`slot_lending`). Callers use the
-parts directly. No part uses the store, the disk or the network: work for the store is written into the batch that comes
-with the event. Every call is cheap enough for the loop thread: O(log sites) per fetch.
+The parts of the list are the table of the sites (`site_table`), addresses and turns (`addresses`), fetches in flight
+(`flights`), and departures (`departures`). With several ants, there are also claims on addresses (`cluster.claims`) and
+lent slots (`slot_lending`). Callers use the parts directly. No part uses the store, the disk or the network: work for
+the store is written into a batch. The loop thread makes all calls, at a cost of O(log sites) per fetch.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ __all__ = ["ActiveList", "ActiveListStatistics"]
 
 
 class ActiveListStatistics(msgspec.Struct, frozen=True):
-    """A frozen snapshot of the active list."""
+    """A snapshot of the active list."""
 
     sites: int
     guests: int
@@ -57,14 +56,13 @@ class ActiveListStatistics(msgspec.Struct, frozen=True):
     quiet: int
     timers: int
     addresses: int
-    """Number of addresses that are known."""
+    """Number of known addresses."""
 
 
 class ActiveList:
-    """The active list of one crawling process: at most `size` sites, and their guests.
+    """The active list of one crawling process: at most `size` sites, and guests.
 
-    `others` are the ants that share sites and addresses with this one. `lends` is True if ants may lend each other
-    slots.
+    `others` are the other ants of the store. `lends` is True if ants may lend each other slots.
     """
 
     def __init__(
@@ -91,12 +89,12 @@ class ActiveList:
     # ------------------------------------------------------------ who joins
 
     def room(self) -> int:
-        """Return how many more sites fit into the list."""
+        """Return the number of free places in the list."""
         return max(self._size - len(self.sites) + len(self.sites.guests) + self.flights.kept_sites(), 0)
 
     def resolved(self, host: str, addresses: Sequence[str], error: str, batch: Batch) -> None:
-        """Place the sites of a host at one of its addresses, a public one if possible. If the host has none, `error`
-        says why.
+        """Place the sites of a host at one of its addresses, if possible a public address. `error` is the reason if
+        there is none.
         """
         if len(addresses) > 1 and not self._context.collection.network.allow_private:
             addresses = [address for address in addresses if not is_private_host(address)] or addresses
@@ -105,7 +103,7 @@ class ActiveList:
             self._follow(site, site.unreachable(error, batch) if group is None else site.resolved(group, batch), batch)
 
     def _activate(self, lease: SiteLease, batch: Batch) -> None:
-        """Add an activated site. A site that is already a guest keeps its gate."""
+        """Add an activated site, or turn a guest into an active site."""
         if self._others is not None and not self._others.term.hold_until(lease.until, at=batch.at):
             return  # The answer took longer than the lease lasts. The lease expires, and another ant can take the site.
         site = self.sites.by_name.get(lease.site)
@@ -128,9 +126,7 @@ class ActiveList:
         self._context.metrics.inc("ant/sites_activated")
 
     def _welcome(self, name: str, record: SiteRecord | None, batch: Batch) -> None:
-        """Request files from a site whose state came from the store. The site becomes a guest, unless it is active
-        already.
-        """
+        """Request files from a site whose state came from the store. The site becomes a guest, unless it is active."""
         requests = self.sites.file_requests.take_host(name)
         if not requests:
             return
@@ -149,7 +145,7 @@ class ActiveList:
         self._follow(site, [] if group is None else site.resolved(group, batch), batch)
 
     def _follow(self, site: ActiveSite, requests: Sequence[FileRequest], batch: Batch) -> None:
-        """Route the files that a site needs after an event, and record what else it needs."""
+        """Route the files that a site needs after an event, and update the site's entry in the table."""
         if requests:
             self.sites.file_requests.route(requests, batch)
         self.sites.note(site, batch.at)
@@ -157,7 +153,7 @@ class ActiveList:
     # ------------------------------------------------------ results of the store
 
     def take_in(self, result: BatchResult, batch: Batch) -> None:
-        """Apply the result of a batch: drop lost sites, add new ones, pass leases and other results to their sites."""
+        """Apply the result of a batch: drop lost sites, add new sites, pass leases and other results to sites."""
         if result.blocks is not None and self._context.blocked.adopt(result.blocks):
             self.judge_again(batch)
         for name in result.lost:
@@ -201,7 +197,7 @@ class ActiveList:
             self._welcome(name, record, batch)
 
     def _take_leases(self, result: BatchResult, batch: Batch) -> None:
-        """Put leases into the hands of their sites. If a site left meanwhile, release its leases."""
+        """Put leases into the hands of their sites, and release the leases of sites that left meanwhile."""
         for name, leases in result.immediate.items():
             if (site := self.sites.by_name.get(name)) is None:
                 batch.release(lease.id for lease in leases)
@@ -216,27 +212,27 @@ class ActiveList:
                 self.sites.note(site, batch.at)
 
     def outrank(self, best: Mapping[str, float], batch: Batch) -> None:
-        """Give back pages that are less important than the best new page of their site (`best`: site -> importance)."""
+        """Give back pages that are less important than the best new page of their site. `best` is the importance by
+        site.
+        """
         for name, importance in sorted(best.items()):
             if (site := self.sites.by_name.get(name)) is not None and site.pages.outrank(importance, batch):
                 self.sites.note(site, batch.at)
 
     def renew(self, leases: Sequence[SiteLease]) -> None:
-        """Extend site leases, unless a site has another lease by now."""
+        """Extend site leases, unless a site has another lease now."""
         for lease in leases:
             if (site := self.sites.by_name.get(lease.site)) is not None:
                 site.renew(lease)
 
     def leases(self) -> list[SiteLease]:
-        """Return the site leases that this ant holds, without those of borrowed sites."""
+        """Return the site leases that this ant holds, without borrowed sites."""
         return [site.lease for site in self.sites if site.lease is not None and not site.is_borrowed]
 
     # ------------------------------------------------------------------- chores
 
     def process_timers(self, batch: Batch) -> None:
-        """Process the sites whose timer is due, remove addresses that no site needs now, and check the shares of
-        domains.
-        """
+        """Process due timers of sites, remove unused addresses, and check the shares of domains."""
         for site in self.sites.due(batch.at):
             self.sites.file_requests.route(site.on_timer(batch), batch)
         if self.addresses.empty:
@@ -245,7 +241,7 @@ class ActiveList:
             self._compare(self._context.shares, batch.at)
 
     def _compare(self, shares: DomainShares, at: float) -> None:
-        """Compare the numbers of blocked and busy domains, and change the shares if needed."""
+        """Check the shares of domains with leased pages."""
         idle = not len(self.flights) and self.addresses.ring.wake_at() == inf
         found = (
             (site.domain, is_busy(site, at + BLOCKED_S))
@@ -255,27 +251,26 @@ class ActiveList:
         self.flights.wake(shares.check(at, found, idle=idle))
 
     def judge_again(self, batch: Batch) -> None:
-        """Give back all pages that were judged before an edit of the policy or of the blocks."""
+        """Give back all pages, to be judged again after an edit of the policy or of the blocks."""
         for site in self.sites:
             site.pages.judge_again(batch)
             self.sites.note(site, batch.at)
 
     def renew_robots(self, batch: Batch) -> None:
-        """Fetch robots.txt again for sites whose robots.txt has expired."""
+        """Fetch expired robots.txt files again."""
         if self._context.obey_robots:
             for site in [site for site in self.sites if site.must_renew_robots(batch.at)]:
                 self._follow(site, site.renew_robots(batch), batch)
 
     def is_starved(self) -> bool:
-        """Return whether the hands have room but the store has no due page."""
+        """Return whether all hands have room, because the store has no due page."""
         return all(site.hand.is_short for site in self.sites.by_name.values())
 
     def has_before(self, until: float) -> bool:
-        """Return whether any site has something that may be requested before the time `until`."""
+        """Return whether any site may send a request before a time."""
         return bool(self.sites.file_requests.by_host) or any(_has_before(site, until) for site in self.sites)
 
     def statistics(self) -> ActiveListStatistics:
-        """Return a frozen snapshot."""
         quiet, timers = self.sites.counts()
         return ActiveListStatistics(
             sites=len(self.sites) - len(self.sites.guests),
@@ -288,14 +283,12 @@ class ActiveList:
         )
 
     def site_statistics(self, most: int) -> dict[str, SiteStatistics]:
-        """Return frozen snapshots of up to `most` sites, by name. The sites that
-        have been active longest come first.
-        """
+        """Return snapshots of up to `most` sites, by name, with the longest active sites first."""
         return {site.name: site.statistics() for site in islice(self.sites, most)}
 
 
 def _has_before(site: ActiveSite, until: float) -> bool:
-    """Return whether a site has something that may be requested before the time `until`."""
+    """Return whether a site may send a request before a time."""
     state = site.state
     is_active = state is not State.EMPTY and state is not State.SHUT
     waits = site.pages.is_ordered or bool(site.loans)

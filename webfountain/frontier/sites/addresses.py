@@ -1,15 +1,14 @@
-"""Addresses of the active sites: where each site is placed, and which address may receive the next request.
+"""Addresses of the active sites: the place of each site, and the address of the next request.
 
 These are the two upper tiers of Figure 1 of Edwards 2001: a round robin over addresses, and under each address a round
-robin over its sites. Every address and every site has its own gate. A site is placed once its address is known: at
-once if its host name is an address, otherwise when its host is resolved. A site's requests contain the address of its
-place. The caller that takes a fetch out of `ring` shuts the gates that the fetch passes. The site opens them again when
-its fetch has landed (`SitePoliteness`); then the ring must be updated (`Tier.wake`). If an address does not answer, the
-site moves to the next address of its host that does (`detour`).
+robin over its sites. Every address and every site has its own gate. A site is placed when its address is known. The
+caller that takes a fetch out of `ring` shuts the gates that the fetch passes. The site opens the gates when the fetch
+has landed (`SitePoliteness`); then the ring must be updated (`Tier.wake`). If an address does not answer, the site
+moves to another address of its host (`detour`).
 
 With several ants (`shared`), only one ant sends requests to an address. The address of a new site is claimed first
-(`unclaimed`). Nothing is sent there until the claim is `granted`; if it is `refused`, the sites must leave. An ant may
-lend slots of both gates of a very large site to others (`Loans`; `cluster.loans` describes the life of a loan).
+(`unclaimed`). No request is sent until the claim is `granted`; if it is `refused`, the sites must leave. An ant may
+lend slots of both gates of a very large site to other ants (`cluster.loans`).
 """
 
 from __future__ import annotations
@@ -31,12 +30,12 @@ if TYPE_CHECKING:
 __all__ = ["AddressGroup", "Addresses", "Place"]
 
 _CLAIM_S: Final = 0.25
-"""Seconds until a fetch in flight tries again to move to an address that this ant does not hold yet."""
+"""Time after which a fetch in flight tries again to move to an address that this ant does not hold yet, s."""
 
 
 class AddressGroup(Tier[Fetch]):
-    """The active sites behind one address, or a single site if addresses are ignored (`per_ip = false`). The group is a
-    ring of their hands behind the gate of the address.
+    """The active sites behind one address, or a single site if `per_ip = false`: a ring of hands behind the address's
+    gate.
     """
 
     __slots__ = ("address", "is_leaving", "is_lent", "is_ours", "key", "places")
@@ -57,9 +56,9 @@ class AddressGroup(Tier[Fetch]):
         self.is_ours = is_ours
         """True if this ant may send requests to the address."""
         self.is_lent = is_lent
-        """True if the ant that holds the address lends its slots to this ant."""
+        """True if another ant lends the slots of the address."""
         self.is_leaving = False
-        """True if the address goes to another ant: no new request is sent, and its sites are parked as soon as
+        """True if the address goes to another ant: no new request is sent, and the sites are parked as soon as
         possible.
         """
         self.places: dict[Place, None] = {}
@@ -68,7 +67,7 @@ class AddressGroup(Tier[Fetch]):
 class Place:
     """The place of one site: its address group, and the other addresses of its host.
 
-    `hand` returns the site's next request if its gate is open. `numbers` counts all requests of the crawl.
+    `numbers` counts all requests of the crawl.
     """
 
     __slots__ = ("_numbers", "fallbacks", "group", "hand", "name")
@@ -78,17 +77,16 @@ class Place:
         self.hand = hand
         self._numbers = numbers
         self.group: AddressGroup | None = None
-        """None until the site's host is resolved."""
+        """The group, or None until the site's host is resolved."""
         self.fallbacks: tuple[str, ...] = ()
-        """Other addresses of the host, in the order in which they are tried if the address of `group` does not answer.
-        """
+        """Other addresses of the host, in the order in which they are tried."""
 
     def move(self, group: AddressGroup, fallbacks: tuple[str, ...]) -> None:
         """Move to an address of the host."""
         self.group, self.fallbacks = group, fallbacks
 
     def wake(self) -> None:
-        """Make the group re-read two things: when the site is available, and whether it has urgent requests."""
+        """Update the site's turn in its group."""
         if self.group is not None:
             self.group.wake(self.hand)
 
@@ -97,7 +95,7 @@ class Place:
         return self.group is not None and self.group.is_leaving
 
     def request(self, kind: FetchKind, url: str, **more: Any) -> Fetch:
-        """Return a request of the site to its address, with a unique number."""
+        """Return a request of the site, with its address and a unique number."""
         address = None if self.group is None else self.group.address
         return Fetch(next(self._numbers), kind, url, self.name, address, fallbacks=self.fallbacks, **more)
 
@@ -106,7 +104,7 @@ class Addresses:
     """The addresses of the active sites. `ring` returns the next fetch that politeness allows."""
 
     def __init__(self, rules: PolitenessTable, *, shared: bool = False, by_worth: bool = False) -> None:
-        """If `by_worth` is True, the site with the most important next page is served first; else all take equal
+        """If `by_worth` is True, the site with the most important next page is served first; else all sites take equal
         turns.
         """
         self._rules = rules
@@ -121,13 +119,15 @@ class Addresses:
         self._freed: list[str] = []
 
     def __len__(self) -> int:
-        """Return how many addresses are known."""
+        """Return the number of known addresses."""
         return len(self._groups)
 
     # ------------------------------------------------------- joining and leaving
 
     def enter(self, place: Place) -> AddressGroup | None:
-        """Add a newly active site. Return its group, or None while its host's address is unknown (`unresolved`)."""
+        """Add a newly active site. Return its group, or None while the address of its host is unknown
+        (`unresolved`).
+        """
         host = host_of(place.name)
         try:
             address = str(ipaddress.ip_address(host))
@@ -140,13 +140,13 @@ class Addresses:
         return self.add(place, address)
 
     def unresolved(self) -> list[str]:
-        """Return the hosts that must be resolved. A host is returned only once until it is `resolved`."""
+        """Return the hosts that must be resolved, each once."""
         hosts, self._unresolved = self._unresolved, []
         return hosts
 
     def resolved(self, host: str, addresses: Sequence[str]) -> list[tuple[Place, AddressGroup | None]]:
-        """Return the sites that waited for the addresses of a host, each with its group. The group is None if the host
-        has no address.
+        """Place the sites that waited for the addresses of a host. Return (place, group), with None for a host without
+        addresses.
         """
         waiting = self._waiting.pop(host, [])
         if not addresses:
@@ -154,7 +154,7 @@ class Addresses:
         return [(place, self.add(place, addresses[0], tuple(addresses[1:]))) for place in waiting]
 
     def add(self, place: Place, address: str, fallbacks: tuple[str, ...] = ()) -> AddressGroup:
-        """Place a site at its address, or alone if `per_ip = false`. Its turns begin with the next `Place.wake`."""
+        """Place a site at an address, or alone if `per_ip = false`. Its turns begin with the next `Place.wake`."""
         group = self._group_at(place, address)
         place.move(group, fallbacks)
         group.address = address
@@ -163,7 +163,7 @@ class Addresses:
         return group
 
     def add_lent(self, place: Place, address: str, slots: int) -> AddressGroup:
-        """Place a site of another ant, which has lent `slots` slots. No other site shares this group."""
+        """Place a site of another ant, which has lent `slots` slots, alone in a group."""
         group = AddressGroup(f"{place.name} {address}", address, self.ring, slots, is_ours=True, is_lent=True)
         self._groups[group.key] = group
         self.ring.add(group)
@@ -191,8 +191,8 @@ class Addresses:
     def detour(self, place: Place, group: AddressGroup, address: str, at: float) -> float:
         """Move a fetch in flight to another address of its host, because the address of `group` does not answer.
 
-        Return the seconds to wait before the next try (inf: until another fetch has landed), or 0.0 if the fetch may
-        continue. If it may continue, it holds a slot of the new address, and the site is placed there.
+        Return 0.0 if the fetch and its site were moved. Else return the seconds to wait before the next try (inf: until
+        another fetch has landed).
         """
         there = self._group_at(place, address)
         if there is not group:
@@ -206,7 +206,7 @@ class Addresses:
         return 0.0
 
     def move(self, place: Place, address: str) -> None:
-        """Move a site to another address of its host. The previous address becomes its last fallback."""
+        """Move a site to another address of its host. The previous address becomes the last fallback."""
         before = place.group
         assert before is not None
         addresses = (before.address, *place.fallbacks)
@@ -216,7 +216,7 @@ class Addresses:
         place.wake()
 
     def leave(self, place: Place) -> None:
-        """Remove a site that is no longer active. Its address is kept until `sweep` finds that its gate is open."""
+        """Remove a site that is no longer active. Its address stays until `sweep` removes it."""
         group = place.group
         if group is not None:
             group.remove(place.hand)
@@ -229,9 +229,7 @@ class Addresses:
             waiting.remove(place)
 
     def sweep(self, at: float) -> None:
-        """Remove addresses that have no site and an open gate. They are kept until the gate opens, because a new site
-        at the address must wait for it, too.
-        """
+        """Remove addresses without sites whose gate is open. A shut gate is kept for a new site at the address."""
         kept = []
         for group in self.empty:
             if group.places or self._groups.get(group.key) is not group:
@@ -252,22 +250,22 @@ class Addresses:
     # ------------------------------------------------------ among several ants
 
     def unclaimed(self) -> list[str]:
-        """Return the addresses to claim. An address is returned only once until it is `granted` or `refused`."""
+        """Return the addresses to claim, each once."""
         wanted, self._unclaimed = self._unclaimed, []
         return wanted
 
     def claimed(self) -> list[str]:
-        """Return the addresses that this ant holds among several ants."""
+        """Return the addresses that this ant has claimed."""
         ours = (group for group in self._groups.values() if group.is_ours and not group.is_lent)
         return [group.key for group in ours] if self._shared else []
 
     def freed(self) -> list[str]:
-        """Return the addresses that this ant has given up, each once."""
+        """Return the addresses that this ant has given up since the last call."""
         freed, self._freed = self._freed, []
         return freed
 
     def granted(self, key: str, *, open_at: float) -> bool:
-        """Mark an address as held by this ant and open from `open_at` on. Return False if no site needs it any more."""
+        """Mark an address as claimed and open from `open_at` on. Return False if no site needs the address."""
         group = self._groups.get(key)
         if group is None:
             return False
@@ -279,7 +277,7 @@ class Addresses:
         return True
 
     def refused(self, key: str) -> list[Place]:
-        """Give up an address that another ant holds. Return its sites, which must leave."""
+        """Give up an address that another ant holds; return its sites, which must leave."""
         group = self._groups.get(key)
         if group is None:
             return []
@@ -288,8 +286,8 @@ class Addresses:
         return list(group.places)
 
     def let_go(self, surplus: int) -> None:
-        """Give up whole addresses to other ants, about `surplus` sites in all. Begin with the addresses that have the
-        fewest sites.
+        """Give up whole addresses with about `surplus` sites in all, beginning with the addresses with the fewest
+        sites.
         """
         for group in sorted(self._groups.values(), key=lambda group: len(group.places)):
             if group.is_ours and not (group.is_leaving or group.is_lent) and 0 < len(group.places) <= surplus:
@@ -297,7 +295,7 @@ class Addresses:
                 surplus -= len(group.places)
 
     def quit(self, group: AddressGroup) -> None:
-        """Stop all new requests to an address. Its sites leave when none of their fetches is in flight."""
+        """Stop all new requests to an address, so that its sites leave when no fetch is in flight."""
         if group.is_ours and not group.is_leaving:
             self.ring.remove(group)
             group.is_leaving = True
@@ -307,6 +305,6 @@ class Addresses:
         return [group for group in self._groups.values() if group.is_leaving and group.places]
 
     def open_times(self, at: float) -> dict[str, float]:
-        """Return when another ant may use each of our addresses, if this ant ends at `at`."""
+        """Return the time from which another ant may use each claimed address, if this ant ends at `at`."""
         delay_s = self._rules.min_delay
         return {key: self._groups[key].gate.next_for_others(at, delay_s) for key in self.claimed()}

@@ -1,8 +1,8 @@
 """Departures of sites from the active list.
 
-A site is parked if it has nothing due, is blocked or was served enough; it is dropped if it is lost. Place in the walk:
-sites depart before a batch is passed to the worker (`park_idle`), when another process has taken a site over (`lose`),
-and at the end of the crawl.
+A site is parked if it has nothing due, is blocked or was served enough; a lost site is dropped. Sites depart before a
+batch is passed to the worker (`park_idle`), when another process has taken a site over (`lose`), and at the end of the
+crawl.
 """
 
 from __future__ import annotations
@@ -27,19 +27,15 @@ if TYPE_CHECKING:
 __all__ = ["Departures"]
 
 _QUANTUM: Final = 1000
-"""After this many fetches, a site may lose its place to a waiting site."""
+"""Number of fetches after which a site may lose its place to a waiting site."""
 _PATIENCE_S: Final = 1.0
-"""A site stays active if its next page comes due within this time, because parking would cost more."""
+"""A site stays active if its next page is due within this time, s."""
 _FREED_S: Final = 0.5
-"""The claim of an address that was given up is dropped at most this many seconds after the address's delay is over.
-"""
+"""Time within which the claim of a given-up address is dropped after the address's delay, s."""
 
 
 class Departures:
-    """Removes sites from the table, and remembers lost sites that have fetches in flight.
-
-    `shared` is True if other ants crawl from the same store.
-    """
+    """Removes sites from the table. `shared` is True if other ants crawl from the same store."""
 
     def __init__(
         self,
@@ -60,10 +56,10 @@ class Departures:
         self._to_cut: set[str] = set()
 
     def park_idle(self, batch: Batch, *, is_full: bool) -> float:
-        """Park the sites that have nothing due or must be left alone. Return when the first of them is due again.
+        """Park the sites that have nothing due or must be left alone; return the earliest time at which such a site is
+        due again.
 
-        If `is_full`, other sites wait for a place on the list. Then blocked sites and sites that were served enough
-        leave, too.
+        If `is_full`, other sites wait for a place, and blocked sites and sites that were served enough leave too.
         """
         at = batch.at
         quiet, resting = self._sites.idle(at)
@@ -81,28 +77,26 @@ class Departures:
         return min((self.leave(site, due, batch) for site, due in leaving.items()), default=inf)
 
     def leave_all(self, batch: Batch) -> None:
-        """Remove every site at the end of the crawl. Each site may be crawled again as soon as politeness allows."""
+        """Remove every site at the end of the crawl."""
         for site in list(self._sites):
             self.leave(site, batch.at, batch)
 
     def _resting(self, resting: list[ActiveSite], batch: Batch) -> dict[ActiveSite, float]:
-        """Return the sites that must be left alone for long. Parking stores this time, so that it survives a kill.
-
-        A guest stays until its gate is open, because only its gate remembers the time. Sites that wait for its files
-        receive the error "busy".
+        """Return the sites that must be left alone for long. Sites that wait for files of a guest get the error
+        "busy".
         """
         for site in [site for site in resting if site.lease is None]:
             self._sites.file_requests.route(site.files.give_up("busy"), batch)
         return {site: batch.at for site in resting if _may_go(site, batch.at)}
 
     def _back_at(self, site: ActiveSite, at: float) -> float:
-        """Return when a site that gives up its place may return: at once, unless its domain has used its share."""
+        """Return when a site that gives up its place may return: now, unless its domain has used its share."""
         shares = self._context.shares
         is_capped = site.domain is not None and not site.domain.is_open
         return at + shares.rest_s if shares is not None and is_capped else at
 
     def leave(self, site: ActiveSite, due: float, batch: Batch) -> float:
-        """Remove a site from the list: park it, or give back what it has borrowed. Return when it is due again."""
+        """Remove a site from the list, and park it or return its borrowed slots. Return when the site is due again."""
         self._remove(site)
         given_up = site.files.give_up("busy")
         back = inf
@@ -124,9 +118,7 @@ class Departures:
     # ------------------------------------------------------------ sites that are lost
 
     def lose(self, name: str, batch: Batch) -> None:
-        """Drop a site that another process took over. Nothing more is requested there, and fetches in flight have no
-        effect.
-        """
+        """Drop a site that another process took over. Fetches in flight have no effect."""
         site = self._sites.by_name.get(name)
         if site is not None:
             if self._flights.is_of(site):
@@ -138,13 +130,13 @@ class Departures:
             self._context.metrics.inc("ant/sites_lost")
 
     def lose_lease(self, name: str, token: int, batch: Batch) -> None:
-        """Drop a site if this ant still holds it under that lease."""
+        """Drop a site if this ant still holds it under a lease."""
         site = self._sites.by_name.get(name)
         if site is not None and site.lease is not None and site.lease.token == token:
             self.lose(name, batch)
 
     def take_lost(self) -> set[str]:
-        """Return the newly lost sites whose fetches in flight must be cancelled, each once."""
+        """Return the lost sites whose fetches in flight must be cancelled, each once."""
         taken, self._to_cut = self._to_cut, set()
         return taken
 
@@ -156,14 +148,14 @@ class Departures:
 
 
 def _is_done(site: ActiveSite, at: float) -> bool:
-    """Return whether a site has nothing due for so long that parking it pays. A guest stays until its gate opens."""
+    """Return whether a site has nothing due for long. A guest stays until its gate opens."""
     if site.lease is None:
         return site.standing.gate.opens_at <= at
     return site.state is State.SHUT or site.pages.wake_at > at + _PATIENCE_S
 
 
 def _may_go(site: ActiveSite, at: float) -> bool:
-    """Return whether a site gives its place to a waiting site: it is blocked for long, or was served enough."""
+    """Return whether a site may give its place to a waiting site: it is blocked for long, or was served enough."""
     if site.lease is None or site.state.is_preparing or site.is_under_way():
         return False
     return not is_busy(site, at + BLOCKED_S) or site.pages.served >= _QUANTUM

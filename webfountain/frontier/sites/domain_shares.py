@@ -1,19 +1,16 @@
 """Limit the share of a period's fetches that one registered domain may have.
 
-A focused crawl tends towards few domains, the large and fast ones (Krugler in Policies 2006). So at every moment of a
-period, a domain has at most `limits.domain_share` of the fetches made so far in the period, plus a few in advance. A
-domain that has used its share waits until others have fetched more. This keeps many domains busy, and costs O(log
-domains) per fetch. While a domain waits, its sites seem to the ring to have nothing to fetch (`hand`).
-robots.txt, sitemaps and immediate URLs are counted, but not delayed.
+A focused crawl tends towards few large and fast domains (Krugler in Policies 2006). So a domain has at most
+`limits.domain_share` of the fetches so far in a period, plus a few in advance. A domain that has used its share waits
+until other domains have fetched more. While a domain waits, its sites offer no pages to the ring (`hand`). robots.txt,
+sitemaps and immediate URLs are counted, but not delayed.
 
 A domain with something to fetch is *blocked* (it has used its share, or must be left alone) or *busy* (a request is in
-flight, or due within seconds). If most domains are blocked and few are busy, the shares are too strict. Then the rest
-of the period is reassigned: each domain may have twice as much. This repeats until enough domains are busy.
+flight, or due within seconds). If most domains are blocked and few are busy, each domain may have twice as much for the
+rest of the period.
 
-Ants that share a store exchange their counts with their heartbeats (`FetchCounts`). So a share refers to the fetches
-of all ants, and a domain whose sites belong to several ants has one share. Between two heartbeats, each ant may spend
-what is left. The fetches of an ant that died are forgotten. Each ant reassigns by the busy and blocked domains that it
-finds itself.
+Ants that share a store exchange their counts with their heartbeats (`FetchCounts`), so a share refers to the fetches of
+all ants. Each ant compares its own busy and blocked domains.
 
 Source: Białecki, Krugler, *Per-page crawling policy*, 2006: caps as a percentage, and the ratio of blocked to busy.
 """
@@ -55,13 +52,13 @@ CHECKS_PER_PERIOD: Final = 1000
 BLOCKED_PER_BUSY: Final = 4.0
 """Ratio of blocked to busy domains above which the rest of the period is reassigned."""
 _AHEAD: Final = 0.02
-"""Fetches that the shares allow in advance, as a share of a period's capacity."""
+"""Fetches in advance, as a share of a period's capacity."""
 _REPORTED: Final = 256
-"""Largest number of domains that one ant reports to the others; those with the most fetches come first."""
+"""Largest number of domains in an ant's report, by number of fetches."""
 _DOMAINS: Final = 100_000
-"""Maximum number of domains in memory. Above it, domains with few fetches and no active site are dropped."""
+"""Number of domains in memory above which domains with few fetches and no active site are dropped."""
 _REST: Final = 0.02
-"""A site that gave up its place because of its domain returns after this share of a period."""
+"""Share of a period after which a site returns that gave up its place because of its domain."""
 
 
 class ShareSnapshot(msgspec.Struct, frozen=True):
@@ -74,9 +71,7 @@ class ShareSnapshot(msgspec.Struct, frozen=True):
 
 
 class FetchCounts(msgspec.Struct, frozen=True, array_like=True):
-    """Fetches of one ant, or of all ants, in one numbered time period: the total, and the counts of the largest
-    domains.
-    """
+    """Fetches of one ant or of all ants in one time period: the total, and the counts of the largest domains."""
 
     period: int
     fetches: int = 0
@@ -86,7 +81,7 @@ class FetchCounts(msgspec.Struct, frozen=True, array_like=True):
 
     @classmethod
     def of(cls, each: Iterable[FetchCounts]) -> FetchCounts | None:
-        """Return the sum of those reports that are for the latest period; None if there are no reports."""
+        """Return the sum of the reports for the latest period, or None without reports."""
         reported = list(each)
         if not reported:
             return None
@@ -105,8 +100,8 @@ class FetchCounts(msgspec.Struct, frozen=True, array_like=True):
 
 
 class DomainShare:
-    """The state of one registered domain: its fetches in the period (here and by other ants), whether it may have
-    more, and its active sites.
+    """The state of one registered domain: fetches in the period (here and by other ants), whether it is open, and
+    active sites.
     """
 
     __slots__ = ("elsewhere", "fetches", "is_open", "name", "sites")
@@ -120,8 +115,8 @@ class DomainShare:
 
 
 class DomainShares:
-    """The shares of one process's domains. `capacity` is the number of fetches per period of `period_s` seconds; None:
-    no limit.
+    """The shares of one process's domains. `capacity` is the number of fetches per period of `period_s` seconds, or
+    None.
     """
 
     def __init__(
@@ -148,7 +143,7 @@ class DomainShares:
             tuple[float, str]
         ] = []  # domains that used their share, by the number of fetches at which they open again
         self.rest_s = _REST * period_s
-        """A site that gave up its place returns after this many seconds."""
+        """Time after which a site returns that gave up its place because of its domain, s."""
         self.seen: ShareSnapshot | None = None
         """Result of the last check."""
 
@@ -166,7 +161,7 @@ class DomainShares:
         domain.sites.discard(site)
 
     def spend(self, domain: DomainShare) -> set[str]:
-        """Count a page request of a domain. Return the sites that may send requests again because of it."""
+        """Count a page request of a domain. Return the sites of other domains that may send requests again."""
         self._fetches += 1
         domain.fetches += 1
         if domain.is_open and self._has_its_share(domain):
@@ -175,11 +170,10 @@ class DomainShares:
         return self._open() if self._shut and self._shut[0][0] <= self._fetches else set()
 
     def check(self, at: float, domains: Iterable[tuple[DomainShare, bool]], *, idle: bool) -> set[str]:
-        """If it is time, compare the busy domains with the blocked ones. Return the sites that may send requests
-        again.
+        """Compare the numbers of busy and blocked domains, if a check is due or `idle` is True. Return the sites that
+        may send requests again.
 
-        `domains` are the domains of the sites that have something to fetch, each with whether it is busy. If `idle`, no
-        request is in flight, and the check is made even if it is not time yet.
+        `domains` yields (domain, is busy) of the sites that have something to fetch.
         """
         period = period_of(at, self._period_s)
         opened = self._begin(period) if period > self._period else set[str]()
@@ -204,8 +198,8 @@ class DomainShares:
             self._metrics.inc(f"shares/{name}", getattr(seen, name) - (0 if before is None else getattr(before, name)))
 
     def spent(self) -> FetchCounts:
-        """Return this ant's fetches in the period: the total, and the count of each domain that used at least a quarter
-        of its share on this ant.
+        """Return this ant's fetches in the period, with the counts of domains that used at least a quarter of their
+        share here.
         """
         least = self._share * self._fetches / 4
         reported = {one.name: one.fetches for one in self._domains.values() if one.fetches and one.fetches >= least}
@@ -215,8 +209,8 @@ class DomainShares:
         return FetchCounts(self._period, self._fetches, reported, busy, blocked)
 
     def take_in(self, total: FetchCounts | None, own: FetchCounts) -> set[str]:
-        """Apply the counts of all ants (`total`, which includes this ant's report `own`). Return the sites that may
-        send requests again.
+        """Apply the counts of all ants, of which `own` is this ant's part. Return the sites that may send requests
+        again.
         """
         if total is None or total.period != self._period or own.period != self._period:
             return set()
@@ -242,14 +236,14 @@ class DomainShares:
         return self._open()
 
     def published(self) -> ShareSnapshot | None:
-        """Return the result of the last check, with the domains of the other ants added."""
+        """Return the result of the last check, including the domains of other ants."""
         if self.seen is None:
             return None
         busy, blocked = self.seen.busy + self._others.busy, self.seen.blocked + self._others.blocked
         return msgspec.structs.replace(self.seen, busy=busy, blocked=blocked)
 
     def _reassign(self) -> None:
-        """Double the share for the rest of the period, so that domains with something to fetch can use it."""
+        """Double the share for the rest of the period."""
         self._share = min(1.0, 2 * self._share)
         self._metrics.inc("shares/reassigned")
         logger.info(
@@ -264,7 +258,7 @@ class DomainShares:
         heapq.heapify(self._shut)
 
     def _begin(self, period: int) -> set[str]:
-        """Begin a new period: set all counts to zero and open all domains."""
+        """Begin a new period: reset all counts and open all domains."""
         self._period, self._others = period, FetchCounts(period)
         self._fetches, self._share = 0, self._asked
         opened = {site for _, name in self._shut for site in self._domains[name].sites}
@@ -275,14 +269,14 @@ class DomainShares:
         return opened
 
     def _allowed(self) -> float:
-        """Return how many fetches a domain may have had by now."""
+        """Return the number of fetches that a domain may have had by now."""
         return self._share * (self._fetches + self._others.fetches + self._ahead)
 
     def _has_its_share(self, domain: DomainShare) -> bool:
         return domain.fetches + domain.elsewhere + 1 > self._allowed()
 
     def _opens(self, domain: DomainShare) -> float:
-        """Return how many fetches this ant must have made before a domain may have one more."""
+        """Return the number of fetches of this ant from which a domain may have one more fetch."""
         return (domain.fetches + domain.elsewhere + 1) / self._share - self._ahead - self._others.fetches
 
     def _open(self) -> set[str]:
@@ -299,7 +293,7 @@ class DomainShares:
 
 
 def shares_of(collection: Collection, *, start: float, metrics: Metrics) -> DomainShares | None:
-    """Return the limits on the shares of domains; None for a collection without any."""
+    """Return the limits on the shares of domains, or None for a collection without limits."""
     share, cycle = collection.limits.domain_share, collection.cycle
     if share is None:
         return None

@@ -1,8 +1,7 @@
 """Fetches in flight, from `next` to their landing.
 
-Each fetch that `next` hands out lands exactly once. The gates that it passed determine its pace. Place in the walk:
-`next` takes a fetch out of the ring of addresses. `landed` opens the gates again and passes the answer on: a page's
-examination ends with `finished`, a file goes to the sites that need it (`site_table`).
+`next` takes a fetch out of the ring of addresses. Each fetch lands exactly once: `landed` opens the gates again, and
+passes a file to the sites that need it (`site_table`). `finished` ends the examination of a page.
 """
 
 from __future__ import annotations
@@ -51,15 +50,15 @@ class Flights:
         self._kept: set[LeaseId] = set()  # leases of pages that landed and are not settled soon
 
     def __len__(self) -> int:
-        """Return how many fetches have not landed."""
+        """Return the number of fetches in flight."""
         return len(self._in_flight)
 
     def is_of(self, site: ActiveSite) -> bool:
-        """Return whether a fetch of a site is still in flight."""
+        """Return whether a fetch of a site is in flight."""
         return any(each is site for each, _ in self._in_flight.values())
 
     def next(self, at: float) -> Fetch | None:
-        """Return the next fetch that politeness allows; None if there is none at `at`."""
+        """Return the next fetch that politeness allows now, or None."""
         fetch = self._addresses.ring.next(at)
         if fetch is None:
             return None
@@ -86,16 +85,14 @@ class Flights:
         self._context.metrics.inc("sequencer/recrawl" if known else "sequencer/never_crawled")
 
     def wake(self, names: Iterable[str]) -> None:
-        """Update the turns of sites that may send requests again because their domain is below its share."""
+        """Update the turns of sites that may send requests again."""
         for name in names:
             self._sites.by_name[name].place.wake()
 
     # ---------------------------------------------------------------- the end of a fetch
 
     def landed(self, fetched: FetchResult, batch: Batch) -> None:
-        """End a fetch. Call it exactly once for each fetch that `next` returned. Drop the answer if the site was
-        lost.
-        """
+        """End a fetch, once for each fetch that `next` returned. Drop the answer if the site was lost."""
         fetch = fetched.fetch
         if fetch.kind != "page" and self._context.keeps_answers:
             batch.answers.append(fetched)
@@ -124,9 +121,7 @@ class Flights:
         self._sites.note(site, batch.at)
 
     def unasked(self, fetch: Fetch) -> None:
-        """End a page fetch whose request was never sent. Call it instead of `landed`. The gates open without a
-        delay.
-        """
+        """End a page fetch whose request was never sent, instead of `landed`, and open the gates without a delay."""
         site, group = self._in_flight.pop(fetch.id)
         site.standing.unasked(group.gate, self._context.clock.now())
         self._addresses.ring.wake(group)
@@ -155,7 +150,7 @@ class Flights:
     def acknowledged(
         self, lease: Lease, batch: Batch, *, status: int | None, error: str | None, seconds: float
     ) -> None:
-        """Settle another project's request, whose fetch landed."""
+        """Settle another project's landed request."""
         outcome = acknowledged(lease, status=status, error=error, at=batch.at, seconds=seconds)
         batch.settle(lease, outcome)
         self._context.metrics.inc(f"outcome/{outcome.kind}")
@@ -163,41 +158,39 @@ class Flights:
     # ------------------------------------------------------- pages that stay leased
 
     def keep(self, lease: LeaseId) -> None:
-        """Record a lease that is not settled soon, or not in this run. Its site is not counted against the size of the
-        list.
-        """
+        """Record a lease that is not settled soon, so that its site does not count against the size of the list."""
         self._kept.add(lease)
 
     def unkeep(self, lease: LeaseId) -> None:
-        """Remove a lease from the kept leases, because it is settled now."""
+        """Remove a lease from the kept leases."""
         self._kept.remove(lease)
 
     @property
     def kept(self) -> int:
-        """Return how many leases are kept."""
+        """Number of kept leases."""
         return len(self._kept)
 
     def kept_sites(self) -> int:
-        """Return how many sites have kept leases."""
+        """Return the number of sites with kept leases."""
         return len({lease.site for lease in self._kept})
 
     # ----------------------------------------------------- while it is under way
 
     def queue_full(self, fetch: Fetch) -> None:
-        """Stop new requests to a site, because its fetch waits in the downloader's queue."""
+        """Stop new requests to a site while its fetch waits in the downloader's queue."""
         self._in_flight[fetch.id][0].standing.gate.close()
 
     def queue_empty(self, fetch: Fetch, *, wait_s: float) -> None:
-        """Allow the next fetch of a site after `wait_s`, because its last one has left the downloader's queue.
+        """Allow the next fetch of a site after `wait_s`, because its last fetch has left the downloader's queue.
 
-        Call this before that fetch lands.
+        Call this method before the last fetch lands.
         """
         site, _ = self._in_flight[fetch.id]
         site.standing.gate.reopen(self._context.clock.now() + wait_s)
         site.place.wake()
 
     def count_apart(self, fetch: Fetch) -> None:
-        """Free the slots of a fetch until it lands, because something else sets its pace."""
+        """Free the slots of a fetch that waits in another downloader slot, until it lands."""
         if fetch.id not in self._apart:
             self._apart.add(fetch.id)
             site, _ = self._in_flight[fetch.id]
@@ -207,9 +200,7 @@ class Flights:
 
     @contextmanager
     def reading(self, name: str) -> Iterator[None]:
-        """During the block, count one body of a site as waiting to be read. Such bodies limit the site's new
-        requests.
-        """
+        """Count one body of a site as waiting to be read, during the block, which limits the site's new requests."""
         site = self._sites.by_name.get(name)
         if site is None:
             yield
@@ -222,10 +213,8 @@ class Flights:
             site.place.wake()
 
     def detour(self, fetch: Fetch, address: str) -> float:
-        """Return the seconds that a fetch without an answer must wait before it may go on at another address of its
-        host.
-
-        The result is inf if the site was lost. See `Addresses.detour`.
+        """Return the seconds before a fetch without an answer may use another address of its host
+        (`Addresses.detour`).
         """
         site, group = self._in_flight[fetch.id]
         if site.state is State.LOST:

@@ -1,12 +1,11 @@
-"""A site's hand: the leased URLs that it holds ready, and which of them is next.
+"""A site's hand: the leased URLs of a site, and the choice of the next URL.
 
-The hand keeps the leased URLs and the files to fetch from a site in four queues (Edwards 2001 section 3, Figure 1,
-third tier), each first come, first served. Immediate URLs come before all others, then robots.txt and sitemaps, then a
-page of the never-crawled or the recrawl queue, drawn by their weights. Of equally important never-crawled URLs, the one
-that most probably has a page is first. When the site's domain has used its share (`domain_shares`), the hand returns no
-page of these two queues. The hand returns nothing while the gate of the site is shut (`politeness`) or `MAX_UNREAD` of
-its bodies wait to be read. The hand grows whenever it was used up completely, so a fast site needs few refills and a
-slow site holds few leases. The site decides what may be requested (`site`).
+The hand keeps leased URLs and files in four queues (Edwards 2001 section 3, Figure 1, third tier), each first come,
+first served. Immediate URLs come before all others, then robots.txt and sitemaps, then a page of the never-crawled or
+the recrawl queue, drawn by weights. Of equally important never-crawled URLs, the most probable page comes first. When
+the site's domain has used its share (`domain_shares`), the hand returns no page of these two queues. The hand returns
+nothing while the gate of the site is shut (`politeness`) or `MAX_UNREAD` bodies wait to be read. A hand that was used
+up grows, so a fast site needs few refills and a slow site holds few leases.
 """
 
 from __future__ import annotations
@@ -29,20 +28,19 @@ __all__ = ["LARGEST_HAND", "MAX_UNREAD", "Hand", "largest_hand"]
 
 LARGEST_HAND: Final = 64
 MAX_UNREAD: Final = 2
-"""Largest number of bodies of one site that wait or are being read: one is read, the next is ready. A body stays in
-memory until a reader thread has read it, so one site with slow pages would fill the memory and stop the whole crawl.
-`pages.guarded_examiner` decides which body is read next.
+"""Largest number of bodies of one site that wait or are being read, so that a site with slow pages does not fill the
+memory.
 """
 _HAND_S: Final = 0.2
-"""Shortest time that a full hand lasts, seconds."""
+"""Shortest time that a full hand lasts, s."""
 
 
 class Hand:
-    """The leased pages and the files of one site behind its `gate`, as a sequencer (`sequencers.Sequencer`). Taking a
-    fetch takes a slot of the gate, which is given back when the fetch lands.
+    """The leased pages and the files of one site behind its `gate`, as a `Sequencer`. Each fetch takes a slot of the
+    gate.
 
-    `weights` returns the weights of its two queues, given the first page of the never-crawled queue. It is called at
-    every choice, so a new plan takes effect at once. `chance` returns the chance that a never-crawled URL has a page.
+    `weights` returns the weights of the never-crawled and the recrawl queue for the first never-crawled page. `chance`
+    returns the chance that a never-crawled URL has a page.
     """
 
     __slots__ = (
@@ -94,7 +92,7 @@ class Hand:
         self.held: list[Fetch] = []
         """Immediate URLs that wait for robots.txt or an address."""
         self.is_short = True
-        """True if, at the last refill, the store had fewer due known pages than the hand had room for."""
+        """True if the store had too few due known pages at the last refill."""
 
     # ---------------------------------------------------------------- as a sequencer
 
@@ -125,17 +123,17 @@ class Hand:
         return bool(self._never or self._recrawl) and (self._domain is None or self._domain.is_open)
 
     def add_unread(self, change: int) -> None:
-        """Count a body that waits to be read (1), or one that was read (-1)."""
+        """Count a body that waits to be read (1), or that was read (-1)."""
         self._unread += change
 
     # ---------------------------------------------------------------- its size
 
     def pages(self) -> int:
-        """Return how many pages are in the two queues."""
+        """Return the number of pages in the never-crawled and the recrawl queue."""
         return len(self._never) + len(self._recrawl)
 
     def backlog(self) -> int:
-        """Return how many fetches are ready, without those in `held`."""
+        """Return the number of ready fetches, without `held`."""
         return len(self.urgent) + len(self.files) + self.pages()
 
     def runs_low(self) -> bool:
@@ -143,15 +141,15 @@ class Hand:
         return len(self._never) + len(self._recrawl) <= self._size // 4
 
     def is_deep(self) -> bool:
-        """Return whether the hand has grown to its largest size, because the store always had more."""
+        """Return whether the hand has grown to its largest size."""
         return self._size == self._largest
 
     def room(self) -> tuple[int, int]:
-        """Return how many never-crawled and known pages fit into the hand."""
+        """Return the room for never-crawled and for known pages."""
         return self._size - len(self._never), self._size - len(self._recrawl)
 
     def deal(self, never: Iterable[Fetch], recrawl: Iterable[Fetch], *, full: bool) -> None:
-        """Add leased pages. `full` is True if the store may have more, so the hand grows."""
+        """Add leased pages. If `full` is True, the store may have more pages, and the hand grows."""
         room = self._size
         if full:
             self._size = min(2 * self._size, self._largest)
@@ -170,14 +168,12 @@ class Hand:
         self.files.append(file)
 
     def add_robots(self, robots: Fetch) -> None:
-        """Add a robots.txt request. The robots.txt comes before all others if immediate URLs wait, because its rules
-        apply to them.
-        """
+        """Add a robots.txt request, before all other requests if immediate URLs wait for it."""
         self.held += self._take_urgent()
         (self.urgent if self.held else self.files).append(robots)
 
     def hasten_files(self) -> None:
-        """Put an unsent robots.txt request before all others, because immediate URLs wait for it."""
+        """Put an unsent robots.txt request before all other requests."""
         waiting = _emptied(self.files)
         self.urgent.extend(fetch for fetch in waiting if fetch.kind == "robots")
         self.files.extend(fetch for fetch in waiting if fetch.kind != "robots")
@@ -193,7 +189,7 @@ class Hand:
         self.held += urgent
 
     def take_held(self) -> list[Fetch]:
-        """Return the waiting immediate URLs, which leave the hand and must be judged."""
+        """Remove and return the waiting immediate URLs, which must be judged."""
         held, self.held = self.held, []
         return held
 
@@ -208,18 +204,17 @@ class Hand:
         return _emptied(self.files) + [fetch for fetch in _emptied(self.urgent) if fetch.lease is None]
 
     def flush_pages(self) -> list[LeaseId]:
-        """Remove the pages of the two queues and return their leases."""
+        """Remove the pages of the never-crawled and the recrawl queue, and return their leases."""
         return _leases(_emptied(self._never) + _emptied(self._recrawl))
 
     def flush_recrawl(self) -> list[LeaseId]:
-        """Remove the known pages and return their leases."""
+        """Remove the known pages, and return their leases."""
         return _leases(_emptied(self._recrawl))
 
     def flush_outranked(self, importance: float) -> list[LeaseId]:
         """Remove the never-crawled pages that are less important than a new page, and return their leases.
 
-        The hand then returns to its smallest size. Otherwise many pages would be given back each time a page leads to
-        more important ones.
+        The hand then returns to its smallest size, so that few pages are given back the next time.
         """
         if importance <= self._least:
             return []
@@ -232,11 +227,11 @@ class Hand:
         return _leases(outranked)
 
     def flush(self) -> list[LeaseId]:
-        """Remove all pages and return their leases."""
+        """Remove all pages, and return their leases."""
         return _leases(self._take_urgent() + self.take_held() + _emptied(self._never) + _emptied(self._recrawl))
 
     def _take_urgent(self) -> list[Fetch]:
-        """Remove and return the immediate URLs. If a robots.txt request is among them, it stays."""
+        """Remove and return the immediate URLs. A robots.txt request stays."""
         if not self.urgent:
             return []
         ready = _emptied(self.urgent)
@@ -245,10 +240,9 @@ class Hand:
 
 
 def largest_hand(capacity: float | None, period_s: float) -> int:
-    """Return the largest size of a hand for `capacity` fetches per period; None: as many as politeness allows.
+    """Return the largest size of a hand for `capacity` fetches per period (None: no limit).
 
-    New pages cannot overtake leased ones. So a hand has at most a twentieth of a period's fetches, but enough for the
-    worker's next batch in an accelerated test.
+    New pages cannot overtake leased pages, so a hand has at most a twentieth of a period's fetches.
     """
     if capacity is None:
         return LARGEST_HAND
@@ -257,13 +251,13 @@ def largest_hand(capacity: float | None, period_s: float) -> int:
 
 
 def _importance(fetch: Fetch) -> float:
-    """Return the importance of a leased page. A fetch without a lease comes before all others."""
+    """Return the importance of a leased page, or inf for a fetch without a lease."""
     return inf if fetch.lease is None else fetch.lease.record.importance
 
 
 def _importance_class(fetch: Fetch) -> float:
-    """Return the rank of a leased page in its queue; the greatest is first. Pages of one class of importance have the
-    same rank.
+    """Return the rank of a leased page in its queue: the greatest rank is first, and a class of importance has one
+    rank.
     """
     return 0.0 if fetch.lease is None else -float(class_of(fetch.lease.record.importance))
 
@@ -274,7 +268,7 @@ def _record(fetch: Fetch) -> PageRecord:
 
 
 def _put_probable_first(queue: deque[Fetch], chance: Callable[[PageRecord], float]) -> None:
-    """Order pages of equal importance by their chance, if any of them may have no page."""
+    """Order URLs of equal importance by their chance, if some URL may have no page."""
     chances = [chance(_record(fetch)) for fetch in queue]
     if min(chances, default=1.0) < 1.0:
         ready = zip(_emptied(queue), chances, strict=True)

@@ -1,9 +1,8 @@
-"""Politeness towards one site or address: when it may receive the next request.
+"""Politeness towards one site or address: the time of the next request.
 
-This depends on its gate, its delay, its back-off after a refusal, and the address that it shares. In a collection the
-politeness table decides, and the crawl obeys every delay that a site requests. With the add-on and without a collection
-file, the settings of the user's project decide (`SitePace`); then the project's downloader keeps the time between
-requests (`crawl.project_pace`).
+In a collection the politeness table decides, and the crawl obeys every delay that a site requests. With the add-on and
+without a collection file, the settings of the user's project decide (`SitePace`), and the project's downloader keeps
+the time between requests (`crawl.project_pace`).
 """
 
 from __future__ import annotations
@@ -36,18 +35,18 @@ __all__ = [
 ]
 
 HoldRule = Literal["Crawl-delay", "Retry-After", "back-off", "robots.txt"]
-"""A rule that makes a crawl leave a site alone for longer than its delay."""
+"""A rule that delays the requests to a site beyond its usual delay."""
 LONGEST_BACKOFF_S: Final = 86_400.0
-"""Longest back-off, s: one day, however often a refusal is repeated and whatever Retry-After says."""
+"""Longest back-off, s: one day."""
 SITE_ERRORS: Final = frozenset({"dns", "private-address", "connect", "tls", "certificate", "timeout", "network"})
-"""Errors that concern the whole site, not only one page."""
+"""Errors that concern a whole site."""
 
 
 class Gate:
-    """Politeness towards one site or one address: `concurrency` slots, each with its own delay.
+    """The gate of one site or address: `concurrency` slots, each with its own delay.
 
-    Invariant: used slots + free slots = concurrency, so at most `concurrency` requests are in flight. Slots that are
-    lent to another ant count as used.
+    Invariant: used slots + free slots = concurrency, so at most `concurrency` requests are in flight. Slots lent to
+    another ant count as used.
     """
 
     __slots__ = ("_free", "_is_closed", "_shut_until", "in_flight", "lent_until", "opens_at")
@@ -60,24 +59,24 @@ class Gate:
         """Latest time until which another ant may use slots of this gate."""
         self.in_flight = 0
         self.opens_at = open_at
-        """When the next slot may be taken, UTC seconds; inf while all are used or the gate is closed. It is read ten
-        times for each request, so it is kept up to date instead of being computed at each read.
+        """Time from which the next slot may be taken, UTC seconds, or inf while all slots are used or the gate is
+        closed.
         """
 
     def take(self) -> None:
-        """Take the slot that has been open longest. The caller has checked that `opens_at` is past."""
+        """Take the slot that has been open longest. The time `opens_at` must be past."""
         heapq.heappop(self._free)
         self.in_flight += 1
         self._note_change()
 
     def give(self, open_at: float) -> None:
-        """Give a slot back, which opens again at `open_at`."""
+        """Return a slot to the gate. The slot opens again at `open_at`."""
         self.in_flight -= 1
         heapq.heappush(self._free, max(open_at, self._shut_until))
         self._note_change()
 
     def hold(self, until: float) -> None:
-        """Keep every slot shut at least until `until` (back-off); this includes used slots once they are given back."""
+        """Keep every slot, used slots too, shut at least until `until` (back-off)."""
         self._shut_until = max(self._shut_until, until)
         self._free = sorted(max(slot, until) for slot in self._free)
         self._note_change()
@@ -85,17 +84,17 @@ class Gate:
     # ------------------------------------------- while a request is in a downloader's queue
 
     def close(self) -> None:
-        """Release nothing until `reopen`, because the last request waits in a queue after the gate."""
+        """Keep all slots shut until `reopen`, while the last request waits in the downloader's queue."""
         self._is_closed = True
         self._note_change()
 
     def reopen(self, open_at: float) -> None:
-        """Allow the next request from `open_at` on, because the queue after the gate is empty again."""
+        """Allow the next request from `open_at` on."""
         self._is_closed = False
         self.hold(open_at)
 
     def widen(self) -> None:
-        """Add a slot, because a request in flight must not count at this gate."""
+        """Add a slot for a request in flight that must not count at this gate."""
         heapq.heappush(self._free, self._shut_until)
         self._note_change()
 
@@ -108,15 +107,11 @@ class Gate:
     # ------------------------------------------------------ lending to another ant
 
     def spare(self, since: float) -> int:
-        """Return the number of free slots that have been open since `since` or longer. If it is inf, count all free
-        slots.
-        """
+        """Return the number of free slots that have been open since a time (inf: all free slots)."""
         return sum(slot <= since for slot in self._free)
 
     def lend(self, many: int, *, until: float) -> float:
-        """Lend `many` free slots to another ant until the time `until`. Return the time from which the other ant may
-        use all of these slots.
-        """
+        """Lend `many` free slots until a time. Return the time from which the other ant may use all of these slots."""
         self._free.sort()
         lent = [self._free.pop() for _ in range(many)]
         self._note_change()
@@ -125,16 +120,16 @@ class Gate:
         return max(lent)
 
     def prolong(self, until: float) -> None:
-        """Extend the time until which slots are lent."""
+        """Extend the time of lent slots."""
         self.lent_until = max(self.lent_until, until)
 
     def take_back(self, many: int, open_at: float) -> None:
-        """Take `many` lent slots back. They open at `open_at`."""
+        """Take back `many` lent slots, which open at `open_at`."""
         for _ in range(many):
             self.give(open_at)
 
     def next_for_others(self, at: float, delay_s: float) -> float:
-        """Return when another process may use all slots if this one ends at `at`. For a used slot the delay is
+        """Return when another process may use all slots if this process ends at `at`. For a used slot the delay is
         added.
         """
         opens = max(self._free, default=0.0)
@@ -146,32 +141,28 @@ class Gate:
 
 @dataclass(slots=True, frozen=True)
 class SitePace:
-    """Rules of pace that apply to all sites of a crawl. The defaults are those of a collection, which follows its
-    politeness table.
-    """
+    """Rules of pace for all sites of a crawl. The defaults are the rules of a collection."""
 
     slots: Callable[[str], int | None] = lambda _: None
-    """Returns the number of simultaneous requests for a site; None: `politeness.concurrency`."""
+    """Returns the number of simultaneous requests for a site, or None for `politeness.concurrency`."""
     keeps_delay: bool = True
-    """True if a gate stays shut for `politeness.min_delay` after each request; False if the downloader keeps the
-    delay."""
+    """True if gates keep the delay `politeness.min_delay`, False if the downloader does."""
     crawl_delay: bool = True
     """True if the Crawl-delay of a robots.txt is obeyed."""
     retry_after: bool = True
     """True if the Retry-After header of 429 and 503 answers is obeyed."""
     back_off: bool = True
-    """True if a site that answers 429 or 503, or not at all, is left alone for longer each time."""
+    """True if the delay of a site grows with each 429, 503 or missing answer."""
     lends: bool = True
     """True if other ants may use some of a site's slots."""
     report: Callable[[str, HoldRule, float], None] = lambda _site, _rule, _seconds: None
-    """Called with site, rule and seconds whenever a rule delays a site."""
+    """Called with site, rule and seconds when a rule delays a site."""
 
 
 class SitePoliteness:
-    """The politeness state of a site: its gate, its Crawl-delay, and its refusals in a row.
+    """The politeness state of a site: its gate, its Crawl-delay, and its successive refusals.
 
-    Invariant: each slot that is taken from the gates of site and address comes back exactly once, by `landed` or
-    `unasked`.
+    Invariant: each slot taken from the gates of site and address comes back exactly once, by `landed` or `unasked`.
     """
 
     __slots__ = (
@@ -197,7 +188,7 @@ class SitePoliteness:
         pace: SitePace,
         slots: int | None = None,
     ) -> None:
-        """`slots` is the number of simultaneous requests, if it differs from the rules."""
+        """`slots` is the number of simultaneous requests [`rules.concurrency`]."""
         self._rules = rules
         self._pace = pace
         self._rng = rng
@@ -206,31 +197,30 @@ class SitePoliteness:
         self.gate = Gate(slots or rules.concurrency, open_at=state.next_at)
         self.crawl_delay = state.crawl_delay if pace.crawl_delay else 0.0
         self.failures = state.failures
-        """Number of refusals in a row (429, 503, no connection): the exponent of its back-off."""
+        """Number of successive refusals (429, 503, no connection): the exponent of the back-off."""
         self.site_error = state.error
-        """Error of the last request that failed or was refused; "" if the site answered."""
+        """Error of the last request, or "" if the site answered."""
         self.rests_until = 0.0
-        """The site must be left alone until this time, UTC seconds, because it refused or could not be reached."""
+        """End of the rest after a refusal or a missing answer, UTC seconds."""
 
     def next_at(self, at: float) -> float:
-        """Return when another process may send a request, if this one ends at `at`."""
+        """Return when another process may send a request if this process ends at `at`."""
         return self.gate.next_for_others(at, self.delay_s())
 
     def delay_s(self) -> float:
-        """Return the shortest time between two requests in a slot, seconds."""
+        """Return the shortest time between two requests in a slot, s."""
         return max(self._rules.min_delay, min(self.crawl_delay, self._rules.max_delay))
 
     def obey(self, crawl_delay: float, *, at: float) -> None:
-        """Apply the Crawl-delay (0: none) of a robots.txt that was read at `at`. It also applies before the first
-        page."""
+        """Apply the Crawl-delay of a robots.txt that was read at `at`, also before the first page."""
         self.crawl_delay = crawl_delay if self._pace.crawl_delay else 0.0
         self.gate.hold(at + min(self.crawl_delay, self._rules.max_delay))
 
     def landed(self, fetched: FetchResult, address: Gate) -> bool:
-        """Process the end of a fetch, whatever its result. The gates of site and address open when politeness allows.
+        """Process the end of a fetch: return its slots to the gates of site and address. Return whether the site
+        refused the request.
 
-        `address` is the gate that released the fetch; the site may have moved to another address since. Return whether
-        the site refused the request.
+        `address` is the gate that released the fetch; the site may have moved to another address since.
         """
         rules = self._rules
         min_delay = rules.min_delay if self._pace.keeps_delay else 0.0
@@ -253,32 +243,30 @@ class SitePoliteness:
         return False
 
     def unasked(self, address: Gate, at: float) -> None:
-        """Give back the slots of a fetch whose request was never sent."""
+        """Return the slots of a fetch whose request was never sent."""
         self.gate.give(at)
         address.give(at)
 
     def unreachable(self, error: str, at: float) -> float:
-        """Count that the host has no address. Return the time until which the site is left alone."""
+        """Count a failure to resolve the host; return the end of the back-off."""
         self.failures += 1
         self.site_error = error
         return at + self.back_off_s(self.failures)
 
     def without_robots(self, error: str, failures: int, at: float) -> float:
-        """Stop all requests after `failures` failed fetches of robots.txt in a row. Return the time until which they
-        stop.
-        """
+        """Stop all requests after `failures` successive failed fetches of robots.txt; return the end of the stop."""
         self.site_error = error
         rests_until = at + self.back_off_s(failures)
         self.gate.hold(rests_until)  # This also applies when an immediate URL activates the site earlier.
         return rests_until
 
     def back_off_s(self, failures: int) -> float:
-        """Return the seconds to wait after the `failures`-th failure in a row."""
+        """Return the seconds to wait after a number of successive failures."""
         delay = self._rules.min_delay if self._pace.keeps_delay else 0.0
         return backoff(failures, base=max(1.0, 10.0 * delay), rng=self._rng)
 
     def slow_page(self, at: float) -> None:
-        """Back off from a site because a page used all the time allowed for reading. Each back-off is longer."""
+        """Back off from a site whose page used all the time allowed for reading, longer each time."""
         self._slow_pages += 1
         self.gate.hold(at + self.back_off_s(self._slow_pages))
         self._metrics.inc("ant/slow_pages")
@@ -289,7 +277,7 @@ class SitePoliteness:
             self._slow_pages -= 1
 
     def join(self, state: SiteState) -> None:
-        """Merge the state of another object for the same site. Of two values, the more careful one is used."""
+        """Merge the state of another object for the same site, with the more careful of two values."""
         self.gate.hold(state.next_at)
         if state.failures:
             self.rests_until = max(self.rests_until, state.next_at)
@@ -298,11 +286,10 @@ class SitePoliteness:
         self.crawl_delay = max(self.crawl_delay, state.crawl_delay)
 
     def _rest(self, fetched: FetchResult) -> None:
-        """If the pace obeys the refusal, shut the gate for the time that the site requests, and for longer with each
-        refusal.
+        """Shut the gate after a refusal, as the rules of pace require: for the time that the site requests, or for the
+        back-off.
 
-        A failed fetch of robots.txt or a sitemap always counts, because no page is requested before robots.txt is
-        known.
+        A failed fetch of robots.txt or a sitemap always counts.
         """
         pace, site = self._pace, fetched.fetch.site
         asked = backed_off = 0.0
@@ -325,20 +312,20 @@ def delay_after(seconds: float, *, min_delay: float, factor: float, crawl_delay:
 
 
 def refuses(status: int | None, error: str | None) -> bool:
-    """Return whether an answer refuses requests (RFC 6585, RFC 9110 section 15.6.4), or no complete answer came."""
+    """Return whether an answer refuses requests (RFC 6585, RFC 9110 section 15.6.4) or is missing."""
     return status in (429, 503) or error in SITE_ERRORS or error == "cut"
 
 
 def backoff(failures: int, *, base: float, rng: random.Random) -> float:
-    """Return the seconds to wait after the `failures`-th refusal in a row (1, 2, …): base doubled each time, jittered
-    by +-25 %.
+    """Return the seconds to wait after `failures` successive refusals: `base`, doubled each time, jittered by +-25
+    %.
     """
     doubled = base * 2.0 ** min(failures - 1, 40)
     return min(doubled, LONGEST_BACKOFF_S) * rng.uniform(0.75, 1.25)
 
 
 def retry_after(value: str | None, *, at: float) -> float:
-    """Return the seconds of a Retry-After header, a number or a date; 0 if it is absent, past or unreadable."""
+    """Return the seconds of a Retry-After header, a number or a date, or 0 if it is absent, past or invalid."""
     if value is None:
         return 0.0
     text = value.strip()

@@ -1,11 +1,10 @@
 """Sequencers: small objects that choose the next item (Edwards 2001 section 3, Figure 1).
 
-A sequencer gives one next item at most, and states the time from which this item can be taken. Sequencers combine into
-a tree. Its leaves are the hands of sites (`hand`), each behind the gate of its site. `RoundRobin` joins many members
-without calling each: a step costs O(log n). In a crawl that ranks its pages (`ranking.ranker`), `ByWorth` serves the
-member with the most valuable item first. The active list has two tiers of rings: addresses, and the sites at one
-address behind a gate (`addresses`, `Tier`). Each sequencer also states the time from which it has an urgent item, so
-that immediate URLs come first through every tier. Nothing here knows URLs, reads a clock, or does I/O.
+A sequencer has at most one next item, and states the time from which the item can be taken. Sequencers form a tree,
+whose leaves are the hands of sites (`hand`). `RoundRobin` serves its members in turn. In a crawl that ranks its pages
+(`ranking.ranker`), `ByWorth` serves the member with the most valuable item first. The active list has two tiers of
+rings: addresses, and the sites at one address behind a gate (`addresses`, `Tier`). Each sequencer also states the time
+of its next urgent item, so that immediate URLs come first through every tier.
 """
 
 from __future__ import annotations
@@ -34,25 +33,24 @@ class Sequencer(Protocol[T_co]):
     """The interface of all sequencers. `at` is the current time in UTC seconds."""
 
     def times(self) -> tuple[float, float]:
-        """Return the time from which `next` has an item, and the time from which it serves urgent items, which is not
-        earlier; inf if that needs new items or a landing. An item that blocks an urgent one is urgent, too.
+        """Return the time of the next item and the time of the next urgent item, which is not earlier.
+
+        inf means that new items or a landing are needed. An item that blocks an urgent item is urgent too.
         """
 
     def worth(self) -> float:
-        """Return the worth of the next item; inf for an item for which others wait, -inf if there is none. O(1)."""
+        """Return the worth of the next item, inf for an item for which others wait, or -inf without an item."""
 
     def next(self, at: float) -> T_co | None:
-        """Remove and return the next item; None if none is available at `at`."""
+        """Remove and return the next item, or None if no item is available at `at`."""
 
 
 class RoundRobin(Generic[T]):
-    """Serves its available members in turn, in O(log n) per step. Members with an urgent item come before all others.
+    """Serves its available members in turn, in O(log n) per step. Members with an urgent item come first.
 
-    A member is in the ring of ready members, among those that wait for a time, or in neither (it has nothing until
-    `wake` is called for it). A member with an urgent item also waits for the time at which this item may be served.
-    That turn does not cost the member its place in the ring. The owner calls `wake(member)` after anything that may
-    make a member available earlier than it stated: new items, a landing. `at` does not decrease from call to call,
-    except if the clock is set back.
+    A member is ready, waits for a time, or has no item until `wake` is called. A turn for an urgent item does not cost
+    the member its place in the ring. The owner calls `wake(member)` after an event that may make a member available
+    earlier, such as new items or a landing.
     """
 
     __slots__ = ("_at", "_hurried", "_members", "_ready", "_waiting")
@@ -76,9 +74,7 @@ class RoundRobin(Generic[T]):
         self._hurried.drop(member)
 
     def wake(self, member: Sequencer[T]) -> None:
-        """Read the times of `member` again: when it is available, and when it has an urgent item. A sequencer that is
-        not a member is ignored.
-        """
+        """Read the times of a member again. A sequencer that is not a member is ignored."""
         if member in self._members:
             self._place(member)
 
@@ -90,9 +86,7 @@ class RoundRobin(Generic[T]):
         return self.wake_at(), self._hurried.soonest()
 
     def worth(self) -> float:
-        """Return the worth of the next member in turn. If no member is ready, return the worth of the member that
-        becomes ready first.
-        """
+        """Return the worth of the next member, or of the member that becomes ready first if no member is ready."""
         if self._ready:
             return self._ready.worth()
         first = self._waiting.first()
@@ -110,8 +104,7 @@ class RoundRobin(Generic[T]):
         return None
 
     def _turn(self, at: float) -> Sequencer[T] | None:
-        """Return the next member: the first with an urgent item, otherwise the first of the ring, which is removed from
-        it."""
+        """Remove and return the next member: the first with an urgent item, or else the first of the ring."""
         while (member := self._hurried.pop(at)) is not None:
             if member.times()[1] <= at:
                 return member
@@ -132,10 +125,10 @@ class RoundRobin(Generic[T]):
 
 
 class Tier(Generic[T]):
-    """A ring behind its own gate, and a member of the ring `above`. Taking an item takes a slot of the gate, which is
-    given back when the fetch lands.
+    """A ring behind its own gate, and a member of the ring `above`. Each taken item takes a slot of the gate until the
+    fetch lands.
 
-    While the tier is a member of the ring above, every change in the tier updates that ring at once.
+    Every change in the tier updates the ring above.
     """
 
     __slots__ = ("_above", "_ring", "gate")
@@ -154,7 +147,7 @@ class Tier(Generic[T]):
         self._ring.remove(member)
 
     def wake(self, member: Sequencer[T]) -> None:
-        """Read the times of `member` again: when it is available, and when it has an urgent item."""
+        """Read the times of a member again."""
         self._ring.wake(member)
         self._above.wake(self)
 
@@ -173,7 +166,7 @@ class Tier(Generic[T]):
 
 
 class Turns(Generic[T]):
-    """A queue of ready members: first come, first served. A member that is already ready keeps its place."""
+    """A queue of ready members: first come, first served."""
 
     __slots__ = ("_members",)
 
@@ -193,7 +186,7 @@ class Turns(Generic[T]):
         return next(iter(self._members), None)
 
     def worth(self) -> float:
-        """Return the worth of the next member; -inf if there is none."""
+        """Return the worth of the next member, or -inf."""
         first = self.first()
         return -inf if first is None else first.worth()
 
@@ -202,12 +195,10 @@ class Turns(Generic[T]):
 
 
 class _WaitQueue(Generic[T]):
-    """A queue of members that wait, each for one time. The earliest time is first; among equal times, the member that
-    began to wait first.
+    """A queue of members that wait, each for one time, with the earliest time first.
 
-    An entry of the heap has a ticket, a number that is never used twice. A member that waits for another time gets a
-    new ticket, and the queue skips tickets without a member. An `id()` would not work as a ticket: memory is reused,
-    so an old entry could name a new member, and the order of a crawl would depend on the allocator.
+    Each entry of the heap has a unique number. A member that waits for another time gets a new number, and the queue
+    skips numbers without a member.
     """
 
     __slots__ = ("_heap", "_holders", "_numbers", "times")
@@ -219,7 +210,7 @@ class _WaitQueue(Generic[T]):
         self._numbers = itertools.count()
 
     def put(self, member: Sequencer[T], time: float) -> None:
-        """Make a member wait for this time instead of any earlier one. If it is inf, the member waits for nothing."""
+        """Make a member wait for a time, in place of its previous time. With inf, the member does not wait."""
         entry = self.times.get(member)
         if entry is not None:
             if entry[0] == time:
@@ -237,17 +228,17 @@ class _WaitQueue(Generic[T]):
             del self._holders[entry[1]]
 
     def soonest(self) -> float:
-        """Return the earliest time for which a member waits; inf: none waits."""
+        """Return the earliest time for which a member waits, or inf."""
         while self._heap and self._heap[0][1] not in self._holders:
             heapq.heappop(self._heap)
         return self._heap[0][0] if self._heap else inf
 
     def first(self) -> Sequencer[T] | None:
-        """Return the member that waits for the earliest time; None: none waits."""
+        """Return the member that waits for the earliest time, or None."""
         return self._holders[self._heap[0][1]] if self.soonest() < inf else None
 
     def pop(self, at: float) -> Sequencer[T] | None:
-        """Remove and return the first member whose time has come; None: there is none."""
+        """Remove and return the first member whose time has come, or None."""
         while self._heap and self._heap[0][0] <= at:
             member = self._holders.pop(heapq.heappop(self._heap)[1], None)
             if member is not None:
@@ -257,12 +248,11 @@ class _WaitQueue(Generic[T]):
 
 
 class _WorthQueue(Turns[T]):
-    """Queue of ready members, the most valuable first; members of equal worth take turns.
+    """A queue of ready members, the most valuable first; members of equal worth take turns.
 
-    But in each `EVEN`-th turn, the member that has been ready longest is served. So members of little worth do not wait
-    for ever, and pages of unknown worth are found. On generated sites, with a tenth of the budget, the crawl found
-    these parts of the importance that the ideal order finds: 0.75 to 0.82 if all turns go by worth, 0.90 to 0.95 if
-    every second turn goes by waiting time, and 0.85 to 0.95 if all turns do.
+    In each `EVEN`-th turn, the member that has been ready longest is served. So members of little worth do not wait for
+    ever, and pages of unknown worth are found. On generated sites, with a tenth of the budget, this found 0.90 to 0.95
+    of the importance that the ideal order finds, and 0.75 to 0.82 if all turns went by worth.
     """
 
     __slots__ = ("_heap", "_numbers", "_taken", "_unvalued", "_worth")
@@ -314,10 +304,8 @@ class _WorthQueue(Turns[T]):
 
 
 class ByWorth(RoundRobin[T]):
-    """Does the same as `RoundRobin`, but the member whose next item is worth most is next, so that a small budget goes
+    """A `RoundRobin` in which the member with the most valuable next item is served first, so that a small budget goes
     to valuable pages.
-
-    Members of equal worth take turns, and every second turn goes to the members in order.
     """
 
     __slots__ = ()

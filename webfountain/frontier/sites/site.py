@@ -2,8 +2,8 @@
 
 Each part owns its state: the place among addresses (`addresses`), politeness (`politeness`), robots.txt and sitemaps
 (`site_files`), pages (`site_pages`), and slots that other ants have borrowed (`loans`). The site itself has its lease
-and its state. Each event comes here once. Files that the site needs from other sites are returned (`FileRequest`), and
-work for the store is written into the batch that comes with the event.
+and its state. Methods return the files that the site needs from other sites (`FileRequest`), and write work for the
+store into a batch.
 
 ========== ================================== ======================================================================
 state      means                              left by
@@ -17,8 +17,8 @@ LOST       another process took it over       nothing: it is off the list, and a
 ========== ================================== ======================================================================
 
 A *barred* site (a private address, given up) stays OPEN or EMPTY: its pages are leased and end without a fetch. A
-*guest* has no site lease: it serves files that other sites named, leases no page and is never parked. A *borrowed*
-site belongs to another ant, which lent some slots: its pages are leased, its files are not fetched.
+*guest* has no site lease: it only serves files that other sites named. A *borrowed* site belongs to another ant, which
+lent some slots: its pages are leased, but its files are not fetched.
 """
 
 from __future__ import annotations
@@ -53,18 +53,14 @@ if TYPE_CHECKING:
 __all__ = ["ActiveSite", "SiteStatistics", "State", "state_of"]
 
 TRIES: Final = 5
-"""An impatient crawl gives a site up after this many requests in a row without an answer. The back-off grows with
-each.
-"""
+"""Number of successive requests without an answer after which an impatient crawl gives a site up."""
 _KEPT_S: Final = 5.0
-"""If a site must be left alone for longer than this, s, that time is written to the store at once. So a kill loses only
-shorter times.
-"""
+"""Rest of a site above which the end of the rest is written to the store at once, s."""
 _TOO_SLOW_TO_READ: Final = "parse-time"
 
 
 class State(Enum):
-    """State of an active site. The docstring of the module has a table of the states."""
+    """State of an active site, as in the table of this module."""
 
     RESOLVING = "resolving"
     ROBOTS = "robots"
@@ -75,12 +71,12 @@ class State(Enum):
 
     @property
     def is_preparing(self) -> bool:
-        """Return whether the site waits for an address or a robots.txt."""
+        """True if the site waits for an address or a robots.txt."""
         return self is State.RESOLVING or self is State.ROBOTS
 
 
 class SiteStatistics(msgspec.Struct, frozen=True):
-    """A frozen snapshot of one site."""
+    """A snapshot of one site."""
 
     state: State
     barred: str | None
@@ -88,20 +84,20 @@ class SiteStatistics(msgspec.Struct, frozen=True):
     opens_at: float
     failures: int
     hand: int
-    """Number of leased pages in the hand, in the two queues."""
+    """Number of leased pages in the never-crawled and the recrawl queue of the hand."""
     immediate: int
-    """Number of immediate fetches that are ready; `held` wait for robots.txt or an address."""
+    """Number of ready immediate fetches; `held` is the number of immediate fetches that wait for robots.txt or an
+    address.
+    """
     held: int
     files: int
     under_way: int
 
 
 class ActiveSite:
-    """One active site. It is created when it is activated, with its `lease`, or as a guest when another site needs a
-    file from it. A guest has the `lease` None.
+    """One active site, or a guest, whose `lease` is None.
 
-    `borrowed_slots` is the number of slots that another ant has lent; then `lease` is the lease of that ant, the
-    holder. None means that the site is not borrowed.
+    `borrowed_slots` is the number of slots that another ant has lent, whose lease is then `lease`, or None.
     """
 
     __slots__ = (
@@ -154,23 +150,21 @@ class ActiveSite:
 
     @property
     def state(self) -> State:
-        """Return the state of the site. The docstring of the module has a table of the states."""
+        """The state of the site."""
         is_empty = self._state is State.OPEN and (self.lease is None or not self.pages.has_more)
         return State.EMPTY if is_empty else self._state
 
     def is_under_way(self) -> bool:
-        """Return whether anything is under way: a fetch, an end or a refill that is with the store, or a loan of
-        slots.
-        """
+        """Return whether the site waits for a fetch, for the store, or for a loan of slots."""
         return self.pages.is_under_way() or bool(self.loans)
 
     def must_renew_robots(self, at: float) -> bool:
-        """Return whether robots.txt has expired. While a refill is with the store, the renewal must wait."""
+        """Return whether robots.txt has expired and may be renewed now."""
         bound = not self._is_own() or self.pages.is_ordered or self.pages.barred is not None
         return not bound and self._state is State.OPEN and self.files.robots.is_outdated(at)
 
     def _is_own(self) -> bool:
-        """Return whether this ant holds the site's lease: it is neither a guest nor borrowed."""
+        """Return whether this ant holds the site's lease: the site is neither a guest nor borrowed."""
         return self.lease is not None and not self.is_borrowed
 
     def statistics(self) -> SiteStatistics:
@@ -192,16 +186,14 @@ class ActiveSite:
     # ------------------------------------------- events: its place and its lease
 
     def resolved(self, group: AddressGroup, batch: Batch) -> list[FileRequest]:
-        """Continue at the address where the site was placed. Bar the site if the address is private, otherwise prepare
-        its robots.txt.
-        """
+        """Prepare the site at its address, or bar the site if the address is private."""
         if not self._context.collection.network.allow_private and is_private_host(group.address):
             self.pages.bar(PRIVATE)
             return self.files.give_up(PRIVATE) + self._prepare(batch)
         return self._prepare(batch)
 
     def unreachable(self, error: str, batch: Batch) -> list[FileRequest]:
-        """Handle a host without an address: wait, longer each time, or let the site's pages fail."""
+        """Process a missing address of the host: wait, longer each time, or let the site's pages fail."""
         rests_until = self.standing.unreachable(error, batch.at)
         if self._context.patient:
             self._state = State.SHUT
@@ -222,19 +214,19 @@ class ActiveSite:
         return [] if self._state.is_preparing else self._prepare(batch)
 
     def renew(self, lease: SiteLease) -> None:
-        """Extend the lease, if it is the current one."""
+        """Extend the lease, if it is the current lease."""
         if self.lease is not None and self.lease.token == lease.token:
             self.lease = lease
 
     def lose(self) -> list[FileRequest]:
-        """Give everything up, because another process took the site over. Later answers have no effect."""
+        """Drop all requests after another process took the site over. Return the files that were not fetched."""
         given_up = self.files.give_up("busy")
         self.hand.flush()
         self._state = State.LOST
         return given_up
 
     def keep(self, batch: Batch) -> None:
-        """Write what was learned to the store, so that it survives a kill."""
+        """Write the state of the site to the store with the batch."""
         if self.lease is not None and not self.is_borrowed:
             batch.remember(self.lease, self.remember(batch.at))
 
@@ -252,9 +244,9 @@ class ActiveSite:
     # ------------------------------------------------------ events: its fetches
 
     def landed(self, fetched: FetchResult, group: AddressGroup, batch: Batch) -> bool:
-        """Process the end of a fetch that `group` released, whatever its result. The gates open when politeness allows.
+        """Process the end of a fetch that `group` released, and return its slots to the gates.
 
-        Return True if nothing else is to be done, because the fetch was a page and the site did not refuse it.
+        Return True for a page that the site did not refuse, for which nothing else is to be done.
         """
         refused = self.standing.landed(fetched, group.gate)
         if refused and self.loans:
@@ -267,7 +259,7 @@ class ActiveSite:
         return not refused
 
     def answered(self, fetched: FetchResult, batch: Batch) -> list[FileRequest]:
-        """Process an answer from any host: the site's robots.txt, or a sitemap that the site named."""
+        """Process the site's robots.txt, or a sitemap that the site named, from any host."""
         if fetched.fetch.kind == "robots":
             requests = self._robots_answered(fetched, batch)
         else:
@@ -276,9 +268,7 @@ class ActiveSite:
         return requests
 
     def finished(self, visit: Visit, batch: Batch) -> bool:
-        """Settle an examined page. Return False if the page was leased under a site lease that is not the current
-        one.
-        """
+        """Settle an examined page. Return False if the page was not leased under the current site lease."""
         lease = visit.fetched.fetch.lease
         assert lease is not None
         if self.lease is None or lease.id.token != self.lease.token:
@@ -295,7 +285,7 @@ class ActiveSite:
         return True
 
     def add_immediate(self, leases: Iterable[Lease], batch: Batch) -> None:
-        """Put immediate URLs before all others, once robots.txt is known and if it allows them."""
+        """Put immediate URLs before all other URLs, when robots.txt is known and allows them."""
         self.pages.add_immediate(leases)
         if self._state is State.ROBOTS:
             self.hand.hasten_files()
@@ -303,7 +293,7 @@ class ActiveSite:
             self.pages.release_held(batch)
 
     def _count_silence(self, fetched: FetchResult, batch: Batch) -> None:
-        """In an impatient crawl, give up a site that no longer answers or has no usable robots.txt."""
+        """Give up a site that no longer answers or has no usable robots.txt, in an impatient crawl."""
         if self._context.patient:
             return
         if fetched.error in SITE_ERRORS and self.standing.failures >= TRIES:
@@ -312,16 +302,16 @@ class ActiveSite:
             self._give_up(DISALLOWED, batch)
 
     def _give_up(self, error: str, batch: Batch) -> None:
-        """Let all known pages of the site fail. The site is tried again when it is next activated."""
+        """Let all known pages of the site fail until the site is activated again."""
         self._state = State.OPEN
         self.pages.give_up(error, batch)
 
     # ------------------------------------------------------- robots.txt and files
 
     def request_file(self, kind: FetchKind, url: str, batch: Batch) -> list[FileRequest]:
-        """Fetch, in turn, a file that another site needs.
+        """Fetch a file that another site needs, in turn.
 
-        A sitemap must obey this site's robots.txt, which may have to be fetched first. A robots.txt need not.
+        A sitemap must obey this site's robots.txt, which may have to be fetched first.
         """
         if self.pages.barred is not None or self._state is State.SHUT or self.is_borrowed:
             return [FileRequest(kind, url, self.name, self.pages.barred or "busy")]
@@ -332,12 +322,12 @@ class ActiveSite:
         return [] if self._state.is_preparing else self._prepare(batch)
 
     def renew_robots(self, batch: Batch) -> list[FileRequest]:
-        """Fetch robots.txt again. The pages in the hand go back to the store meanwhile."""
+        """Fetch robots.txt again, and give the pages in the hand back to the store."""
         batch.release(self.hand.flush_pages())
         return self._prepare(batch)
 
     def on_timer(self, batch: Batch) -> list[FileRequest]:
-        """Continue when `wake_at` has come."""
+        """Continue at `wake_at`."""
         if self.pages.wake_at > batch.at:
             return []
         if self.place.group is not None and (self._state is State.SHUT or self.pages.is_blocked(batch.at)):
@@ -346,8 +336,7 @@ class ActiveSite:
         return []
 
     def _prepare(self, batch: Batch) -> list[FileRequest]:
-        """Prepare for pages: at once with known rules, otherwise after robots.txt. A blocked site waits until its
-        block ends."""
+        """Open the site for pages, if necessary after its robots.txt. A blocked site waits until its block ends."""
         if self.pages.sleep_if_blocked(batch):
             self._state = State.SHUT
             return self.files.give_up("busy")
@@ -361,7 +350,7 @@ class ActiveSite:
         return self._open(batch)
 
     def _robots_answered(self, fetched: FetchResult, batch: Batch) -> list[FileRequest]:
-        """Follow a redirect, obey the rules, or leave the site alone for a while."""
+        """Process an answer for robots.txt: follow a redirect, obey the rules, or stop requests for a while."""
         answer = self.files.robots.answered(fetched)
         if answer.hop is not None:
             return self.files.follow_robots(answer.hop)
@@ -378,7 +367,7 @@ class ActiveSite:
         return self._open(batch)
 
     def _open(self, batch: Batch) -> list[FileRequest]:
-        """Continue under known rules: request sitemaps, resume waiting URLs, allow leasing."""
+        """Open the site under known rules: request sitemaps, resume waiting URLs, allow leasing."""
         self._state = State.OPEN
         if self.standing.crawl_delay:
             self._context.pace.report(self.name, "Crawl-delay", self.standing.delay_s())
@@ -388,7 +377,7 @@ class ActiveSite:
 
 
 def _weights(context: SiteContext, changes: SiteChanges, new: PageRecord) -> Sequence[float]:
-    """Return the weights of the never-crawled queue, whose first page is `new`, and of the recrawl queue."""
+    """Return the weights of the never-crawled queue, with the first page `new`, and of the recrawl queue."""
     schedule = context.follower.schedule
     never, known = schedule.weights(context.clock.now())
     part = changes.part_of_share(new, price=schedule.price, believed=context.believed)
@@ -398,11 +387,9 @@ def _weights(context: SiteContext, changes: SiteChanges, new: PageRecord) -> Seq
 def state_of(lease: SiteLease, rules: PolitenessTable, at: float) -> SiteState:
     """Return the stored state of a site that was activated at `at`.
 
-    If another process lost the site, the time of its last request is unknown. So the next request waits for a full
-    delay, unless the stored state already makes it wait. The process that takes the site over stores this at once, so
-    that the wait does not start again each time a process dies. If the site was lost because the store went back in
-    time, a process that does not know of this may send requests until its lease ends. Then the delay begins at that
-    end, whatever the store contains.
+    If another process lost the site, the time of its last request is unknown, so the next request waits for a full
+    delay. If the site was lost in a set-back of the store, its previous process may send requests until its lease ends,
+    and the delay begins at this end.
     """
     state = remembered(lease.record)
     in_lost_life = lease.lost_by == LOST_LIFE

@@ -1,9 +1,8 @@
-"""What the fetches of one site have shown of its pages as a whole: how often they change, whether new URLs have pages,
-and whether dead ones return.
+"""Counts of one site's fetches: changes of pages, first fetches of new URLs, and returns of gone pages.
 
-Place in the walk: the examiner uses the change rate as the prior of a page whose own history is short. The time of the
-next request of a gone page follows from the returns so far and the price of a fetch (`core.return_time`). The site's
-hand orders and weighs its never-crawled URLs by the chance that they have a page (`core.first_fetch`).
+The examiner uses the change rate as the prior of a page with a short history. The next request of a gone page depends
+on the returns so far and the price of a fetch (`core.return_time`). The site's hand orders and weighs never-crawled
+URLs by the chance that they have a page (`core.first_fetch`).
 """
 
 from __future__ import annotations
@@ -37,15 +36,15 @@ __all__ = ["PRIOR_PERIODS", "SiteChanges"]
 PRIOR_PERIODS: Final = 10.0
 """Assumed mean change interval, in periods, of the pages of a site without observations."""
 PRIOR_CHANGES: Final = 2.0
-"""Weight of this assumption, as a number of observed changes."""
+"""Weight of the assumed interval, as a number of observed changes."""
 MOST_CLASSES: Final = 24
-"""First fetches and dead links of a site are counted by source and directory, in at most this many classes each."""
+"""Largest number of classes, by source and directory, in which a site's first fetches or dead links are counted."""
 _SITE: Final = ""
 """Name of the class of all first fetches of the site."""
 
 
 class SiteChanges:
-    """Counts of one site: changes found, returns of gone pages, and the time during which pages were observed."""
+    """Counts of one site: changes, observed time, returns of gone pages, and first fetches."""
 
     __slots__ = ("classes", "count", "first", "observed_s", "returned", "revived")
 
@@ -53,7 +52,7 @@ class SiteChanges:
         self.restore(state)
 
     def restore(self, state: SiteState) -> None:
-        """Continue from the counts of an earlier activation of the site."""
+        """Load the counts of an earlier activation of the site."""
         self.count, self.observed_s = state.changes, state.observed_time
         self.revived = Returns(state.revived, state.dead_time)
         """Returns of pages that had a copy before they were gone."""
@@ -62,7 +61,7 @@ class SiteChanges:
         self.classes = {name: Returns(found, gone_s) for name, found, gone_s in state.unborn_classes}
         """Returns of URLs that never had a copy, by source and directory."""
         self.first = {name: FirstFetches(*counts) for name, counts in state.first_fetches}
-        """First fetches of the site, and by source and directory."""
+        """First fetches of the whole site, and by source and directory."""
 
     def stored(self, state: SiteState) -> SiteState:
         """Return the state of a site with these counts."""
@@ -81,12 +80,11 @@ class SiteChanges:
         )
 
     def add(self, before: PageRecord, visit: Visit, *, price: float | None, believed: Prior) -> Visit:
-        """Count the fetch of a page whose record was `before`. Return the visit. If the page was gone, the visit has
-        the time of the page's next request.
+        """Count the fetch of a page whose record was `before`. Return the visit, with the time of the next request for
+        a gone page.
 
-        `price` is the least obsolete time, s, that a fetch must save. None means that pages are not chosen by a price;
-        then the price of an average page of the site is used. `believed` is the assumed change interval of pages
-        without observations.
+        `price` is the least obsolete time, s, that a fetch must save, or None for the price of an average page of the
+        site. `believed` is the assumed change interval of pages without observations.
         """
         if visit.record.checks > before.checks:
             self.count += visit.kind == "changed"
@@ -112,7 +110,7 @@ class SiteChanges:
         return msgspec.structs.replace(visit, record=msgspec.structs.replace(visit.record, due=due))
 
     def prior(self, believed: Prior) -> Prior:
-        """Return the mean change interval so far, drawn towards the assumption if few changes were observed."""
+        """Return the mean change interval, which is close to the assumed interval after few observed changes."""
         return Prior((self.observed_s + PRIOR_CHANGES * believed.interval) / (self.count + PRIOR_CHANGES))
 
     def chance(self, record: PageRecord) -> float:
@@ -125,8 +123,9 @@ class SiteChanges:
         return own.chance(site.chance())
 
     def part_of_share(self, record: PageRecord, *, price: float | None, believed: Prior) -> float:
-        """Return the part of the planned share of new pages that a never-crawled URL is worth; `price` and `believed`
-        as for `add`."""
+        """Return the factor for the planned share of new pages, by the chance that a never-crawled URL has a page.
+        `price` and `believed` are as for `add`.
+        """
         chance = self.chance(record)
         if price is None or chance == 1.0:
             return 1.0
@@ -138,7 +137,7 @@ class SiteChanges:
                 self.first[name] = self.first.get(name, FirstFetches()).add(lived=lived)
 
     def _wait_of_gone(self, before: PageRecord, *, at: float, price: float | None, believed: Prior) -> float:
-        """Return the seconds until a gone page is worth a request: at least 1 period, at most `LONGEST`."""
+        """Return the seconds until a gone page is worth a request: 1 to `LONGEST` periods."""
         period = believed.interval / PRIOR_PERIODS
         change_s = self.prior(believed).interval
         if price is None:
@@ -158,7 +157,7 @@ class SiteChanges:
 
 
 def _class_of(record: PageRecord, known: Mapping[str, object]) -> str | None:
-    """Return how a URL was found and its first directory; None if too many other classes are `known` already."""
+    """Return the class of a URL, its source and first directory, or None if there are too many classes."""
     path = path_of(record.url)
     name = f"{Provenance.decode(record.provenance).arrival} {path[: path.find('/', 1) + 1]}"
     return name if name in known or len(known) < MOST_CLASSES else None

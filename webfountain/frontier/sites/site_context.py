@@ -30,11 +30,10 @@ __all__ = ["SiteContext"]
 class SiteContext:
     """Rules and objects for all sites of a crawl.
 
-    If `patient` is True, pages of an unreachable site wait until it can be reached. Otherwise they fail, because the
-    spider that requested them waits for their end. `ignores_robots` returns whether another project's stored request is
-    exempt from robots.txt. `numbers` counts the fetches. `believed` is the mean change interval of pages without
-    observations. `blocked` are the URLs that notes block. `keeps_answers` is True if robots.txt files and sitemaps are
-    archived.
+    If `patient` is True, pages of an unreachable site wait; otherwise they fail, for a spider that waits for their end.
+    `ignores_robots` returns whether another project's stored request is exempt from robots.txt. `numbers` counts the
+    fetches. `believed` is the assumed mean change interval of pages without observations. `keeps_answers` is True if
+    robots.txt files and sitemaps are archived.
     """
 
     collection: Collection
@@ -58,6 +57,5 @@ class SiteContext:
     keeps_answers: bool = False
 
     def needs_links(self, record: PageRecord) -> bool:
-        """Return whether a page is requested unconditionally, because its links are needed even if the page is
-        unchanged."""
+        """Return whether a page must be requested unconditionally, because its links are needed."""
         return self.importance is not None and self.importance.is_unlogged(record)

@@ -1,10 +1,9 @@
-"""Files of a site, its robots.txt and its sitemaps: when and where they are fetched.
+"""Files of a site: its robots.txt and its sitemaps.
 
-Place in the walk: a site requests its robots.txt before its pages, and the sitemaps that it names once per period.
-They pass through its hand like pages. A file on another host becomes a `FileRequest`, which the active list passes to
-the site there (`site_table.FileRequests`). By RFC 9309, robots.txt is fetched once per site and kept for a day. 4xx
-allows everything. 5xx and no answer forbid everything until a retry succeeds. Redirects are followed (section 2.3.1),
-also to other hosts, whose own gates the request then passes. `formats.robots` parses the rules.
+A site requests its robots.txt before its pages, and the sitemaps that it names once per period. A file on another host
+becomes a `FileRequest` to the site of this host (`site_table.FileRequests`). By RFC 9309, robots.txt is fetched once
+per site and kept for a day. 4xx allows everything. 5xx and no answer forbid everything until a retry succeeds.
+Redirects are followed (section 2.3.1), also to other hosts. `formats.robots` parses the rules.
 """
 
 from __future__ import annotations
@@ -43,9 +42,9 @@ ROBOTS_LIFE_S: Final = 86_400.0
 MAX_HOPS: Final = 5
 _ALLOW_ALL: Final = RobotsRules.parse(b"", "*")
 MAX_SITEMAPS: Final = 100
-"""Largest number of sitemaps of one site that are read. The rest of a longer index is dropped and counted."""
+"""Largest number of sitemaps of one site that are read."""
 MAX_SITEMAP_HOPS: Final = 20
-"""A sitemap is given up after this many redirects in a row, as a page is."""
+"""Largest number of successive redirects of a sitemap."""
 DISALLOWED: Final = "robots.txt"
 """Error of a URL that a robots.txt forbids."""
 
@@ -56,7 +55,7 @@ def is_redirect(status: int | None) -> bool:
 
 
 class RobotsAnswer(NamedTuple):
-    """The result of an answer: the next URL to request, or whether pages may be fetched."""
+    """The result of an answer for robots.txt: the next URL to request, or whether pages may be fetched."""
 
     hop: str | None = None
     ruling: Ruling | None = None
@@ -65,8 +64,7 @@ class RobotsAnswer(NamedTuple):
 class SiteRobots:
     """The state of a site's robots.txt.
 
-    Invariant: `asking` is the URL that is requested now or waits to be requested, or None. Only the answer to that URL
-    is used.
+    Invariant: `asking` is the URL that is or will be requested, or None. Only the answer for `asking` is used.
     """
 
     __slots__ = ("_hops", "_parse", "_rules", "asked_at", "asking", "body", "failures", "is_refused")
@@ -76,14 +74,14 @@ class SiteRobots:
         self._rules: RobotsRules | None = None
         self._hops = 0
         self.body = state.robots
-        """The file; None: everything is allowed."""
+        """The file, or None if everything is allowed."""
         self.asking: str | None = None
         self.asked_at = state.robots_at
-        """Time of the last answer or error; None: never."""
+        """Time of the last answer or error, or None."""
         self.failures = state.robots_failures
-        """Number of tries in a row without a usable answer."""
+        """Number of successive tries without a usable answer."""
         self.is_refused = not state.robots_ok
-        """True if no page may be requested, because the last try to fetch robots.txt failed."""
+        """True if no page may be requested, because the last fetch of robots.txt failed."""
 
     # ------------------------------------------------------------- fetching it
 
@@ -96,7 +94,7 @@ class SiteRobots:
         return self.asked_at is not None and at - self.asked_at >= ROBOTS_LIFE_S
 
     def begin(self, site: str, at: float) -> str | None:
-        """Return the URL to fetch if robots.txt is needed before any page, otherwise None."""
+        """Return the URL of robots.txt if it is needed before any page, or None."""
         if not self.is_needed(at):
             return None
         self._hops = 0
@@ -104,11 +102,11 @@ class SiteRobots:
         return self.asking
 
     def waive(self) -> None:
-        """Continue without robots.txt, because the crawl does not obey it or no page is requested in any case."""
+        """Continue without robots.txt."""
         self.is_refused = False
 
     def answered(self, fetched: FetchResult) -> RobotsAnswer:
-        """Process an answer: follow a redirect, obey the rules, or refuse all pages."""
+        """Process an answer for robots.txt."""
         location = fetched.header("location") if is_redirect(fetched.status) else None
         target = urls.join(fetched.fetch.url, location) if location else None
         if target is not None and self._hops < MAX_HOPS:
@@ -131,17 +129,17 @@ class SiteRobots:
     # ------------------------------------------------------------- its rules
 
     def allows(self, url: str) -> bool:
-        """Return whether the known rules allow fetching a canonical URL of the site."""
+        """Return whether the known rules allow a canonical URL of the site."""
         return self.body is None or self._known().allowed(url)
 
     @property
     def crawl_delay(self) -> float:
-        """Return the Crawl-delay, seconds between two requests; 0 if there is none."""
+        """The Crawl-delay, s; 0 if there is none."""
         return 0.0 if self.body is None else self._known().crawl_delay or 0.0
 
     @property
     def sitemaps(self) -> Sequence[str]:
-        """Return the sitemaps that it names, as written."""
+        """The sitemaps in robots.txt, as written."""
         return self._known().sitemaps
 
     def _known(self) -> RobotsRules:
@@ -151,7 +149,7 @@ class SiteRobots:
 
 
 class FileRequest(NamedTuple):
-    """A request of one site for a file of another. It comes back with an `error` if there is no file."""
+    """A request of one site for a file of another site. It is returned with an `error` if there is no file."""
 
     kind: FetchKind
     url: str
@@ -160,9 +158,9 @@ class FileRequest(NamedTuple):
 
 
 class SiteFiles:
-    """The robots.txt of one site, and the sitemaps that it named, each with the time of its last request.
+    """The robots.txt of one site, and the sitemaps that the site named, each with the time of the last request.
 
-    Sitemaps that *other* sites named wait here until the robots.txt of this site is known.
+    Sitemaps on this site that *other* sites named wait here until the robots.txt of this site is known.
     """
 
     __slots__ = ("_context", "_hand", "_hops", "_place", "_sitemaps", "_waiting", "robots")
@@ -183,7 +181,7 @@ class SiteFiles:
             self.robots = SiteRobots(state, self._context.parse_robots)
 
     def stored(self, state: SiteState) -> SiteState:
-        """Return the state of a site with its robots.txt, and each sitemap with the time of its last request."""
+        """Return the state of a site with its robots.txt and the request times of its sitemaps."""
         robots = self.robots
         return msgspec.structs.replace(
             state,
@@ -201,7 +199,7 @@ class SiteFiles:
         return self._context.obey_robots and self.robots.is_needed(at)
 
     def begin_robots(self, at: float) -> bool:
-        """Request robots.txt if pages must wait for it, and return whether they must."""
+        """Request robots.txt if pages must wait for it; return whether they must."""
         url = self.robots.begin(self._place.name, at)
         if url is not None:
             self._hand.add_robots(self._place.request("robots", url))
@@ -217,7 +215,7 @@ class SiteFiles:
     # -------------------------------------------------------------- sitemaps
 
     def name_sitemaps(self, found: Iterable[str], batch: Batch) -> list[FileRequest]:
-        """Request the sitemaps that were not read within a period; new ones are requested at once."""
+        """Request the sitemaps that were not requested within a period; return requests for other hosts."""
         metrics, elsewhere = self._context.metrics, []
         name = self._place.name
         for reference in found:
@@ -236,7 +234,7 @@ class SiteFiles:
         return elsewhere
 
     def sitemap_answered(self, fetched: FetchResult, batch: Batch) -> list[FileRequest]:
-        """Pass a sitemap to the worker, which reads it, or follow its redirect."""
+        """Pass a sitemap to the worker, or follow its redirect."""
         hops = self._hops.pop(fetched.fetch.url, 0)
         if fetched.status == 200:
             batch.read_sitemap(fetched, of=self._place.name)
@@ -256,16 +254,16 @@ class SiteFiles:
         self._hand.add_file(self._place.request(kind, url))
 
     def add_waiting(self, url: str) -> None:
-        """Until robots.txt is known, keep a sitemap that another site named."""
+        """Keep a sitemap that another site named until robots.txt is known."""
         self._waiting.append(url)
 
     def has_waiting(self) -> bool:
-        """Return whether other sites' sitemaps wait for robots.txt."""
+        """Return whether sitemaps that other sites named wait for robots.txt."""
         return bool(self._waiting)
 
     def open(self, batch: Batch, *, own: bool) -> list[FileRequest]:
-        """Request sitemaps, because robots.txt is known: the waiting ones that it allows and, if `own`, those that it
-        names. Return the sitemaps on other hosts and the refused ones.
+        """Request the waiting sitemaps that robots.txt allows and, if `own`, the sitemaps that it names. Return
+        requests for other hosts, and refused requests.
         """
         refused: list[FileRequest] = []
         if own and self._context.collection.discovery.sitemaps:
@@ -279,7 +277,7 @@ class SiteFiles:
         return refused
 
     def give_up(self, error: str) -> list[FileRequest]:
-        """Return the files that were not fetched yet, for this site and for others, as requests with an error."""
+        """Return the files that were not fetched yet, for this site and for other sites, as requests with an error."""
         files = [(fetch.kind, fetch.url) for fetch in self._hand.take_files()]
         files += [("sitemap", url) for url in self._waiting]
         self._waiting.clear()

@@ -1,8 +1,8 @@
 """Pages of one active site, from their leases to their ends.
 
-Place in the walk: the site requests leases when its hand runs low (`refill`). The leases that the store returns are
-checked again by policy and robots.txt (`dealt`), handed out, and settled after their examination. If the store has
-nothing due, the site waits until `wake_at`.
+The site requests leases when its hand runs low (`refill`). The leased pages are checked again by policy and robots.txt
+(`dealt`), handed out, and settled after their examination. If the store has nothing due, the site waits until
+`wake_at`.
 """
 
 from __future__ import annotations
@@ -37,19 +37,17 @@ if TYPE_CHECKING:
 __all__ = ["PRIVATE", "SitePages"]
 
 RELOOK: Final = 0.02
-"""If pages of a site were due but not leased, the site is checked again after this share of a period."""
+"""Share of a period after which a site is checked again if pages were due but not leased."""
 PRIVATE: Final = "private-address"
 """Error of the pages of a site whose host has a private address."""
 _HAIR_S: Final = 1e-3
-"""Seconds that a check waits after a page comes due, because `at - interval` may round to before the page's last
-crawl.
-"""
+"""Time by which a check waits after the due time of a page, s, because of rounding."""
 _BARRED: Final[dict[str, OutcomeKind]] = {PRIVATE: "refused", DISALLOWED: "refused_by_robots"}
-"""Outcome of the pages of a barred site, by reason; for all other reasons, the pages fail."""
+"""Outcome of the pages of a barred site, by reason; for other reasons, the pages fail."""
 
 
 class SitePages:
-    """The leased pages of one site, the refill that was requested from the store, and the number of fetches in flight.
+    """The leased pages, the open refill and the fetches in flight of one site.
 
     Invariant: at most one refill is with the store. Each page that leaves the hand is in flight until `settled`.
     """
@@ -82,20 +80,20 @@ class SitePages:
         self.is_ordered = False
         """True if a refill is with the store."""
         self.under_way = 0
-        """Number of fetches that have not ended, plus the ends that are not settled."""
+        """Number of fetches in flight, plus ends that are not settled."""
         self.served = 0
-        """Number of requested fetches, both pages and files."""
+        """Number of fetches of pages and files."""
         self.has_more = True
-        """True if the store may have more that is due now."""
+        """True if the store may have more due pages."""
         self.barred: str | None = None
-        """Error with which each page of the site ends, because none may be fetched; None: pages may be fetched."""
+        """Error with which each page of a barred site ends, or None if pages may be fetched."""
         self.wake_at = inf
-        """Time at which something of the site comes due without an event, UTC seconds."""
+        """Time at which the next page of the site is due without an event, UTC seconds."""
 
     # ------------------------------------------------------------ changes of its content
 
     def is_under_way(self) -> bool:
-        """Return whether anything is under way: a fetch, or an end or a refill that is with the store."""
+        """Return whether a fetch is in flight, or an end or a refill is with the store."""
         return bool(self.under_way or self.is_ordered)
 
     def has_leased(self) -> bool:
@@ -103,24 +101,23 @@ class SitePages:
         return bool(self.under_way or self._hand.pages())
 
     def sent(self) -> None:
-        """Count a fetch that was requested."""
+        """Count a fetch."""
         self.under_way += 1
         self.served += 1
 
     def settled(self, many: int) -> None:
-        """Count ends that are in the store, or fetches of files that ended."""
+        """Count settled pages, or ended fetches of files."""
         self.under_way -= many
 
     # ------------------------------------------------------------------- leases
 
     def open(self, batch: Batch) -> None:
-        """Allow leasing, because the rules of the site are known. Resume the immediate pages that waited for the
-        rules."""
+        """Allow leasing under known rules, and resume the immediate pages that waited for the rules."""
         self.has_more = True
         self.release_held(batch)
 
     def refill(self, lease: SiteLease, batch: Batch) -> None:
-        """Request leases. Only one refill is open at a time."""
+        """Request leases, while no other refill is open."""
         self.is_ordered, self._refreshed = True, False
         self._refilled_at = batch.at
         self.wake_at = inf  # It is computed again from the leases, and from the pages that are settled meanwhile.
@@ -129,7 +126,7 @@ class SitePages:
         batch.refills.append(Refill(lease, never_crawled=never, recrawl=recrawl, horizon=horizon))
 
     def dealt(self, dealt: LeaseBatch, batch: Batch) -> None:
-        """Take the requested leases into the hand. End at once the pages that policy or robots.txt now refuse."""
+        """Put the requested leases into the hand. End the pages that policy or robots.txt now refuse."""
         if self.is_blocked(batch.at):
             batch.release(lease.id for lease in dealt.never_crawled + dealt.recrawl)
             self.is_ordered = False
@@ -155,31 +152,29 @@ class SitePages:
         self._hand.hold(map(self._request, leases))
 
     def release_held(self, batch: Batch) -> None:
-        """Load the immediate pages that waited for robots.txt, if it allows them."""
+        """Put the immediate pages that waited for robots.txt into the hand, if it allows them."""
         for fetch in self._hand.take_held():
             if self._may_fetch(fetch, batch):
                 self._hand.add_urgent(fetch)
 
     def refresh(self) -> None:
-        """Allow a new refill, because the store has new URLs of the site, or some that were given back."""
+        """Allow a new refill, because the store has new or released URLs of the site."""
         self.has_more = self._refreshed = True
 
     def recall(self, batch: Batch) -> None:
-        """Give the known pages in the hand back, because other known pages now come first."""
+        """Release the known pages in the hand, because other known pages now come first."""
         batch.release(self._hand.flush_recrawl())
         self.refresh()
 
     def judge_again(self, batch: Batch) -> None:
-        """Give the whole hand back after an edit of the policy or the blocks. Its pages are judged when they are
-        leased again.
-        """
+        """Release the whole hand after an edit of the policy or the blocks, so that its pages are judged again."""
         batch.release(self._hand.flush())
         self.refresh()
         if self._sleeps or self.is_blocked(batch.at):
             self.wake_at = batch.at
 
     def outrank(self, importance: float, batch: Batch) -> bool:
-        """Give back the pages that are less important than a new page; return whether there were any."""
+        """Release the pages that are less important than a new page; return whether there were such pages."""
         outranked = self._hand.flush_outranked(importance)
         if outranked:
             batch.release(outranked)
@@ -191,8 +186,9 @@ class SitePages:
         return self._blocked_until(f"{self._place.name}/", at) is not None
 
     def sleep_if_blocked(self, batch: Batch) -> bool:
-        """Return whether the site is blocked. If so, give all pages back and wait until the block ends or is checked
-        again."""
+        """Return whether the site is blocked. If so, release all pages and wait until the block ends or is checked
+        again.
+        """
         until = self._blocked_until(f"{self._place.name}/", batch.at)
         self._sleeps = until is not None
         if until is not None:
@@ -201,24 +197,24 @@ class SitePages:
         return self._sleeps
 
     def wait_until(self, at: float) -> None:
-        """Postpone all timers of the site to the time `at`."""
+        """Wait until a time."""
         self.wake_at = at
 
     # --------------------------------------------------------------------- ends
 
     def bar(self, error: str) -> None:
-        """End every page with this error from now on."""
+        """End every page with an error from now on."""
         self.barred = error
 
     def give_up(self, error: str, batch: Batch) -> None:
-        """End all known pages of the site with this error: those in the hand, and those that are leased from now on."""
+        """End all pages in the hand, and all pages that are leased from now on, with an error."""
         self.barred, self.has_more = error, True
         for fetch in self._hand.take_pages():
             self._may_fetch(fetch, batch)
         self.release_held(batch)
 
     def settle(self, lease: Lease, visit: Visit, batch: Batch) -> None:
-        """Pass an examined page to the worker to settle. Keep its next visit within the bounds of its policy."""
+        """Pass an examined page to the worker, with its next visit within the bounds of its policy."""
         context = self._context
         if context.judge.bounds_by_policy():
             revisit = context.judge.policy(visit.record.policy).revisit
@@ -249,7 +245,7 @@ class SitePages:
         return False
 
     def _blocked_until(self, url: str, at: float) -> float | None:
-        """Return the time until which a URL of the site is blocked; None if it is not blocked."""
+        """Return the time until which a URL of the site is blocked, or None."""
         blocked = self._context.blocked
         return blocked.until(url, at, site=self._place.name) if blocked.by_site else None
 
@@ -268,12 +264,12 @@ class SitePages:
         return "refused_by_robots", DISALLOWED
 
     def _note_due(self, record: PageRecord) -> None:
-        """Make the site wake up at the latest when this page comes due, after its record is settled."""
+        """Limit `wake_at` to the due time of a settled page."""
         due = self._context.follower.schedule.due(*recrawl_place(record))
         self.wake_at = min(self.wake_at, due + _HAIR_S)
 
     def _request(self, lease: Lease) -> Fetch:
-        """Return the request for a leased page, conditional if our copy has validators."""
+        """Return the request for a leased page, which is conditional if our copy has validators."""
         record = lease.record
         has_copy = record.state == "crawled" and record.digest is not None and not self._context.needs_links(record)
         return self._place.request(
@@ -286,6 +282,6 @@ class SitePages:
 
 
 def _lag(record: PageRecord, schedule: Schedule, at: float) -> dict[str, float]:
-    """Return, as a count for the stats, how long a known page was due before it was fetched."""
+    """Return a count of the time for which a known page was due before its fetch."""
     due = schedule.due(*recrawl_place(record))
     return observed("due/lag", at - due) if 0.0 < due <= at else {}

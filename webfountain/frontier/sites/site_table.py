@@ -1,10 +1,9 @@
 """The table of active sites, with their needs.
 
-After each event of a site, `note` records whether its hand runs low, whether it has nothing to do, whether it must be
-left alone for long, and when it is served next. So no step has to visit all sites. `FileRequests` are the files that
-sites need from each other: a robots.txt or a sitemap on another host. A site returns a `FileRequest`, which goes to the
-site that has the file. That site is active or becomes a guest, and the request obeys its gates and robots.txt. The
-answer goes to all sites that wait for the URL, so one fetch serves them all.
+After each event of a site, `note` records whether the site's hand runs low, whether it has nothing to do, whether it
+must be left alone for long, and when it is served next. So no step has to visit all sites. `FileRequests` are the files
+that sites need from each other: a robots.txt or a sitemap on another host. The site that has the file is active or
+becomes a guest, and the request obeys its gates and robots.txt. The answer goes to all sites that wait for the URL.
 """
 
 from __future__ import annotations
@@ -27,9 +26,9 @@ if TYPE_CHECKING:
 __all__ = ["BLOCKED_S", "FileRequests", "SiteTable", "is_busy"]
 
 BLOCKED_S: Final = 10.0
-"""A site that must be left alone for longer than this, s, gives its place in a full active list to another site."""
+"""Rest of a site above which the site gives up its place in a full active list, s."""
 _SPARE_TIMERS: Final = 1000
-"""Timers of removed sites are dropped when there are more timers than this number plus four per active site."""
+"""Timers of removed sites are dropped above this number of timers plus four per active site."""
 
 
 class SiteTable:
@@ -44,9 +43,9 @@ class SiteTable:
         self.hungry: dict[str, ActiveSite] = {}
         """Sites whose hand runs low."""
         self.quiet: dict[str, ActiveSite] = {}
-        """Sites that had nothing to do when they were last noted; `idle` finds those that still have nothing."""
+        """Sites that had nothing to do at the last `note`."""
         self.resting: dict[str, ActiveSite] = {}
-        """Sites that had to be left alone for long when they were last noted."""
+        """Sites that had to be left alone for long at the last `note`."""
         self._timers: list[tuple[float, str]] = []
         self._timer_of: dict[str, float] = {}
 
@@ -57,7 +56,7 @@ class SiteTable:
         return len(self.by_name)
 
     def add(self, site: ActiveSite) -> None:
-        """Add a site; one without a lease is a guest until `adopted`."""
+        """Add a site, as a guest if it has no lease."""
         self.by_name[site.name] = site
         if site.lease is None:
             self.guests.add(site.name)
@@ -75,7 +74,7 @@ class SiteTable:
     # ------------------------------------------------------- needs of sites
 
     def note(self, site: ActiveSite, at: float) -> None:
-        """Record what a site needs after an event, and when it may be served next."""
+        """Record the needs of a site after an event, and update its turn."""
         state = site.state
         if state is State.OPEN:
             if _runs_low(site):
@@ -93,7 +92,7 @@ class SiteTable:
             self.hungry[site.name] = site
 
     def refill(self, batch: Batch) -> None:
-        """Request leases for the hungry sites, except for sites whose address goes to another ant."""
+        """Request leases for the hungry sites, without sites whose address goes to another ant."""
         for site in self.hungry.values():
             is_hungry = site.state is State.OPEN and _runs_low(site)
             if is_hungry and site.lease is not None and not site.place.is_leaving():
@@ -102,22 +101,20 @@ class SiteTable:
         self.hungry.clear()
 
     def refresh(self, names: Iterable[str], at: float) -> None:
-        """Allow these sites to request leases again, in order of name, because the store has something new for them."""
+        """Allow sites to request leases again, in order of name, because the store has new pages for them."""
         for name in sorted(self.by_name.keys() & set(names)):
             site = self.by_name[name]
             site.pages.refresh()
             self.note(site, at)
 
     def refresh_soonest(self, many: int, at: float) -> None:
-        """Allow the quiet sites with the earliest `wake_at` to request leases again, because pages come due sooner."""
+        """Allow the quiet sites with the earliest `wake_at` to request leases again, because pages are due sooner."""
         quiet = (site for site in self if _is_quiet(site, site.state))
         self.refresh([site.name for site in heapq.nsmallest(many, quiet, key=lambda site: site.pages.wake_at)], at)
 
     def idle(self, at: float) -> tuple[list[ActiveSite], list[ActiveSite]]:
-        """Return the quiet sites and the resting ones.
-
-        At a quiet site nothing is in flight, and no page is due before `wake_at`. A resting site must be left alone for
-        long.
+        """Return the quiet sites, which have nothing to do before `wake_at`, and the resting sites, which must be left
+        alone for long.
         """
         if self.quiet:
             self.quiet = {name: site for name, site in self.quiet.items() if _is_quiet(site, site.state)}
@@ -134,12 +131,11 @@ class SiteTable:
     # ---------------------------------------------------------------- timers
 
     def wake_at(self) -> float:
-        """Return when the first timer is due; inf: there is none."""
+        """Return when the first timer is due, or inf."""
         return self._timers[0][0] if self._timers else inf
 
     def due(self, at: float) -> Iterator[ActiveSite]:
-        """Yield each site whose `wake_at` has come. The needs of a site are recorded when the caller takes the next
-        one."""
+        """Yield each site whose `wake_at` has come, and record its needs after the caller has processed it."""
         while self._timers and self._timers[0][0] <= at:
             site = self.by_name.get(heapq.heappop(self._timers)[1])
             if site is not None and site.pages.wake_at <= at:
@@ -149,7 +145,7 @@ class SiteTable:
                 self.note(site, at)
 
     def remind(self, site: ActiveSite) -> None:
-        """Set a timer if something of a site comes due earlier than its current timer."""
+        """Set a timer if a page of a site is due earlier than the site's current timer."""
         due = site.pages.wake_at
         if due >= self._timer_of.get(site.name, inf):
             return
@@ -168,13 +164,13 @@ def _runs_low(site: ActiveSite) -> bool:
 
 
 def is_busy(site: ActiveSite, until: float) -> bool:
-    """Return whether a fetch of a site is in flight, or its domain and politeness allow one before the time `until`."""
+    """Return whether a fetch of a site is in flight, or allowed by domain and politeness before a time."""
     is_capped = site.domain is not None and not site.domain.is_open
     return bool(site.pages.under_way) or (not is_capped and site.standing.gate.opens_at <= until)
 
 
 def _is_quiet(site: ActiveSite, state: State) -> bool:
-    """Return whether no request, fetch or refill of a site is open, and none of its pages is due before `wake_at`."""
+    """Return whether a site has nothing to do before `wake_at`."""
     return (state is State.EMPTY or state is State.SHUT) and not (site.is_under_way() or site.hand.backlog())
 
 
@@ -185,16 +181,14 @@ class FileRequests:
         self._sites = sites
         self._requesters: dict[str, list[str]] = {}  # by URL of a file: the sites that wait for it
         self.by_host: dict[str, list[FileRequest]] = {}
-        """Requests by the site that has the file. They wait until the store sends its state; then the site can be a
-        guest.
-        """
+        """Requests by the site that has the file, which wait until the store returns the site's state."""
 
     def take_host(self, name: str) -> list[FileRequest]:
-        """Return the requests that wait for a site to become a guest, once."""
+        """Remove and return the requests that wait for a site to become a guest."""
         return self.by_host.pop(name, [])
 
     def route(self, requests: Iterable[FileRequest], batch: Batch) -> None:
-        """Pass each request to the site that has the file. Deliver the requests that came back with an error."""
+        """Pass each request to the site that has the file, or deliver its error."""
         for request in requests:
             if request.error is not None:
                 fetch = Fetch(0, request.kind, request.url, site_of(request.url), None)
@@ -211,15 +205,13 @@ class FileRequests:
                 self.by_host.setdefault(host, []).append(request)
 
     def ask(self, request: FileRequest, batch: Batch) -> None:
-        """Make the active site that has the file fetch it in its turn."""
+        """Make the active site that has a file fetch the file in its turn."""
         site = self._sites.by_name[site_of(request.url)]
         self.route(site.request_file(request.kind, request.url, batch), batch)
         self._sites.note(site, batch.at)
 
     def deliver(self, fetched: FetchResult, batch: Batch, *, own: ActiveSite | None = None) -> None:
-        """Give a file, or the error in its place, to the sites that wait for it. If no site waits, give it to `own`,
-        the site that fetched it.
-        """
+        """Pass a file or its error to the sites that wait for it, or to `own`, the site that fetched it."""
         url, sites = fetched.fetch.url, self._sites.by_name
         requesters = self._requesters.pop(url, [])
         if own is not None and (not requesters or own.files.robots.asking == url):

@@ -1,9 +1,7 @@
-"""Slots of very large sites that this ant lends to other ants or borrows from them ("Life of a loan",
-`cluster.loans`).
+"""Slots of very large sites that this ant lends to other ants or borrows from them ("Life of a loan", `cluster.loans`).
 
-Place in the walk: slots are lent with the heartbeats. The holder takes slots out of the gates of a site and its
-address. A borrower creates its own object for the site with the same number of slots, under the holder's lease. If
-slots cannot be lent, no `SlotLending` is created.
+Slots are lent at the heartbeats. The holder takes slots out of the gates of a site and its address. A borrower creates
+its own object for the site with these slots, under the holder's lease.
 """
 
 from __future__ import annotations
@@ -36,13 +34,11 @@ __all__ = ["LOAN_BEATS", "SlotLending"]
 LOAN_BEATS: Final = 120
 """Longest duration of a loan, in heartbeats."""
 _UNUSED_S: Final = 0.05
-"""Seconds (and at least the site's delay) after which an open slot counts as unused."""
+"""Least time for which an unused slot must be open, s."""
 
 
 class SlotLending:
-    """The loans of one ant: the slots that it borrows, by site. Slots that it lends are recorded with each site
-    (`Loans`).
-    """
+    """The borrowed slots of one ant, by site. Lent slots are recorded with each site (`Loans`)."""
 
     def __init__(
         self,
@@ -61,10 +57,9 @@ class SlotLending:
     # ---------------------------------------------------------------- as holder
 
     def lend(self, at: float) -> None:
-        """Lend slots in equal parts to ants with little work. Begin with the sites that have the most spare slots.
+        """Lend slots in equal parts to ants with little work, beginning with the sites with the most spare slots.
 
-        An ant with a busy core lends any free slot. An ant with spare CPU time is limited by the store, and lends only
-        slots that stay open.
+        An ant with a busy core lends any free slot, another ant only slots that stay open.
         """
         others = self._others
         borrowers = [ant for ant in others.colony.free if ant != others.owner]
@@ -83,9 +78,8 @@ class SlotLending:
                     self._context.metrics.inc("ant/loans_given")
 
     def _spare(self, site: ActiveSite, at: float, *, unused_s: float) -> int:
-        """Return how many slots a site could lend. One slot always stays.
-
-        Return 0 if few of its pages wait, or if another site shares its address.
+        """Return how many slots a site could lend: 0 if few of its pages wait, or if another site shares its
+        address.
         """
         place = site.place
         group = place.group
@@ -97,14 +91,11 @@ class SlotLending:
         return site.loans.spare(site.standing, group, at, unused_s=unused_s)
 
     def prolonged(self, until: float) -> list[Loan]:
-        """Extend the current loans to `until`, except those that must end by then. Return the extended loans."""
+        """Extend the current loans to `until`, except loans that end before; return the extended loans."""
         return [loan for site in self._sites for loan in _prolonged(site, until)]
 
     def end(self, over: Iterable[Loan], batch: Batch) -> None:
-        """End the loans that a heartbeat did not extend. Park the sites whose borrower sent no message in time.
-
-        Parking returns the leases of the borrower.
-        """
+        """End the loans that a heartbeat did not extend. Park the sites whose borrower sent no message in time."""
         for loan in over:
             if (site := self._sites.by_name.get(loan.site)) is not None:
                 site.loans.end(loan)
@@ -116,7 +107,7 @@ class SlotLending:
                 self._addresses.quit(site.place.group)
 
     def returned(self, letter: SlotReturn, batch: Batch) -> None:
-        """Take slots back. If the site refused the borrower, recall all its loans and lend none for a while."""
+        """Take slots back. If the site refused the borrower, recall all loans of the site and lend none for a while."""
         site = self._sites.by_name.get(letter.site)
         if site is None:
             return
@@ -139,10 +130,9 @@ class SlotLending:
         return frozenset(self._borrowed)
 
     def borrow(self, borrowed: Sequence[BorrowedSlots], batch: Batch) -> None:
-        """Use the slots that are lent to this ant according to a heartbeat. Stop using slots that are no longer lent.
+        """Use the slots that a heartbeat reports as lent to this ant, and stop using other slots.
 
-        The end of a loan limits the ant's term while fetches are in flight at the borrowed site, so that these fetches
-        are cancelled in time.
+        The end of a loan limits the ant's term while fetches are in flight at the borrowed site.
         """
         others = self._others
         given = {each.loan.site: each for each in borrowed}
@@ -163,7 +153,7 @@ class SlotLending:
                 self._enter(each, each.record, batch)
 
     def _ends_soon(self, loan: Loan, at: float) -> bool:
-        """Return whether it is time to give a loan back."""
+        """Return whether a loan must be given back."""
         return loan.ends_at < at + 2 * self._others.term.lease_s
 
     def _enter(self, borrowed: BorrowedSlots, record: SiteRecord, batch: Batch) -> None:
@@ -184,7 +174,7 @@ class SlotLending:
         self._context.metrics.inc("ant/loans_taken")
 
     def return_refused(self, site: ActiveSite, fetched: FetchResult, batch: Batch) -> None:
-        """Stop using a borrowed site that refused a request or did not answer. Its holder decides how to continue."""
+        """Stop using a borrowed site that refused a request or did not answer, and report this to the holder."""
         group, borrowed = site.place.group, self._borrowed.get(site.name)
         if group is not None and borrowed is not None and not group.is_leaving:
             batch.release(site.hand.flush())
@@ -207,7 +197,7 @@ class SlotLending:
 
 
 def _lend(site: ActiveSite, borrower: str, slots: int, *, until: float, ends_at: float) -> None:
-    """Lend slots of a site to another ant until the time `until`; `prolonged` extends it up to `ends_at`."""
+    """Lend slots of a site to another ant until `until`; `prolonged` extends the loan up to `ends_at`."""
     assert site.lease is not None
     group = site.place.group
     assert group is not None
@@ -232,7 +222,7 @@ def _take_back(site: ActiveSite, loan: Loan, open_at: float) -> None:
 
 
 def _write(borrowed: BorrowedSlots, site: ActiveSite, batch: Batch, *, next_at: float, over: bool) -> None:
-    """Send a letter about the slots of a site to its holder."""
+    """Send a letter about borrowed slots to the holder of the site."""
     loan = borrowed.loan
     letter = SlotReturn(loan.site, loan.borrower, loan.token, next_at, site.standing.failures, over)
     batch.letters.append((borrowed.holder, letter))
