@@ -43,7 +43,7 @@ from webfountain.frontier.planning.kept_sites import begin_site
 from webfountain.frontier.planning.page_supply import PageSupply
 from webfountain.frontier.planning.plan import encode_plan
 from webfountain.frontier.planning.planner import Controller
-from webfountain.frontier.planning.urgency_pace import UrgencyPace
+from webfountain.frontier.planning.urgency_terms import UrgencyPace
 from webfountain.frontier.planning.urgent_pages import UrgentPages, urgent_pages_of
 from webfountain.frontier.visit import Visit
 from webfountain.policy.collection_file import CollectionInForce

@@ -41,8 +41,8 @@ from webfountain.frontier.pages.guarded_examiner import GuardedExaminer
 from webfountain.frontier.pages.page_comparison import comparison_of, old_text
 from webfountain.frontier.pages.policy_review import review_of
 from webfountain.frontier.pages.sitemap_reader import SitemapParser
+from webfountain.frontier.planning.collection_forecast import FreshnessEstimate
 from webfountain.frontier.planning.earlier_due_times import EarlierDueTimes
-from webfountain.frontier.planning.freshness_estimate import FreshnessEstimate
 from webfountain.frontier.planning.plan import plan_number
 from webfountain.frontier.planning.plan_follower import PlanFollower, plans
 from webfountain.frontier.planning.planner import Controller, Planner

@@ -16,7 +16,7 @@ from webfountain.frontier.pages.review_stage import ReviewStage
 from webfountain.frontier.pages.seed_forms import SeedForms, SharedSeedForms
 from webfountain.frontier.pages.sitemap_reader import SitemapStage, every_later
 from webfountain.frontier.planning.earlier_due_times import ParkedSites
-from webfountain.frontier.planning.urgency_stage import UrgencyStage
+from webfountain.frontier.planning.urgent_pages import UrgencyStage
 from webfountain.frontier.stage import Stages
 from webfountain.frontier.worker.copies import CopyWriter, DiskRoom, LostCopies, RepositoryCopyWriter, Takedowns
 from webfountain.frontier.worker.settlement import Discovery, LearnedSites, LossRecovery, Settlement
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from webfountain.frontier.pages.fixed_size import Replacement
     from webfountain.frontier.pages.policy_review import Review
     from webfountain.frontier.pages.sitemap_reader import SitemapParser
-    from webfountain.frontier.planning.freshness_estimate import FreshnessEstimate
+    from webfountain.frontier.planning.collection_forecast import FreshnessEstimate
     from webfountain.frontier.planning.urgent_pages import UrgentPages
     from webfountain.frontier.stage import Stage
     from webfountain.policy.collection import Collection

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import msgspec
 
-from webfountain.frontier.sites.site import State
-
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
@@ -116,6 +114,8 @@ def live_site(name: str, found: SiteStatistics, *, at: float) -> LiveSite:
 
 def _reason(found: SiteStatistics, at: float) -> tuple[WaitReason, float | None]:
     """Return the first reason that applies, and the end of the wait."""
+    from webfountain.frontier.sites.site import State  # noqa: PLC0415  (numpy; readers of snapshots do not need it)
+
     rests = found.opens_at > at
     reasons: tuple[tuple[bool, WaitReason, float | None], ...] = (
         (bool(found.under_way), "in flight", None),

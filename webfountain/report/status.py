@@ -8,7 +8,7 @@ import msgspec
 
 from webfountain.core.change_rate import freshness
 from webfountain.core.forecast import published
-from webfountain.frontier.planning.freshness_estimate import failing_pages
+from webfountain.frontier.planning.collection_forecast import failing_pages
 from webfountain.frontier.progress import published_limit
 from webfountain.frontier.sites.domain_shares import SHARES, ShareSnapshot
 from webfountain.records import STATES

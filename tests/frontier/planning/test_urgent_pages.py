@@ -12,7 +12,7 @@ import pytest
 from tests.frontier.town import CHECK_S, DAY, NOW, ONE, TWO, Crawl, crawled, history, lease_of, pages_of
 from webfountain.core.forecast import published
 from webfountain.core.signals import Signals
-from webfountain.frontier.planning.urgency_pace import PAUSE
+from webfountain.frontier.planning.urgency_terms import PAUSE
 from webfountain.frontier.planning.urgent_pages import UrgentPages
 from webfountain.urls import fingerprint
 

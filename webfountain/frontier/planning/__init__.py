@@ -12,13 +12,13 @@ when a slower schedule would exceed a policy's intervals (`pages.review_stage`).
 Life of an urgent page
 ----------------------
 Under `strategy = "fountain"`, the worker thread has the active sites in
-memory (`urgency_stage`, `urgent_pages`), and some sites that left recently. The state of a site is computed from its
+memory (`urgent_pages`), and some sites that left recently. The state of a site is computed from its
 records or decoded from its saved data (`kept_sites`). Its pages have numbers (`page_numbers`). Results of visits are
 added to it (`urgent_site`). Its urgencies are computed together with those of other sites (`reckoning`), under
 conditions that are the same for all sites (`urgency_terms`). The result shows which of its pages are worth the price of
 a fetch (`site_ranking`). These pages are made due. The price follows the plan's budget (`core.fetch_price`): it rises
 and falls with the number of pages that are worth it (`page_supply`). The budget also determines how often all this is
-done (`urgency_pace`). The pages of a very large site are in memory one window at a time (`site_windows`). In addition,
+done. The pages of a very large site are in memory one window at a time (`site_windows`). In addition,
 each bucket has an interval after which its pages are due in any case (`schedule`). The beliefs about all sites give a
-forecast (`collection_forecast`), which the display of a crawl uses (`freshness_estimate`).
+forecast (`collection_forecast`), which the display of a crawl uses.
 """

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from webfountain.frontier.planning.urgency_pace import LESSONS, NEARLY
+from webfountain.frontier.planning.urgency_terms import LESSONS, NEARLY
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from webfountain.frontier.planning.reckoning import Reckoner
-    from webfountain.frontier.planning.urgency_pace import UrgencyPace
+    from webfountain.frontier.planning.urgency_terms import UrgencyPace
     from webfountain.frontier.planning.urgent_site import UrgentSite
     from webfountain.records import SiteLease
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from webfountain.core.site_answers import Approach
     from webfountain.frontier.planning.collection_forecast import CollectionForecast
-    from webfountain.frontier.planning.urgency_pace import UrgencyPace
+    from webfountain.frontier.planning.urgency_terms import UrgencyPace
     from webfountain.frontier.planning.urgent_site import UrgentSite
 
     Array = npt.NDArray[np.float64]

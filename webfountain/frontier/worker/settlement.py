@@ -19,7 +19,7 @@ from webfountain.core.topics import HOT
 from webfountain.errors import WebfountainError
 from webfountain.frontier.batch import LeaseEnd, NamedSitemap, SavedSiteData
 from webfountain.frontier.pages.examiner import JudgedVisit
-from webfountain.frontier.planning.freshness_estimate import count_failing
+from webfountain.frontier.planning.collection_forecast import count_failing
 from webfountain.frontier.stage import Stage
 from webfountain.frontier.visit import unkept
 from webfountain.records import FetchResult, Link

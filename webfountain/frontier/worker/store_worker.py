@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from webfountain.frontier.batch import Batch
     from webfountain.frontier.inbox.seeds import Entrance
-    from webfountain.frontier.planning.freshness_estimate import FreshnessEstimate
+    from webfountain.frontier.planning.collection_forecast import FreshnessEstimate
     from webfountain.frontier.stage import Stages
     from webfountain.frontier.worker.settlement import LossRecovery, Settlement
     from webfountain.frontier.worker.stocktaking import Stocktaking

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tests.frontier.drive import Answer, Drive, collection_of
-from webfountain.frontier.planning.freshness_estimate import failing_pages
+from webfountain.frontier.planning.collection_forecast import failing_pages
 from webfountain.report.status import status
 
 if TYPE_CHECKING:
