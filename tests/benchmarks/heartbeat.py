@@ -24,7 +24,7 @@ from webfountain.crawl.scheduler import FountainScheduler
 from webfountain.frontier.planning import make_plan
 from webfountain.frontier.planning.make_plan import census_of
 from webfountain.frontier.planning.planner import Planner
-from webfountain.frontier.worker import stocktaking
+from webfountain.frontier.worker import store_worker
 from webfountain.policy.tables import CycleTable
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Heartbeat:
 
     def listen(self) -> None:
         """Wrap where the census is taken, a plan is made and adopted, a request goes out."""
-        take, make, adopt = stocktaking.take_census, make_plan.make_plan, Planner.adopt_plan
+        take, make, adopt = store_worker.take_census, make_plan.make_plan, Planner.adopt_plan
         give, large = FountainScheduler.next_request, census(KNOWN)
 
         def taken(store: FrontierStore, *, since: int, at: float) -> CensusSnapshot:
@@ -84,7 +84,7 @@ class Heartbeat:
                 self._requests.append(time.monotonic())
             return request
 
-        stocktaking.take_census = taken
+        store_worker.take_census = taken
         make_plan.make_plan = made
         Planner.adopt_plan = adopted  # type: ignore[method-assign,assignment]
         FountainScheduler.next_request = given  # type: ignore[method-assign,assignment]

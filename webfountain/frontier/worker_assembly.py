@@ -20,8 +20,7 @@ from webfountain.frontier.planning.urgent_pages import UrgencyStage
 from webfountain.frontier.stage import Stages
 from webfountain.frontier.worker.copies import CopyWriter, DiskRoom, LostCopies, RepositoryCopyWriter, Takedowns
 from webfountain.frontier.worker.settlement import Discovery, LearnedSites, LossRecovery, Settlement
-from webfountain.frontier.worker.stocktaking import Stocktaking, counts_of
-from webfountain.frontier.worker.store_worker import ChangeLogTrim, Leasing, StoreWorker
+from webfountain.frontier.worker.store_worker import ChangeLogTrim, Leasing, StoreWorker, counts_of
 from webfountain.ranking.importance_stage import ImportanceStage
 
 if TYPE_CHECKING:
@@ -113,7 +112,7 @@ class WorkerAssembly:
             stages=stages,
             settlement=settlement,
             leasing=Leasing(store, stages=stages, lease_pages=lease_pages, owner=self._owner, lease_s=self._lease_s),
-            stocktaking=Stocktaking(store, self._counts),
+            counts=self._counts,
             recoveries=recoveries,
             freshness=freshness,
             entrance=entrance,

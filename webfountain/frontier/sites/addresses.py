@@ -90,10 +90,6 @@ class Place:
         if self.group is not None:
             self.group.wake(self.hand)
 
-    def is_leaving(self) -> bool:
-        """Return whether the site's address goes to another ant."""
-        return self.group is not None and self.group.is_leaving
-
     def request(self, kind: FetchKind, url: str, **more: Any) -> Fetch:
         """Return a request of the site, with its address and a unique number."""
         address = None if self.group is None else self.group.address

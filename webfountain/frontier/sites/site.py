@@ -337,7 +337,7 @@ class ActiveSite:
 
     def _prepare(self, batch: Batch) -> list[FileRequest]:
         """Open the site for pages, if necessary after its robots.txt. A blocked site waits until its block ends."""
-        if self.pages.sleep_if_blocked(batch):
+        if self._context.blocked.by_site and self.pages.sleep_if_blocked(batch):
             self._state = State.SHUT
             return self.files.give_up("busy")
         # A guest that only serves robots.txt files to other sites needs no rules of its own.

@@ -171,7 +171,7 @@ class SitePages:
         batch.release(self._hand.flush())
         self.refresh()
         if self._sleeps or self.is_blocked(batch.at):
-            self.wake_at = batch.at
+            self._sleeps, self.wake_at = False, batch.at
 
     def outrank(self, importance: float, batch: Batch) -> bool:
         """Release the pages that are less important than a new page; return whether there were such pages."""

@@ -94,8 +94,8 @@ class SiteTable:
     def refill(self, batch: Batch) -> None:
         """Request leases for the hungry sites, without sites whose address goes to another ant."""
         for site in self.hungry.values():
-            is_hungry = site.state is State.OPEN and _runs_low(site)
-            if is_hungry and site.lease is not None and not site.place.is_leaving():
+            is_hungry, group = site.state is State.OPEN and _runs_low(site), site.place.group
+            if is_hungry and site.lease is not None and not (group is not None and group.is_leaving):
                 site.pages.refill(site.lease, batch)
                 self._timer_of.pop(site.name, None)
         self.hungry.clear()

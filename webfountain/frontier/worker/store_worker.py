@@ -8,17 +8,20 @@ nothing.
 from __future__ import annotations
 
 from contextlib import ExitStack
+from math import inf
 from typing import TYPE_CHECKING, Final, TypeVar
 
 import msgspec
 
-from webfountain.frontier.batch import BatchResult
-from webfountain.frontier.progress import LIMIT, RateLimit
+from webfountain.core.forecast import published
+from webfountain.frontier.batch import BatchResult, CensusSnapshot
+from webfountain.frontier.progress import IDLE_S, LIMIT, RateLimit
 from webfountain.frontier.sites.domain_shares import SHARES
 from webfountain.frontier.stage import Stage
 from webfountain.policy.collection_file import CollectionInForce
-from webfountain.store.answers import Refill
-from webfountain.store.contract import COLLECTION, PLAN, PRICE
+from webfountain.records import STATES
+from webfountain.store.answers import Refill, Statistics
+from webfountain.store.contract import COLLECTION, FORECAST, PLAN, PRICE
 from webfountain.store.lanes import AT_ONCE
 
 if TYPE_CHECKING:
@@ -29,18 +32,36 @@ if TYPE_CHECKING:
     from webfountain.frontier.planning.collection_forecast import FreshnessEstimate
     from webfountain.frontier.stage import Stages
     from webfountain.frontier.worker.settlement import LossRecovery, Settlement
-    from webfountain.frontier.worker.stocktaking import Stocktaking
     from webfountain.policy.collection import Collection
     from webfountain.policy.tables import ChangesTable
     from webfountain.records import SiteLease
-    from webfountain.store.answers import LeaseBatch
-    from webfountain.store.contract import Board, Changes, FrontierStore
+    from webfountain.store.answers import Claim, LeaseBatch
+    from webfountain.store.contract import Board, CensusReader, Changes, FrontierStore
+    from webfountain.store.shared_contract import Claims
 
-__all__ = ["IMMEDIATE_BATCH", "ChangeLogTrim", "Leasing", "Publisher", "StoreWorker"]
+__all__ = [
+    "IMMEDIATE_BATCH",
+    "ChangeLogTrim",
+    "Leasing",
+    "Publisher",
+    "SharedCounts",
+    "StoreCounts",
+    "StoreWorker",
+    "counts_of",
+    "never_crawled_due",
+    "take_census",
+]
 
 IMMEDIATE_BATCH: Final = 100
 """Limit of the sites with immediate URLs in a batch, and of the immediate URLs of each site."""
 _T = TypeVar("_T")
+_NEVER_CRAWLED: Final = STATES.index("never-crawled")
+_SITES: Final = 10_000
+COUNTS: Final = "role/counts"
+"""Claim of the ant that computed the counts last, with the counts as its note."""
+_BUSY_AGE_S: Final = 1.0
+_IDLE_AGE_S: Final = 2.0
+"""Largest age of stored counts for an ant without sites, s; `_BUSY_AGE_S` is for an ant with sites."""
 
 
 class Leasing:
@@ -154,7 +175,7 @@ class StoreWorker:
         stages: Stages,
         settlement: Settlement,
         leasing: Leasing,
-        stocktaking: Stocktaking,
+        counts: StoreCounts,
         recoveries: Sequence[LossRecovery],
         freshness: FreshnessEstimate,
         entrance: Entrance,
@@ -164,7 +185,7 @@ class StoreWorker:
         self._settlement = settlement
         self._leasing = leasing
         self._publisher = Publisher(store.board)
-        self._stocktaking = stocktaking
+        self._counts = counts
         self._recoveries = recoveries
         self.freshness = freshness
         """Estimate of how much of the collection is fresh."""
@@ -196,7 +217,7 @@ class StoreWorker:
         for tidy in self._stages.tidy if batch.tidy else ():
             tidy(batch)
         self._publisher.publish(batch)
-        self._stocktaking.report(batch, result, is_asked=is_asked)
+        self._take_stock(batch, result, is_asked=is_asked)
         for recovery in self._recoveries:
             recovery.apply(result)
         return result
@@ -216,6 +237,22 @@ class StoreWorker:
             self._publisher.publish_collection(batch.collection)
             for adopt in self._stages.adopt:
                 adopt(batch.collection)
+
+    def _take_stock(self, batch: Batch, result: BatchResult, *, is_asked: bool) -> None:
+        """Report what the store contains now: these are its last reads before the batch goes back to the loop thread.
+        Unless the batch requests counts, the last known ones are used.
+
+        `is_asked` is True if `activate` has already put the due time of the next site into the result.
+        """
+        if batch.census_since is not None:
+            result.census = take_census(self._store, since=batch.census_since, at=batch.at)
+        if batch.count_waiting:
+            result.never_crawled_due = never_crawled_due(self._store, batch.at)
+        if not is_asked or batch.refills:
+            result.next_site_due = self._store.sites.next_due()
+        result.immediate_left |= batch.immediate and result.next_site_due == AT_ONCE
+        counts = self._counts
+        result.statistics = counts.take(batch.at, idle=not batch.holds_sites) if batch.count else counts.last()
 
     def on_store(self, function: Callable[[FrontierStore], _T]) -> _T:
         """Call a function with the store and return the result. The function must not interfere with batches."""
@@ -271,3 +308,86 @@ class ChangeLogTrim(Stage):
 
     def tidy(self, batch: Batch) -> None:
         self._changes.trim(before=batch.at - self._rules.keep, most=self._rules.max_entries)
+
+
+def take_census(store: FrontierStore, *, since: int, at: float) -> CensusSnapshot:
+    """Return the census, by reading a few hundred rows."""
+    waiting = store.census.statistics().pages["never-crawled"]
+    kept = published(store.board.value(FORECAST))
+    found = kept.forecast.cycles[-1].found if kept is not None and kept.forecast.cycles else None
+    return CensusSnapshot(at, store.census.buckets(), store.census.rows(since=since), waiting, found)
+
+
+def never_crawled_due(store: FrontierStore, at: float) -> float:
+    """Return the earliest due time of a site with never-crawled pages, or inf if no site has such pages.
+
+    If no site is active or due soon, return the due time of the first site instead, which avoids a scan of all sites.
+    """
+    counts = store.census.statistics()
+    if not counts.pages["never-crawled"]:
+        return inf
+    soonest = store.sites.next_due()
+    if not counts.active_sites and soonest is not None and soonest > at + IDLE_S:
+        return soonest
+    first, after = inf, ""
+    while sites := store.sites.after(after, _SITES):
+        after = sites[-1].site
+        first = min([first] + [each.due for each in sites if each.pages[_NEVER_CRAWLED]])
+    return first
+
+
+class StoreCounts:
+    """The counts of a store that only one process uses."""
+
+    def __init__(self, census: CensusReader) -> None:
+        self._census = census
+
+    def take(self, at: float, *, idle: bool) -> Statistics:
+        """Return the current counts."""
+        del at, idle
+        return self._census.statistics()
+
+    def last(self) -> Statistics:
+        """Return the current counts."""
+        return self._census.statistics()
+
+
+class SharedCounts(StoreCounts):
+    """The counts of a store that many ants share. `owner` is the name of this ant.
+
+    They are sums over the store's shards, which take 256 reads. When each of twenty idle ants computed the sums, this
+    was most of the server's load. So the ant that computed them last stores them with a claim, and the others read that
+    one row while it is recent.
+    """
+
+    def __init__(self, census: CensusReader, claims: Claims, *, owner: str) -> None:
+        super().__init__(census)
+        self._claims = claims
+        self._owner = owner
+        self._known: Statistics | None = None
+
+    def take(self, at: float, *, idle: bool) -> Statistics:
+        """Return the stored counts in one round trip, or compute old counts again in three."""
+        [claim] = self._claim(at, idle=idle)
+        if claim.owner != self._owner and claim.note:
+            self._known = Statistics(**msgspec.msgpack.decode(claim.note))
+            return self._known
+        self._known = self._census.statistics()
+        self._claim(at, idle=idle, note=msgspec.msgpack.encode(self._known))
+        return self._known
+
+    def last(self) -> Statistics:
+        """Return the counts that `take` returned last. Before its first call, read them from the store."""
+        if self._known is None:
+            self._known = self._census.statistics()
+        return self._known
+
+    def _claim(self, at: float, *, idle: bool, note: bytes = b"") -> list[Claim]:
+        if not note and self._known is not None:
+            note = msgspec.msgpack.encode(self._known)  # for ants that read it before the sum is computed
+        until = at + (_IDLE_AGE_S if idle else _BUSY_AGE_S)
+        return self._claims.claim([COUNTS], owner=self._owner, until=until, at=at, notes={COUNTS: note})
+
+
+def counts_of(store: FrontierStore, *, owner: str) -> StoreCounts:
+    return StoreCounts(store.census) if store.claims is None else SharedCounts(store.census, store.claims, owner=owner)
