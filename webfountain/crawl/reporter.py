@@ -13,6 +13,7 @@ import logging
 import resource
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -169,7 +170,9 @@ class Reporter:
         for moment in itertools.count():
             in_worker = self._session.in_worker
             if self._progress is not None and in_worker is not None and moment % FRESHNESS_EVERY == 0:
-                self._freshness = await in_worker(self._session.frontier.worker.freshness.share)
+                frontier = self._session.frontier
+                estimate = partial(frontier.worker.fresh_share, frontier.progress.stored, frontier.now())
+                self._freshness = await in_worker(estimate)
             self._publish()
             await asyncio.sleep(EVERY_S)
 

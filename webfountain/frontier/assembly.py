@@ -41,7 +41,6 @@ from webfountain.frontier.pages.guarded_examiner import GuardedExaminer
 from webfountain.frontier.pages.page_comparison import comparison_of, old_text
 from webfountain.frontier.pages.policy_review import review_of
 from webfountain.frontier.pages.sitemap_reader import SitemapParser
-from webfountain.frontier.planning.collection_forecast import FreshnessEstimate
 from webfountain.frontier.planning.earlier_due_times import EarlierDueTimes
 from webfountain.frontier.planning.plan import plan_number
 from webfountain.frontier.planning.plan_follower import PlanFollower, plans
@@ -76,7 +75,6 @@ if TYPE_CHECKING:
     from webfountain.frontier.pages.extra_visits import ExtraVisits
     from webfountain.frontier.pages.fixed_size import Replacement
     from webfountain.frontier.pages.policy_review import Review
-    from webfountain.frontier.planning.urgent_pages import UrgentPages
     from webfountain.frontier.sites.domain_shares import DomainShares
     from webfountain.frontier.worker.store_worker import StoreWorker
     from webfountain.metrics import Metrics
@@ -384,15 +382,7 @@ class FrontierAssembly:
             lease_s=self._others.term.lease_s,
         )
         sitemaps = SitemapParser(judge, believe_dates=collection.signals.lastmod, read_file=self._reader.read_sitemap)
-        return assembly.worker(collection, self._config, self._suspects, sitemaps, self._freshness(urgent))
-
-    def _freshness(self, urgent: UrgentPages | None) -> FreshnessEstimate:
-        return FreshnessEstimate(
-            self._store,
-            counted=lambda: self._progress.stored,
-            outlook=_no_outlook if urgent is None else urgent.forecast.outlook,
-            now=self._clock.now,
-        )
+        return assembly.worker(collection, self._config, self._suspects, sitemaps)
 
 
 def _report(suspects: CrashSuspects, metrics: Metrics) -> None:
@@ -419,7 +409,3 @@ def _examiner_features(
     if importance is not None:
         found |= {"topics": importance.words.topics, "unlogged": importance.is_unlogged}
     return found
-
-
-def _no_outlook() -> None:
-    """Return None, because urgency is not used."""

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from webfountain.frontier.pages.fixed_size import Replacement
     from webfountain.frontier.pages.policy_review import Review
     from webfountain.frontier.pages.sitemap_reader import SitemapParser
-    from webfountain.frontier.planning.collection_forecast import FreshnessEstimate
     from webfountain.frontier.planning.urgent_pages import UrgentPages
     from webfountain.frontier.stage import Stage
     from webfountain.policy.collection import Collection
@@ -89,10 +88,10 @@ class WorkerAssembly:
         config: FountainConfig,
         suspects: CrashSuspects,
         sitemaps: SitemapParser,
-        freshness: FreshnessEstimate,
     ) -> StoreWorker:
         """Return the worker."""
         store, entrance, fixed_size = self._store, self._entrance, self._features.fixed_size
+        urgent = self._features.urgent
         stages = Stages(self._stages(collection, config, suspects, sitemaps))
         # A store without a server never goes back in time.
         recoveries = () if store.claims is None else (LossRecovery(store.lives, entrance.due, stages),)
@@ -114,7 +113,7 @@ class WorkerAssembly:
             leasing=Leasing(store, stages=stages, lease_pages=lease_pages, owner=self._owner, lease_s=self._lease_s),
             counts=self._counts,
             recoveries=recoveries,
-            freshness=freshness,
+            outlook=_no_outlook if urgent is None else urgent.forecast.outlook,
             entrance=entrance,
         )
 
@@ -177,3 +176,7 @@ def _due_by_dates(
     from webfountain.core.page_dates import distinguishing  # noqa: PLC0415  (numpy)
 
     return lambda _, later: distinguishing(later)
+
+
+def _no_outlook() -> None:
+    """Return None, because urgency is not used."""

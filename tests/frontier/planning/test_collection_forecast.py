@@ -32,7 +32,7 @@ def freshness(drive: Drive) -> float:
     found = status(drive.store, at=drive.clock.now())
     share: float = found["freshness"]
     assert found["failing"] == failing_pages(drive.store.board)
-    estimate = drive.frontier.worker.freshness.share()
+    estimate = drive.frontier.worker.fresh_share(drive.frontier.progress.stored, drive.clock.now())
     assert estimate is not None
     assert abs(estimate - share) < 1e-9, "the display and status say the same"
     return share

@@ -2,7 +2,7 @@
 
 When a site is computed, its new beliefs replace its earlier ones, and its visits show how long pages had been obsolete.
 From both, `core.forecast` forecasts the obsolete share for the cycle. The forecast is published in the store, and the
-next crawl continues it. The display of a crawl shows an estimate of how much is fresh (`FreshnessEstimate`).
+next crawl continues it. The display of a crawl shows an estimate of how much is fresh (`fresh_share`).
 
 If the last fetch of a page failed, its copy may be obsolete, and no check can show it. The store counts such a page as
 crawled, so this module counts these pages separately. The worker counts after each settle. If several ants settle at
@@ -20,14 +20,14 @@ from webfountain.core.change_rate import freshness
 from webfountain.core.forecast import BeliefTotal, CycleForecast, SavedForecast, published
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
     from webfountain.core.forecast import Belief, Outlook
     from webfountain.records import PageRecord
     from webfountain.store.answers import Statistics
     from webfountain.store.contract import Board, FrontierStore
 
-__all__ = ["FAILING", "CollectionForecast", "FreshnessEstimate", "count_failing", "failing_pages"]
+__all__ = ["FAILING", "CollectionForecast", "count_failing", "failing_pages", "fresh_share"]
 
 COVERED: Final = 0.5
 """There is no forecast until the computed sites contain this share of the crawled pages."""
@@ -98,39 +98,20 @@ class CollectionForecast:
             self.saved = kept
 
 
-class FreshnessEstimate:
-    """The estimate from the forecast that was learned from fetches, or else from the buckets of the census.
+def fresh_share(store: FrontierStore, counted: Statistics, outlook: Outlook | None, at: float) -> float | None:
+    """Return the estimated share of known pages with a fresh copy; None if unknown.
 
-    Parameters
-    ----------
-    counted : returns the last known counts of the store
-    outlook : returns the forecast that was learned from fetches; None: there is none
-    now : returns UTC seconds
+    It follows from the forecast that was learned from fetches, or else from the buckets of the census. `counted` are
+    the last known counts of the store.
     """
-
-    def __init__(
-        self,
-        store: FrontierStore,
-        *,
-        counted: Callable[[], Statistics],
-        outlook: Callable[[], Outlook | None],
-        now: Callable[[], float],
-    ) -> None:
-        self._store = store
-        self._counted = counted
-        self._outlook = outlook
-        self._now = now
-
-    def share(self) -> float | None:
-        """Return the estimated share of known pages with a fresh copy; None if unknown. For the worker thread."""
-        pages = self._counted().pages
-        missing = pages["never-crawled"] + pages["failed"]  # a failed page without a copy is not fresh
-        failing = failing_pages(self._store.board) / max(1, missing + pages["crawled"])
-        if (believed := self._outlook()) is not None:
-            return max(0.0, 1.0 - believed.median - failing)
-        census = self._store.census
-        found = freshness(census.buckets(), never_crawled=missing, at=self._now(), fastest_s=census.fastest_s)
-        return None if found is None else max(0.0, found - failing)
+    pages = counted.pages
+    missing = pages["never-crawled"] + pages["failed"]  # a failed page without a copy is not fresh
+    failing = failing_pages(store.board) / max(1, missing + pages["crawled"])
+    if outlook is not None:
+        return max(0.0, 1.0 - outlook.median - failing)
+    census = store.census
+    found = freshness(census.buckets(), never_crawled=missing, at=at, fastest_s=census.fastest_s)
+    return None if found is None else max(0.0, found - failing)
 
 
 def failing_pages(board: Board) -> int:

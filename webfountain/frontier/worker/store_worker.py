@@ -15,6 +15,7 @@ import msgspec
 
 from webfountain.core.forecast import published
 from webfountain.frontier.batch import BatchResult, CensusSnapshot
+from webfountain.frontier.planning.collection_forecast import fresh_share
 from webfountain.frontier.progress import IDLE_S, LIMIT, RateLimit
 from webfountain.frontier.sites.domain_shares import SHARES
 from webfountain.frontier.stage import Stage
@@ -27,9 +28,9 @@ from webfountain.store.lanes import AT_ONCE
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from webfountain.core.forecast import Outlook
     from webfountain.frontier.batch import Batch
     from webfountain.frontier.inbox.seeds import Entrance
-    from webfountain.frontier.planning.collection_forecast import FreshnessEstimate
     from webfountain.frontier.stage import Stages
     from webfountain.frontier.worker.settlement import LossRecovery, Settlement
     from webfountain.policy.collection import Collection
@@ -177,7 +178,7 @@ class StoreWorker:
         leasing: Leasing,
         counts: StoreCounts,
         recoveries: Sequence[LossRecovery],
-        freshness: FreshnessEstimate,
+        outlook: Callable[[], Outlook | None],
         entrance: Entrance,
     ) -> None:
         self._store = store
@@ -187,8 +188,7 @@ class StoreWorker:
         self._publisher = Publisher(store.board)
         self._counts = counts
         self._recoveries = recoveries
-        self.freshness = freshness
-        """Estimate of how much of the collection is fresh."""
+        self._outlook = outlook
         self.entrance = entrance
 
     def run(self, batch: Batch) -> BatchResult:
@@ -253,6 +253,12 @@ class StoreWorker:
         result.immediate_left |= batch.immediate and result.next_site_due == AT_ONCE
         counts = self._counts
         result.statistics = counts.take(batch.at, idle=not batch.holds_sites) if batch.count else counts.last()
+
+    def fresh_share(self, counted: Statistics, at: float) -> float | None:
+        """Return the estimated share of known pages with a fresh copy; None if unknown. `counted` are the last known
+        counts of the store.
+        """
+        return fresh_share(self._store, counted, self._outlook(), at)
 
     def on_store(self, function: Callable[[FrontierStore], _T]) -> _T:
         """Call a function with the store and return the result. The function must not interfere with batches."""
