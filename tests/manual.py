@@ -224,19 +224,20 @@ COMMANDS_HEAD = """# Commands
 
 This page is generated from the help texts: `webfountain COMMAND --help` prints the same.
 
-All commands take `--store URL`, the place of the frontier: `rocksdb://.webfountain` unless given, also by the
-environment variable `WEBFOUNTAIN_STORE`; servers are in [many-ants.md](many-ants.md). Commands that print take
-`--json` and then print one JSON document, or JSON lines for `pages`, `texts` and `changes`.
+All commands take `--store URL`, the place of the frontier. The environment variable `WEBFOUNTAIN_STORE` sets it too;
+the default is `rocksdb://.webfountain`. [many-ants.md](many-ants.md) lists stores on servers. Commands that print take
+`--json`, and then print one JSON document. `pages`, `texts` and `changes` print JSON lines.
 
-Exit status: 0 done, 1 the crawl or command failed, 2 wrong arguments or input, with one line that names file, key and
-value. Ctrl-C or SIGTERM end a crawl within 10 s with status 0; a second one ends it at once.
+Exit status: 0 if done, 1 if the crawl or command failed, 2 for wrong arguments or input. One line names file, key and
+value. Ctrl-C or SIGTERM ends a crawl within 10 s with status 0; a second one ends it at once.
 """
 SETTINGS_HEAD = """# Settings
 
 This page is generated from `webfountain/config.py`.
 
-Settings are of an installation, not of a collection. They come from `settings.py` of a Scrapy project, from
-`-s NAME=VALUE`, or from the options of `webfountain crawl`. An unknown name or a wrong value is an error at the start.
+A setting concerns an installation; the rules of a collection are in its policy file. Settings come from `settings.py`
+of a Scrapy project, from `-s NAME=VALUE`, or from the options of `webfountain crawl`. An unknown name or a wrong value
+is an error at the start.
 """
 
 
@@ -262,8 +263,8 @@ def policies_page() -> str:
 CLASSES_HEAD = """# Classes
 
 Every public class of the frontier and of its store, with the first sentence of its documentation. `python -m
-tests.manual` writes this page; `tests/test_names.py` checks that no class is missing. The words are in
-[glossary.md](glossary.md).
+tests.manual` writes this page; `tests/test_names.py` checks that no class is missing. [glossary.md](glossary.md)
+explains the words.
 """
 
 
