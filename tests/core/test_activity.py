@@ -116,14 +116,16 @@ def test_the_learned_rate_is_that_of_the_process(interval: int) -> None:
     assert float(np.mean(expected)) == pytest.approx(WINDOW / 30, rel=0.2)
 
 
-def test_the_time_of_freshness_is_the_urgency_of_a_page_that_surely_changed() -> None:
+def test_the_chance_of_a_change_and_the_time_unchanged_give_what_a_change_is_worth() -> None:
+    """The urgency of a page that surely changed is the time for which it stays unchanged."""
     site = Site(siblings=False)
     for step in range(30, 3000, 30):
         site.fetch(step, list(range(2 * PAGES)), changed=step % 60 == 0)
     rate, (events, exposure) = np.array([site.rate(0)]), (np.array([row[0]]) for row in site.evidence)
     struck = urgency(rate * 1e5, rate, events + 0.5, exposure + 0.5)
-    now = Sites([site.known], step=site.known.memory.step)
-    assert now.of_change()[0][:1] == pytest.approx(struck, rel=0.3)
+    now = Sites([site.known], step=site.known.memory.step + 30)
+    still, chance = now.unchanged()
+    assert ((now.urgency(np.arange(1)) + still[:1]) / chance[:1]) == pytest.approx(struck, rel=0.3)
 
 
 def test_evidence_lasts_twelve_visits_and_at_least_its_memory() -> None:

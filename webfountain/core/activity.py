@@ -272,11 +272,6 @@ class Activity:
         passed = self._steps[self.site[unchecked.section]] - unchecked.since
         return np.asarray(self._facts[_MEAN, unchecked.section] * passed)
 
-    def fresh_time(self, section: Ints, events: Array, exposure: Array) -> Array:
-        """Return the mean number of steps between two changes of each page."""
-        weight = self._signals.page_events
-        return np.asarray((weight + exposure) / (weight + events) / self._facts[_MEAN, section])
-
     def since_change(self, unchecked: UncheckedPages, step: Ints, events: Array, exposure: Array) -> Array:
         """Return the expected number of steps between the first change of a page and the fetch in `step`.
 

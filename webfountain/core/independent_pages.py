@@ -75,10 +75,6 @@ class PageRates:
         """Return the probability that each page becomes obsolete in the next step."""
         return np.asarray((self.chances * self._rates * np.exp(-np.outer(age, self._rates))).sum(axis=1))
 
-    def fresh_time(self) -> Array:
-        """Return the mean number of steps for which each page stays unchanged."""
-        return np.asarray(self.chances @ (1.0 / self._rates))
-
     def alone(self, age: Array) -> PageEstimates:
         worth = urgency_of_known_rate(self._rates, age[:, None])
         return PageEstimates((self.chances * worth).sum(axis=1), self.chances @ self._rates)

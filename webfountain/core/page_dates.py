@@ -2,24 +2,24 @@
 
 A page is *listed* if a sitemap or feed gives a date for it, and *dated* if this date is later than our copy.
 
-The *precision* is the probability that a dated page has changed although its past suggests no change. A date raises the
-gain of a fetch by the precision times the time for which pages stay unchanged. The more pages have a date, the less
-each date counts. Dates do not count if half of the pages have one.
+The fetches of a page alone give a probability that it has changed. A later date multiplies the odds by one ratio, and
+the lack of a later date by another. Each site learns its two ratios from fetches of dated pages and of other listed
+pages. They make the results most likely, so dates that announce only expected changes have a ratio of 1 and do not
+count. A ratio is moved towards 1 by one standard deviation. If pages without a later date also changed more often than
+expected, the dates have no merit in it, and their ratio is smaller.
 
-The *recall* is the share of listed pages' changes that a date announces. If a listed page is not dated, its change rate
-is multiplied by 1 - recall. The recall is learned only from pages that are not dated, because dated pages are fetched
-more often.
+The urgency of a dated page is that of a page that waited until its probability of change was as high. For a known rate
+this is (c + (1 - c) ln(1 - c)) w, where c is the probability and w the time for which the page stays unchanged after a
+change. A listed page without a later date loses urgency as it loses probability.
 
-Precision and recall begin with a prior, so meaningless dates waste only a few fetches.
-
-Source: Busa-Fekete, Zimmert, György, Qiu, *GREEDY-NCIS* (2025): the value of a crawl under signals with a precision and
-a recall.
+Source: Busa-Fekete, Zimmert, György, Qiu, *GREEDY-NCIS* (2025): urgency from the probability of change, under signals
+with a precision and a recall. The learned ratios are ours.
 """
 
 from __future__ import annotations
 
-from math import sqrt
-from typing import TYPE_CHECKING, Final
+from math import exp, log, sqrt
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -31,34 +31,53 @@ if TYPE_CHECKING:
 
 __all__ = ["PageDates", "distinguishing"]
 
-PRECISION: Final = 0.8
-PRECISION_WEIGHT: Final = 1.0
-"""Prior precision, and its weight in fetches of dated pages."""
-RECALL_WEIGHT: Final = 5.0
-"""Weight, in expected changes, of the prior that the recall is 0."""
+FIRST: Final = (3.0, 0.25, -1.0, 0.25)
+"""Before any fetch: logarithm of the ratio of a later date, and its weight (the inverse of its variance); the same for
+the lack of a later date."""
+MOST: Final = 25.0
+"""Largest weight of earlier fetches, because a site may change its software."""
+FUTILE: Final = 8.0
+"""If the ratio of later dates is surely smaller, they make no page due of which nothing else is known."""
 SMALL: Final = 3.0
-"""If a site lists fewer pages than this, dates count even if all its pages have one."""
-MOST: Final = 200.0
-"""Number of observations above which older ones fade."""
+"""If fewer pages than this have dates, they are made due even if all dates are later."""
 _UNLISTED, _LISTED, _DATED = range(3)
+_SURE: Final = 0.01
+"""Smallest probability that a result is compared with. Otherwise one change of a page that nearly never changes would
+count without bound."""
+_TINY: Final = 1e-9
+
+
+class _OddsRatio(NamedTuple):
+    """The odds that a page has changed, divided by the odds that fetches alone give: an estimate."""
+
+    log: float
+    weight: float
+    """Inverse of the variance of `log`."""
+
+    def learned(self, chance: float, *, changed: bool) -> _OddsRatio:
+        """Return the estimate after a fetch: one step of Newton's method towards the most probable ratio."""
+        expected = float(_times_odds(min(max(chance, _SURE), 1.0 - _SURE), exp(self.log)))
+        weight = min(self.weight, MOST) + expected * (1.0 - expected)
+        return _OddsRatio(self.log + (changed - expected) / weight, weight)
+
+    def least(self) -> float:
+        """Return the logarithm less one standard deviation."""
+        return self.log - 1.0 / sqrt(self.weight)
+
+    def most(self) -> float:
+        """Return the logarithm plus one standard deviation."""
+        return self.log + 1.0 / sqrt(self.weight)
 
 
 class PageDates:
-    """The dates of one site's pages, and the counts for precision and recall."""
+    """The dates of one site's pages by number, and what they proved to show."""
 
-    __slots__ = ("_chance", "_confirmed", "_expected", "_followed", "_missed", "_share", "_state")
+    __slots__ = ("_chance", "_dated", "_listed", "_state")
 
     def __init__(self, state: bytes = b"", counts: Sequence[float] = ()) -> None:
         self._state = np.frombuffer(bytearray(state), dtype=np.uint8)
-        self._followed, self._confirmed, self._expected, self._missed, self._share = (*counts, *[0.0] * 5)[:5]
-        """Counts:
-
-        - fetches of dated pages
-        - changes found by these fetches, both without expected changes
-        - expected changes of listed pages that were not dated
-        - changes found on these pages
-        - share of dated pages among the listed pages believed unchanged
-        """
+        counts = counts if len(counts) == len(FIRST) else FIRST  # an earlier version kept five other counts
+        self._dated, self._listed = _OddsRatio(*counts[:2]), _OddsRatio(*counts[2:])
         self._chance = np.zeros(len(self._state), dtype=np.float32)
         """(pages,) probability that each page has changed, by its fetches alone."""
 
@@ -67,7 +86,8 @@ class PageDates:
         return len(self._state) > 0
 
     def saved(self) -> tuple[bytes, tuple[float, ...]]:
-        return self._state.tobytes(), (self._followed, self._confirmed, self._expected, self._missed, self._share)
+        """Return the arguments for a later object that continues from this state."""
+        return self._state.tobytes(), (*self._dated, *self._listed)
 
     def some(self, pages: Flags) -> PageDates:
         """Return the dates of the chosen pages, renumbered in the same order."""
@@ -76,65 +96,57 @@ class PageDates:
         return PageDates(self._state[pages[: len(self._state)]].tobytes(), self.saved()[1])
 
     @property
-    def precision(self) -> float:
-        """Return the probability that a dated page has changed although its past suggests no change.
-
-        One standard deviation is subtracted. Otherwise each date would cause a fetch of a page that hardly ever
-        changes.
-        """
-        found = max(self._confirmed + PRECISION * PRECISION_WEIGHT, 0.0)  # fewer pages than expected may have changed
-        followed = max(self._followed + PRECISION_WEIGHT, found)
-        mean = found / followed
-        return max(mean - sqrt(mean * (1.0 - mean) / (followed + 1.0)), 0.0)
+    def raises(self) -> float:
+        """Return the factor by which a later date raises the odds that a page has changed: at least 1."""
+        return exp(max(self._dated.least() - max(self._listed.least(), 0.0), 0.0))
 
     @property
-    def recall(self) -> float:
-        """Return the probability that a change of a listed page is dated."""
-        return max(1.0 - (self._missed + RECALL_WEIGHT) / (self._expected + RECALL_WEIGHT), 0.0)
+    def is_futile(self) -> bool:
+        """Return whether later dates proved to show little: a ratio of `FUTILE` is unlikely."""
+        return self._dated.most() < log(FUTILE)
 
     @property
-    def weight(self) -> float:
-        """Return how far a date moves a page's urgency towards the urgency of a changed page: 0 not at all, 1
-        completely."""
-        return self.precision * max(1.0 - 2.0 * self._share, 0.0)
+    def lowers(self) -> float:
+        """Return the factor by which the lack of a later date lowers the odds that a listed page has changed: at most
+        1."""
+        return exp(min(self._listed.most() - min(self._dated.most(), 0.0), 0.0))
 
     def receive(self, pages: Ints, is_later: Flags) -> None:
         """Receive the pages listed in a sitemap or feed, and whether each date is later than our copy."""
         self._grow(int(pages.max(initial=-1)) + 1)
         self._state[pages] = np.where(is_later, _DATED, _LISTED)
-        unchanged = 1.0 - self._chance
-        dated, listed = unchanged[self._state == _DATED].sum(), unchanged[self._state != _UNLISTED].sum()
-        self._share = float(dated / (listed + SMALL))
 
     def visit(self, page: int, *, changed: bool) -> None:
         """Learn from a fetch that was compared with our copy."""
         state = int(self._state[page]) if page < len(self._state) else _UNLISTED
         if state == _DATED:
-            unexpected = 1.0 - float(self._chance[page])
-            self._followed, self._confirmed = _faded(
-                self._followed + unexpected, self._confirmed + changed - 1.0 + unexpected
-            )
+            self._dated = self._dated.learned(float(self._chance[page]), changed=changed)
             self._state[page] = _LISTED
         elif state == _LISTED:
-            self._expected, self._missed = _faded(self._expected + float(self._chance[page]), self._missed + changed)
+            self._listed = self._listed.learned(float(self._chance[page]), changed=changed)
 
-    def weigh(self, worth: Array, worth_of_change: Array, chance: Array) -> Array:
-        """Adjust the urgencies of pages to their dates, in place. Return the (pages,) factors of the urgencies until
-        the next fetch or date.
+    def weigh(self, worth: Array, still: Array, chance: Array) -> Array:
+        """Adjust the urgencies of pages to their dates, in place. Return (pages,) upper bounds of the factors by which
+        the lack of a date reduces them until the time since the last fetch has doubled. The factor is 1 for pages that
+        are dated or not listed.
 
         Parameters
         ----------
         worth : (pages,) urgency of each page according to fetches alone; changed in place
-        worth_of_change : (pages,) urgency if the page has surely changed
+        still : (pages,) time since the last fetch, times the probability that the page is unchanged
         chance : (pages,) probability that the page has changed, according to fetches alone
         """
         self._grow(len(worth))
         self._chance[: len(chance)] = chance
         state = self._state[: len(worth)]
-        factor = np.where(state == _LISTED, 1.0 - self.recall, 1.0)
-        worth *= factor
+        before = np.clip(chance, _TINY, 1.0 - _TINY)
+        worth *= np.where(state == _LISTED, _times_odds(before, self.lowers) / before, 1.0)
+        later = 1.0 - (1.0 - before) ** 2
+        factor = np.where(state == _LISTED, _times_odds(later, self.lowers) / later, 1.0)
         dated = state == _DATED
-        worth[dated] += self.weight * np.maximum(worth_of_change[dated] - worth[dated], 0.0)
+        before = before[dated]
+        lasts = (worth[dated] + still[dated]) / before  # the time after a change, if the page has changed
+        worth[dated] += (_worth(_times_odds(before, self.raises)) - _worth(before)) * lasts
         return factor
 
     def _grow(self, pages: int) -> None:
@@ -150,6 +162,11 @@ def distinguishing(later: Mapping[bytes, bool]) -> list[bytes]:
     return found if len(found) < (len(later) + SMALL) / 2 else []
 
 
-def _faded(first: float, second: float) -> tuple[float, float]:
-    factor = min(1.0, MOST / max(first + second, 1.0))
-    return factor * first, factor * second
+def _times_odds(chance: Array | float, ratio: float) -> Array:
+    """Return the probability whose odds are `ratio` times those of `chance`."""
+    return np.asarray(chance * ratio / (1.0 - chance + chance * ratio))
+
+
+def _worth(chance: Array) -> Array:
+    """Return the part of a sure change's urgency that a page has if it has changed with this probability."""
+    return chance + (1.0 - chance) * np.log1p(-chance)

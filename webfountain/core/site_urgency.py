@@ -351,16 +351,17 @@ class Sites:
         """Return the urgency of each page for a fetch now, weighted by the page's importance."""
         return self._approach(pages).urgency
 
-    def of_change(self) -> tuple[Array, Array]:
-        """Return the `urgency` of each page if it had surely changed, and the chance that it has changed."""
+    def unchanged(self) -> tuple[Array, Array]:
+        """Return the time in steps since each page's last fetch times the probability that it is unchanged, weighted by
+        importance, and the probability that it has changed."""
         known = self.page[_EVENTS], self.page[_EXPOSURE]
-        fresh = self.activity.fresh_time(self.unchecked.section, *known)
         chance = chance_of_change(self.activity.hazard(self.unchecked), *self.activity.weights(self.unchecked, *known))
+        still = self.activity.passed(self.unchecked) / self.activity.mean_rate(self.unchecked.section) * (1.0 - chance)
         places, some, share, age = self._mixed(np.arange(len(self.site)))
-        rates = self._rates(some)
-        fresh[places] = share * fresh[places] + (1.0 - share) * rates.fresh_time()
-        chance[places] = share * chance[places] + (1.0 - share) * rates.changed(age)
-        return np.asarray(self.page[_IMPORTANCE] * fresh), chance
+        changed = self._rates(some).changed(age)
+        still[places] = share * still[places] + (1.0 - share) * age * (1.0 - changed)
+        chance[places] = share * chance[places] + (1.0 - share) * changed
+        return np.asarray(self.page[_IMPORTANCE] * still), chance
 
     def approach(self) -> Approach:
         """Return the `urgency` of every page now, with bounds on its growth."""

@@ -212,7 +212,7 @@ def test_a_site_whose_dates_show_every_change_is_not_asked_before_its_smaller_ur
     price = 0.9 * site.ranking.most
     for _ in range(45):
         site.ranking.dates.receive(np.arange(20), np.zeros(20, dtype=np.bool_))
-        site.ranking.dates.weigh(np.ones(20), np.ones(20), np.ones(20))  # all are believed to have changed
+        site.ranking.dates.weigh(np.ones(20), np.ones(20), np.full(20, 0.3))  # that each third page has changed
         site.ranking.dates.visit(0, changed=False)
     assert crawl.urgent.receive_dates(ONE, dict.fromkeys(crawl.url, False)) == []
     assert not crawl.demand(price)
@@ -361,11 +361,11 @@ def test_pages_that_cannot_compete_are_not_due_by_dates_that_mean_nothing() -> N
     later = {key: key == fingerprint(f"{ONE}/a/1") for key in crawl.url} | {away: True}
     assert crawl.urgent.receive_dates(ONE, dict.fromkeys(later, True)) == [], "all pages are dated"
     assert crawl.urgent.receive_dates(ONE, later) == [away]
-    for day in range(10):
+    for day in range(40):
         crawl.fetch(f"{ONE}/a/1", at=NOW + day * DAY + 1.0)
         crawl.urgent.receive_dates(ONE, later)
     assert crawl.urgent.receive_dates(ONE, later) == [], "each date was later, and nothing had changed"
-    for day in range(10, 40):
+    for day in range(40, 60):
         crawl.fetch(f"{ONE}/a/1", kind="changed", at=NOW + day * DAY + 1.0)
         crawl.urgent.receive_dates(ONE, later)
     assert crawl.urgent.receive_dates(ONE, later) == [away], "they mean something again"

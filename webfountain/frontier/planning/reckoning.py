@@ -89,11 +89,11 @@ class SitesTogether:
         dated = [number for number, site in enumerate(self.sites) if site.ranking.dates]
         if not dated:
             return approach
-        of_change, chance = self.urgencies.of_change()
+        still, chance = self.urgencies.unchanged()
         factor = np.ones_like(worth)
         for number in dated:
             own = slice(self.urgencies.offset[number], self.urgencies.offset[number + 1])
-            factor[own] = self.sites[number].ranking.dates.weigh(worth[own], of_change[own] * self.step_s, chance[own])
+            factor[own] = self.sites[number].ranking.dates.weigh(worth[own], still[own] * self.step_s, chance[own])
         return approach.times(factor)
 
     def believed(self) -> list[Belief]:

@@ -11,7 +11,7 @@ If the site is very large, the object has only the pages of one window at a time
 from __future__ import annotations
 
 from math import inf
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
@@ -38,9 +38,6 @@ if TYPE_CHECKING:
     Ints = npt.NDArray[np.int64]
 
 __all__ = ["UrgentSite", "resume_site", "section_rates"]
-
-_BELIEVED: Final = 0.25
-"""Smallest `PageDates.weight` with which a site's dates make pages due that are not in memory."""
 
 
 class UrgentSite:
@@ -154,9 +151,9 @@ class UrgentSite:
             self.ranking.dates.receive(pages, is_later)
             self.ranking.outdate(forget_reaches=True)
             self.news += 1
-        if self.ranking.dates.weight < _BELIEVED:
+        if self.ranking.dates.is_futile:
             return []
-        return distinguishing({key: later[key] for key, page in numbers.items() if page is None})
+        return [key for key in distinguishing(later) if numbers[key] is None]
 
     def drop(self, key: bytes) -> None:
         """Record that a page is no candidate until a fetch of it succeeds."""
