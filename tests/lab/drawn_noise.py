@@ -39,6 +39,7 @@ class DrawnNoise:
     """The pages as functions of page, round and time; the interface is that of `NoisyWeb`."""
 
     def __init__(self, seed: int = 301) -> None:
+        self._seed = seed
         self._random = Random(seed)
         self.changes = drawn_changes(self._random)
         draw = Random(seed + 1)
@@ -74,7 +75,7 @@ class DrawnNoise:
 
     def body(self, page: int, at: float) -> bytes:
         """Return a page as its server answers at a time."""
-        draw, site = Random(f"drawn {page} {at}"), page // PAGES
+        draw, site = Random(f"drawn {self._seed} {page} {at}"), page // PAGES
         drawn = _DrawnBlocks(draw)
         paragraphs = [f"<p>{text}</p>" for text in self._texts[page]]
         if site in (0, 6) and draw.random() < 0.4:

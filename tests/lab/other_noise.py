@@ -33,6 +33,7 @@ class OtherNoise:
     """The pages as functions of page, round and time; the interface is that of `NoisyWeb`."""
 
     def __init__(self, seed: int = 77) -> None:
+        self._seed = seed
         self._random = Random(seed)
         self.changes = drawn_changes(self._random)
         draw = Random(seed + 1)
@@ -65,7 +66,7 @@ class OtherNoise:
 
     def body(self, page: int, at: float) -> bytes:
         """Return a page as its server answers at a time."""
-        draw, site = Random(f"other {page} {at}"), page // PAGES
+        draw, site = Random(f"other {self._seed} {page} {at}"), page // PAGES
         noise, texts = _Noise(draw, at), self._texts[page]
         name = f"css-{draw.getrandbits(32):08x}" if site in (1, 4) else "content"
         rows = "".join(f"<tr><td>part {n}<td>{price / 100:.2f}</tr>" for n, price in enumerate(self._prices[page]))

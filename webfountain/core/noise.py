@@ -1,282 +1,250 @@
-"""Learn which places of a page are noise, such as clocks, adverts, counters and shuffled lists.
+"""Learn which parts of a site's pages are noise, such as clocks, adverts, counters, banners and shuffled lists.
 
-A place is the position of a line in the page (`formats.page_units`). A place is noise if
+A part is a position, an order or a line (`line_differences`). Each difference of a part is judged at the next
+comparison of the page: the part differed *again*, or it *rested*. What authors write rests. So one difference proves
+nothing, even between two visits seconds apart. The judgements of all pages of a site are added up.
 
-- it differed between two visits seconds apart, on this page or at the same place of another page of the site; or
-- it differed at each of the last `STREAK` comparisons, and was never tried by two visits seconds apart; or
-- its differences are undone as often as they stay, such as those of a banner that is in some answers only.
+- A *line* that a server draws for each answer is undone as often as it stays, whatever its share of the answers is.
+  Authors rarely undo what they wrote. A line that is noise hides no other edit, because an edit has another text.
+- A *position* that is noise hides whatever stands there, and an *order* hides each move inside its element. So they are
+  noise only if they differ at nearly each comparison. A page that its authors edit every day does so, too. Two visits
+  seconds apart tell it from a clock.
 
-The third rule: a server may draw a block anew for each answer. After a difference, such a server brings back the former
-block as often as it repeats the new one. Authors rarely undo what they wrote. The next comparison shows whether a
-difference was undone or stayed. A place counts as drawn if at least `UNDONE` differences were undone, and at most twice
-as many stayed. A place that was the same at `TRIES` visits seconds apart is not drawn, because an author may undo a
-block, too.
+Equal differences of many pages, such as a notice on all pages, are one act of an author. They count once.
 
-A line that is inserted into an element only moves the lines below it. The inserted line counts as a change, unless its
-place or its element is noise.
-
-An element whose lines mostly differ is a place, too, such as a shuffled list. A place is no longer noise after `REST`
-equal comparisons in a row (`REST_OF_DRAWN` if a difference was undone). Only places that differed recently are stored,
-at most `MAX_PLACES` per page.
-
-Source: the idea comes from template detection by comparing versions (Fetterly et al. 2003, section 4.3: most changes of
+Sources: Wald 1945, "Sequential Tests of Statistical Hypotheses" (scores are logarithms of likelihood ratios). The idea
+of noise comes from template detection by comparing versions (Fetterly et al. 2003, section 4.3: most changes of
 frequently changing pages are in markup and adverts). The rules are our own.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
-from zlib import crc32
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
-from webfountain.core.text_diff import edits
+from webfountain.core.line_differences import ABSENT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
-__all__ = [
-    "MAX_PLACES",
-    "REST",
-    "REST_OF_DRAWN",
-    "STREAK",
-    "TRIES",
-    "UNDONE",
-    "UNDONE_ON_SITE",
-    "Difference",
-    "Differences",
-    "NoisyPlace",
-    "decode",
-    "differences_of",
-    "encode",
-    "noise_of",
-    "observed",
-    "without_noise",
-]
+    from webfountain.core.line_differences import Difference, Differences
 
-Line = tuple[int, str, int, str]
-"""A line: its place, its text, the place of its element, and its form in a diff."""
-LineT = TypeVar("LineT", bound=Line)
-MAX_PLACES: Final = 32
-"""Largest number of places that are stored per page."""
-STREAK: Final = 3
-REST: Final = 2
+__all__ = ["MAX_PARTS", "Evidence", "PagePart", "SiteNoise", "decode", "encode"]
+
+MAX_PARTS: Final = 64
+"""Largest number of parts that are stored per page."""
+MAX_PARTS_OF_SITE: Final = 512
 TRIES: Final = 3
-"""Number of visits seconds apart without a difference that prove that a place is not noise."""
-UNDONE: Final = 2
-"""Number of undone differences on a page from which a place counts as drawn."""
-UNDONE_ON_SITE: Final = 3
-"""Number of undone differences on a site from which a place counts as drawn."""
-REST_OF_DRAWN: Final = 10
-"""Number of successive comparisons without a difference after which a drawn place is no longer noise."""
-_STAYED_PER_UNDONE: Final = 2
-"""Largest number of differences that stayed, per undone difference."""
-_LIST: Final = 3
-"""Smallest number of lines of an element that can be noise as a whole."""
+"""Number of rests seconds after a difference after which a part is not tried any more."""
+REST: Final = 10
+"""Number of comparisons without a difference for which noise is stored with a page."""
 _SAMPLE: Final = 40
-"""Number of characters of a line that are stored for display."""
+"""Number of characters of a line that are stored, to show the line."""
 
 
-class NoisyPlace(msgspec.Struct, frozen=True, array_like=True):
-    """A place that differed at one of the last comparisons.
+class _Test(NamedTuple):
+    """What a judged difference adds to the score of a part, and the largest score. The smallest is `_LEAST`."""
 
-    `streak`: number of comparisons in a row at which it differed. `rested`: number of comparisons in a row at which it
-    was the same. `tried`: number of visits that came seconds after another visit. `confirmed`: True if it differed at
-    one of these visits, or if differences on its site are draws. `sample`: the beginning of its newest line. `former`:
-    digest of the text before the last difference. `undone`, `stayed`: number of differences that the next comparison
-    undid, or did not.
+    again: int
+    rested: int
+    most: int
+
+
+_OF_LINES: Final = _Test(3, -1, 30)
+"""Noise differs again with a chance of .5, what authors wrote with a chance of .1."""
+_OF_POSITIONS: Final = _Test(1, -2, 10)
+"""Noise differs again with a chance of .9, what authors wrote with a chance of .3."""
+_LEAST: Final = -30
+_DRAWN_LINE: Final = 6
+"""Least score of a line that is noise. It came and went three times, or more often with rests between."""
+_DRAWN_LINES: Final = 12
+"""Least score of all lines of an element. If it is reached, a line of the element is noise once it was undone."""
+_TRIED: Final = 3
+"""Least score of a position that differed again between two visits seconds apart."""
+_UNTRIED: Final = 5
+"""Least score of another position."""
+
+
+class Evidence(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """What the pages of a site show about a part.
+
+    - `element`: the element of a line; 0 for other parts
+    - `is_noise`: True if differences do not count as changes
+    - `score`: sum of the judged differences; the larger it is, the more they look like noise
+    - `acts`: number of times that the part differed again; equal differences of several pages count once
+    - `close_again`, `close_rested`: numbers of differences that were judged by a visit seconds later
+    - `latest`: what the newest act brought; -1 if the site had another difference since
     """
 
-    place: int
-    streak: int = 0
-    rested: int = 0
-    tried: int = 0
-    confirmed: bool = False
-    sample: str = ""
-    former: int = 0
-    undone: int = 0
-    stayed: int = 0
+    element: int = 0
+    is_noise: bool = False
+    score: int = 0
+    acts: int = 0
+    close_again: int = 0
+    close_rested: int = 0
+    latest: int = -1
+
+    @property
+    def is_rejected(self) -> bool:
+        """Return whether visits seconds apart have shown that a position is not noise. One of them may have found the
+        same by chance."""
+        return self.close_rested >= 2 + self.close_again
+
+    @property
+    def is_undecided(self) -> bool:
+        """Return whether another visit seconds after the last one would help to decide about a position."""
+        is_open = self.is_rejected or not self.close_again
+        return not self.element and self.score > 0 and is_open and self.close_rested < TRIES * (1 + self.close_again)
+
+    def after(self, now: int) -> Evidence:
+        """Return the evidence after a difference that judges nothing."""
+        return self if now == self.latest else msgspec.structs.replace(self, latest=-1)
+
+    def judged(self, now: int | None, *, is_close: bool, is_drawn: bool) -> Evidence:
+        """Return the evidence after a difference was judged.
+
+        Parameters
+        ----------
+        now : what the part shows if it differed again; None if it rested
+        is_close : True if the two visits were seconds apart
+        is_drawn : True if the lines of the element are noise as a whole
+        """
+        is_again = now is not None
+        test = _OF_LINES if self.element else _OF_POSITIONS
+        after = Evidence(
+            self.element,
+            False,
+            min(max(self.score + (test.again if is_again else test.rested), _LEAST), test.most),
+            self.acts + (is_again and now != self.latest),
+            self.close_again + (is_close and is_again),
+            self.close_rested + (is_close and not is_again),
+            self.latest if now is None else now,
+        )
+        if self.element:
+            is_noise = (after.acts >= 2 and after.score >= _DRAWN_LINE) or (after.acts >= 1 and is_drawn)
+        else:
+            least = _TRIED if after.close_again else _UNTRIED * (1 + after.close_rested)
+            is_noise = after.acts >= min(least, _UNTRIED) and after.score >= least
+        is_noise = is_noise or (self.is_noise and after.score >= 0)
+        return msgspec.structs.replace(after, is_noise=is_noise and (bool(self.element) or not after.is_rejected))
+
+
+class PagePart(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A part of a page that differed at one of the last comparisons.
+
+    - `now`: what the page shows there
+    - `is_open`: True if the last comparison found a difference, which the next one judges
+    - `quiet`: number of comparisons since the last difference
+    - `sample`: the beginning of the line, if the part is shown as noise
+    - `evidence`: that of the site after this visit; a new process begins with it
+    """
+
+    part: int
+    now: int
+    is_open: bool
+    quiet: int
+    sample: str
+    evidence: Evidence
 
     @property
     def is_noise(self) -> bool:
-        """Return whether differences at the place do not count as changes."""
-        return self.confirmed or self.is_drawn(UNDONE) or (not self.tried and self.streak >= STREAK)
-
-    @property
-    def is_decided(self) -> bool:
-        """Return whether another visit seconds apart would show nothing new."""
-        return self.confirmed or self.tried >= TRIES
-
-    @property
-    def is_stored(self) -> bool:
-        """Return whether the place differed recently."""
-        return self.rested < (REST_OF_DRAWN if self.undone else REST)
-
-    def is_drawn(self, least: int) -> bool:
-        """Return whether the server draws this place anew for each answer; `least` is the required number of undone
-        differences."""
-        return self.undone >= least and self.stayed <= _STAYED_PER_UNDONE * self.undone and self.tried < TRIES
+        """Return whether differences of the part do not count as changes."""
+        return self.evidence.is_noise
 
 
-def decode(data: bytes) -> list[NoisyPlace]:
-    """Return the places stored in a page's record; none if the data cannot be read."""
+def decode(data: bytes) -> list[PagePart]:
+    """Return the parts that are stored in a page's record; none if the data cannot be read."""
     try:
-        return msgspec.msgpack.decode(data, type=list[NoisyPlace]) if data else []
+        return msgspec.msgpack.decode(data, type=list[PagePart]) if data else []
     except msgspec.DecodeError:
         return []
 
 
-def encode(places: Sequence[NoisyPlace]) -> bytes:
-    return msgspec.msgpack.encode(places) if places else b""
+def encode(parts: Sequence[PagePart]) -> bytes:
+    """Return parts as they are stored in a page's record."""
+    return msgspec.msgpack.encode(parts) if parts else b""
 
 
-def noise_of(places: Iterable[NoisyPlace]) -> frozenset[int]:
-    """Return the places that are noise."""
-    return frozenset(each.place for each in places if each.is_noise)
+class SiteNoise:
+    """The evidence about the parts of one site's pages; at most `MAX_PARTS_OF_SITE` of them, those judged last."""
+
+    def __init__(self) -> None:
+        self._parts: dict[int, Evidence] = {}
+        self._noise: set[int] = set()
+        self._lines_of: dict[int, int] = {}  # the score of all lines of an element
+
+    @property
+    def noise(self) -> frozenset[int]:
+        """Return the parts that are noise."""
+        return frozenset(self._noise)
+
+    def learn(self, page: Sequence[PagePart], differences: Differences | None, *, is_close: bool) -> list[PagePart]:
+        """Judge the differences of a page's last comparison by a new one, and return the page's parts after it.
+
+        Parameters
+        ----------
+        differences : None if the new copy was not read, because it is the same
+        is_close : True if the two visits were seconds apart
+        """
+        self._recall(page)
+        known = {each.part: each for each in page}
+        differing = {} if differences is None else differences.parts
+        found = [self._differed(part, each, known.get(part), is_close=is_close) for part, each in differing.items()]
+        for each in page:
+            if each.part not in differing:
+                # If a position is absent, or its line was moved by others, nothing is proved.
+                is_same = each.now != ABSENT if differences is None else each.part in differences.resting
+                rested = self._rested(each, bool(each.evidence.element) or is_same, is_close=is_close)
+                found += [rested] if rested.is_noise and rested.quiet <= REST else []
+        return sorted(found, key=_worth)[:MAX_PARTS]
+
+    def _recall(self, page: Iterable[PagePart]) -> None:
+        """Take the evidence that a former process stored with a page."""
+        for each in page:
+            if each.part not in self._parts and each.evidence.score:
+                self._set(each.part, each.evidence)
+
+    def _differed(self, part: int, found: Difference, before: PagePart | None, *, is_close: bool) -> PagePart:
+        evidence = self._parts.get(part, Evidence(found.element))
+        if before is not None and before.is_open:
+            evidence = self._judge(part, evidence, found.now, is_close=is_close)
+        elif part in self._parts:
+            evidence = self._set(part, evidence.after(found.now))
+        is_shown = evidence.is_noise and found.position not in self._noise
+        return PagePart(part, found.now, True, 0, found.text[:_SAMPLE] if is_shown else "", evidence)
+
+    def _rested(self, before: PagePart, is_same: bool, *, is_close: bool) -> PagePart:
+        evidence = self._parts.get(before.part, before.evidence)
+        # A position that is noise is judged by each comparison. A line may be away for long.
+        if is_same and (before.is_open or (evidence.is_noise and not evidence.element)):
+            evidence = self._judge(before.part, evidence, None, is_close=is_close)
+        return msgspec.structs.replace(before, is_open=False, quiet=before.quiet + 1, evidence=evidence)
+
+    def _judge(self, part: int, before: Evidence, now: int | None, *, is_close: bool) -> Evidence:
+        score = self._lines_of.get(before.element, 0)
+        after = before.judged(now, is_close=is_close, is_drawn=score >= _DRAWN_LINES)
+        if before.element:
+            step = _OF_LINES.rested if now is None else _OF_LINES.again * (after.acts - before.acts)
+            self._lines_of[before.element] = min(max(score + step, _LEAST), _OF_LINES.most)
+            if len(self._lines_of) > MAX_PARTS_OF_SITE:
+                del self._lines_of[next(iter(self._lines_of))]
+        return self._set(part, after)
+
+    def _set(self, part: int, evidence: Evidence) -> Evidence:
+        self._parts.pop(part, None)
+        self._parts[part] = evidence
+        if evidence.is_noise:
+            self._noise.add(part)
+        else:
+            self._noise.discard(part)
+        if len(self._parts) > MAX_PARTS_OF_SITE:
+            oldest = next(iter(self._parts))
+            del self._parts[oldest]
+            self._noise.discard(oldest)
+        return evidence
 
 
-class Difference(NamedTuple):
-    """A difference at a place.
-
-    - `line`: the newest line of the place
-    - `before`, `now`: digests of the text before and now; 0 for nothing
-    - `around`: the place of the element around it; 0 if the place is an element
-    """
-
-    line: str
-    before: int
-    now: int
-    around: int = 0
-
-
-class Differences(NamedTuple):
-    """Differences between two copies.
-
-    `held` contains all places of the new copy. `unclear` places are neither different nor equal: moved lines, and
-    elements in which some lines differ.
-    """
-
-    old: frozenset[int]
-    new: frozenset[int]
-    places: Mapping[int, Difference]
-    held: frozenset[int]
-    unclear: frozenset[int]
-
-
-def differences_of(old: Sequence[Line], new: Sequence[Line]) -> Differences:
-    """Compare the lines of two copies. A line that only moved counts as equal."""
-    changed_old: set[int] = set()
-    changed_new: set[int] = set()
-    for edit in edits([each[1] for each in old], [each[1] for each in new]):
-        changed_old.update(range(edit.old_from, edit.old_to))
-        changed_new.update(range(edit.new_from, edit.new_to))
-    before, now = ({each[0]: each[1] for each in lines} for lines in (old, new))
-    around = {lines[i][0]: lines[i][2] for lines, changed in ((old, changed_old), (new, changed_new)) for i in changed}
-    gone, come = {old[i][0] for i in changed_old}, {new[i][0] for i in changed_new}
-    # A place differs if its line was replaced, or if it is in one copy only.
-    differing = (gone & come) | (gone - now.keys()) | (come - before.keys())
-    places = {
-        place: Difference(
-            now.get(place) or before[place], _digest(before.get(place)), _digest(now.get(place)), around[place]
-        )
-        for place in differing
-    }
-    elements = {
-        each for lines, changed in ((old, changed_old), (new, changed_new)) for each in _mostly_changed(lines, changed)
-    }
-    if elements:
-        contents = [_contents(lines, elements) for lines in (old, new)]
-        for each in elements:
-            was, has = (content.get(each) for content in contents)
-            line = (has or was or "").partition("\n")[0]
-            places[each] = Difference(line, _digest(was), _digest(has))
-    places.pop(0, None)  # lines that always count have no place
-    held = frozenset(place for each in new for place in (each[0], each[2]))
-    unclear = {place for place, line in now.items() if before.get(place, line) != line} | set(around.values())
-    return Differences(frozenset(changed_old), frozenset(changed_new), places, held, frozenset(unclear - places.keys()))
-
-
-def _mostly_changed(lines: Sequence[Line], changed: set[int]) -> list[int]:
-    """Return the elements in which most lines differ."""
-    sizes = Counter(each[2] for each in lines)
-    return [each for each, n in Counter(lines[i][2] for i in changed).items() if n >= _LIST and 2 * n >= sizes[each]]
-
-
-def _contents(lines: Sequence[Line], elements: set[int]) -> dict[int, str]:
-    """Return the text of elements."""
-    found: dict[int, list[str]] = {}
-    for each in lines:
-        if each[2] in elements:
-            found.setdefault(each[2], []).append(each[1])
-    return {each: "\n".join(texts) for each, texts in found.items()}
-
-
-def _digest(text: str | None) -> int:
-    """Return a digest of the text at a place; 0 for nothing."""
-    return 0 if text is None else crc32(text.encode("utf-8", "replace")) or 1
-
-
-def without_noise(lines: Sequence[LineT], differing: frozenset[int], noise: frozenset[int]) -> list[LineT]:
-    """Return the lines, without the differing lines at noisy places."""
-    return [
-        each
-        for number, each in enumerate(lines)
-        if number not in differing or not each[0] or (each[0] not in noise and each[2] not in noise)
-    ]
-
-
-def observed(
-    places: Sequence[NoisyPlace],
-    differences: Differences | None,
-    *,
-    seconds_apart: bool,
-    of_site: Mapping[int, NoisyPlace],
-) -> list[NoisyPlace]:
-    """Return the places after one more comparison.
-
-    Parameters
-    ----------
-    differences : None if the new copy was not read, because it is the same
-    seconds_apart : True if the two visits were so close that nobody would have written anything between them
-    of_site : places on pages of the site that were tried by visits seconds apart
-    """
-    known = {each.place: each for each in places}
-    differing = {} if differences is None else differences.places
-    found = []
-    for place, each in known.items():
-        if place not in differing:
-            is_unclear = differences is not None and place in differences.unclear
-            # If neither visit showed a banner, the two visits prove nothing about the banner.
-            is_absent = differences is not None and place not in differences.held
-            is_unproved = seconds_apart and (is_absent or is_unclear)
-            found.append(each if is_unproved else _rested(each, seconds_apart, is_judged=not is_unclear))
-    for place, difference in differing.items():
-        before, other = known.get(place, NoisyPlace(place)), of_site.get(place, NoisyPlace(place))
-        is_undone = before.streak > 0 and before.former == difference.now
-        found.append(
-            NoisyPlace(
-                place,
-                streak=min(before.streak + 1, 255),
-                tried=min(max(before.tried, other.tried) + seconds_apart, TRIES),
-                confirmed=seconds_apart or before.confirmed or other.confirmed,
-                sample=difference.line[:_SAMPLE],
-                former=difference.before,
-                undone=before.undone + is_undone,
-                stayed=before.stayed,
-            )
-        )
-    return sorted(found, key=_worth, reverse=True)[:MAX_PLACES]
-
-
-def _rested(place: NoisyPlace, seconds_apart: bool, *, is_judged: bool) -> NoisyPlace:
-    if seconds_apart and not place.confirmed:
-        # Two visits seconds apart prove only that the place is not a clock.
-        return msgspec.structs.replace(place, tried=min(place.tried + 1, TRIES))
-    stayed = place.stayed + (is_judged and place.streak > 0)
-    return msgspec.structs.replace(place, streak=0, rested=place.rested + 1, stayed=stayed)
-
-
-def _worth(place: NoisyPlace) -> tuple[bool, int, int]:
-    """Return a sort key that puts noisy places first."""
-    return place.is_noise, place.streak, -place.rested
+def _worth(part: PagePart) -> tuple[bool, bool, int]:
+    """Return a sort key with which the parts to keep come first."""
+    return not part.is_noise, bool(part.evidence.element), part.quiet

@@ -89,6 +89,7 @@ class _Article:
 
 class NoisyWeb:
     def __init__(self, seed: int = 1) -> None:
+        self._seed = seed
         self._random = Random(seed)
         self.changes = drawn_changes(self._random)
         self._articles = [_Article(page) for page in range(SITES * PAGES)]
@@ -102,7 +103,7 @@ class NoisyWeb:
 
     def body(self, page: int, at: float) -> bytes:
         """Return a page as its server answers at time `at`."""
-        draw = Random(f"{page} {at}")
+        draw = Random(f"{self._seed} {page} {at}")
         site, article = page // PAGES, self._articles[page]
         clock = f"{int(at // 3600) % 24:02d}:{int(at // 60) % 60:02d}:{int(at) % 60:02d}"
         advert = (
@@ -224,7 +225,7 @@ def measure(rules: str, web: ChangingWeb) -> ReportCounts:
     for round in range(ROUNDS):
         edited = web.advance(round)
         for page in range(SITES * PAGES):
-            at = round * _DAY + page * 97.0
+            at = round * _DAY + page * 97.0 + Random(f"{page} {round}").uniform(0, _DAY / 4)
             reported, due = visitor.visit(page, web.body(page, at), at)
             counts["visits"] += 1
             if due is not None:

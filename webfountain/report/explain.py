@@ -149,7 +149,7 @@ def _known_page(store: FrontierStore, given: str) -> PageRecord:
 
 def _noise_words(record: PageRecord) -> Iterator[str]:
     """Yield a sentence about the lines that do not count as changes."""
-    samples = [repr(each.sample) for each in decode(record.noise) if each.is_noise]
+    samples = [repr(each.sample) for each in decode(record.noise) if each.sample]
     if samples:
         more = f" and {len(samples) - _SHOWN} more" if len(samples) > _SHOWN else ""
         verb = "does not count as a change, because it differs"

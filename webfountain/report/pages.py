@@ -103,7 +103,7 @@ def page_of(site: str, record: PageRecord) -> PageAnswer:
         "scores": topic,
         "found_by": recorded.arrival,
         "policy_by": recorded.cause if record.provenance else None,
-        "noise": [each.sample for each in decode(record.noise) if each.is_noise],
+        "noise": [each.sample for each in decode(record.noise) if each.sample],
         "metadata": _metadata(record.metadata) if record.metadata else None,
     }
     return msgspec.convert(msgspec.structs.asdict(record) | shown, PageAnswer)

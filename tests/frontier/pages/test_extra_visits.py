@@ -39,11 +39,12 @@ def test_an_extra_visit_goes_before_the_urls_in_hand_and_keeps_the_delay(tmp_pat
     collection = collection_of([HOME], rest=RULES.format(learn=str(learn).lower()), min_delay=f"{DELAY_S:.0f}s")
     drive = Drive(collection, web, repository=Repository(tmp_path, clock=clock), clock=clock)
     drive.run(until=lambda: len(drive.asked()) == 101)
-    clock.advance(2 * DAY)  # so that all pages are due at once, and the hand is full
-    drive.run(seconds=DAY / 2)
+    for _ in range(2):  # one difference may be an edit; the second one orders an extra visit
+        clock.advance(2 * DAY)  # so that all pages are due at once, and the hand is full
+        drive.run(seconds=DAY / 2)
     times = [at for at, _, url in drive.log if url == CLOCK]
     extra = [gap for gap in map(sub, times[1:], times) if gap < DAY / 2]
     assert [gap <= 30 + 2 * DELAY_S for gap in extra] == [True] * learn
     sent = [at for at, kind, _ in drive.log if kind == "page"]
     assert min(map(sub, sent[1:], sent)) >= DELAY_S
-    assert [each.confirmed for each in decode(drive.page(CLOCK).noise)] == [True] * learn
+    assert any(each.evidence.close_again for each in decode(drive.page(CLOCK).noise)) == learn

@@ -17,7 +17,8 @@ import msgspec
 from xxhash import xxh3_64_digest
 
 from webfountain.core.change import Comparison, verdict
-from webfountain.core.noise import differences_of, encode, without_noise
+from webfountain.core.line_differences import differences_of, without_noise
+from webfountain.core.noise import encode
 from webfountain.core.shingles import exact_resemblance
 from webfountain.core.sketch import sketch
 from webfountain.core.text_diff import unified
@@ -107,18 +108,21 @@ class PageComparison:
     def _learned(
         self, record: PageRecord, fetched: FetchResult, copy: Document, document: Document, rules: CountingRules
     ) -> ComparisonResult:
-        """Return the result of a comparison without noise, with the learned places."""
+        """Return the result of a comparison without noise, with what was learned."""
         old, new = copy.units or (), document.units or ()
         differences = differences_of(old, new)
-        places, noise, due = self._learner.compare(record, fetched.fetch.site, fetched.at, differences)
+        parts, noise, due = self._learner.compare(record, fetched.fetch.site, fetched.at, differences)
         if due is not None and self._order is not None:
             self._order(fetched.fetch, due)
-        kept = without_noise(old, differences.old, noise), without_noise(new, differences.new, noise)
+        kept = [
+            without_noise(units, changed, differences, noise)
+            for units, changed in ((old, differences.old), (new, differences.new))
+        ]
         before, now = (rules.counted("\n".join([unit.line for unit in units])) for units in kept)
         found = _by_lines(before, now, rules.min_change)
         shown = ("\n".join(unit.shown or unit.line for unit in units) for units in kept)
         diff = unified(*shown) if self._diffs else None
-        return ComparisonResult(found, diff, b"", encode(places), due)
+        return ComparisonResult(found, diff, b"", encode(parts), due)
 
     def unchanged(self, record: PageRecord, fetched: FetchResult, rules: CountingRules) -> dict[str, bytes]:
         """Return new fields for the record of an unchanged page: `noise` and, after an edit of the rules, the new
