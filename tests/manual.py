@@ -66,9 +66,9 @@ MEANING = {
     "change.ignore": "CSS selectors of elements that do not count.",
     "change.ignore_text": "Regular expressions; the text that they find in a line does not count.",
     "change.ignore_kinds": "Kinds of text that do not count: `numbers`, `dates` (and times), `case` (of letters).",
-    "change.learn": "Learn which lines are noise: those that differ at every visit or between two visits seconds "
-    "apart, and those whose changes are undone as often as they stay. Such a line does not count until it stays the "
-    "same again. At most 2 % of the visits are made to find such lines.",
+    "change.learn": "Learn which lines are noise: positions that differ at nearly every visit, also between two "
+    "visits seconds apart, and lines that come and go as often as they stay. They do not count until they rest. At "
+    "most 2 % of the visits are made to find them.",
     "change.always": "CSS selectors of elements that are never learned as noise.",
     "changes.diff": "Keep a unified diff of the texts with each change, at most 20 kB: `true` or `text`, `markdown`, "
     "`html`.",

@@ -19,7 +19,7 @@ frequently changing pages are in markup and adverts). The rules are our own.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -43,23 +43,17 @@ _SAMPLE: Final = 40
 """Number of characters of a line that are stored, to show the line."""
 
 
-class _Test(NamedTuple):
-    """What a judged difference adds to the score of a part, and the largest score. The smallest is `_LEAST`."""
-
-    again: int
-    rested: int
-    most: int
-
-
-_OF_LINES: Final = _Test(3, -1, 30)
-"""Noise differs again with a chance of .5, what authors wrote with a chance of .1."""
-_OF_POSITIONS: Final = _Test(1, -2, 10)
-"""Noise differs again with a chance of .9, what authors wrote with a chance of .3."""
+_OF_LINES: Final = (3, -1, 30)
+"""What a difference adds to the score of a line if it differed again, or if it rested, and the largest score. Noise
+differs again with a chance of .5, and what authors wrote with a chance of .1."""
+_OF_POSITIONS: Final = (1, -2, 10)
+"""The same for positions and orders. The chances are .9 and .3."""
 _LEAST: Final = -30
+"""Smallest score."""
 _DRAWN_LINE: Final = 6
-"""Least score of a line that is noise. It came and went three times, or more often with rests between."""
+"""Least score of a line that is noise."""
 _DRAWN_LINES: Final = 12
-"""Least score of all lines of an element. If it is reached, a line of the element is noise once it was undone."""
+"""Least score of all lines of an element together. From it on, a line of the element is noise once it was undone."""
 _TRIED: Final = 3
 """Least score of a position that differed again between two visits seconds apart."""
 _UNTRIED: Final = 5
@@ -111,11 +105,11 @@ class Evidence(msgspec.Struct, frozen=True, array_like=True, gc=False):
         is_drawn : True if the lines of the element are noise as a whole
         """
         is_again = now is not None
-        test = _OF_LINES if self.element else _OF_POSITIONS
+        again, rested, most = _OF_LINES if self.element else _OF_POSITIONS
         after = Evidence(
             self.element,
             False,
-            min(max(self.score + (test.again if is_again else test.rested), _LEAST), test.most),
+            min(max(self.score + (again if is_again else rested), _LEAST), most),
             self.acts + (is_again and now != self.latest),
             self.close_again + (is_close and is_again),
             self.close_rested + (is_close and not is_again),
@@ -225,8 +219,9 @@ class SiteNoise:
         score = self._lines_of.get(before.element, 0)
         after = before.judged(now, is_close=is_close, is_drawn=score >= _DRAWN_LINES)
         if before.element:
-            step = _OF_LINES.rested if now is None else _OF_LINES.again * (after.acts - before.acts)
-            self._lines_of[before.element] = min(max(score + step, _LEAST), _OF_LINES.most)
+            again, rested, most = _OF_LINES
+            step = rested if now is None else again * (after.acts - before.acts)
+            self._lines_of[before.element] = min(max(score + step, _LEAST), most)
             if len(self._lines_of) > MAX_PARTS_OF_SITE:
                 del self._lines_of[next(iter(self._lines_of))]
         return self._set(part, after)
