@@ -1,4 +1,5 @@
-"""Create files that only their owner can read, because a crawl may contain data of an intranet. Check mapped files."""
+"""Create files that only their owner can read, because a crawl may contain data of an intranet. Also check that mapped
+files were not cut."""
 
 from __future__ import annotations
 

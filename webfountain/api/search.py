@@ -44,7 +44,7 @@ class SearchProgress(msgspec.Struct, frozen=True):
     """False if there is no index."""
     pages: int = 0
     behind: int | None = None
-    """Number of changes that the index does not contain yet, at most 1000. None until all pages have been indexed
+    """Number of changes that the index does not contain yet, at most 1000; None until all pages have been indexed
     once."""
     at_least: bool = False
     """True if there may be more than `behind` changes."""

@@ -93,7 +93,7 @@ def read_claims(claims: Claims) -> list[LiveSnapshot]:
 
 
 def drop_dead(claims: Claims, *, owner: str, at: float) -> int:
-    """Remove the claims of ended processes, and return how many. One round trip if there are none."""
+    """Remove the claims of ended processes, and return how many. The cost is one round trip if there are none."""
     dead = [claim.name for claim in claims.claims(KIND) if claim.until + STALE_S < at]
     if dead:
         taken = claims.claim(dead, owner=owner, until=at, at=at)

@@ -42,8 +42,8 @@ _parser: Final = importlib.import_module("re._parser")
 
 _UNDERSCORE: Final = 0x10FFFE
 _LINE_FEED: Final = 0x10FFFF
-"""Replacement characters in a respelled text. They are Unicode noncharacters. If the text itself contains them, they
-are removed first.
+"""Replacement characters in a respelled text. The replacements are Unicode noncharacters. If the text itself contains
+them, they are removed first.
 """
 _REPLACEMENT: Final = "\ufffd"
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")

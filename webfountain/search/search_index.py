@@ -196,7 +196,7 @@ class SearchIndex:
         return SearchState(self._text("cursor"), pages, max(self._number("inserted") - pages, 0))
 
     def urls(self) -> Iterator[tuple[str, str | None, float | None]]:
-        """Yield URL, title and time of each page, in order of URL. This sorts all pages."""
+        """Yield URL, title and time of each page, in order of URL. The cost is a sort of all pages."""
         yield from self._base.execute("SELECT url, title, fetched FROM pages ORDER BY url")
 
     def _first_ranked(self, match: str) -> int:

@@ -54,7 +54,7 @@ _KINDS: Final[tuple[tuple[type[Exception], int, str, int | None], ...]] = (
     (RepositoryError, 503, "copy-unreadable", 60),
     (WebfountainError, 503, "failed", None),
 )
-"""(error, status, kind, seconds until another try). The first match counts."""
+"""Rows of error class, status, kind, and seconds until another try. The first matching row counts."""
 
 
 class Problem(msgspec.Struct, frozen=True, omit_defaults=True):
