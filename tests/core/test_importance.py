@@ -15,7 +15,7 @@ def test_a_home_page_counts_more_than_what_lies_deep_or_answers_a_query() -> Non
 
 
 def credit(
-    online: OnlineImportance[int], page: int, targets: list[int], score: float = PRIOR, *, linked: bool = False
+    online: OnlineImportance, page: int, targets: list[int], score: float = PRIOR, *, linked: bool = False
 ) -> dict[int, float]:
     return online.credit(
         [page], targets, degrees=[len(targets)], scores=np.array([score]), linked=np.array([linked], dtype=np.bool_)
@@ -25,8 +25,8 @@ def credit(
 def test_pages_that_are_credited_at_once_count_like_pages_credited_one_after_the_other() -> None:
     """Three pages link to each other. A page hands on later what it got from another page of the batch."""
     links = {1: [2, 3, 8], 2: [], 3: [8, 2]}
-    alone: OnlineImportance[int] = OnlineImportance()
-    batch: OnlineImportance[int] = OnlineImportance()
+    alone: OnlineImportance = OnlineImportance()
+    batch: OnlineImportance = OnlineImportance()
     for online in (alone, batch):
         online.weigh([2, 8], ranks=np.array([0.1, 0.2]), backlinks=np.zeros(2))
     scores, linked = np.array([3.0, 1.0, 2.0]), np.array([False, False, True])
@@ -43,7 +43,7 @@ def test_pages_that_are_credited_at_once_count_like_pages_credited_one_after_the
 
 
 def test_a_target_of_many_pages_of_a_batch_is_returned_once() -> None:
-    online: OnlineImportance[int] = OnlineImportance(damping=0.5)
+    online: OnlineImportance = OnlineImportance(damping=0.5)
     online.weigh([7], ranks=np.array([1.0]), backlinks=np.zeros(1))
     risen = online.credit(
         [1, 2, 3], [7, 7, 4, 7], degrees=[1, 2, 1], scores=np.full(3, 0.5), linked=np.zeros(3, dtype=np.bool_)
@@ -52,7 +52,7 @@ def test_a_target_of_many_pages_of_a_batch_is_returned_once() -> None:
 
 
 def test_fetching_a_page_again_credits_only_what_it_gained_since() -> None:
-    online: OnlineImportance[int] = OnlineImportance()
+    online: OnlineImportance = OnlineImportance()
     credit(online, 0, [1, 2], 2.0)
     once = online.gains([0, 1, 2]).tolist()
     assert once == [0.0, 0.9, 0.9]
@@ -65,7 +65,7 @@ def test_fetching_a_page_again_credits_only_what_it_gained_since() -> None:
 
 
 def test_links_that_the_last_ranking_contains_are_not_credited_again() -> None:
-    online: OnlineImportance[int] = OnlineImportance(damping=0.5)
+    online: OnlineImportance = OnlineImportance(damping=0.5)
     credit(online, 0, [1, 2], 2.0, linked=True)
     assert online.gains([1, 2]).tolist() == [0.0, 0.0]
     credit(online, 1, [2], 1.0)
@@ -77,7 +77,7 @@ def test_links_that_the_last_ranking_contains_are_not_credited_again() -> None:
 
 
 def test_each_linking_page_is_one_backlink_and_links_in_the_last_ranking_are_not_counted() -> None:
-    online: OnlineImportance[int] = OnlineImportance()
+    online: OnlineImportance = OnlineImportance()
     for page, targets in ((0, [1, 2]), (1, [2]), (0, [1, 2]), (3, [])):
         credit(online, page, targets)
     credit(online, 4, [2], 1.0, linked=True)
@@ -87,7 +87,7 @@ def test_each_linking_page_is_one_backlink_and_links_in_the_last_ranking_are_not
 
 
 def test_the_number_of_kept_pages_is_bounded_and_the_least_important_are_dropped() -> None:
-    online: OnlineImportance[int] = OnlineImportance(most=100)
+    online: OnlineImportance = OnlineImportance(most=100)
     for page in range(1000, 3000):
         credit(online, page, [7, page % 400 + 10])
         assert len(online) <= 100
@@ -96,7 +96,7 @@ def test_the_number_of_kept_pages_is_bounded_and_the_least_important_are_dropped
 
 def test_a_waiting_page_is_returned_once_its_importance_has_grown_by_half_and_then_when_it_has_doubled() -> None:
     """By rank alone; pages that were never weighed, fetched pages, and all pages after a ranking are not returned."""
-    online: OnlineImportance[int] = OnlineImportance(damping=0.5)
+    online: OnlineImportance = OnlineImportance(damping=0.5)
     importance = online.weigh([1, 2], ranks=np.array([1.0, 2.0]), backlinks=np.zeros(2))
     assert importance.tolist() == [1.0, 2.0]
     assert credit(online, 5, [3, 2, 1, 9], 3.9) == {}
@@ -111,7 +111,7 @@ def test_a_waiting_page_is_returned_once_its_importance_has_grown_by_half_and_th
 
 def test_waiting_pages_have_the_importance_of_the_blended_orders() -> None:
     blend = OrderBlend()
-    online: OnlineImportance[int] = OnlineImportance(blend=blend)
+    online: OnlineImportance = OnlineImportance(blend=blend)
     found = online.weigh([1, 2], ranks=np.array([1.0, 2.0]), backlinks=np.array([3.0, 0.0]))
     assert found.tolist() == [1.0, 1.0]  # before the first ranking: as they were found
     blend.rank([9.0, 0.0, 9.0], waiting=2, backlinks=np.array([3.0, 0.0]), ranks=np.array([1.0, 2.0]))
@@ -124,7 +124,7 @@ def test_waiting_pages_have_the_importance_of_the_blended_orders() -> None:
 
 def test_pages_keep_their_values_when_more_pages_become_known() -> None:
     """More pages than there is room for at first, in one step and in many."""
-    online: OnlineImportance[int] = OnlineImportance()
+    online: OnlineImportance = OnlineImportance()
     credit(online, 0, list(range(1, 5001)), 5000.0)
     assert online.gains([1, 5000]).tolist() == [0.9, 0.9]
     for page in range(6000, 12000):

@@ -10,20 +10,23 @@ Source: Abiteboul, Preda, Cobena, *Adaptive on-line page importance computation*
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from webfountain.core.key_rows import KeyRows
 from webfountain.urls import path_start
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
+    from collections.abc import Sequence
 
     import numpy.typing as npt
 
     from webfountain.core.arrays import Array
+    from webfountain.core.key_rows import Keys, Rows
     from webfountain.core.order_blend import OrderBlend
 
+    Pages = Keys | Sequence[int]
 
 __all__ = [
     "METRICS",
@@ -37,7 +40,6 @@ __all__ = [
     "location",
 ]
 
-_Page = TypeVar("_Page", bound="Hashable")
 METRICS: Final = ("pagerank", "trust", "backlinks", "topic", "location")
 """Names of the scores that a policy can weigh, in the order of the page record."""
 PRIOR: Final = 0.1
@@ -79,15 +81,7 @@ def bounded_by_trust(ranks: Array, trusts: Array) -> Array:
     return np.where(trusts < 0, ranks, np.minimum(ranks, MOST_OF_TRUST * trusts))
 
 
-class _Rows(dict[_Page, int]):
-    """Row number of each page."""
-
-    def __missing__(self, page: _Page) -> int:
-        made = self[page] = len(self) + 1
-        return made
-
-
-class OnlineImportance(Generic[_Page]):
+class OnlineImportance:
     """Importance gained since the last ranking, from the links of fetched pages.
 
     - Rank: a fetched page credits its dampened score to its targets in equal parts. At its next fetch, it credits only
@@ -105,13 +99,13 @@ class OnlineImportance(Generic[_Page]):
         self._damping = damping
         self._blend = blend
         self._most = most
-        self._row_of = _Rows[_Page]()
+        self._pages = KeyRows()
         self.links = 0
         """Number of backlinks counted since the last ranking."""
         self._use(np.empty((len(_EMPTY_ROW), 0)))
 
     def __len__(self) -> int:
-        return len(self._row_of)
+        return len(self._pages)
 
     def rank(self) -> None:
         """Reset all gains, because a new ranking contains them."""
@@ -123,8 +117,8 @@ class OnlineImportance(Generic[_Page]):
 
     def credit(
         self,
-        pages: Sequence[_Page],
-        targets: Sequence[_Page],
+        pages: Pages,
+        targets: Pages,
         *,
         degrees: Sequence[int],
         scores: Array,
@@ -153,11 +147,11 @@ class OnlineImportance(Generic[_Page]):
         np.add.at(self._backlinks, new, 1.0)
         self.links += len(new)
         outgrown = self._outgrown(rows)
-        if self._most is not None and len(self._row_of) > self._most:
+        if self._most is not None and len(self._pages) > self._most:
             self._forget(self._most // 4)
         return outgrown
 
-    def _outgrown(self, rows: npt.NDArray[np.intp]) -> dict[int, float]:
+    def _outgrown(self, rows: Rows) -> dict[int, float]:
         """Set new bounds for the pages that reached their bound. Return the importance of these pages by position."""
         bounds = self._bounds.take(rows)
         waiting = (bounds < np.inf).nonzero()[0]
@@ -168,15 +162,15 @@ class OnlineImportance(Generic[_Page]):
         found = zip(places.tolist(), importance.tolist(), strict=True)
         return dict(dict(zip(rows[places].tolist(), found, strict=True)).values())
 
-    def gains(self, pages: Sequence[_Page]) -> Array:
+    def gains(self, pages: Pages) -> Array:
         """Return the (n,) ranks that pages gained since the last ranking."""
         return np.asarray(self._gained[self._known_rows(pages)])
 
-    def backlinks(self, pages: Sequence[_Page]) -> Array:
+    def backlinks(self, pages: Pages) -> Array:
         """Return the (n,) numbers of backlinks that pages gained since the last ranking."""
         return np.asarray(self._backlinks[self._known_rows(pages)])
 
-    def weigh(self, pages: Sequence[_Page], *, ranks: Array, backlinks: Array) -> Array:
+    def weigh(self, pages: Pages, *, ranks: Array, backlinks: Array) -> Array:
         """Return the (n,) importance of waiting pages.
 
         Set the bound of each page to `RISE` times its importance.
@@ -192,41 +186,38 @@ class OnlineImportance(Generic[_Page]):
         self._bounds[rows] = RISE * importance
         return importance
 
-    def _importance(self, rows: npt.NDArray[np.intp]) -> Array:
+    def _importance(self, rows: Rows) -> Array:
         ranks = self._ranks.take(rows)
         if self._blend is None:
             return np.asarray(np.maximum(ranks, PRIOR) + self._gained.take(rows))
         return self._blend.importance(self._ranked_backlinks.take(rows) + self._backlinks.take(rows), ranks)
 
-    def _known_rows(self, pages: Sequence[_Page]) -> npt.NDArray[np.intp]:
-        row_of = self._row_of
-        return np.array([row_of.get(page, 0) for page in pages], dtype=np.intp)
+    def _known_rows(self, pages: Pages) -> Rows:
+        return self._pages.find(np.asarray(pages, np.uint64))
 
-    def _rows(self, pages: Sequence[_Page]) -> npt.NDArray[np.intp]:
+    def _rows(self, pages: Pages) -> Rows:
         """Return the rows of the pages. New pages get rows at the end; row 0 means unknown."""
-        # These look-ups are the largest cost of a credit.
-        rows = np.fromiter(map(self._row_of.__getitem__, pages), dtype=np.intp, count=len(pages))
-        if len(self._row_of) >= len(self._gained):
+        rows = self._pages.rows(np.asarray(pages, np.uint64))
+        if len(self._pages) >= len(self._gained):
             self._use(self._columns)
         return rows
 
     def _use(self, columns: Array) -> None:
         known = columns.shape[1]
-        room = np.repeat(_EMPTY_ROW[:, np.newaxis], max(2 * known, 2 * len(self._row_of) + 2, _FIRST_ROOM), axis=1)
+        room = np.repeat(_EMPTY_ROW[:, np.newaxis], max(2 * known, 2 * len(self._pages) + 2, _FIRST_ROOM), axis=1)
         room[:, :known] = columns
         self._columns = room
         self._gained, self._backlinks, self._handed_on, self._ranks, self._bounds, self._ranked_backlinks = room
 
     def _forget(self, part: int) -> None:
-        pages = list(self._row_of)
-        keep = np.zeros(len(pages) + 1, dtype=np.bool_)
+        keep = np.zeros(len(self._pages) + 1, dtype=np.bool_)
         columns = self._columns[:, : len(keep)]
         for least_first in (np.argsort(columns[0]), np.argsort(columns[1])):
             keep[least_first[-part:]] = True
         keep[np.flatnonzero(~np.isnan(columns[2]))[-part:]] = True
         keep[0] = True
         kept = np.flatnonzero(keep)
-        self._row_of = _Rows({pages[old - 1]: new for new, old in enumerate(kept.tolist()) if old})
+        self._pages = KeyRows(self._pages.keys[kept[1:] - 1])
         self._use(columns[:, kept])
 
 

@@ -17,6 +17,7 @@ import msgspec
 import numpy as np
 
 from webfountain.core.importance import PRIOR, OnlineImportance, bounded_by_trust, is_home
+from webfountain.core.key_rows import keys_of
 from webfountain.core.order_blend import OrderBlend
 from webfountain.ranking.policy_weights import PolicyWeights
 from webfountain.ranking.ranker_process import RankerProcess
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from webfountain.core.arrays import Array
+    from webfountain.core.key_rows import Keys
     from webfountain.policy.collection import Collection
     from webfountain.ranking.ranker_process import Ranker
     from webfountain.records import Link, LinkedPage, PageRecord
@@ -143,7 +145,7 @@ class LiveImportance:
         self._rankings = rankings
         self._is_bounded = collection.limits.pages is not None
         self._blend = OrderBlend() if rankings is not None and collection.is_blending else None
-        self._online: OnlineImportance[bytes] = OnlineImportance(most=KEPT, blend=self._blend)
+        self._online: OnlineImportance = OnlineImportance(most=KEPT, blend=self._blend)
         self._homes: deque[bytes] = deque(maxlen=SAMPLE)  # ranks of the home pages fetched last
         self._promise = PROMISE
         self._known = 0  # number of pages
@@ -173,13 +175,14 @@ class LiveImportance:
                 self._homes.append(key)
             self.sites.credit(one.site, one.links)
             self.risen.drop(one.site, key)
-        scores, linked = self._published(keys, pagerank=PRIOR, crawled=0.0)
+        pages = keys_of(b"".join(keys))
+        scores, linked = self._published(pages, pagerank=PRIOR, crawled=0.0)
         links = [link for one in fetched for link in one.links]
-        targets, degrees = list(map(_KEY, links)), [len(one.links) for one in fetched]
+        targets, degrees = _keys_of(links), [len(one.links) for one in fetched]
         # Their current importance is computed when their site's hand is refilled.
-        outgrown = self._online.credit(keys, targets, degrees=degrees, scores=scores, linked=linked > 0)
+        outgrown = self._online.credit(pages, targets, degrees=degrees, scores=scores, linked=linked > 0)
         for place, worth in outgrown.items():
-            self.risen.add(links[place].site, targets[place], worth)
+            self.risen.add(links[place].site, links[place].key, worth)
 
     # -------------------------------------------------------------- weighing
 
@@ -187,7 +190,7 @@ class LiveImportance:
         """Return links with the importance of new pages."""
         if not links:
             return []
-        made = self._of_waiting(links, [link.key for link in links])
+        made = self._of_waiting(links, _keys_of(links))
         return [
             msgspec.structs.replace(link, importance=importance)
             for link, importance in zip(links, made.tolist(), strict=True)
@@ -195,7 +198,7 @@ class LiveImportance:
 
     def importance(self, records: Sequence[PageRecord]) -> list[float]:
         """Return the current importance of waiting pages."""
-        found: list[float] = self._of_waiting(records, [fingerprint(record.url) for record in records]).tolist()
+        found: list[float] = self._of_waiting(records, _keys_of_urls(records)).tolist()
         return found
 
     def worth_of_holding(self, records: Sequence[PageRecord]) -> list[float]:
@@ -209,15 +212,15 @@ class LiveImportance:
         found = self._of_held(records).tolist()
         return [msgspec.structs.replace(record, importance=value) for record, value in zip(records, found, strict=True)]
 
-    def _of_waiting(self, pages: Sequence[Link | PageRecord], keys: Sequence[bytes]) -> Array:
+    def _of_waiting(self, pages: Sequence[Link | PageRecord], keys: Keys) -> Array:
         return self.weights.with_hot_first(pages, self._combined(pages, keys, self._worths_of_waiting(keys, pages)))
 
     def _of_held(self, records: Sequence[PageRecord]) -> Array:
-        keys = [fingerprint(record.url) for record in records]
+        keys = _keys_of_urls(records)
         [ranks] = self._published(keys, pagerank=PRIOR)
         return self._combined(records, keys, self._bounded(keys, ranks + self._online.gains(keys)))
 
-    def _combined(self, pages: Sequence[Link | PageRecord], keys: Sequence[bytes], ranks: Array) -> Array:
+    def _combined(self, pages: Sequence[Link | PageRecord], keys: Keys, ranks: Array) -> Array:
         wanted, scores = self.weights.wanted(pages), {"pagerank": ranks}
         if "backlinks" in wanted:
             scores["backlinks"] = self._backlinks(keys)
@@ -225,14 +228,14 @@ class LiveImportance:
             [scores["trust"]] = self._published(keys, trust=-1.0)
         return self.weights.combine(pages, scores)
 
-    def _bounded(self, keys: Sequence[bytes], ranks: Array) -> Array:
+    def _bounded(self, keys: Keys, ranks: Array) -> Array:
         """Return the (n,) ranks. Trust limits the ranks in a collection of fixed size, because of link farms."""
         if not self._is_bounded:
             return np.asarray(ranks)
         [trusts] = self._published(keys, trust=-1.0)
         return bounded_by_trust(ranks, trusts)
 
-    def _worths_of_waiting(self, keys: Sequence[bytes], pages: Sequence[Link | PageRecord]) -> Array:
+    def _worths_of_waiting(self, keys: Keys, pages: Sequence[Link | PageRecord]) -> Array:
         """Return the (n,) importances of waiting pages.
 
         In a collection of fixed size, only the rank counts, not the expected rank of a home page. An expected rank is
@@ -244,7 +247,7 @@ class LiveImportance:
             return self._bounded(keys, worths)
         return np.where([is_home(page.url) for page in pages], np.maximum(worths, self._promise), worths)
 
-    def _backlinks(self, keys: Sequence[bytes]) -> Array:
+    def _backlinks(self, keys: Keys) -> Array:
         """Return the (n,) backlinks, relative to a mean page."""
         ranked, pages = (0, 0) if self._rankings is None else (self._rankings.scores.links, len(self._rankings.scores))
         mean = (ranked + self._online.links) / max(self._known, pages, len(self._online), 1)
@@ -258,7 +261,7 @@ class LiveImportance:
             return 0.0
         return self._rankings.scores.links / len(self._rankings.scores)
 
-    def _published(self, keys: Sequence[bytes], **absent: float) -> list[Array]:
+    def _published(self, keys: Keys, **absent: float) -> list[Array]:
         """Return the (n,) scores of pages in the last ranking. The arguments are the names of the scores, each with the
         value for unknown pages."""
         if self._rankings is None:
@@ -288,7 +291,7 @@ class LiveImportance:
         # The mean rank of home pages that were fetched together with the pages around them. For a waiting home page,
         # fewer links are known, because the links from its own site are still missing.
         if self._homes:
-            [ranks] = self._published(list(self._homes), pagerank=PRIOR)
+            [ranks] = self._published(keys_of(b"".join(self._homes)), pagerank=PRIOR)
             self._promise = float(ranks.mean())
         self.sites.refresh()
         self._online.rank()
@@ -311,3 +314,11 @@ class LiveImportance:
         """Write the logged rows, and stop a running ranking."""
         if self._rankings is not None:
             self._rankings.close()
+
+
+def _keys_of(links: Sequence[Link]) -> Keys:
+    return keys_of(b"".join(map(_KEY, links)))
+
+
+def _keys_of_urls(records: Sequence[PageRecord]) -> Keys:
+    return keys_of(b"".join([fingerprint(record.url) for record in records]))

@@ -19,13 +19,14 @@ __all__ = ["LinkLog", "LinkLogReader", "compact", "fingerprint", "surt"]
 import secrets
 from array import array
 from operator import attrgetter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urlsplit
 
 import numpy as np
 import pyarrow as pa
 from xxhash import xxh3_64_digest, xxh3_64_intdigest
 
+from webfountain.core.key_rows import KeyRows, keys_of
 from webfountain.ranking.link_files import NAME, ROW, LogFiles, Manifest, shard_name
 from webfountain.ranking.link_journal import UNFOLLOWED, JournalRow, LinkJournal, left_behind
 from webfountain.ranking.log_completeness import incomplete_until, open_log
@@ -50,7 +51,7 @@ ROWS: Final = 20_000
 
 _KEY, _SITE = attrgetter("key"), attrgetter("site")
 _KNOWN_NAMES: Final = 1_000_000
-"""Largest number of fingerprints with known names in a writer's memory, 60 bytes each."""
+"""Largest number of fingerprints with known names in a writer's memory, 40 bytes each."""
 
 
 def fingerprint(url: str) -> int:
@@ -105,7 +106,8 @@ class LinkLog:
             self._files, self._writer, None if self._journal is None else self._journal.path
         )
         self._sequence = 0
-        self._named: set[bytes] = set()
+        self._named = KeyRows()
+        self._appended: list[_Page] = []  # their rows are still to be made
         self._sites = _Sites()
         self._current = 0
         self._clear()
@@ -133,38 +135,54 @@ class LinkLog:
 
         Raises RepositoryError if a segment cannot be written.
         """
-        period = int(at // self._period)
-        if self._time and (period != self._current or len(self._time) >= self._rows):
+        period, count = int(at // self._period), len(self._time) + len(self._appended)
+        if count and (period != self._current or count >= self._rows):
             self.flush()
         self._current = period
-        # Bytes are joined and converted to numbers segment by segment, because one object per link would double the
-        # cost.
-        sites, named = self._sites, self._named
-        targets = list(map(_KEY, links))
-        source = xxh3_64_digest(url.encode())
-        names_before = len(self._names)
-        if not named.issuperset(targets):
-            self._name([link for link in links if link.key not in named])
-        if source not in named:
-            self._name([Link(url, site, source)])
-        row = JournalRow(
-            url,
-            site,
-            at,
-            b"".join(targets),
-            b"".join(map(sites.__getitem__, map(_SITE, links))),
-            flags or bytes(len(targets)),
-            None if anchors is None else list(anchors),
-            [(link.url, link.site) for link in self._names[names_before:]],
-        )
-        self._append(row, source)
-        if self._journal is not None:
-            self._journal.add(row)
+        texts = None if anchors is None else list(anchors)
+        self._appended.append(_Page(url, site, at, links, flags or bytes(len(links)), texts))
 
     def commit(self) -> None:
         """Write the appended rows to the journal. Raise RepositoryError if the disk reports an error."""
+        self._take_appended()
         if self._journal is not None:
             self._journal.commit()
+
+    def _take_appended(self) -> None:
+        """Make the rows of the appended pages. All their links are looked up at once, to find those without a name."""
+        pages, self._appended = self._appended, []
+        if not pages:
+            return
+        # Bytes are joined, because one object per link would double the cost.
+        targets = [b"".join(map(_KEY, page.links)) for page in pages]
+        sources = [xxh3_64_digest(page.url.encode()) for page in pages]
+        names = self._new_names(pages, targets, sources)
+        for page, joined, source, new in zip(pages, targets, sources, names, strict=True):
+            linked = b"".join(map(self._sites.__getitem__, map(_SITE, page.links)))
+            named = [(link.url, link.site) for link in new]
+            row = JournalRow(page.url, page.site, page.at, joined, linked, page.flags, page.anchors, named)
+            self._append(row, source)
+            if self._journal is not None:
+                self._journal.add(row)
+
+    def _new_names(self, pages: list[_Page], targets: list[bytes], sources: list[bytes]) -> list[list[Link]]:
+        """Return for each page the links whose names must be written, and a link to itself if its own must be."""
+        keys = keys_of(b"".join([part for both in zip(targets, sources, strict=True) for part in both]))
+        if len(self._named) + len(keys) > _KNOWN_NAMES:
+            self._named = KeyRows()
+        known = len(self._named)
+        rows = self._named.rows(keys)
+        names: list[list[Link]] = [[] for _ in pages]
+        ends = np.cumsum([len(page.links) + 1 for page in pages])
+        new = (rows > known).nonzero()[0]
+        for place, at in zip(new.tolist(), ends.searchsorted(new, "right").tolist(), strict=True):
+            if rows[place] > known:  # the first place of this row
+                known, page = rows[place], pages[at]
+                nth = place - int(ends[at]) + len(page.links) + 1
+                link = page.links[nth] if nth < len(page.links) else Link(page.url, page.site, sources[at])
+                names[at].append(link)
+                self._names.append(link)
+        return names
 
     def _append(self, row: JournalRow, source: bytes) -> None:
         self._source.append(source)
@@ -183,7 +201,9 @@ class LinkLog:
             has_lost = has_lost or lost > 0
             for row in rows:
                 self._current = int(row.at // self._period)
-                self._name([Link(url, site, xxh3_64_digest(url.encode())) for url, site in row.names])
+                names = [Link(url, site, xxh3_64_digest(url.encode())) for url, site in row.names]
+                self._named.rows(keys_of(b"".join(map(_KEY, names))))
+                self._names += names
                 self._append(row, xxh3_64_digest(row.url.encode()))
             self.flush()
             close_register(self._files, writer)
@@ -191,6 +211,7 @@ class LinkLog:
 
     def flush(self) -> None:
         """Write the appended rows, if any, as one segment."""
+        self._take_appended()
         if not self._time:
             return
         count = len(self._time)
@@ -236,12 +257,6 @@ class LinkLog:
             if self._journal is not None:
                 self._journal.close()
 
-    def _name(self, links: Sequence[Link]) -> None:
-        if len(self._named) + len(links) > _KNOWN_NAMES:
-            self._named.clear()
-        self._named.update([link.key for link in links])
-        self._names += links
-
     def _clear(self) -> None:
         # This comes after a segment, because names wait for their rows.
         if len(self._sites) >= _KNOWN_NAMES:
@@ -251,6 +266,17 @@ class LinkLog:
         self._flags, self._ends = bytearray(), [0]
         self._anchors: list[Sequence[str] | None] = []
         self._names = list[Link]()
+
+
+class _Page(NamedTuple):
+    """An appended page, with the arguments of `append`."""
+
+    url: str
+    site: str
+    at: float
+    links: Sequence[Link]
+    flags: bytes
+    anchors: list[str] | None
 
 
 class _Sites(dict[str, bytes]):

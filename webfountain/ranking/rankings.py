@@ -7,8 +7,6 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Protocol
 
-import numpy as np
-
 from webfountain.ranking.link_journal import NOFOLLOW, REDIRECT, UNFOLLOWED
 from webfountain.ranking.ranker_process import Job
 from webfountain.ranking.scores import EpochScores
@@ -18,6 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from webfountain.core.arrays import Array
+    from webfountain.core.key_rows import Keys
     from webfountain.ranking.ranker_process import Ranker
     from webfountain.records import Link, LinkedPage
 
@@ -164,11 +163,10 @@ class Rankings:
             return True
         return at >= max(self.scores.at, self._started_at) + max(self._every, cost / SHARE)
 
-    def published(self, keys: Sequence[bytes], absent: Mapping[str, float]) -> list[Array]:
+    def published(self, keys: Keys, absent: Mapping[str, float]) -> list[Array]:
         """Return the (n,) scores of pages in the last ranking, an array for each name in `absent`. The values of
         `absent` are for unknown pages."""
-        fingerprints = np.frombuffer(b"".join(keys), dtype=">u8").astype(np.uint64)
-        return self.scores.lookup_several(absent, fingerprints)
+        return self.scores.lookup_several(absent, keys)
 
     def close(self) -> None:
         """Write the logged rows, and stop a running ranking."""
