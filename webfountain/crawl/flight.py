@@ -66,28 +66,6 @@ class Flight:
     flight.
     """
 
-    __slots__ = (
-        "_waits_for",
-        "ended",
-        "fetch",
-        "fetched",
-        "held_body",
-        "landed",
-        "landing",
-        "lost_items",
-        "once",
-        "own",
-        "page",
-        "parent",
-        "queued",
-        "refusal",
-        "replaced",
-        "revisit",
-        "settled",
-        "terms",
-        "visit",
-    )
-
     def __init__(
         self,
         fetch: Fetch,

@@ -70,22 +70,6 @@ class Exchange:
     `held` is the body's entry in the budget. After a success, the owner of the exchange releases the entry.
     """
 
-    __slots__ = (
-        "_begin",
-        "_held",
-        "aborted",
-        "answered",
-        "body",
-        "cause",
-        "connection",
-        "done",
-        "error",
-        "may_send",
-        "reader",
-        "sink",
-        "time",
-    )
-
     def __init__(
         self,
         begin: Callable[[ResponseReader], Sink],

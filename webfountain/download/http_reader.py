@@ -42,25 +42,6 @@ class ResponseReader:
     is missing or the body is chunked. `feed` returns the body without transfer coding, but with content coding.
     """
 
-    __slots__ = (
-        "_after_data",
-        "_buffer",
-        "_chunked",
-        "_head_only",
-        "_interim",
-        "_left",
-        "_overhead",
-        "_received",
-        "_trailer_lines",
-        "complete",
-        "headers",
-        "keep_alive",
-        "length",
-        "rest",
-        "status",
-        "version",
-    )
-
     def __init__(self, *, head_only: bool = False) -> None:
         self.status: int | None = None
         self.headers: list[tuple[str, str]] = []

@@ -69,7 +69,9 @@ class Archive:
             return
         if head is not None and hour > head.hour:
             self._condense(head, hour)
-        self._put(_minutes_name(hour), hour, [sample])
+        name = _minutes_name(hour)
+        before = [each for each in self._samples(name, hour) if each.at == sample.at]
+        self._replace(name, hour, [rollup([*before, sample], at=sample.at)] if before else [sample])
         if head is None or hour > head.hour:
             first_day = int(sample.at) // DAY_S if head is None else head.first_day
             self._board.put_value(_HEAD, msgspec.msgpack.encode(_Head(hour, first_day)))
@@ -117,14 +119,6 @@ class Archive:
         self._replace(_hours_name(day), day, ended)
         if hour * HOUR_S // DAY_S > day:
             self._replace(_days_name(day // _YEAR), day // _YEAR, self._condensed(self._hours_of(day), day * DAY_S))
-
-    def _put(self, name: str, number: int, samples: list[HistorySample]) -> None:
-        """Add samples to a chunk. Samples of the same time are merged."""
-        kept = {sample.at: sample for sample in self._samples(name, number)}
-        for sample in samples:
-            before = kept.get(sample.at)
-            kept[sample.at] = sample if before is None else rollup([before, sample], at=sample.at)
-        self._write(name, number, kept)
 
     def _replace(self, name: str, number: int, samples: list[HistorySample]) -> None:
         """Add samples to a chunk. A sample replaces an existing one of the same time."""

@@ -15,7 +15,7 @@ from aiohttp import web
 from webfountain.history.exposition import CONTENT_TYPE, Figures, exposition
 from webfountain.service.answers import CollectionEntry, CollectionsAnswer, HealthAnswer, ReadyAnswer
 from webfountain.service.guards import Guard, add_security_headers, answer_problems
-from webfountain.service.messages import fields_of, packed_response, received
+from webfountain.service.messages import fields_of, packed_response, received, store_of
 from webfountain.service.openapi import description, reference_page
 from webfountain.service.operation import Call, Operation
 from webfountain.service.pages.router import PageRouter
@@ -91,7 +91,7 @@ class Service:
     def _handler(self, each: Operation) -> Any:
         async def handle(request: web.Request) -> web.StreamResponse:
             self._guard.check(request, each.role)
-            store = self._store(request) if "{collection}" in each.path else None
+            store = store_of(request, self._stores) if "{collection}" in each.path else None
             query = fields_of(request.query, each.query)
             body = None if each.body is None else await _body(request, each.body)
             answer = await self._answer(each, Call(request, store, query, body))
@@ -111,13 +111,6 @@ class Service:
             return await call.store.call(lambda collection: read(collection, call.query))
         assert write is not None
         return await call.store.call(lambda collection: write(collection, call.body))
-
-    def _store(self, request: web.Request) -> ServedStore:
-        name = request.match_info["collection"]
-        found = self._stores.get(name)
-        if found is None:
-            raise ProblemError(404, "unknown-collection", "no served collection has this name (see /v1/collections)")
-        return found
 
     async def _entries(self) -> list[CollectionEntry]:
         """Return each store, and whether it can be read."""

@@ -15,12 +15,22 @@ from webfountain.service.problems import ProblemError
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Mapping
 
-__all__ = ["BODY_S", "fields_of", "packed_response", "received"]
+    from webfountain.service.served_store import ServedStore
+
+__all__ = ["BODY_S", "fields_of", "packed_response", "received", "store_of"]
 
 BODY_S: Final = 10.0
 """Maximum time to receive a body, s."""
 _WORTH_COMPRESSING: Final = 1400
 _T = TypeVar("_T")
+
+
+def store_of(request: web.Request, stores: Mapping[str, ServedStore]) -> ServedStore:
+    """Return the store that the path of a request names. Raise ProblemError if there is none."""
+    found = stores.get(request.match_info["collection"])
+    if found is None:
+        raise ProblemError(404, "unknown-collection", "no served collection has this name (see /v1/collections)")
+    return found
 
 
 def fields_of(given: Mapping[str, Any], kind: type[msgspec.Struct]) -> Any:

@@ -124,14 +124,12 @@ def _active(collection: StoredCollection, _: ReportQuery, __: str) -> Part:
     return [{"ant": each.owner, **msgspec.to_builtins(site)} for each in collection.live() for site in each.live], None
 
 
-def _plan(collection: StoredCollection, _: ReportQuery, __: str) -> Part:
-    plan = collection.details.plan(at=collection.status().at).plan
-    return [] if plan is None else plan["by_period"], None
+def _of_plan(part: Literal["by_period", "cycles"]) -> Callable[[StoredCollection, ReportQuery, str], Part]:
+    def read(collection: StoredCollection, _: ReportQuery, __: str) -> Part:
+        plan = collection.details.plan(at=collection.status().at).plan
+        return [] if plan is None else plan[part], None
 
-
-def _cycles(collection: StoredCollection, _: ReportQuery, __: str) -> Part:
-    plan = collection.details.plan(at=collection.status().at).plan
-    return [] if plan is None else plan["cycles"], None
+    return read
 
 
 def _sections(collection: StoredCollection, query: ReportQuery, _: str) -> Part:
@@ -163,8 +161,8 @@ TABLES: Final[Mapping[str, ReportTable]] = {
     "history": ReportTable("history by the hour", _history),
     "ants": ReportTable("crawling processes", _ants),
     "active": ReportTable("active sites and why they wait", _active),
-    "plan": ReportTable("plan by period", _plan),
-    "cycles": ReportTable("forecast and found", _cycles),
+    "plan": ReportTable("plan by period", _of_plan("by_period")),
+    "cycles": ReportTable("forecast and found", _of_plan("cycles")),
     "blocks": ReportTable("blocks", lambda collection, _, __: (collection.blocks(), None)),
     "pages": ReportTable("pages of a site", _pages, "site"),
     "sections": ReportTable("sections of a site", _sections, "site"),

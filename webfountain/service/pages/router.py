@@ -14,7 +14,7 @@ from aiohttp import web
 
 from webfountain import __version__
 from webfountain.errors import InputError
-from webfountain.service.messages import fields_of, packed_response, received
+from webfountain.service.messages import fields_of, packed_response, received, store_of
 from webfountain.service.pages.overview import summary_of
 from webfountain.service.pages.rendering import environment
 from webfountain.service.pages.reports import MAX_ROWS, TABLES, ReportQuery, as_csv, report_part
@@ -103,7 +103,7 @@ class PageRouter:
     def _view(self, view: View) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
         async def handle(request: web.Request) -> web.StreamResponse:
             self._guard.check(request, "operate" if request.method == "POST" else "read")
-            store = self._store(request)
+            store = store_of(request, self._stores)
             query = fields_of(request.query, view.query)
             form = None
             if request.method == "POST":
@@ -130,7 +130,7 @@ class PageRouter:
     async def _table(self, request: web.Request) -> web.StreamResponse:
         """Send a whole table in parts."""
         self._guard.check(request, "read")
-        store, query = self._store(request), fields_of(request.query, ReportQuery)
+        store, query = store_of(request, self._stores), fields_of(request.query, ReportQuery)
         table = request.match_info["table"]
         if table not in TABLES:
             raise ProblemError(404, "unknown-table", f"there is no such table (there are: {', '.join(TABLES)})")
@@ -160,12 +160,6 @@ class PageRouter:
             raise ProblemError(404, "http", "there is no such file")
         headers = {"Cache-Control": "public, max-age=31536000, immutable"} if request.query.get("v") else {}
         return packed_response(request, _asset(name), ASSETS[name], headers, charset="utf-8")
-
-    def _store(self, request: web.Request) -> ServedStore:
-        found = self._stores.get(request.match_info["collection"])
-        if found is None:
-            raise ProblemError(404, "unknown-collection", "no served collection has this name")
-        return found
 
     def _rendered(
         self, request: web.Request, name: str, values: Mapping[str, Any], *, status: int = 200
