@@ -16,14 +16,14 @@ def lazy_names(package: str, places: Mapping[str, str]) -> Callable[[str], Any]:
 
     Parameters
     ----------
-    places : public name -> ``module:name``, the place where the name is defined
+    places : module -> its public names, separated by blanks; ``name=defined`` if the module has it under another name
     """
+    found = {name.partition("=")[0]: (module, name) for module, names in places.items() for name in names.split()}
 
     def find(name: str) -> Any:
-        place = places.get(name)
-        if place is None:
+        if name not in found:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        module, _, defined = place.partition(":")
-        return getattr(importlib.import_module(module), defined)
+        module, defined = found[name]
+        return getattr(importlib.import_module(module), defined.rpartition("=")[2])
 
     return find

@@ -16,7 +16,7 @@ version added its verdict.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Union
+from typing import TYPE_CHECKING, Final, Union, get_args
 
 import msgspec
 
@@ -149,18 +149,7 @@ PageChangeAnswer = Union[  # noqa: UP007  (the schema needs its name)
     EvictedPage,
     OtherChange,
 ]
-_CLASSES: Final[dict[str, type[PageChange]]] = {
-    "new": NewPage,
-    "changed": ChangedPage,
-    "minor": MinorChange,
-    "returned": ReturnedPage,
-    "gone": GonePage,
-    "redirected": RedirectedPage,
-    "refused": RefusedPage,
-    "duplicate": DuplicatePage,
-    "forgotten": ForgottenPage,
-    "evicted": EvictedPage,
-}
+_CLASSES: Final[dict[str, type[PageChange]]] = {kind.__struct_config__.tag: kind for kind in get_args(PageChangeAnswer)}
 
 
 def change_of(entry: Change, cursor: str) -> PageChange:

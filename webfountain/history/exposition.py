@@ -56,18 +56,19 @@ _DISTRIBUTIONS: Final[Mapping[str, str]] = {
 }
 """Stat -> its histogram, for distributions."""
 _OTHER: Final = "events"
-_GAUGES: Final[Mapping[str, str]] = {
-    "last_snapshot_timestamp_seconds": "Time of the last snapshot, UTC seconds.",
-    "event_loop_lag_seconds": "Delay of the process's event loop at its last snapshot.",
-    "fetches_per_second": "Settled fetches per second, over the last ten seconds.",
-    "sites": "Known sites of the store.",
-    "sites_active": "Sites on the active list of the process.",
-    "leases_held": "URLs that are leased.",
-    "fetches_in_flight": "Requests under way.",
-    "immediate_urls": "URLs on the immediate queue.",
-    "pending_visits": "Fetched pages that are not written yet.",
-    "pending_bytes": "Bytes of bodies that are not written yet.",
+_GAUGES: Final[Mapping[str, tuple[str, str]]] = {
+    "last_snapshot_timestamp_seconds": ("at", "Time of the last snapshot, UTC seconds."),
+    "event_loop_lag_seconds": ("lag_s", "Delay of the process's event loop at its last snapshot."),
+    "fetches_per_second": ("pages_per_second", "Settled fetches per second, over the last ten seconds."),
+    "sites": ("sites", "Known sites of the store."),
+    "sites_active": ("active_sites", "Sites on the active list of the process."),
+    "leases_held": ("leased", "URLs that are leased."),
+    "fetches_in_flight": ("in_flight", "Requests under way."),
+    "immediate_urls": ("immediate", "URLs on the immediate queue."),
+    "pending_visits": ("pending_visits", "Fetched pages that are not written yet."),
+    "pending_bytes": ("pending_bytes", "Bytes of bodies that are not written yet."),
 }
+"""Gauge of a process -> the attribute of its snapshot, and the help text."""
 
 
 class Figures(NamedTuple):
@@ -125,7 +126,7 @@ class _Families:
     def _of_processes(self) -> Iterator[Metric]:
         gauges = {
             name: GaugeMetricFamily(f"webfountain_{name}", text, labels=["collection", "ant"])
-            for name, text in _GAUGES.items()
+            for name, (_, text) in _GAUGES.items()
         }
         pages = GaugeMetricFamily("webfountain_pages", "Known URLs.", labels=["collection", "state"])
         waits = GaugeMetricFamily(
@@ -133,8 +134,8 @@ class _Families:
             labels=["collection", "ant", "reason"],
         )  # fmt: skip
         for each, found in _alive(self._figures):
-            for name, value in _gauges(found).items():
-                gauges[name].add_metric([each.collection, found.owner], value)
+            for name, (attribute, _) in _GAUGES.items():
+                gauges[name].add_metric([each.collection, found.owner], getattr(found, attribute))
             for reason, many in sorted(found.waits.items()):
                 waits.add_metric([each.collection, found.owner, reason], many)
         for each in self._figures:
@@ -142,21 +143,6 @@ class _Families:
                 for state, many in max(each.live, key=lambda found: found.at).pages.items():
                     pages.add_metric([each.collection, state], many)
         yield from (*gauges.values(), pages, waits)
-
-
-def _gauges(found: LiveSnapshot) -> dict[str, float]:
-    return {
-        "last_snapshot_timestamp_seconds": found.at,
-        "event_loop_lag_seconds": found.lag_s,
-        "fetches_per_second": found.pages_per_second,
-        "sites": found.sites,
-        "sites_active": found.active_sites,
-        "leases_held": found.leased,
-        "fetches_in_flight": found.in_flight,
-        "immediate_urls": found.immediate,
-        "pending_visits": found.pending_visits,
-        "pending_bytes": found.pending_bytes,
-    }
 
 
 def exposition(figures: Iterable[Figures], *, streams: int | None = None) -> bytes:

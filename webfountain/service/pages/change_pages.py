@@ -5,11 +5,12 @@ One request reads a bounded number of entries. If few entries match the filter, 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, get_args
 
 import msgspec
 from msgspec import Meta
 
+from webfountain.records import ChangeVerdict
 from webfountain.service.pages.word_diff import WordBudget, diff_rows
 from webfountain.service.streams import ChangeFilter
 
@@ -25,9 +26,6 @@ __all__ = ["MAX_READ", "ChangeItem", "ChangesPageQuery", "changes_page", "items_
 MAX_READ: Final = 3000
 """Maximum number of entries that one page reads."""
 _ITEMS: Final = 30
-_VERDICTS: Final = (
-    "new", "changed", "minor", "returned", "gone", "redirected", "refused", "duplicate", "forgotten", "evicted"
-)  # fmt: skip
 
 
 class ChangesPageQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -65,7 +63,7 @@ def changes_page(collection: StoredCollection, query: ChangesPageQuery) -> Mappi
         "items": items,
         "at": at,
         "older": reached,
-        "verdicts": _VERDICTS,
+        "verdicts": get_args(ChangeVerdict),
         "filters": msgspec.structs.asdict(query),
     }
 
