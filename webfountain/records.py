@@ -19,7 +19,6 @@ __all__ = [
     "COPIED",
     "FETCHED",
     "LOST_LIFE",
-    "NEVER_BUCKET",
     "STATES",
     "CensusRow",
     "Change",

@@ -40,15 +40,7 @@ if TYPE_CHECKING:
     from webfountain.core.signals import Signals
 
 
-__all__ = [
-    "TELLABLE",
-    "WINDOW",
-    "Activity",
-    "Memory",
-    "UncheckedPages",
-    "chance_of_change",
-    "summed",
-]
+__all__ = ["WINDOW", "Activity", "Memory", "UncheckedPages", "chance_of_change", "summed"]
 
 WINDOW: Final = 60
 """Number of the latest steps whose activity is still revised."""

@@ -19,17 +19,7 @@ from webfountain.core.model import Instance, make_instance, weights_of
 if TYPE_CHECKING:
     from webfountain.core.arrays import Array, Ints
 
-__all__ = [
-    "EARLY",
-    "MOST_FINDS",
-    "PRIOR_CHANGES",
-    "PRIOR_FETCHES",
-    "PRIOR_LINKS",
-    "Census",
-    "change_rates",
-    "instance_from",
-    "obsolete_of",
-]
+__all__ = ["MOST_FINDS", "PRIOR_LINKS", "Census", "change_rates", "instance_from", "obsolete_of"]
 
 PRIOR_CHANGES: Final = 5.0
 """Weight, in changes, of the prior that a bucket changes at its nominal interval."""

@@ -23,15 +23,7 @@ import numpy as np
 if TYPE_CHECKING:
     from webfountain.core.arrays import Array
 
-__all__ = [
-    "LEAST_AHEAD",
-    "MOST_AHEAD",
-    "TOLERANCE",
-    "Price",
-    "interval_of_rest",
-    "intervals_at_price",
-    "price_of_budget",
-]
+__all__ = ["MOST_AHEAD", "TOLERANCE", "Price", "interval_of_rest", "intervals_at_price", "price_of_budget"]
 
 LEAST_AHEAD: Final = 0.5
 MOST_AHEAD: Final = 3.0

@@ -32,7 +32,6 @@ __all__ = [
     "METRICS",
     "MOST_OF_TRUST",
     "PRIOR",
-    "RISE",
     "OnlineImportance",
     "bounded_by_trust",
     "importance_by_depth",

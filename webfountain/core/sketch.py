@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BANDS",
-    "LEAST_SHINGLES",
     "MOST_SHINGLES",
     "ROWS",
     "SKETCH_BYTES",

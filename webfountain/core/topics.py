@@ -32,19 +32,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-__all__ = [
-    "FAR",
-    "HOT",
-    "MOST_TEXTS",
-    "MOST_WORDS",
-    "NEAR",
-    "SHARED_WORDS",
-    "Topics",
-    "WordCounts",
-    "is_hot",
-    "links_from_hot",
-    "with_hot_first",
-]
+__all__ = ["FAR", "HOT", "NEAR", "Topics", "WordCounts", "is_hot", "links_from_hot", "with_hot_first"]
 
 MOST_WORDS: Final = 200_000
 """Largest number of different words that are counted, at about 100 bytes each."""

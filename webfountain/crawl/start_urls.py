@@ -39,15 +39,7 @@ if TYPE_CHECKING:
     from webfountain.store.contract import FrontierStore
     from webfountain.store.shared_contract import Feed, FeedEntry, FeedForm
 
-__all__ = [
-    "LONGEST_S",
-    "SHORTEST_S",
-    "TAKEN_S",
-    "StartUrlPoller",
-    "StartUrls",
-    "redis_parameters",
-    "redis_url",
-]
+__all__ = ["StartUrlPoller", "StartUrls", "redis_parameters", "redis_url"]
 
 logger = logging.getLogger(__name__)
 TAKEN_S: Final = 60.0

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ENTRY_BYTES",
-    "MOST_OF_A_KEY",
     "RATIO",
     "IndexState",
     "KeyRuns",

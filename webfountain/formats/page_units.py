@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from webfountain.formats.page_blocks import Block, Region
 
 __all__ = [
-    "ALWAYS_COUNTS",
     "WHOLE_PAGE",
     "ReadingRules",
     "Unit",

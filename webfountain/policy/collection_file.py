@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from collections.abc import Container, Mapping
 
 __all__ = [
-    "AT_NEXT_START",
     "CollectionInForce",
     "Edit",
     "PolicyPoll",

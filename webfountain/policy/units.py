@@ -5,16 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-__all__ = [
-    "DURATION_FORM",
-    "SIZE_FORM",
-    "Duration",
-    "PositiveDuration",
-    "Selector",
-    "Size",
-    "spell_duration",
-    "spell_size",
-]
+__all__ = ["DURATION_FORM", "Duration", "PositiveDuration", "Selector", "Size", "spell_duration", "spell_size"]
 
 DURATION_FORM: Final = 'a number with ms, s, m, h, d or w, such as "1.5h"'
 SIZE_FORM: Final = 'a number with kB, MB, GB or TB, powers of 1000, such as "10MB"'

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     Fingerprints = npt.NDArray[np.uint64]
 
 __all__ = [
-    "UNREADABLE",
     "EpochScores",
     "Fingerprints",
     "damaged_scores",

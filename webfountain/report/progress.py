@@ -23,16 +23,7 @@ if TYPE_CHECKING:
 
     from webfountain.frontier.progress import FrontierStatistics
 
-__all__ = [
-    "LATE_LINE_EVERY_S",
-    "LINE_EVERY_S",
-    "Moment",
-    "ProgressDisplay",
-    "line",
-    "moment_of",
-    "spell_seconds",
-    "table",
-]
+__all__ = ["Moment", "ProgressDisplay", "line", "moment_of", "spell_seconds", "table"]
 
 LINE_EVERY_S: Final = 5.0
 """Seconds between plain lines in the first minute, on an output that is no terminal. Later LATE_LINE_EVERY_S

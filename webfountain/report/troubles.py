@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from webfountain.store.contract import FrontierStore
 
 __all__ = [
-    "MAX_SEEDS",
-    "MAX_SITES",
     "SeedWithoutPage",
     "Troubles",
     "UnreachableSites",

@@ -30,16 +30,7 @@ if TYPE_CHECKING:
     from webfountain.repository.repository import Pages
     from webfountain.store.contract import FrontierStore
 
-__all__ = [
-    "NOWHERE",
-    "DerivedFiles",
-    "DerivedReport",
-    "LostCopy",
-    "Wholeness",
-    "discover_copies",
-    "examine_store",
-    "mend_copies",
-]
+__all__ = ["DerivedFiles", "DerivedReport", "LostCopy", "Wholeness", "discover_copies", "examine_store", "mend_copies"]
 
 NOWHERE: Final = Copy(file=0, offset=0, length=0)
 """The place of a lost copy. No WARC file has the number 0, so the next fetch is not conditional."""

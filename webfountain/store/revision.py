@@ -20,16 +20,7 @@ if TYPE_CHECKING:
 
     from webfountain.records import PageRecord, SiteRecord, SiteState
 
-__all__ = [
-    "PAGES_AT_ONCE",
-    "TOLERANCE_S",
-    "ClockCorrection",
-    "Revisable",
-    "Revision",
-    "UnitConversion",
-    "revise",
-    "seconds_ahead",
-]
+__all__ = ["TOLERANCE_S", "ClockCorrection", "Revisable", "Revision", "UnitConversion", "revise", "seconds_ahead"]
 
 PAGES_AT_ONCE: Final = 500
 """Number of pages that one step of a pass replaces."""

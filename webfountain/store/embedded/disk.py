@@ -35,22 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = [
-    "BLOCK_BYTES",
-    "BLOOM_BITS",
-    "CACHE_BYTES",
-    "FEWEST_TABLES",
-    "LOG_BYTES",
-    "MEBIBYTE",
-    "MEMTABLE_BLOOM",
-    "MEMTABLE_BYTES",
-    "MOST_TABLES",
-    "Disk",
-    "WriteBatch",
-    "open_reading",
-    "open_writing",
-    "options",
-]
+__all__ = ["CACHE_BYTES", "Disk", "WriteBatch", "open_reading", "open_writing", "options"]
 
 MEBIBYTE: Final = 1 << 20
 MEMTABLE_BYTES: Final = 64 * MEBIBYTE

@@ -43,17 +43,7 @@ if TYPE_CHECKING:
 
     from redis.connection import AbstractConnection
 
-__all__ = [
-    "ENDED_S",
-    "PATIENCE_S",
-    "SHORTEST_S",
-    "TIMEOUT_S",
-    "Command",
-    "ConnectionCount",
-    "ServerConnection",
-    "connect",
-    "query_of",
-]
+__all__ = ["SHORTEST_S", "TIMEOUT_S", "Command", "ConnectionCount", "ServerConnection", "connect", "query_of"]
 
 PATIENCE_S: Final = 3600.0
 """Time after which the crawl ends if its server does not answer again, s."""

@@ -24,7 +24,6 @@ __all__ = [
     "HAS_DUE",
     "KEYS",
     "LEASED",
-    "NODE_SIZE",
     "SUMS",
     "MetaEntry",
     "SharedMeta",

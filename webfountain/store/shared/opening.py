@@ -37,16 +37,7 @@ if TYPE_CHECKING:
     from webfountain.store.shared.layout import StoreKeys
     from webfountain.store.transfer_rows import Row
 
-__all__ = [
-    "DEFAULT_PREFIX",
-    "DEFAULT_SHARDS",
-    "FORMAT",
-    "IMPORTING",
-    "load_private",
-    "load_shared",
-    "open_private",
-    "open_shared",
-]
+__all__ = ["FORMAT", "load_private", "load_shared", "open_private", "open_shared"]
 
 logger = logging.getLogger(__name__)
 
