@@ -16,7 +16,7 @@ version added its verdict.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Union, get_args
+from typing import TYPE_CHECKING, Final, Union
 
 import msgspec
 
@@ -149,7 +149,7 @@ PageChangeAnswer = Union[  # noqa: UP007  (the schema needs its name)
     EvictedPage,
     OtherChange,
 ]
-_CLASSES: Final[dict[str, type[PageChange]]] = {kind.__struct_config__.tag: kind for kind in get_args(PageChangeAnswer)}
+_CLASSES: Final = {str(kind.__struct_config__.tag): kind for kind in PageChange.__subclasses__()}
 
 
 def change_of(entry: Change, cursor: str) -> PageChange:
