@@ -23,9 +23,7 @@ if TYPE_CHECKING:
     from webfountain.core.arrays import Array, Flags
 
 
-__all__ = [
-    "COLUMNS", "FIRST_PRIOR", "RATES", "PageEstimates", "PageRates", "evidence_of", "likelier_prior",
-]  # fmt: skip
+__all__ = ["COLUMNS", "FIRST_PRIOR", "RATES", "PageEstimates", "PageRates", "evidence_of", "likelier_prior"]
 
 RATES: Final = np.geomspace(0.03, 2000.0, 16)
 """Grid of rates, as multiples of `Signals.prior_rate`."""

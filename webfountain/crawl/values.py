@@ -31,14 +31,7 @@ from scrapy import Item
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-__all__ = [
-    "ClassMissing",
-    "ProjectClasses",
-    "UnstorableValue",
-    "Values",
-    "path_of",
-    "read_keys",
-]
+__all__ = ["ClassMissing", "ProjectClasses", "UnstorableValue", "Values", "path_of", "read_keys"]
 
 _MAX_INT: Final = 1 << 63
 _CODES: Final[dict[type, int]] = {tuple: 1, set: 2, frozenset: 3, datetime.datetime: 4, datetime.date: 5, dict: 6}

@@ -30,12 +30,7 @@ from webfountain.core.key_rows import KeyRows, keys_of
 from webfountain.ranking.link_files import NAME, ROW, LogFiles, Manifest, shard_name
 from webfountain.ranking.link_journal import UNFOLLOWED, JournalRow, LinkJournal, left_behind
 from webfountain.ranking.log_completeness import incomplete_until, open_log
-from webfountain.ranking.segment_register import (
-    SegmentRegister,
-    close_register,
-    damaged_registers,
-    drop_old_registers,
-)
+from webfountain.ranking.segment_register import SegmentRegister, close_register, damaged_registers, drop_old_registers
 from webfountain.records import Link
 from webfountain.urls import site_of
 

@@ -21,13 +21,7 @@ if TYPE_CHECKING:
     from webfountain.frontier.planning.plan import GoalCost, Plan
     from webfountain.store.contract import FrontierStore
 
-__all__ = [
-    "aim_words",
-    "plan_document",
-    "plan_in_force",
-    "plan_of",
-    "plan_words",
-]
+__all__ = ["aim_words", "plan_document", "plan_in_force", "plan_of", "plan_words"]
 
 
 def plan_in_force(store: FrontierStore, *, at: float) -> dict[str, Any] | None:

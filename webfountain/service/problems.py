@@ -11,14 +11,7 @@ from typing import Final
 import msgspec
 from aiohttp import web
 
-from webfountain.errors import (
-    CursorLost,
-    InputError,
-    RepositoryError,
-    StoreError,
-    StoreVersion,
-    WebfountainError,
-)
+from webfountain.errors import CursorLost, InputError, RepositoryError, StoreError, StoreVersion, WebfountainError
 
 __all__ = ["CONTENT_TYPE", "Problem", "ProblemError", "problem_of", "problem_response"]
 

@@ -13,12 +13,7 @@ import msgspec
 
 from webfountain.records import STATES
 from webfountain.store.answers import BucketCensus
-from webfountain.store.census_counting import (
-    MILLISECONDS,
-    CensusCounts,
-    last_crawled_ms,
-    rows_of,
-)
+from webfountain.store.census_counting import MILLISECONDS, CensusCounts, last_crawled_ms, rows_of
 from webfountain.store.embedded.keys import BUCKET, COPY, COUNTS, ROW, after, number, place_of
 from webfountain.store.embedded.site_rows import IMMEDIATE_AT, site_row_codec
 

@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING
 
 from webfountain.store.embedded.census import EmbeddedCensus
 from webfountain.store.embedded.change_log import LocalChangeLog
-from webfountain.store.embedded.keys import (
-    VALUE,
-)
+from webfountain.store.embedded.keys import VALUE
 from webfountain.store.embedded.maintenance import recount
 from webfountain.store.embedded.pages import EmbeddedPages
 from webfountain.store.embedded.queues import EmbeddedQueues

@@ -18,15 +18,7 @@ from webfountain.store.census_counting import last_crawled_ms
 from webfountain.store.lanes import class_of, recrawl_place
 from webfountain.store.shared.layout import FIRST_LANE, HAS_COPY, HAS_DUE
 
-__all__ = [
-    "arrival_of",
-    "decode_value",
-    "encode_body",
-    "encode_copy",
-    "encode_page",
-    "encode_value",
-    "never_lane",
-]
+__all__ = ["arrival_of", "decode_value", "encode_body", "encode_copy", "encode_page", "encode_value", "never_lane"]
 
 _IN_FRONT: Final = frozenset({"state", "due", "copy", "immediate", "provenance"})
 """Fields without their own position in the msgpack part. `provenance` shares the position of `source`."""
