@@ -1,13 +1,11 @@
-"""The forecast for a collection during a crawl: the beliefs about all sites, updated each time a site is computed.
+"""Forecast the obsolete share of a collection during a crawl.
 
-When a site is computed, its new beliefs replace its earlier ones, and its visits show how long pages had been obsolete.
-From both, `core.forecast` forecasts the obsolete share for the cycle. The forecast is published in the store, and the
-next crawl continues it. The display of a crawl shows an estimate of how much is fresh (`fresh_share`).
+When a site is computed, its new beliefs replace its earlier beliefs, and its visits show how long pages had been
+obsolete. From both, `core.forecast` forecasts the obsolete share for the cycle. The store keeps the forecast for the
+next crawl. The display of a crawl shows an estimate of how much is fresh (`fresh_share`).
 
-If the last fetch of a page failed, its copy may be obsolete, and no check can show it. The store counts such a page as
-crawled, so this module counts these pages separately. The worker counts after each settle. If several ants settle at
-the same moment, one may overwrite the other's update. So the number is an estimate, like the freshness that it
-corrects.
+If the last fetch of a page failed, its copy may be obsolete, so such pages are counted after each settle. If two ants
+settle at the same moment, one update may be lost, so the number is an estimate.
 """
 
 from __future__ import annotations
@@ -30,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["FAILING", "CollectionForecast", "count_failing", "failing_pages", "fresh_share"]
 
 COVERED: Final = 0.5
-"""There is no forecast until the computed sites contain this share of the crawled pages."""
+"""A forecast needs computed sites with at least this share of the crawled pages."""
 FAILING: Final = "failing-pages"
 """Name of the published value."""
 
@@ -41,7 +39,7 @@ class CollectionForecast:
     def __init__(self, cycle_s: float) -> None:
         self._cycle_s = cycle_s
         self.saved: SavedForecast | None = None
-        """The complete cycles, the running one, and the sum of the beliefs; None before anything was learned."""
+        """The forecast and the sum of the beliefs, or None before the first update."""
 
     def add(
         self, at: float, lasted_s: Sequence[float], changed: Iterable[tuple[Belief | None, Belief]], *, fetches: int
@@ -57,14 +55,12 @@ class CollectionForecast:
         self.replace(at, changed)
 
     def replace(self, at: float, changed: Iterable[tuple[Belief | None, Belief]]) -> None:
-        """Replace the beliefs about sites."""
         total = self._begin(at).standing
         for old, new in changed:
             total.replace(old, new)
 
     def update(self, at: float, *, crawled: int, never_crawled: int) -> None:
-        """Update the forecast with the numbers of known pages with and without a copy. Call it several times per
-        period."""
+        """Update the forecast with the numbers of pages with and without a copy. Call it several times per period."""
         saved = self._begin(at)
         total = saved.standing
         if total.pages > COVERED * crawled:
@@ -83,26 +79,27 @@ class CollectionForecast:
         return self.saved
 
     def outlook(self) -> Outlook | None:
-        """Return the obsolete share of the collection at the last update, or None while too little is known."""
+        """Return the obsolete share at the last update, or None while too little is known."""
         return None if self.saved is None else self.saved.forecast.now()
 
     def encode(self) -> bytes | None:
-        """Return the forecast as it is published, or None before there is one."""
+        """Return the forecast for the store, or None before the first update."""
         return None if self.saved is None else msgspec.msgpack.encode(self.saved)
 
     def resume(self, data: bytes | None) -> None:
-        """Continue from the output of `encode`. The output of another version or for another length of cycle is
-        ignored."""
+        """Continue from the output of `encode`, unless another version wrote the data or the length of a cycle
+        changed.
+        """
         kept = published(data)
         if kept is not None and kept.forecast.cycle_s == self._cycle_s:
             self.saved = kept
 
 
 def fresh_share(store: FrontierStore, counted: Statistics, outlook: Outlook | None, at: float) -> float | None:
-    """Return the estimated share of known pages with a fresh copy; None if unknown.
+    """Return the estimated share of known pages with a fresh copy, or None if unknown.
 
-    It follows from the forecast that was learned from fetches, or else from the buckets of the census. `counted` are
-    the last known counts of the store.
+    The estimate uses the forecast, or the census while there is no forecast. `counted` are the last known counts of the
+    store.
     """
     pages = counted.pages
     missing = pages["never-crawled"] + pages["failed"]  # a failed page without a copy is not fresh
@@ -115,15 +112,13 @@ def fresh_share(store: FrontierStore, counted: Statistics, outlook: Outlook | No
 
 
 def failing_pages(board: Board) -> int:
-    """Return for how many pages of the collection the last fetch failed."""
+    """Return the number of crawled pages whose last fetch failed."""
     value = board.value(FAILING)
     return 0 if value is None else msgspec.msgpack.decode(value, type=int)
 
 
 def count_failing(board: Board, settled: Iterable[tuple[PageRecord, PageRecord]]) -> None:
-    """Update the count from settled pages, each given as its record before and after. It costs a get and a put if the
-    number changes.
-    """
+    """Update the count of failing pages from the records of settled pages, before and after."""
     change = sum(_is_failing(after) - _is_failing(before) for before, after in settled)
     if change:
         board.put_value(FAILING, msgspec.msgpack.encode(max(0, failing_pages(board) + change)))

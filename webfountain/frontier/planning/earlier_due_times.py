@@ -1,14 +1,11 @@
 """Compute new due times of sites after a change that makes pages due earlier.
 
-When a site is parked, its due time is computed from its first page by the schedule of that moment. A later plan, a
-lower price, an edited policy file or a restart may make the page due earlier, but the store has only the old time. So
-after each such change active sites request leases again at once, and a pass visits the parked sites, in order of name,
-a few with each batch. It leases a site, reads the first order of each recrawl lane, and parks the site again, with an
-earlier time if the schedule now gives one. The pass never delays a site, uses no network and moves no page. If there is
-a change during a pass, another pass follows. So every site is checked after every change, however often changes come.
+A parked site has the due time that the schedule gave when the site was parked. A later plan, a lower price, an edited
+policy file or a restart may make its pages due earlier. After such a change, active sites request leases again at once,
+and a pass visits all parked sites, in order of name, a few with each batch. The pass parks each site again, with an
+earlier time if the schedule now gives an earlier time. If there is a change during a pass, another pass follows.
 
-Place in the walk: the loop thread adds an order to its batches (`EarlierDueTimes`). The worker thread has a stage for
-it (`ParkedSites`), which runs after sites were parked and before others are activated.
+The loop thread orders a pass (`EarlierDueTimes`), and the worker thread makes the pass (`ParkedSites`).
 """
 
 from __future__ import annotations
@@ -37,14 +34,14 @@ if TYPE_CHECKING:
 __all__ = ["SITES_PER_STEP", "EarlierDueTimes", "ParkedSites"]
 
 SITES_PER_STEP: Final = 256
-"""Number of sites that one batch checks; it takes about 20 ms."""
+"""Number of sites that one batch checks, in about 20 ms."""
 _NEVER_CRAWLED: Final = STATES.index("never-crawled")
 _NOTHING_DUE: Final = (-inf,) * LANES
 
 
 class EarlierDueTimes(Order):
-    """Orders the passes that compute due times again. The ant that makes the passes also orders one after a start and
-    every `every_s` seconds, because other ants may park sites late.
+    """Orders a pass over the parked sites after a change, after a start, and every `every_s` seconds, because other
+    ants may park sites late. Only one ant orders passes.
     """
 
     def __init__(
@@ -58,7 +55,7 @@ class EarlierDueTimes(Order):
         self._hastened = 0
 
     def add(self, batch: Batch) -> None:
-        """Order a pass if it is time, or if the schedule changed; without a plan, only `adopt` changes it."""
+        """Order a pass if it is time, or if pages became due earlier."""
         batch.schedule = self._follower.schedule
         if self._follower.hastened != self._hastened:
             self._hastened = self._follower.hastened
@@ -70,14 +67,13 @@ class EarlierDueTimes(Order):
         self.due = -inf if self._follower.follows_plans else self._pass_at
 
     def adopt(self, collection: Collection) -> None:
-        """Apply the bounds of an edited policy file, which may make pages due earlier."""
+        """Apply the bounds of an edited policy file."""
         self._follower.adopt_bounds(bounds_of(collection))
         self.due = -inf
 
 
 class ParkedSites(Stage):
-    """Makes passes over the parked sites of one crawl, and computes their due times again. Only one process of a crawl
-    makes them."""
+    """The stage that computes the due times of parked sites again."""
 
     def __init__(self, store: FrontierStore, *, owner: str, lease_s: float) -> None:
         self._store = store
@@ -87,7 +83,7 @@ class ParkedSites(Stage):
         self._again = False
 
     def before_activate(self, batch: Batch, result: BatchResult) -> None:
-        """Check some parked sites whose pages may now be due earlier than when the site was parked."""
+        """Check the next parked sites of the pass, if there is a pass."""
         if batch.hastened:
             self.restart()
         if batch.schedule is not None:
@@ -96,7 +92,7 @@ class ParkedSites(Stage):
 
     @property
     def is_done(self) -> bool:
-        """Return whether all parked sites were checked since the last change."""
+        """True if all parked sites were checked since the last change."""
         return self._after is None
 
     def restart(self) -> None:
@@ -107,10 +103,7 @@ class ParkedSites(Stage):
             self._again = True
 
     def step(self, schedule: Schedule, *, at: float) -> list[SiteLease]:
-        """Check the next parked sites.
-
-        Return the sites that were taken over from a dead process; they are active now.
-        """
+        """Check the next parked sites, and return the sites that were taken over from a dead process."""
         if self._after is None:
             return []
         found = self._store.sites.after(self._after, SITES_PER_STEP)
@@ -140,13 +133,13 @@ class ParkedSites(Stage):
 
 
 def _may_be_earlier(site: SiteRecord, at: float) -> bool:
-    """Return whether a site is parked because its pages are due later, not because it must be left alone until then."""
+    """Return whether a site is parked because its pages are due later, and not because the site must be left alone."""
     has_known = sum(site.pages) > site.pages[_NEVER_CRAWLED]
     return site.owner is None and site.due > at and has_known and remembered(site).next_at < site.due
 
 
 def _due(lease: SiteLease, parked: SiteRecord, dealt: LeaseBatch, schedule: Schedule, at: float) -> float:
-    """Return when a parked site is due by this schedule, or its old time if that is earlier."""
+    """Return when a parked site is due by a schedule, or its old time if the old time is earlier."""
     if lease.record.pages[_NEVER_CRAWLED] > parked.pages[_NEVER_CRAWLED] or lease.record.immediate > parked.immediate:
         return at  # The site got new pages between the two calls.
     due = min((schedule.due(lane, order) for lane, order in dealt.lanes), default=inf)

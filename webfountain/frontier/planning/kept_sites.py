@@ -1,13 +1,11 @@
 """Continue an active site from the data saved with it in the store, or from its pages.
 
-A site in memory continues as it is, unless another ant has saved the site since. In that case, and for a site that is
-not in memory, the saved data are decoded. If there are none, or their steps no longer fit, the site begins again from
-the records of its crawled pages, which include their histories of visits (`begin_site`).
+A site in memory continues as it is, unless another ant has saved the site since. Without usable data, the site begins
+again from the records of its crawled pages (`begin_site`).
 
-Each window of a very large site is saved separately, in one step with the site's data (`take_windows`). At a turn the
-current window is saved and another is loaded in its place, which continues with what the current one learned about the
-site's sections. `site_windows` determines which window is next. When such a site begins, its pages are read once, in
-any order. They are collected in a scratch file, by ranges of their keys, until each window can be made.
+Each window of a very large site is saved separately (`take_windows`). At a turn, the current window is saved and
+another window is loaded, which continues with the section rates of the old window. When a very large site begins, its
+pages are read once and sorted into windows in a scratch file.
 """
 
 from __future__ import annotations
@@ -54,12 +52,11 @@ __all__ = [
 ]
 
 _MOST: Final = 1 << 32
-"""A window with a higher number is not split."""
+"""A window with a number above `_MOST` is not split."""
 FULL: Final = 0.8
-"""A new window has at most this share of `WINDOW` pages, which leaves room for the site to grow."""
+"""A new window has at most this share of `WINDOW` pages, so that the site can grow."""
 _CLASSES: Final = 12
-"""Number of leading bits of a key that the index of the scratch file uses. So a site begins with at most 2^12 windows.
-"""
+"""Number of leading bits of a key that the index of the scratch file uses."""
 _ROW: Final = np.dtype(
     [
         ("key", ">u8"), ("section", "<i8"), ("since", "<i8"), ("events", "<f8"), ("observed_time", "<f8"),
@@ -72,7 +69,7 @@ class KeptSites:
     """The data of active sites that are saved in a store."""
 
     def __init__(self, store: FrontierStore | None, forecast: CollectionForecast) -> None:
-        """Without a store for windows, each site is in memory as a whole, whatever its size."""
+        """Without a store, every site is in memory as a whole."""
         self._store = store
         self._forecast = forecast
         self._windows: list[tuple[SiteLease, int, bytes]] = []
@@ -87,7 +84,9 @@ class KeptSites:
         *,
         at: float,
     ) -> UrgentSite:
-        """Return a site that becomes active: the one `held` in memory, or made from `kept` or from `records`."""
+        """Return a site that becomes active: the site `held` in memory, or a site made from `kept` or from
+        `records`.
+        """
         if held is not None and kept and held.kept == kept and held.follow(terms):
             return held
         windows = None if self._store is None else Windows.decode(kept)
@@ -122,7 +121,7 @@ class KeptSites:
         return site
 
     def _resume(self, name: str, windows: Windows, terms: UrgencyTerms) -> UrgentSite | None:
-        """Return the site of these saved windows; None if they cannot be read."""
+        """Return the site of saved windows, or None if they cannot be read."""
         newest = None
         if windows.newest != windows.hand:
             newest = resume_site(name, self._read(name, windows.newest) or b"", terms)[0]
@@ -144,7 +143,7 @@ class KeptSites:
         *,
         at: float,
     ) -> UrgentSite:
-        """Return a site that begins from its records, without any of its `known` windows."""
+        """Return a site that begins again from its records, and delete its `known` windows."""
         site = self._begin(lease, records, terms, at=at)
         numbers = {number for each in known if not each.is_whole for number in each.numbers}
         for number in numbers - set([] if site.windows.is_whole else site.windows.numbers):
@@ -153,7 +152,7 @@ class KeptSites:
         return site
 
     def _count_anew(self, before: list[Belief], site: UrgentSite, at: float) -> None:
-        """Replace the forecast's beliefs about the site with its current ones."""
+        """Replace the beliefs about the site in the forecast."""
         nothing = Belief(at, 0, 0.0, 0.0, 0.0)
         self._forecast.replace(at, [(each, nothing) for each in before] + [(None, each) for each in site.beliefs()])
 
@@ -194,10 +193,10 @@ class KeptSites:
         *,
         at: float,
     ) -> tuple[UrgentSite, bytes]:
-        """Load another window of a site. Return the site to use from then on, and the data to save with it.
+        """Load another window of a site, and return the site to use from then on and the data to save.
 
-        A window that grew too large is split into two. If the windows of the site cannot be read, the site begins again
-        from its `records`.
+        A window that grew too large is split into two. If the windows cannot be read, the site begins again from its
+        `records`.
         """
         windows = Windows.begun(0, terms, at) if site.windows.is_whole else site.windows
         left, parts = windows.hand, [(windows.hand, site)]
@@ -217,13 +216,15 @@ class KeptSites:
         return turned, turned.encode_windows()
 
     def take_windows(self) -> list[tuple[SiteLease, int, bytes]]:
-        """Return the windows to save, in one step with the sites' data that `keep` or `turn` last returned."""
+        """Return the windows to save in one step with the data that `keep` or `turn` returned."""
         windows, self._windows = self._windows, []
         return windows
 
 
 def is_turn(site: UrgentSite, price: float, at: float, pause: float) -> bool:
-    """Return whether another window should be loaded: it is time, or this one has no urgent pages or grew too large."""
+    """Return whether another window should be loaded, because it is time or this window has no urgent pages or is too
+    large.
+    """
     windows = site.windows
     if windows.is_whole or len(site) > site_windows.WINDOW:
         return len(site) > site_windows.WINDOW
@@ -233,9 +234,7 @@ def is_turn(site: UrgentSite, price: float, at: float, pause: float) -> bool:
 
 
 def halves(site: UrgentSite, number: int) -> list[tuple[int, UrgentSite]]:
-    """Return the two halves of a window, by number. Until both are computed, the first half has the whole window's
-    beliefs.
-    """
+    """Return the two halves of a window, by number. The first half keeps the beliefs of the whole window."""
     upper = site.pages.in_upper_half(number)
     return [
         (2 * number, site.some(~upper, believed=site.believed)),
@@ -253,23 +252,23 @@ def _at_hand(
 
 
 class _Pages(NamedTuple):
-    """Some pages of a site as read from the store; one element per page."""
+    """Some pages of a site, as read from the store."""
 
     paths: list[str]
     keys: bytes
     since: Ints
     """Step of the last fetch."""
     events: Array
-    """Number of changes that the last checks found."""
+    """Number of changes found."""
     observed_time: Array
-    """Number of steps during which every change would have been found."""
+    """Number of observed steps."""
     importance: Array
     fetched: Array
     """`candidate_since` of `UrgencyTerms`, UTC seconds."""
     logs: Array
-    """Sum of the logarithms of the steps before checks that found a change."""
+    """Sum of the logarithms of the steps before each check that found a change."""
     quiet: Array
-    """Sum of the steps before the checks that found no change."""
+    """Sum of the steps before each check that found no change."""
 
 
 def begin_site(
@@ -283,7 +282,7 @@ def begin_site(
 ) -> UrgentSite:
     """Return a new site with these pages.
 
-    A site with more than `WINDOW` pages has windows, which `put` stores. Without `put`, the whole site is in memory.
+    If the site has more than `WINDOW` pages, `put` stores its windows.
 
     Raises
     ------
@@ -312,7 +311,7 @@ def begin_site(
 
 
 def _in_slices(records: Iterable[PageRecord], terms: UrgencyTerms, steps: SiteSteps, most: float) -> Iterator[_Pages]:
-    """Yield all pages in slices; at least one slice, which may be empty."""
+    """Yield all pages in slices, of which the first may be empty."""
     records, is_over = iter(records), False
     while not is_over:
         directories: dict[str, str] = {}
@@ -338,10 +337,10 @@ def _in_slices(records: Iterable[PageRecord], terms: UrgencyTerms, steps: SiteSt
 
 
 def _evidence(record: PageRecord, step_s: float) -> tuple[float, float, float, float]:
-    """Return the evidence of a page's last checks.
+    """Return the evidence of a page's last checks. The steps before a check that found a change count half.
 
-    It has four parts: the number of changes found; the observed steps (steps before a check that found a change count
-    half); and `logs` and `quiet` as in `_Pages`."""
+    The result is `events`, `observed_time`, `logs` and `quiet` of `_Pages`.
+    """
     found, observed_time, logs, quiet = 0.0, 0.0, 0.0, 0.0
     for check in decode(record.history):
         steps = check.interval / step_s
@@ -353,7 +352,7 @@ def _evidence(record: PageRecord, step_s: float) -> tuple[float, float, float, f
 
 
 class _ScratchPages:
-    """Pages in a scratch file, slice by slice, each slice in the order of its keys."""
+    """Pages in a scratch file, in slices that are sorted by key."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -376,7 +375,7 @@ class _ScratchPages:
         self._pages += len(rows)
 
     def of_window(self, number: int, depth: int) -> npt.NDArray[np.void]:
-        """Read the rows of one of 2^`depth` windows."""
+        """Read the pages of one of 2^`depth` windows."""
         low = (number - (1 << depth)) << (_CLASSES - depth)
         high = low + (1 << (_CLASSES - depth))
         found = []

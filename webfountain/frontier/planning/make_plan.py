@@ -1,9 +1,7 @@
-"""Make a plan from a census: weights, quotas, clocks, a price and a forecast.
+"""Make a plan from a census.
 
-The function has no side effects and can run in any thread. Place in the walk: the store's census -> `core.buckets` ->
-optimiser -> quotas -> **the plan**, from which a schedule decides what is due. The controller calls it during the
-crawl, and `simulate revisit` calls it for strategies 1 to 3, so both use a budget in the same way. The cost does not
-depend on the number of pages, because the census has one row per bucket.
+`make_plan` has no side effects and can run in any thread. The cost does not depend on the number of pages, because the
+census has one row per bucket.
 """
 
 from __future__ import annotations
@@ -41,19 +39,17 @@ if TYPE_CHECKING:
 __all__ = ["STALE_SHARE", "UNSEEN", "Aim", "Array", "census_of", "fetches_per_period", "make_plan"]
 
 STALE_SHARE: Final = 0.25
-"""Strategy 2 is used while a larger share of the collection is obsolete (Edwards 2001: bring it down, then hold it)."""
+"""Strategy 2 is used while a larger share of the collection is obsolete (Edwards 2001)."""
 UNSEEN: Final = 0.5
 """Number of changes assumed for a page that never changed while its collection was observed."""
 LEARNED: Final = 0.5
-"""Weight of the last cycle in the correction of a goal; the rest is the weight of the last plan's correction. The plan
-changes the rate that the next cycle corrects, so a full weight would let the rate swing.
-"""
+"""Weight of the last cycle in the correction of a goal. A full weight would let the rate of fetches swing."""
 _NEVER_S: Final = 1e12
-"""An interval of 30,000 years, which stands for never."""
+"""An interval that stands for never, s."""
 
 
 class Aim(NamedTuple):
-    """The goal of a policy, and its cost as of the last plan; the correction in this cost continues."""
+    """The goal of a policy, and its cost in the last plan."""
 
     goal: Goal
     last: GoalCost | None = None
@@ -75,9 +71,9 @@ def make_plan(
     Parameters
     ----------
     cycle : length, period, strategy and capacity; the capacity must be set
-    clocks : the clocks of the last plan, which continue; None: this plan is the first
+    clocks : the clocks of the last plan, or None for the first plan
     solver, seed : as for `core.optimizer.solve`
-    aim : the goal, if the policy has one; the plan has no more fetches of known pages than the goal takes
+    aim : the goal, if the policy has a goal; it limits the fetches of known pages
 
     Raises
     ------
@@ -118,7 +114,7 @@ def make_plan(
 def _aimed(
     aim: Aim | None, census: Census, rates: Array, quotas: Quotas, *, period_s: float
 ) -> tuple[Quotas, GoalCost | None]:
-    """Return quotas with no more fetches of known pages than the goal takes, and the cost of the goal."""
+    """Return quotas with only the fetches of known pages that the goal takes, and the cost of the goal."""
     if aim is None:
         return quotas, None
     goal, last = aim
@@ -142,7 +138,7 @@ def _aimed(
 
 
 def _limited(quotas: Quotas, most: int) -> Quotas:
-    """Return quotas with at most this number of known pages per period."""
+    """Return quotas with at most `most` known pages per period."""
     recrawl = quotas.recrawl.sum(axis=1)
     share = np.minimum(most / np.maximum(recrawl, 1), 1.0)
     by_bucket = np.floor(quotas.recrawl * share[:, None]).astype(np.int64)
@@ -172,7 +168,7 @@ def _solved(census: Census, strategy: int, cycle: CycleTable, solver: Solver, se
 
 
 def _quotas(instance: Instance, solution: Solution, census: Census, cycle: CycleTable) -> Quotas:
-    """Return whole pages by period and bucket that spend the whole budget."""
+    """Return quotas that spend the whole budget."""
     from webfountain.core.quotas import make_quotas  # noqa: PLC0415
 
     assert cycle.capacity_pages_per_period is not None
@@ -183,7 +179,7 @@ def _quotas(instance: Instance, solution: Solution, census: Census, cycle: Cycle
 
 
 def _all_spent(quotas: Quotas, capacity: int) -> Quotas:
-    """Return quotas in which known pages get the fetches that new pages do not need. Their urgency decides which."""
+    """Return quotas in which known pages get all fetches that new pages do not need."""
     recrawl = capacity - quotas.fresh
     planned = quotas.recrawl.sum(axis=1)
     share = recrawl / np.maximum(planned, 1)
@@ -195,8 +191,7 @@ def _all_spent(quotas: Quotas, capacity: int) -> Quotas:
 def _left_over(quotas: Quotas, pages: Array, capacity: int) -> Quotas:
     """Divide the budget that the model leaves unused equally among all known pages.
 
-    Strategy 2 optimises only the end of the cycle, and leaves whole periods before it unused. A fetch in these periods
-    does not harm its aim.
+    Strategy 2 optimises only the end of the cycle, and may leave earlier periods unused.
     """
     known = float(pages.sum())
     left = np.clip(capacity - quotas.fresh - quotas.recrawl.sum(axis=1), 0, int(known))
@@ -214,8 +209,7 @@ def _priced(
 ) -> tuple[float, Array]:
     """Return (price, (256,) intervals) at which every planned recrawl gains the same fresh time, s.
 
-    Every page is assumed to change at least `UNSEEN` times in the time since the first plan: the pages of a site change
-    together, so many unchanged pages say no more about the next release than one.
+    Every page is assumed to have changed at least `UNSEEN` times since the first plan.
     """
     from webfountain.core.fetch_price import interval_of_rest, intervals_at_price, price_of_budget  # noqa: PLC0415
 
@@ -231,7 +225,7 @@ def _priced(
 
 
 def _forecast(instance: Instance, solution: Solution, mean_age: Array) -> Forecast:
-    """Return the prediction of the plan; `mean_age` (B,) in periods."""
+    """Return the plan's forecast; `mean_age` (B,) is in periods."""
     from webfountain.core.model import obsolete_oldest_first, simulate_plan  # noqa: PLC0415
 
     path = simulate_plan(instance, solution.x, solution.z)
@@ -244,7 +238,9 @@ def _forecast(instance: Instance, solution: Solution, mean_age: Array) -> Foreca
 
 
 def _clocks(census: Census, quotas: Quotas, at: float, cycle: CycleTable, clocks: Phases | None) -> Phases:
-    """Return the phase clocks of all buckets: the last ones continued, or new ones at the buckets' own rates."""
+    """Return the phase clocks of all buckets: the last clocks continue, or new clocks begin at the buckets' own
+    rates.
+    """
     speed = 1.0 / intervals_of(np.arange(BUCKETS), cycle.fastest_s)
     running = Phases.running(speed, start=at) if clocks is None else clocks
     increments = np.array([of_every_bucket(census.buckets, row) for row in quotas.increment])
@@ -252,7 +248,7 @@ def _clocks(census: Census, quotas: Quotas, at: float, cycle: CycleTable, clocks
 
 
 def census_of(taken: CensusSnapshot, cycle: CycleTable) -> Census:
-    """Return the census of the non-empty buckets, with the counts of the periods in `rows`."""
+    """Return the census of the non-empty buckets."""
     buckets = np.array(sorted(bucket for bucket, each in taken.buckets.items() if each.pages), dtype=np.int64)
     index = {int(bucket): i for i, bucket in enumerate(buckets)}
     pages = np.array([taken.buckets[int(bucket)].pages for bucket in buckets], dtype=np.float64)
@@ -286,10 +282,7 @@ def census_of(taken: CensusSnapshot, cycle: CycleTable) -> Census:
 
 
 def fetches_per_period(rows: Sequence[CensusRow], *, at: float, period_s: float, known: bool) -> float:
-    """Return fetches per period, averaged over the periods of the rows and the elapsed part of the current one.
-
-    If `known` is set, only fetches of known pages count.
-    """
+    """Return the mean number of fetches per period; if `known` is set, of known pages only."""
     begun = min((row.period for row in rows if row.fetches), default=None)
     if begun is None:
         return 0.0
@@ -298,16 +291,16 @@ def fetches_per_period(rows: Sequence[CensusRow], *, at: float, period_s: float,
 
 
 def _arrivals(taken: CensusSnapshot, period_s: float) -> float:
-    """Return how many URLs per period come from outside. The first counted period is left out: it may contain the
-    seeds.
-    """
+    """Return how many URLs per period come from outside, without the first period, which may contain the seeds."""
     first = min((row.period for row in taken.rows), default=0) + 1
     came = sum(row.births for row in taken.rows if row.bucket is None and row.period >= first)
     return came / max(taken.at / period_s - first, 1.0)
 
 
 def _strategy(census: Census, rates: Array, cycle: CycleTable) -> int:
-    """Return the strategy to solve for: the policy's number; for `fountain`, 2 while the collection is stale, or 3."""
+    """Return the strategy to solve for: the policy's number, or for `fountain` 2 while the collection is stale, then
+    3.
+    """
     if cycle.strategy != "fountain":
         return cycle.strategy
     stale = float(obsolete_of(census, rates).sum()) + census.waiting

@@ -1,8 +1,7 @@
-"""Numbers of the pages of one site, in the order of arrival, each with its key.
+"""Numbers of the pages of one site, in the order of arrival.
 
-A site's arrays have one element per page; visits identify a page by the key of its URL. All keys together are one
-string of bytes, which is also saved with the site. A key is found by a search through the string if it is short. The
-keys of a long string are sorted from time to time, and only keys added since are searched.
+The number is the index of a page in the site's arrays. All keys are in one string of bytes, which is saved with the
+site.
 """
 
 from __future__ import annotations
@@ -22,17 +21,16 @@ __all__ = ["KEY_BYTES", "PageNumbers"]
 
 KEY_BYTES: Final = len(fingerprint("http://a.example/"))
 _SEARCHED: Final = 4000
-"""Keys are sorted when more than this number of bytes would have to be searched."""
+"""Keys are sorted when more than this number of bytes is unsorted, so that a key is found fast."""
 
 
 class PageNumbers:
-    """Keys of a site's pages. The number of a page is its position among them."""
+    """The keys of a site's pages, by number."""
 
     __slots__ = ("_numbers", "_sorted", "keys")
 
     def __init__(self, keys: bytes) -> None:
         self.keys = keys
-        """All keys, joined into one string of bytes."""
         self._sorted = np.zeros(0, dtype=np.uint64)  # the first keys, in order
         self._numbers = np.zeros(0, dtype=np.int32)  # the number of each of these
 
@@ -40,11 +38,10 @@ class PageNumbers:
         return len(self.keys) // KEY_BYTES
 
     def key(self, page: int) -> bytes:
-        """Return the key of a page."""
         return self.keys[page * KEY_BYTES : (page + 1) * KEY_BYTES]
 
     def number(self, key: bytes) -> int | None:
-        """Return the number of a page, or None if it is unknown."""
+        """Return the number of a page, or None if the page is unknown."""
         if len(self.keys) - self._sorted.nbytes > _SEARCHED:
             keys = np.frombuffer(self.keys, dtype=np.uint64)
             self._numbers = np.argsort(keys).astype(np.int32)
@@ -63,7 +60,7 @@ class PageNumbers:
         self.keys += b"".join(keys)
 
     def in_upper_half(self, window: int) -> npt.NDArray[np.bool_]:
-        """Return which pages of one window of the site (`Windows`) are in its upper half."""
+        """Return which pages are in the upper half of a window (`Windows`)."""
         keys = np.frombuffer(self.keys, dtype=">u8")
         return np.asarray((keys >> np.uint64(64 - window.bit_length())) & np.uint64(1) == 1)
 

@@ -1,11 +1,9 @@
-"""Count how many pages of the sites in memory are worth the price, and find the urgency of the next ones.
+"""Count how many pages of the sites in memory are worth the price.
 
-The price is adjusted by these figures. The sites in memory are the active ones, and some that were parked recently,
-because many become active again in the same step. The store has the data of parked sites too, but sites in memory need
-not be read again, and their pages can be made due when the price falls. `demand` counts the pages that wait or are
-worth the price, and `best` finds the most urgent of the others. If few pages are due, `call` considers the sites that
-are not being computed now. The price may have fallen since they were last computed, so more of their pages may be due.
-Each of these is done once between two checks of the price."""
+The price is adjusted by the number of these pages and by the urgency of other pages. The sites in memory are the active
+sites and some that were parked recently. A parked site in memory need not be read again, and its pages can be made due
+when the price falls.
+"""
 
 from __future__ import annotations
 
@@ -30,15 +28,15 @@ if TYPE_CHECKING:
 __all__ = ["PageSupply", "SitesInMemory"]
 
 SAMPLE: Final = 500
-"""Number of sites whose pages are counted at each check. With fewer sites, chance would move the price."""
+"""Number of sites whose pages are counted at each check."""
 RECALLED: Final = 2.0
-"""If fewer pages are due than the budget fetches between this many checks, pages of resting sites are made due."""
+"""Pages of resting sites are made due if fewer pages are due than the budget allows in this number of checks."""
 RESTED: Final = 200_000
-"""Largest number of pages of all parked sites together that stay in memory."""
+"""Largest number of pages of parked sites in memory."""
 
 
 class PageSupply:
-    """Counts the pages of the sites in memory that are worth a price."""
+    """Counts the pages of the sites in memory that are worth the price."""
 
     def __init__(self, sites: SitesInMemory, reckoner: Reckoner, pace: UrgencyPace) -> None:
         self._sites = sites
@@ -49,14 +47,13 @@ class PageSupply:
         self._called_at = 0.0
 
     def count_again(self) -> None:
-        """Count again at the next call, because other pages of a site are in memory now."""
+        """Count again at the next call, because another window of a site is in memory."""
         self._demand_at = self._best_at = 0.0
 
     def demand(self, price: float, at: float) -> int:
-        """Return the sum of two counts: pages of active sites that wait or are worth the price, and pages of other
-        sites that were made due.
+        """Return the number of pages that wait or are worth the price.
 
-        If there are many sites, each call counts another part of them, as of their last computation.
+        If there are many active sites, each call counts a sample of `SAMPLE` sites.
         """
         if at < self._demand_at:
             return self._demand
@@ -72,10 +69,10 @@ class PageSupply:
         return self._demand
 
     def best(self, pages: int, at: float) -> tuple[float, float]:
-        """Return an upper bound of the urgency of pages that do not wait, and the urgency of the n-th best of them, s.
+        """Return an upper bound of the urgency of pages that do not wait, and the `pages`-th highest of these
+        urgencies, s.
 
-        `pages` is n. The second result is found among sites without waiting pages, because these could offer pages at
-        once. It is 0 if there are fewer than n such pages.
+        The second number is found among sites without waiting pages, and is 0 if they have fewer pages.
         """
         if at >= self._best_at:
             self._best_at = at + NEARLY * self._pace.check_s
@@ -88,9 +85,8 @@ class PageSupply:
         return self._best
 
     def call(self, price: float, *, at: float) -> dict[str, list[bytes]]:
-        """Make those pages of resting sites due that are worth the price, if few other pages are due.
-
-        Sites that are not in memory become active again in time (`UrgentPages.next_at`).
+        """If few pages are due, make pages of resting sites due that are worth the price, and return their keys by
+        site.
         """
         if at < self._called_at:
             return {}
@@ -128,22 +124,21 @@ class SitesInMemory:
         self._rested_pages = 0
 
     def items(self) -> Iterator[tuple[str, UrgentSite]]:
-        """Return all sites by name, the active ones first."""
+        """Return all sites by name, active sites first."""
         return chain(self.active.items(), self.rested.items())
 
     def put(self, lease: SiteLease, site: UrgentSite) -> None:
-        """Make a site active, and replace its earlier state."""
         self.active[lease.site], self.leases[lease.site] = site, lease
 
     def wake(self, name: str) -> UrgentSite | None:
-        """Remove and return a parked site that becomes active; None if it is not in memory."""
+        """Return a site that becomes active, or None if the site is not in memory."""
         found = self.rested.pop(name, None)
         if found is not None:
             self._rested_pages -= len(found)
         return found or self.active.get(name)
 
     def rest(self, name: str) -> None:
-        """Record that a site was parked. If there is no room, the sites that were parked earliest are dropped."""
+        """Record that a site was parked, and drop the sites that were parked earliest if there is no room."""
         site = self.active.pop(name)
         self.leases.pop(name, None)
         site.rest()

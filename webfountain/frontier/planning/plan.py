@@ -1,7 +1,6 @@
-"""The plan of a cycle as plain data: its contents, and its form in the store.
+"""The plan of a cycle as plain data.
 
-A plan is stored as msgpack by `put_value`; the next start, `status` and `plan show` read it. This module decides
-nothing: a schedule (`schedule`) decides from the plan what is due.
+The store has the plan as msgpack. A schedule (`schedule`) decides from the plan which pages are due.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ __all__ = [
 
 
 class Bounds:
-    """`revisit.min_interval` and `max_interval`, seconds. They apply to crawled pages under every schedule."""
+    """The shortest and the longest time between two visits to a page, s (`revisit.min_interval` and `max_interval`)."""
 
     __slots__ = ("longest", "shortest")
 
@@ -48,19 +47,18 @@ class Bounds:
         self.longest = longest
 
     def lanes(self, latest: Sequence[float], at: float) -> list[float]:
-        """Return the horizons of all LANES; `latest` gives the latest due order of each bucket lane."""
+        """Return the horizons of all LANES; `latest` is the latest due order of each bucket lane without bounds."""
         oldest, youngest = at - self.longest, at - self.shortest
         kept = [youngest if order > youngest else oldest if order < oldest else order for order in latest]
         return kept + [at] * (LANES - BUCKETS)
 
     def due(self, order: float, wanted: float) -> float:
-        """Return the due time of a page that was fetched at `order`: the time `wanted`, but not before the shortest and
-        not after the longest interval since the fetch."""
+        """Return the due time of a page that was fetched at `order`: the time `wanted`, within the bounds."""
         return min(max(wanted, order + self.shortest), order + self.longest)
 
 
 def bounds_of(collection: Collection) -> Bounds:
-    """Return the widest bounds of a collection's policies; `within_policy` enforces narrower ones."""
+    """Return the widest bounds of a collection's policies."""
     revisits = [collection.policies[name].revisit for name in collection.policies_in_use]
     longest = max(inf if each.max_interval is None else each.max_interval for each in revisits)
     return Bounds(min(each.min_interval for each in revisits), longest)
@@ -69,7 +67,7 @@ def bounds_of(collection: Collection) -> Bounds:
 class Forecast(msgspec.Struct, frozen=True):
     """The numbers of pages that are expected at the end of each of the T periods.
 
-    `obsolete` follows equation (2); `obsolete_oldest_first` follows the order in which pages are really taken.
+    `obsolete` follows equation (2). `obsolete_oldest_first` follows the order in which pages are really taken.
     `never_crawled` is the model's n, and `pages` its b.
     """
 
@@ -80,34 +78,34 @@ class Forecast(msgspec.Struct, frozen=True):
 
 
 class GoalCost(msgspec.Struct, frozen=True):
-    """Fetches of known pages per period that the policy's goal takes, and the obsolete share with fewer fetches."""
+    """The fetches of known pages per period that a policy's goal takes."""
 
     share: float
     age_s: float
-    """The goal: at most this share of the copies is out of date for longer than `age_s`."""
+    """The goal is that at most `share` of the copies are out of date for longer than `age_s` seconds."""
     correction: float
-    """A ratio: the obsolete share that the last cycles found, divided by the one expected for independent pages at the
-    same rate of fetches."""
+    """The obsolete share that the last cycles found, divided by the share expected for independent pages at the same
+    rate of fetches.
+    """
     fetches: float | None
-    """None if no number of fetches reaches the goal."""
+    """Fetches per period that reach the goal, or None if no number of fetches does."""
     planned: float
-    """Number of fetches in the plan; less than `fetches` if the capacity is smaller."""
+    """Fetches per period in the plan; fewer than `fetches` if the capacity is too small."""
     expected: float
     """Obsolete share in the long run with the planned fetches."""
     less_fetches: float
-    """A somewhat smaller number of fetches."""
+    """A smaller number of fetches, for comparison."""
     less_share: float
     """Obsolete share in the long run with `less_fetches`."""
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """The decisions for one cycle. `start` and `period` are seconds; T = len(weights) periods.
+    """The decisions for one cycle of T = len(weights) periods, with `start` and `period` in seconds.
 
     `weights` is p, the never-crawled share of each period's fetches. `recrawl` and `fresh` are the quotas of known and
-    of never-crawled pages, in whole pages. `quotas` (T, B) divides the known pages by bucket, in the order of
-    `buckets`. `strategy` is the one that was solved for. `rates` (B,) are the measured changes per second, and `phases`
-    are the clocks of all 256 buckets. At the `intervals` (256,), s, every fetch gains `price`, s. `goal` is None if the
-    policy has none.
+    of never-crawled pages. `quotas` (T, B) divides `recrawl` by bucket, in the order of `buckets`. `rates` (B,) are the
+    measured changes per second. `phases` are the clocks of all 256 buckets. At the `intervals` (256,), s, every fetch
+    gains `price`, s.
     """
 
     start: float
@@ -152,9 +150,8 @@ class Plan(msgspec.Struct, frozen=True):
         return min(max(int((at - self.start) // self.period), 0), self.periods - 1)
 
     def fetches_until(self, at: float) -> float:
-        """Return how many pages should be fetched from the start until `at`.
-
-        Fetches are spread evenly over each period. After the end, the rate of the last period continues.
+        """Return how many pages should be fetched from the start until `at`. After the end, the rate of the last period
+        continues.
         """
         period = self.period_at(at)
         begun = self.start + period * self.period
@@ -164,8 +161,7 @@ class Plan(msgspec.Struct, frozen=True):
     def weights_at(self, at: float) -> tuple[float, float]:
         """Return the weights of the never-crawled and the recrawl queue: p and 1 - p.
 
-        If the plan leaves almost no never-crawled pages at the end of the period (at most a tenth of its fetches), new
-        pages come first: the plan fetches all of them, even if more arrive than expected.
+        The result is 1 and 0 if the plan fetches almost all never-crawled pages by the end of the period.
         """
         period = self.period_at(at)
         if self.forecast.never_crawled[period] <= 0.1 * (self.recrawl[period] + self.fresh[period]):
@@ -174,7 +170,6 @@ class Plan(msgspec.Struct, frozen=True):
         return (p, 1.0 - p)
 
     def clocks(self) -> Phases:
-        """Return the phase clocks."""
         return _unpack(self.phases)
 
 
@@ -184,7 +179,7 @@ def encode_plan(plan: Plan) -> bytes:
 
 
 def plan_number(plan: bytes | None) -> int:
-    """Return the number by which a controller names an encoded plan; 0 for none."""
+    """Return the number that identifies an encoded plan, or 0 for None."""
     return 0 if plan is None else xxhash.xxh3_64_intdigest(plan) or 1
 
 
@@ -194,7 +189,7 @@ def decode_plan(data: bytes) -> Plan:
     Raises
     ------
     StoreVersion
-        if another version wrote it; then a crawl makes a new plan.
+        if another version wrote the plan.
     """
     try:
         return msgspec.msgpack.decode(data, type=Plan)
@@ -203,7 +198,7 @@ def decode_plan(data: bytes) -> Plan:
 
 
 def pack_phases(phases: Phases) -> bytes:
-    """Return clocks as bytes: first the number of knots and the number of lanes, then float64 rows."""
+    """Return clocks as bytes: the number of knots, the number of lanes, and the rows, all as float64."""
     knots, lanes = phases.values.shape
     head = np.array([knots, lanes], dtype=np.float64)
     parts = (head, phases.times, phases.values.ravel(), phases.before, phases.after)

@@ -1,8 +1,7 @@
-"""How one ant follows the plan: the current schedule, and the comparison of fetches with the plan.
+"""Follow the plan in one ant.
 
-Place in the walk: a plan, made by this ant or by another -> **here** -> a schedule -> the next fetch. A new plan does
-not rewrite any queue. Within a cycle, the fetches made are compared with those planned, and pages become due sooner or
-later accordingly. This module is used in the loop thread.
+During a cycle, the number of fetches made is compared with the plan. Pages become due sooner if too few fetches were
+made, or else later. This module is used in the loop thread.
 """
 
 from __future__ import annotations
@@ -37,20 +36,20 @@ logger = logging.getLogger(__name__)
 
 
 def plans(collection: Collection, *, recrawl: bool) -> bool:
-    """Return whether there is a budget to divide among pages that are fetched again."""
+    """Return whether a crawl makes plans: pages are fetched again, and the capacity is set."""
     return recrawl and collection.cycle.capacity_pages_per_period is not None
 
 
 class PlanFollower:
-    """The ant's current `schedule`: it uses buckets alone before the first plan, and if nothing is planned."""
+    """Keeps the ant's current `schedule`, which uses only buckets without a plan."""
 
     def __init__(self, collection: Collection, *, metrics: Metrics, start: float, recrawl: bool = True) -> None:
-        """If `recrawl` is False, every page is fetched only once."""
+        """If `recrawl` is False, each page is fetched only once."""
         self._cycle = collection.cycle
         self._metrics = metrics
         self._bounds = bounds_of(collection)
         self.follows_plans = plans(collection, recrawl=recrawl)
-        """False: there is no plan, and the schedule stays the same."""
+        """False if there is never a plan."""
         self._checked_at = start
         self._made = 0
         self._unspent, self._owed = 0.0, 0.0
@@ -70,9 +69,8 @@ class PlanFollower:
             self.schedule = BucketSchedule(fastest=self._cycle.fastest_s, bounds=self._bounds)
 
     def resume(self, data: bytes | None, price: bytes | None = None) -> Plan | None:
-        """Continue with the plan and the price in the store, and return the plan.
-
-        A plan of another version, period or strategy is ignored.
+        """Continue with the plan and the price in the store, unless the version, period or strategy changed. Return the
+        plan.
         """
         if data is None or not self.follows_plans:
             return None
@@ -89,7 +87,7 @@ class PlanFollower:
         return plan
 
     def adopt(self, plan: Plan | None) -> None:
-        """Use a plan. If the plan is None, the last plan stays."""
+        """Use a plan, or keep the last plan if the plan is None."""
         if plan is None:
             self._metrics.inc("controller/plan_kept", self.plan is not None)
             return
@@ -120,7 +118,7 @@ class PlanFollower:
         self._hasten()
 
     def adopt_bounds(self, bounds: Bounds) -> None:
-        """Keep visits within the bounds of an edited policy file from now on."""
+        """Apply the bounds of an edited policy file."""
         self._bounds = bounds
         self.schedule.bind(bounds)
         self._hasten()
@@ -130,13 +128,13 @@ class PlanFollower:
         self._slowest = self.schedule.pace
 
     def _check_pace(self) -> None:
-        """Check whether the schedule became so much faster that due times must be computed again."""
+        """Have due times computed again if the schedule became much faster."""
         self._slowest = max(self._slowest, self.schedule.pace)
         if self.schedule.pace < FASTER * self._slowest:
             self._hasten()
 
     def obey(self, plan: bytes | None, price: float | None) -> None:
-        """Use the plan, if it is new, and the price of another ant that is the controller."""
+        """Use a new plan and the price of another ant that is the controller."""
         if plan is not None:
             self.resume(plan)
         if isinstance(self.schedule, UrgencySchedule):
@@ -144,14 +142,14 @@ class PlanFollower:
             self._check_pace()
 
     def hand_over(self, *, ranks: bool, waiting: int, top: float = inf, level: float = 0.0) -> None:
-        """Receive the worker's report, which comes with the result of a batch.
+        """Receive what the worker reports with the result of a batch.
 
         Parameters
         ----------
-        ranks : whether urgency decides which pages are due
-        waiting : number of pages that are due by their urgency and wait
-        top : upper bound of the urgency of the other pages, s
-        level : urgency of the n-th best of the other pages, s, where n is `missing`
+        ranks : True if urgency decides which pages are due
+        waiting : number of pages that are worth the price or wait
+        top : upper bound of the urgency of pages that do not wait, s
+        level : urgency of the n-th best page that does not wait, s, where n is `missing`
         """
         self._ranks, self._waiting, self._top, self._level = ranks, waiting, top, level
         if isinstance(self.schedule, UrgencySchedule):
@@ -160,10 +158,8 @@ class PlanFollower:
     def missing(self) -> int:
         """Return how many more pages should be due.
 
-        The result is at least the number of fetches that were not made, and at least one, however many pages wait:
-        they may be on few sites, so that they cannot be fetched soon. An earlier version could return 0. Then the price
-        fell to a third, and the pages that it made due took the budget of days. If the plan has less than one fetch
-        between two checks, one waiting page is enough.
+        The number is at least one, because the waiting pages may be on few sites. The number may be 0 only if the plan
+        has less than one fetch between two checks.
         """
         plan = self.plan
         if plan is None or not self._ranks:
@@ -177,15 +173,13 @@ class PlanFollower:
         self._made += 1
 
     def check_at(self) -> float:
-        """Return when the next check is due; inf while there is no plan."""
+        """Return when the next check is due, or inf without a plan."""
         return inf if self.plan is None else self._checked_at + self._cycle.period_s / CHECKS_PER_PERIOD
 
     def check(self, at: float, *, starved: bool = True) -> int:
-        """Compare the fetches made with the plan. Return how many more pages should be due now. Call it several times
-        per period.
+        """Compare the fetches made with the plan. Return how many more pages should be due now.
 
-        `starved` is False if pages are due but cannot be fetched (politeness, a slow disk). Then more due pages would
-        not help: all would be due at once, and each site, however small, would get the same share.
+        Set `starved` to False if pages are due but cannot be fetched, for politeness or because of a slow disk.
         """
         plan = self.plan
         self._starved = self._starved or starved

@@ -1,10 +1,8 @@
-"""Plan the budget: when a plan is made, from which census, and what it demands of each batch.
+"""Decide when a plan is made.
 
-One ant is the controller. Place in the walk: in the loop thread. Once there is a plan, the planner adds the price and
-the number of missing pages to each batch. At the end of each cycle the controller requests the store's census.
-`make_plan` turns the census into a plan, in a separate thread, while the crawl continues. The plan is used
-(`plan_follower`), and stored with the next batch. If planning fails, the last plan stays. If there is no budget to
-divide (`plan_follower.plans`), the planner is no order of the crawl.
+One ant, the controller, requests the store's census at the end of each cycle. `make_plan` makes a plan from the census
+in a separate thread, while the crawl continues. The plan is used (`plan_follower`), and stored with the next batch. If
+planning fails, the last plan stays. This module is used in the loop thread.
 """
 
 from __future__ import annotations
@@ -32,11 +30,11 @@ if TYPE_CHECKING:
 __all__ = ["FEWEST_PAGES", "Controller", "Planner"]
 
 FEWEST_PAGES: Final = 20
-"""If there are fewer copies than this, the first plan is put off by a period."""
+"""With fewer copies, a plan is put off by a period."""
 
 
 class Planner(Order):
-    """The planner of one ant. `number` identifies the plan in the store (`plan_number`); 0 means no plan."""
+    """The planner of one ant; `number` is the number of the plan in the store (`plan_number`)."""
 
     def __init__(
         self,
@@ -59,8 +57,8 @@ class Planner(Order):
         self._set_due()
 
     def add(self, batch: Batch) -> None:
-        """Request a census for a plan if it is time. If there is a plan, set the price in the batch, and refresh sites
-        if too few pages were due.
+        """Set the price in the batch, refresh sites if too few pages were due, and request a census if it is time for a
+        plan.
         """
         if (plan := self.follower.plan) is not None:
             batch.price, batch.budget = self.follower.schedule.price, plan.fetches_per_period
@@ -72,7 +70,7 @@ class Planner(Order):
         self._set_due()
 
     def _set_due(self) -> None:
-        """Under a plan, act on each batch; before the first one, only when a census is due."""
+        """Set when the planner acts: on each batch under a plan, or else when a census is due."""
         self.due = self._controller.due() if self.follower.plan is None else -inf
 
     def absorb(self, result: BatchResult) -> None:
@@ -80,16 +78,15 @@ class Planner(Order):
         self.follower.hand_over(ranks=result.ranks, waiting=result.waiting, top=result.top, level=result.level)
 
     def making(self) -> Callable[[], Plan | None] | None:
-        """Return a function that makes a plan, if it is time for one. Each such function is returned only once.
+        """Return a function that makes a plan, once for each census, or None.
 
-        Call it in a separate thread, and pass its result to `adopt_plan`.
+        Call the function in a separate thread, and pass its result to `adopt_plan`.
         """
         taken, self._taken = self._taken, None
         return None if taken is None else partial(self._controller.plan_from, taken)
 
     def adopt_plan(self, plan: Plan | None) -> None:
-        """Use a plan, and store it with the next batch. If the plan is None, planning failed, and the last plan
-        stays."""
+        """Use a plan, and store the plan with the next batch. With None, the last plan stays."""
         self.follower.adopt(plan)
         self._controller.planned(plan)
         if plan is not None:
@@ -99,7 +96,7 @@ class Planner(Order):
         self._set_due()
 
     def obey(self, plan: bytes | None, price: float | None) -> None:
-        """Use the plan, if it is new, and the price of another ant that is the controller."""
+        """Use a new plan and the price of another ant that is the controller."""
         if plan is not None:
             self.number = plan_number(plan)
         self.follower.obey(plan, price)
@@ -107,7 +104,7 @@ class Planner(Order):
 
 
 class Controller:
-    """Decides when to plan. `start` is the current time, UTC seconds; `last` is the plan of an earlier crawl."""
+    """Decides when to plan. `start` is the current time, UTC seconds, and `last` the plan of an earlier crawl."""
 
     def __init__(self, collection: Collection, *, start: float, last: Plan | None = None) -> None:
         self._cycle = collection.cycle
@@ -121,25 +118,21 @@ class Controller:
         self._lasts = 1 if last is None else self._cycle.periods
 
     def due(self) -> float:
-        """Return when the next plan is due; inf while one is being made."""
+        """Return when the next plan is due, or inf while a plan is being made."""
         if self._asked:
             return inf
         ends_at = -inf if self._last is None else self._last.start + self._lasts * self._cycle.period_s
         return max(self._asked_at + self._cycle.period_s, ends_at)
 
     def census_since(self, at: float) -> int | None:
-        """Return the first period whose counts the next plan needs, one cycle back, or None if it is not time to plan.
-
-        After it has returned a period, it returns None until `planned` is called.
-        """
+        """Return the first period whose counts the next plan needs, or None if it is not time to plan."""
         if at < self.due():
             return None
         self._asked, self._asked_at = True, at
         return int(at // self._cycle.period_s) - self._cycle.periods
 
     def plan_from(self, taken: CensusSnapshot) -> Plan | None:
-        """Return the next plan, or None while there are too few pages. Run it in a thread, and pass the result to
-        `planned`.
+        """Return the next plan, or None while there are too few pages. For a separate thread.
 
         Raises
         ------
@@ -166,7 +159,7 @@ class Controller:
         return Aim(goal, None if self._last is None else self._last.goal)
 
     def planned(self, plan: Plan | None) -> None:
-        """Receive a plan; None: no plan could be made."""
+        """Receive a plan, or None if no plan could be made."""
         self._asked = False
         if plan is None:
             return

@@ -1,8 +1,8 @@
 """Compute the urgencies of many sites at once.
 
-Most sites are small, so the sites of a batch are computed together, as one array (`core.site_urgency`). This costs
-little more than one site. Before that, the sites learn from the results of their visits, and the results are added to
-the collection's forecast. Only sites that may have a page worth the price are computed (`UrgentSite.is_stale`).
+The sites of a batch are computed together, as one array (`core.site_urgency`), because many small sites cost little
+more than one site. Before a computation, the sites learn from the results of their visits, and the results are added to
+the collection's forecast.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 __all__ = ["Reckoner", "SitesTogether"]
 
 PAGES_TOGETHER: Final = 6000
-"""Largest number of pages that are computed together; with more, the arrays do not fit into the processor's cache."""
+"""Largest number of pages that are computed together, so that the arrays fit into the processor's cache."""
 
 
 class SitesTogether:
-    """Sites with similar terms, at one moment. The pages of all sites are numbered in one sequence, site after site."""
+    """Sites with similar terms, with all pages numbered in one sequence, site after site."""
 
     def __init__(self, sites: list[UrgentSite], at: float) -> None:
         self.sites = sites
@@ -45,7 +45,7 @@ class SitesTogether:
         self.urgencies = Sites([site.urgencies for site in sites], step=steps)
 
     def learn(self) -> list[float]:
-        """Learn from visits. Return for how many seconds each changed page is believed to have been obsolete."""
+        """Learn from visits. Return how many seconds each changed page is believed to have been obsolete."""
         begins = self.urgencies.offset.tolist()
         found = [
             (begin + page, step, changed)
@@ -61,11 +61,7 @@ class SitesTogether:
         return lasted
 
     def reckon(self, price: float, *, rest_s: float) -> None:
-        """Compute each site's ranking, and times before which no other page reaches the price, or certain shares of the
-        price.
-
-        Pages become more urgent only when a new step begins. The sites are not computed again for `rest_s` seconds.
-        """
+        """Compute each site's ranking, which stays for `rest_s` seconds."""
         approach = self.urgencies.approach()
         worth = approach.urgency * self.step_s
         approach = self._weigh_dates(worth, approach)
@@ -83,9 +79,7 @@ class SitesTogether:
             site.ranking.replace(own, self.at, price, reaches[i], rests_until=self.at + rest_s)
 
     def _weigh_dates(self, worth: Array, approach: Approach) -> Approach:
-        """Adjust urgencies, in place, by the dates of sitemaps and feeds, for the sites that have such dates. Return
-        the approach of the adjusted urgencies.
-        """
+        """Adjust urgencies, in place, by the dates of sitemaps and feeds. Return their approach."""
         dated = [number for number, site in enumerate(self.sites) if site.ranking.dates]
         if not dated:
             return approach
@@ -115,7 +109,7 @@ class Reckoner:
         self._forecast = forecast
 
     def reckon(self, sites: Iterable[UrgentSite], price: float, at: float) -> None:
-        """Learn from the visits of sites that may have a page worth the price by now, and compute their rankings."""
+        """Compute the rankings of sites that may have a page worth the price, after learning from their visits."""
         stale = [site for site in sites if site.is_stale(price, at, self._pace.pause_s)]
         for group in _groups([site for site in stale if site.observed], at):
             self._learn(group)

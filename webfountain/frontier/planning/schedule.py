@@ -1,10 +1,9 @@
 """Schedules: when a known page is due again, and which of a site's two queues comes first.
 
-A schedule is data that the ant reads; it does not change any queue. The store's recrawl lanes are ordered by the time
-of the last crawl. A schedule turns the current time into a *horizon*, one time per lane (`store.contract`). It also
-turns the first order of a lane into the time at which that entry is due. So a change of the schedule rewrites nothing.
-`BucketSchedule` is used before the first plan. `PlanSchedule` follows a plan of strategy 1 to 3 by its phase clocks.
-`UrgencySchedule` is that of the strategy `fountain`. Schedules are used in the loop thread only.
+The store's recrawl lanes are ordered by the time of the last crawl. A schedule gives a *horizon*: for each lane, the
+latest order that is due now (`store.contract`). A schedule also gives the due time of each order. `BucketSchedule` is
+used before the first plan, `PlanSchedule` under a plan of strategy 1 to 3, and `UrgencySchedule` under the strategy
+`fountain`. Schedules are used in the loop thread only.
 """
 
 from __future__ import annotations
@@ -47,22 +46,20 @@ __all__ = [
 ]
 
 VISITS_PER_CHANGE: Final = 4
-"""Number of visits per expected change if there is no budget. A page that changes by a Poisson process and is visited
-k times per mean interval is fresh for (1 - e^(-1/k)) k of the time: 63 % at 1, 79 % at 2, 88 % at 4 (Cho 2000).
+"""Number of visits per expected change without a plan. A page that changes by a Poisson process and is visited k times
+per mean interval is fresh for (1 - e^(-1/k)) k of the time, which is 88 % at k = 4 (Cho 2000).
 """
 CHECKS_PER_PERIOD: Final = 50
 """Number of comparisons of fetches with the plan per period."""
 SOONER: Final = 0.9
 LATER: Final = 1.003
-"""Factors by which intervals are multiplied: by the first if planned fetches were not made, by the second if all were
-made, because then more might have been possible."""
+"""At each check, intervals are multiplied by SOONER if planned fetches were not made, or else by LATER."""
 FASTER: Final = 0.95
-"""If the pace falls below this share of its highest value, due times that were computed before are too late."""
+"""Due times are computed again if the pace falls below this share of its highest value."""
 REFRESH: float = 0.02
-"""Share of a period for which a horizon is reused. Visits may be late by this share of a period, but most of the
-computation is saved."""
+"""Share of a period for which a horizon is reused, so that visits may be late by this share."""
 _ROUND_S: Final = 60.0
-"""Times more than an hour away are rounded up to multiples of this, seconds, so that pages can be moved together."""
+"""Times more than an hour away are rounded up to multiples of this, s, so that pages can be moved together."""
 _HOUR_S: Final = 3600.0
 PATIENCE: Final = 3.0
 _SHORTEST, _LONGEST = 1 / 64, 64.0
@@ -70,10 +67,10 @@ _LEAST_PRICE_S: Final = 1e-3
 
 
 def within_policy(record: PageRecord, revisit: RevisitTable, schedule: Schedule) -> PageRecord:
-    """Return a crawled page's record. The record has an explicit time for the next visit if the bounds of its policy
-    change the schedule's time.
+    """Return a crawled page's record, with an explicit due time if the bounds of the page's policy require another time
+    than the schedule.
 
-    The schedule itself uses the widest bounds of all policies; this function enforces narrower ones.
+    The schedule uses the widest bounds of all policies.
     """
     if record.state != "crawled" or record.failures or record.last_crawled is None or record.due is not None:
         return record
@@ -89,30 +86,28 @@ class Spending(NamedTuple):
     planned: float
     """Planned fetches."""
     unspent: float
-    """Planned fetches that were not made; those of earlier checks are included if they were too few to act on."""
+    """Planned fetches that were not made, since the last check that acted on them."""
     waiting: int
-    """Number of pages that are due by their urgency and not fetched yet."""
+    """Number of pages that are worth the price or wait."""
     starved: bool
-    """True if nothing was due at some moment. If False, more due pages would not have helped."""
+    """True if at some moment nothing was due."""
     owed: float = 0.0
-    """Planned fetches minus fetches made, over a longer time; limited in both directions."""
+    """Planned fetches minus fetches made, over a longer time and within limits."""
     made: int = 0
     """Fetches made since the last check."""
     top: float = inf
-    """Upper bound of the urgency of pages that do not wait, s, as far as it is known."""
+    """Upper bound of the urgency of pages that do not wait, s."""
     level: float = 0.0
-    """Urgency of the n-th best of these pages, s, where n is the number of missing pages."""
+    """Urgency of the n-th best page that does not wait, s, where n is the number of missing pages."""
 
     @property
     def short(self) -> bool:
-        """Return whether more pages must become due. Fetches planned for new pages that did not come are used for known
-        pages.
-        """
+        """True if more pages must become due, because planned fetches were not made."""
         return self.starved and self.unspent > self._tolerated
 
     @property
     def late(self) -> bool:
-        """Return whether too few pages were due, and making more of them due has not helped yet. Without this test, a
+        """True if more pages must become due, because fetches have been missing for a longer time. Without this test, a
         plan with few fetches would lose one fetch at each check.
         """
         is_less = self.planned - self.made > TOLERANCE * self.planned
@@ -124,9 +119,7 @@ class Spending(NamedTuple):
 
 
 class Schedule:
-    """Decides which recrawl lanes are due, and weighs a site's two queues. This one makes no page due again. It is used
-    for requests of another project, which are made once.
-    """
+    """Decides which pages are due, and weighs a site's two queues. This base class makes no page due again."""
 
     __slots__ = ()
 
@@ -141,33 +134,30 @@ class Schedule:
         return inf
 
     def weights(self, at: float) -> Sequence[float]:
-        """Return the weights of the never-crawled and the recrawl queue if both have a due URL: p and 1 - p."""
+        """Return the weights of the never-crawled and the recrawl queue, p and 1 - p."""
         del at
         return (1.0, 0.0)
 
     @property
     def price(self) -> float | None:
-        """Return the obsolete time, s, that a fetch must save; None if pages are not chosen by urgency."""
+        """Return the obsolete time that a fetch must save, s, or None if pages are not chosen by urgency."""
         return None
 
     @property
     def pace(self) -> float:
-        """Return the factor by which intervals between visits have changed since the schedule began."""
+        """The factor by which intervals between visits have changed since the schedule began."""
         return 1.0
 
     def bind(self, bounds: Bounds) -> None:
-        """Keep visits within other bounds from now on."""
+        """Apply other bounds."""
 
     def correct(self, spending: Spending) -> None:
-        """Compare the fetches made with the plan. If fewer were made than planned, make pages due sooner, otherwise a
-        little later. Without a plan, do nothing.
-        """
+        """Make pages due sooner if fewer fetches were made than planned, or else a little later."""
 
 
 class BucketSchedule(Schedule):
-    """Schedule by buckets alone: a page is due again after a part of its bucket's mean change interval.
-
-    The part is `1 / VISITS_PER_CHANGE`. The interval is kept within the bounds.
+    """Schedule by buckets alone: a page is due after `1 / VISITS_PER_CHANGE` of its bucket's mean change interval,
+    within the bounds.
     """
 
     __slots__ = ("_fastest", "_intervals")
@@ -194,7 +184,7 @@ class BucketSchedule(Schedule):
 
 
 class PlanSchedule(Schedule):
-    """Follows a plan of strategy 1, 2 or 3: a page is due when its bucket's phase clock has advanced by 1 since its
+    """Schedule of a plan of strategy 1, 2 or 3: a page is due when its bucket's phase clock has advanced by 1 since the
     last crawl.
     """
 
@@ -210,9 +200,7 @@ class PlanSchedule(Schedule):
         self._horizon: list[float] = []
 
     def horizon(self, at: float) -> list[float]:
-        """Return the horizon. The clocks are read again after REFRESH of a period; the bounds and the lanes with due
-        times are exact.
-        """
+        """Return the horizon, which is computed again after REFRESH of a period."""
         if at - self._read_at >= REFRESH * self._plan.period:
             self._read_at = at
             self._latest = self._clocks.horizon(at, gain=self._gain).tolist()
@@ -243,9 +231,9 @@ class PlanSchedule(Schedule):
 def earlier_visits(
     records: Iterable[PageRecord], revisit_of: Callable[[str], RevisitTable], schedule: Schedule, *, at: float
 ) -> dict[float, list[bytes]]:
-    """Return the keys of a site's pages to make due earlier, grouped by their new time.
+    """Return the keys of a site's pages to make due earlier, by their new time.
 
-    `revisit_of` returns the bounds of a policy by its name. Duplicates have their own due time, which does not change.
+    `revisit_of` returns the bounds of a policy by its name.
     """
     found: dict[float, list[bytes]] = {}
     for record in records:
@@ -266,8 +254,9 @@ def _rounded(due: float, at: float) -> float:
 
 
 def page_backoff(failures: int, *, period: float) -> float:
-    """Return how long to wait before a failed or redirected page is requested again, s: one period, doubled with each
-    further failure, up to 180 periods.
+    """Return how long to wait before a failed or redirected page is requested again, s.
+
+    The time is one period, doubled with each further failure, up to 180 periods.
     """
     return period * min(2.0 ** min(failures - 1, 40), 180.0)
 
@@ -275,11 +264,10 @@ def page_backoff(failures: int, *, period: float) -> float:
 class UrgencySchedule(Schedule):
     """Schedule of the strategy `fountain`: a page is due when its urgency reaches the price of a fetch.
 
-    The worker asks each active site for such pages (`urgent_pages`). The price starts at the plan's price and follows
-    the budget (`core.fetch_price`). In addition each bucket has an interval at which a fetch of an average page is
-    worth the plan's price. If the budget allows several visits to every page per period, there is no choice to make.
-    Then only these intervals are used: shorter if the price is lower, longer if it is higher. Otherwise they are a
-    safety net: a page that was not chosen for `PATIENCE` of these intervals is due.
+    The worker finds such pages (`urgent_pages`). The price follows the budget (`core.fetch_price`). Each bucket also
+    has an interval at which a fetch of an average page is worth the plan's price. A page is due in any case after
+    `PATIENCE` of these intervals. With a very large budget, only the intervals are used, and their length follows the
+    price.
     """
 
     __slots__ = (
@@ -295,7 +283,7 @@ class UrgencySchedule(Schedule):
     )
 
     def __init__(self, plan: Plan, *, bounds: Bounds, price: float | None = None, ranks: bool = False) -> None:
-        """`price` is the current price, which continues under a new plan; `ranks` says whether urgency decides."""
+        """`price` is the current price, and `ranks` is True if urgency decides."""
         self._plan = plan
         self._bounds = bounds
         self._intervals = np.array(plan.intervals)
@@ -308,7 +296,7 @@ class UrgencySchedule(Schedule):
 
     @property
     def price(self) -> float:
-        """Return the obsolete time, s, that a fetch must save."""
+        """Return the obsolete time that a fetch must save, s."""
         return self._price.value
 
     @property
@@ -319,7 +307,7 @@ class UrgencySchedule(Schedule):
         self._bounds, self._made_for = bounds, (-inf, 0.0)
 
     def set_price(self, price: float | None) -> None:
-        """Use the controller's price. None means that there is no other controller, so the price follows the budget."""
+        """Use the price of another ant that is the controller, or with None a price that follows the budget."""
         self._is_given = price is not None
         if price is not None:
             self._price = Price(price)

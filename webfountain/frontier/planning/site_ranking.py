@@ -1,9 +1,9 @@
-"""Ranking of one site's pages: their urgencies, which of them wait, and when others become urgent.
+"""Ranking of one site's pages: their urgencies, which pages wait, and when others become urgent.
 
-It contains the result of the last computation (`reckoning`) and what happened since: pages that were made due and wait,
-that waited in vain, or that were fetched. A computation also finds, for several shares of the price (`RUNGS`), a time
-before which no other page reaches this share. These times show whether a lower price requires a new computation.
-Urgencies and prices are seconds of obsolete time; times are UTC seconds.
+A ranking contains the result of the last computation (`reckoning`), and which pages were made due or fetched since. For
+several shares of the price (`RUNGS`), a computation also finds a time before which no other page reaches this share. If
+the price falls, these times show whether a new computation is needed. Urgencies and prices are in seconds, and times in
+UTC seconds.
 """
 
 from __future__ import annotations
@@ -29,14 +29,15 @@ if TYPE_CHECKING:
 __all__ = ["EARLY", "RUNGS", "SiteRanking"]
 
 EARLY: Final = 0.8
-"""A site becomes active again when a page reaches this share of the price, because the price may have fallen meanwhile.
-This happens only once before a page reaches the price."""
+"""A site becomes active again once when a page reaches this share of the price, because the price may have fallen
+meanwhile.
+"""
 RUNGS: Final = (1.0, EARLY, 0.5, 0.3, 0.15, 0.05)
-"""Shares of the price. For each, a computation finds when a page may reach it."""
+"""Shares of the price, for which a computation finds when a page may reach each share."""
 
 
 class SiteRanking:
-    """The pages of one site by number, with their urgencies."""
+    """The urgencies of one site's pages, by number."""
 
     __slots__ = (
         "_has_grown",
@@ -64,26 +65,26 @@ class SiteRanking:
         rests_until: float = -inf,
         dates: PageDates | None = None,
     ) -> None:
-        """Begin with pages whose urgencies were not computed yet; the keyword arguments were saved with the site."""
+        """Begin without urgencies. The keyword arguments were saved with the site."""
         self.steps = steps
         self.candidate_since = candidate_since
-        """(pages,) time from which each page may be fetched; inf if it is no candidate, because its fetches fail, or it
-        is gone or refused."""
+        """(pages,) the time from which each page may be fetched, or inf if its fetches fail, or the page is gone or
+        refused.
+        """
         self.dates = PageDates() if dates is None else dates
-        """Dates that sitemaps and feeds gave."""
+        """Dates from sitemaps and feeds."""
         self.waits: dict[int, float] = {}
-        """Pages that were made due and not fetched yet, each with the time since when, oldest first."""
+        """Pages that were made due and not fetched yet, each with the time when the page was made due, oldest first."""
         self.worth = np.zeros(0)
-        """(pages,) urgency of each."""
+        """(pages,) the urgency of each page."""
         self.best, self.most = most, most
-        """`best` is an upper bound of the urgency of all pages, `most` the highest urgency of a page that does not
-        wait."""
+        """`best` is an upper bound of all urgencies, and `most` the highest urgency of a page that does not wait."""
         self.asked = asked
         """Price at the last computation."""
         self.reaches = reaches
-        """One time for each of `RUNGS`: before it, no other page reaches this share of the price `asked`."""
+        """For each of `RUNGS`, the time before which no other page reaches this share of the price `asked`."""
         self.rests_until = rests_until
-        """Time before which nothing is computed again, unless a change was found and pages wait."""
+        """The site is not computed again before this time, unless a change was found while pages wait."""
         self._worth_step = -1
         self._has_grown = False  # whether pages were added since; for now, fetching them again would save nothing
 
@@ -91,30 +92,30 @@ class SiteRanking:
         return len(self.candidate_since)
 
     def some(self, pages: Flags) -> SiteRanking:
-        """Return a ranking of the chosen pages, numbered in the same order. Their urgencies are not computed yet."""
+        """Return a ranking of the chosen pages without urgencies, numbered in the same order."""
         return SiteRanking(self.steps, self.candidate_since[pages], dates=self.dates.some(pages))
 
     def replace(self, worth: Array, at: float, price: float, reaches: Sequence[float], *, rests_until: float) -> None:
-        """Store the results of a computation: the urgencies, and when other pages reach `RUNGS` of the price."""
+        """Set the results of a computation: the urgencies, and when other pages reach `RUNGS` of the price."""
         self.rests_until, self._has_grown = rests_until, False
         self.worth, self._worth_step, self.best = worth, self.steps.step(at), float(worth.max(initial=0.0))
         self.asked, self.reaches = price, reaches
         self._find_most()
 
     def outdate(self, *, forget_reaches: bool = False) -> None:
-        """Mark the ranking as outdated after learning. Set `forget_reaches` if any page may be affected."""
+        """Mark the ranking as outdated, with `forget_reaches` if any page may have become more urgent."""
         self._worth_step = -1
         if forget_reaches:
             self.reaches = ()
 
     @property
     def is_known(self) -> bool:
-        """Return whether all pages were computed, now or earlier."""
+        """True if all pages have an urgency."""
         return len(self.worth) == len(self)
 
     @property
     def has_grown(self) -> bool:
-        """Return whether pages were added since the computation."""
+        """True if pages were added since the computation."""
         return self._has_grown
 
     def is_of_step(self, at: float) -> bool:
@@ -122,7 +123,7 @@ class SiteRanking:
         return self._worth_step == self.steps.step(at)
 
     def add(self, candidate_since: Sequence[float]) -> None:
-        """Add pages after their first fetch. For now, their urgency is 0."""
+        """Add pages after their first fetch, with an urgency of 0."""
         if self.is_known:
             self.worth, self._has_grown = np.concatenate([self.worth, np.zeros(len(candidate_since))]), True
         else:
@@ -130,7 +131,7 @@ class SiteRanking:
         self.candidate_since = np.concatenate([self.candidate_since, np.array(candidate_since, dtype=np.float64)])
 
     def end_wait(self, page: int, candidate_since: float) -> None:
-        """Record that a page was fetched, or is no candidate (inf). For now, its urgency is 0."""
+        """Record that a page was fetched, or is no candidate (inf), and set its urgency to 0."""
         self.waits.pop(page, None)
         if not self.candidate_since.flags.writeable:  # then it is a view of the stored bytes
             self.candidate_since = self.candidate_since.copy()
@@ -139,18 +140,18 @@ class SiteRanking:
             self.worth[page] = 0.0
 
     def make_due(self, pages: Ints, at: float) -> list[int]:
-        """Count pages as waiting from now on. Return their numbers."""
+        """Count pages as waiting, and return their numbers."""
         numbers: list[int] = pages.tolist()
         self.waits.update(dict.fromkeys(numbers, at))
         self._find_most()
         return numbers
 
     def wait_on(self, page: int, since: float) -> None:
-        """Record that a page has been waiting since a time."""
+        """Count a page as waiting since a time."""
         self.waits[page] = since
 
     def forget_waits(self) -> None:
-        """Count no page as waiting, because the waiting pages will be made due again."""
+        """Count no page as waiting."""
         if self.waits:
             self.waits.clear()
             self._find_most()
@@ -168,10 +169,8 @@ class SiteRanking:
         return pages, self.worth[pages]
 
     def due_since(self, price: float) -> float:
-        """Return the earliest `candidate_since` of the pages that are worth the price and do not wait; inf if there are
-        no such pages.
-
-        It costs nothing if no page is known to be worth the price.
+        """Return the earliest `candidate_since` of the pages that are worth the price and do not wait, or inf without
+        such pages.
         """
         return inf if price > self.most else float(self.candidate_since[self._worthy(price)].min(initial=inf))
 
@@ -182,7 +181,9 @@ class SiteRanking:
         return pages
 
     def demand(self, price: float, fetched_by: float) -> int:
-        """Return how many pages that were last fetched before a time wait or are worth the price."""
+        """Return how many pages wait or are worth the price, of the pages that were last fetched before
+        `fetched_by`.
+        """
         if price > self.most:
             return len(self.waits)
         worth = self.worth >= price
@@ -195,13 +196,13 @@ class SiteRanking:
         return self.worth[np.fromiter(self.waits, dtype=np.int64)]
 
     def worth_of_free(self) -> Array:
-        """Return the urgencies of the candidates that do not wait."""
+        """Return the urgencies of the pages that do not wait, without zeros."""
         free = self.worth > 0.0
         free[np.fromiter(self.waits, dtype=np.int64)] = False
         return self.worth[free]
 
     def may_be_worth(self, price: float, at: float) -> bool:
-        """Return whether a page may be worth the price by now, while no page of the site waits."""
+        """Return whether a page may be worth the price by now, and no page of the site waits."""
         if self.waits or not self.is_known:
             return False
         if price <= self.most:
@@ -210,10 +211,9 @@ class SiteRanking:
         return reach is not None and reach <= at and self.rests_until <= at
 
     def reaches_at(self, price: float, at: float) -> float | None:
-        """Return when a page below the price could first reach it, if no change is found; inf means never.
+        """Return when a page could first reach the price without new changes: inf if never, None if unknown.
 
-        If that time is in the future, return when a page nearly reaches the price (`EARLY`). Return None if the time is
-        not known.
+        The result is the time when a page reaches `EARLY` of the price, if this time is in the future.
         """
         if not self.reaches or (self.asked < price and self.asked <= self.most):
             return None  # the computation left out pages that were worth the price at that time
@@ -223,7 +223,7 @@ class SiteRanking:
         return next((each for rung, each in zip(RUNGS, self.reaches, strict=True) if rung * self.asked <= price), None)
 
     def reckon_at(self, price: float, at: float) -> float:
-        """Return when to compute the ranking again if no page is worth the price now: at that time, one may be."""
+        """Return when a page may be worth the price, so that the ranking must be computed again."""
         rests = at < self.rests_until
         due = self.reaches_at(price, -inf if rests else at)  # a rest does not end early
         if due is not None:

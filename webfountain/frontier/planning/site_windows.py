@@ -1,11 +1,9 @@
 """Windows of a very large site: each has the pages in one range of keys, and one window is in memory at a time.
 
-The `UrgentSite` has the pages of the current window. For every other window, only the results of visits since its last
-turn are kept. Each window is saved separately. All have turns of the same length, one in each
-`UrgencyTerms.turnaround_s`. Keys are spread evenly, so each window is a sample of the site. With equal turns, one price
-divides the budget among windows as it would among all pages. Knowledge about sections and releases belongs to the whole
-site and is passed from window to window. A page's own evidence belongs to its window: if a release shows in one window,
-it affects the pages of another window at that window's next turn.
+For every window but the current one, only the results of visits since its last turn are in memory. All windows have
+turns of the same length, one in each `UrgencyTerms.turnaround_s`. Keys are spread evenly, so each window is a sample of
+the site, and the same price suits all windows. If a release shows in one window, the pages of another window become
+more urgent at the next turn of that window.
 
 Most sites have one window, which is always in memory. `kept_sites` exchanges windows.
 """
@@ -27,24 +25,21 @@ if TYPE_CHECKING:
 __all__ = ["AWAY", "WINDOW", "Windows"]
 
 WINDOW: Final = 50_000
-"""Largest number of pages of a site that are in memory and computed at once: about 15 MB with intermediate results.
-Smaller windows would be exchanged more often, and each turn would have fewer fetches: about one in 36 of a window's
-pages is fetched in a turn.
-"""
+"""Largest number of pages in a window, which take about 15 MB during a computation."""
 LEAD: Final = 0.25
-"""A window without urgent pages may end its turn early, by at most this share of a turnaround. The number of urgent
-pages varies by chance. Without this rule the price followed these variations, and up to 5 % of the fetches were not
-made. A share of one half gained nothing more.
+"""A window without urgent pages may end its turn early, by at most this share of a turnaround. Without this rule, up to
+5 % of the fetches were not made.
 """
 AWAY: Final = 20_000
-"""Largest number of visits that are kept for windows that are not in memory. Above it, the window with most of these
-visits has its turn."""
+"""Largest number of visits that are kept for windows that are not in memory. With more visits, the window that has most
+of these visits has its turn.
+"""
 _MARK: Final = b"windows:"
-"""First bytes of the saved data of a site with windows; no msgpack array starts with them."""
+"""First bytes of the saved data of a site with windows, with which no msgpack array starts."""
 
 
 class _AbsentVisit(msgspec.Struct, frozen=True, array_like=True):
-    """Result of a visit to a page whose window is not in memory. Without a record, the page is no candidate."""
+    """Result of a visit to a page of another window."""
 
     key: bytes
     record: PageRecord | None
@@ -53,27 +48,27 @@ class _AbsentVisit(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Windows(msgspec.Struct, array_like=True):
-    """The windows of a site, by number: 1 contains all keys, 2n and 2n + 1 are the lower and the upper half of n."""
+    """The windows of a site. Window 1 contains all keys, and windows 2n and 2n + 1 are the halves of window n."""
 
     hand: int
     others: list[int]
     """The windows that are not in memory, the next one first."""
     turn_at: float
-    """Time of the next turn. Turns that were missed are made up for when windows have no urgent pages."""
+    """Time of the next turn."""
     taken_at: float
     """Start of the current turn."""
     newest: int
     """The window that was saved with the newest knowledge about the site's sections."""
     away: dict[int, list[_AbsentVisit]] = msgspec.field(default_factory=dict)
-    """For each window, the visits to its pages since it was last in memory, or last saved."""
+    """For each window, the visits to its pages since the window was last saved."""
     believed: dict[int, Belief | None] = msgspec.field(default_factory=dict)
-    """Beliefs about each window, as counted in the collection's forecast."""
+    """Beliefs about each window in the collection's forecast."""
     waits: dict[bytes, float] = msgspec.field(default_factory=dict)
-    """Pages of other windows that were made due and not fetched yet, each with the time since when."""
+    """Pages of other windows that were made due and not fetched yet, each with the time when the page was made due."""
 
     @classmethod
     def begun(cls, depth: int, terms: UrgencyTerms, at: float) -> Windows:
-        """Return 2^`depth` windows; none of them had a turn yet."""
+        """Return 2^`depth` windows that had no turn yet."""
         numbers = [*range(1 << depth, 2 << depth)]
         return cls(numbers[0], numbers[1:], at - terms.turnaround_s, at, numbers[0])
 
@@ -84,9 +79,7 @@ class Windows(msgspec.Struct, array_like=True):
 
     @classmethod
     def decode(cls, data: bytes) -> Windows | None:
-        """Restore the output of `encode`. Return None if the data cannot be read, or are those of a site that is in
-        memory as a whole.
-        """
+        """Return the windows that `encode` wrote, or None if the data are of another kind."""
         if not data.startswith(_MARK):
             return None
         try:
@@ -95,9 +88,7 @@ class Windows(msgspec.Struct, array_like=True):
             return None
 
     def encode(self, believed: Belief | None) -> bytes:
-        """Return the data to save with the site; `believed` is the current window's. Waiting pages are not saved: they
-        are made due again.
-        """
+        """Return the data to save with the site, with the beliefs about the current window."""
         self.believed[self.hand] = believed
         waits, self.waits = self.waits, {}
         try:
@@ -107,18 +98,15 @@ class Windows(msgspec.Struct, array_like=True):
 
     @property
     def is_whole(self) -> bool:
-        """Return whether there is only one window, which is always in memory."""
+        """True if there is only one window, which is always in memory."""
         return not self.others
 
     @property
     def numbers(self) -> list[int]:
-        """Return the numbers of all windows."""
         return [self.hand, *self.others]
 
     def beliefs(self, *of_hand: Belief | None) -> list[Belief]:
-        """Return the beliefs about each window for the collection's forecast. For the current window, `of_hand` is
-        newer than what was saved.
-        """
+        """Return the beliefs about each window, with `of_hand` for the current window."""
         others = [each for number, each in self.believed.items() if not of_hand or number != self.hand]
         return [each for each in (*others, *of_hand) if each is not None]
 
@@ -127,12 +115,11 @@ class Windows(msgspec.Struct, array_like=True):
         return terms.turnaround_s / (1 + len(self.others))
 
     def is_time(self, terms: UrgencyTerms, at: float) -> bool:
-        """Return whether the next window should have its turn, even if the current one has urgent pages."""
+        """Return whether the current window's turn is over."""
         return at >= max(self.turn_at, self.taken_at + self.turn_s(terms)) or self.is_full()
 
     def early_at(self, terms: UrgencyTerms) -> float:
-        """Return when the next window has its turn if the current one has no urgent pages; inf if there is only one
-        window."""
+        """Return when the next turn begins if the current window has no urgent pages, or inf with one window."""
         return self.turn_at - LEAD * terms.turnaround_s if self.others else inf
 
     def number_of(self, key: bytes) -> int:
@@ -142,9 +129,7 @@ class Windows(msgspec.Struct, array_like=True):
         return next(number for bits in range(8 * KEY_BYTES, -1, -1) if (number := within >> bits) in numbers)
 
     def put_off(self, key: bytes, record: PageRecord | None, kind: str, at: float) -> bool:
-        """Keep the result of a visit for the turn of the page's window, if this window is not in memory. Return whether
-        the result was kept.
-        """
+        """Keep the result of a visit, and return True, if the page's window is not in memory."""
         if not self.others or (number := self.number_of(key)) == self.hand:
             return False
         if record is not None:
@@ -161,17 +146,19 @@ class Windows(msgspec.Struct, array_like=True):
         return sum(len(found) for number, found in self.away.items() if number != self.hand) > AWAY
 
     def keep_hand(self) -> None:
-        """Record that the current window was saved in its current state."""
+        """Record that the current window was saved."""
         self.away.pop(self.hand, None)
         self.newest = self.hand
 
     def turn(self, left: dict[int, Belief | None], waits: dict[bytes, float], terms: UrgencyTerms, at: float) -> int:
-        """Make another window the current one: the next, or the one with most kept visits. Return its number.
+        """Make another window the current window, and return its number.
+
+        The next window is chosen, or the window with most kept visits if there are too many visits.
 
         Parameters
         ----------
-        left : the window that ends its turn, or the parts into which it was split, with beliefs; all are saved already
-        waits : pages of this window that were made due, with the time
+        left : the window that ends its turn, or the parts into which it was split, with beliefs
+        waits : waiting pages of the window that ends its turn
         """
         self.keep_hand()
         self.newest = next(iter(left))
@@ -190,6 +177,6 @@ class Windows(msgspec.Struct, array_like=True):
         return self.hand
 
     def waits_at_hand(self) -> list[tuple[bytes, float]]:
-        """Remove the pages of the current window from `waits`, and return them with their times."""
+        """Remove and return the waiting pages of the current window, with their times."""
         keys = [key for key in self.waits if self.number_of(key) == self.hand]
         return [(key, self.waits.pop(key)) for key in keys]

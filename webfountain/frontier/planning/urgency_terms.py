@@ -1,13 +1,12 @@
-"""Terms of the urgency computation: what applies to all sites, when a site is computed.
+"""Terms of the urgency computation: what applies to all sites, and when a site is computed.
 
-The terms are the same for all sites of a collection. A *step* is one 36th of the mean time between two visits to a
-page, but at most a period and at least a fiftieth of a period. Within a step nothing becomes more urgent. The steps of
-different sites begin at different moments; otherwise all sites would need a computation at once. Times are UTC seconds.
+A *step* is one 36th of the mean time between two visits to a page, but at most a period and at least a fiftieth of a
+period. Within a step no page becomes more urgent. The steps of different sites begin at different moments, so that
+sites are not all computed at once. Times are UTC seconds.
 
-How often a site is asked for pages, learns from its visits and is computed (`UrgencyPace`) follows from the budget and
-the number of pages and sites. A site is asked when one of its pages may be worth the price. It is also asked at
-intervals, because the price may have fallen. If there are very many sites, each waits between two computations, and
-many sites are asked at the same moment.
+A site is asked when one of its pages may be worth the price (`UrgencyPace`). A site is also asked at intervals, because
+the price may have fallen. If there are very many sites, each site waits between two computations, and many sites are
+asked at the same moment.
 """
 
 from __future__ import annotations
@@ -38,51 +37,46 @@ __all__ = [
 ]
 
 STRANGE: Final = 1.5
-"""A site gets new steps when the interval between visits has changed by more than this factor."""
+"""A site has new steps when the interval between visits has changed by more than this factor."""
 STEPS: Final = 36
-"""Number of steps between two visits to a page, unless a limit of the step's length applies."""
+"""Number of steps between two visits to a page, within the limits of a step's length."""
 FEWEST_CHOICES: Final = 2
-"""Smallest number of checks between two visits to a page for which pages are chosen by urgency. With a larger budget
-there is no choice to make."""
+"""Pages are chosen by urgency if the mean time between two visits to a page is at least this number of checks."""
 PAUSE: Final = 0.25
-"""Pause, as a share of a step, between two times that a site with waiting pages learns from changes; at least the time
-between two checks. Changes come one by one, and learning each would cost a computation of all the site's pages."""
+"""A site with waiting pages learns from changes once in this share of a step, because each time costs a computation of
+all its pages.
+"""
 WAKES: Final = 0.5
-"""How many sites may be asked per fetch although none of their pages is expected to be worth the price. They are asked
-because the price may have fallen."""
+"""How many sites may be asked per fetch only because the price may have fallen."""
 LEAST_WAKES: Final = 6000.0
-"""At least this number of such sites may be asked per period."""
+"""At least this number of sites may be asked per period only because the price may have fallen."""
 LESSONS: Final = 0.25
-"""How many site computations are made per fetch. It determines how long a site waits between two computations."""
+"""Number of site computations per fetch."""
 REST: Final = 2.0
 """Largest number of steps that a site waits between two computations."""
 AT_LEAST: Final = 50.0
-"""Number of site computations per second that are always allowed. They cost a two-hundredth of a core; if there are few
-sites, none has to wait."""
+"""Number of site computations per second that are always allowed, at the cost of a two-hundredth of a core."""
 TOGETHER: Final = 40
-"""Number of sites that are asked at the same moment, if this delays no site by more than the time between two checks.
-Larger numbers save little time."""
+"""Number of sites that are asked at the same moment, if no site is delayed by more than the time between two checks."""
 NEARLY: Final = 0.9
-"""Work that is done once per check may be done again after this share of the time between two checks, because batches
-do not come exactly on time."""
+"""Work that is done once per check may be done again after this share of the time between two checks."""
 READY_S: Final = 1.0
-"""Longest time from asking a site until its pages are fetched, s. If checks are more frequent, no site waits between
-computations."""
+"""Longest time from asking a site until its pages are fetched, s."""
 
 
 class UrgencyTerms(NamedTuple):
-    """Terms for all sites of a collection at a time."""
+    """Terms for all sites of a collection."""
 
     signals: Signals
     """The signals, in periods."""
     period: float
     """Length of a period, s."""
     interval: float
-    """Mean time between two visits to a page that the budget allows, s."""
+    """Mean time between two visits to a page under the budget, s."""
     shortest: float
     """Shortest time between two fetches of a page, s."""
     weighed: bool
-    """True if a page's importance counts. For a page without importance, its depth counts."""
+    """True if a page's importance counts, or the depth of a page without importance."""
     rests: Mapping[str, float] = {}
     """For each policy, the shortest time between two fetches of its pages, minus `shortest`, s."""
 
@@ -93,9 +87,7 @@ class UrgencyTerms(NamedTuple):
 
     @property
     def turnaround_s(self) -> float:
-        """Return the time in which each window of a very large site has one turn, s: a step, or less if steps are
-        long.
-        """
+        """Return the time in which each window of a very large site has one turn, s."""
         return max(self.step_s, self.interval / STEPS)
 
     @property
@@ -109,28 +101,27 @@ class UrgencyTerms(NamedTuple):
 
     @property
     def rests_mark(self) -> int:
-        """Return a checksum of `rests`; 0 if there are none. It is saved with a site's results, to show for which
-        `rests` they are valid."""
+        """Return a checksum of `rests`, or 0 if `rests` is empty, to compare terms with the saved data of a site."""
         return crc32(repr(sorted(self.rests.items())).encode()) if self.rests else 0
 
     def rounded(self) -> UrgencyTerms:
-        """Return the terms with a rounded interval, which many sites share, so that they can be computed together."""
+        """Return the terms with a rounded interval, so that many sites can be computed together."""
         return self._replace(interval=STRANGE ** round(log(self.interval) / log(STRANGE)))
 
     def fit(self, interval: float) -> bool:
-        """Return whether steps that were made for this interval between visits are still good enough."""
+        """Return whether the steps for an interval between visits are still good enough."""
         return 1 / STRANGE < interval / self.interval < STRANGE
 
     def weight(self, record: PageRecord) -> float:
-        """Return the factor of a page's urgency."""
+        """Return the weight of a page's urgency."""
         if not self.weighed:
             return 1.0
         return record.importance or float(importance_by_depth([path_of(record.url)])[0])
 
     def candidate_since(self, record: PageRecord) -> float:
-        """Return the time after which `shortest` must pass before the page may be due; inf while its fetches fail.
+        """Return the time after which `shortest` must pass before the page may be due, or inf while its fetches fail.
 
-        This is the time of the last fetch, or later if the page's policy requires a longer time between fetches.
+        The time is the last fetch, or later if the page's policy requires a longer time between fetches.
         """
         if record.failures or record.last_crawled is None:
             return inf
@@ -147,28 +138,28 @@ class SiteSteps(NamedTuple):
 
     step_s: float
     phase: float
-    """Share of a step by which the steps of this site begin earlier."""
+    """Share of a step by which the site's steps begin earlier."""
 
     @classmethod
     def of(cls, site: str, terms: UrgencyTerms) -> SiteSteps:
-        """Return the steps of a site by its name."""
         return cls(terms.step_s, (crc32(site.encode()) & 1023) / 1024)
 
     def step(self, at: float) -> int:
-        """Return the step that contains a time. This step counts as over: a change found now happened before now."""
+        """Return the step that contains a time. The step counts as over, because a change found now happened before
+        now.
+        """
         return floor(at / self.step_s + self.phase) + 1
 
     def begin_of(self, step: int) -> float:
-        """Return when a step begins."""
         return (step - 1 - self.phase) * self.step_s
 
     def next_at(self, at: float) -> float:
-        """Return the start of the step that follows the one containing the time `at`."""
+        """Return when the step after `at` begins."""
         return self.begin_of(self.step(at) + 1)
 
 
 class UrgencyPace:
-    """The current terms, and the intervals at which sites are asked and computed under them."""
+    """The current terms, and the intervals at which sites are asked and computed."""
 
     def __init__(self, terms: UrgencyTerms, *, capacity: float) -> None:
         """`capacity` is in fetches per period."""
@@ -187,9 +178,8 @@ class UrgencyPace:
         Parameters
         ----------
         pages : number of crawled pages
-        coming : number of pages still to be fetched for the first time; they count up to one period's fetches.
-            Otherwise the steps of sites would change again and again while a young collection fills
-        budget : fetches per period in the plan, fewer than the capacity if a goal takes less; None: no plan yet
+        coming : number of never-crawled pages, which count up to one period's fetches
+        budget : fetches per period in the plan, or None without a plan
         """
         self._capacity = budget or self._capacity
         period = self.terms.period
@@ -202,12 +192,12 @@ class UrgencyPace:
         self.round_s = min(self.check_s, TOGETHER / reckoned)
 
     def adopt(self, *, shortest: float, rests: Mapping[str, float]) -> None:
-        """Use the shortest interval and each policy's rest, s, of an edited policy file from now on."""
+        """Apply the shortest interval and each policy's rest, s, of an edited policy file."""
         self.terms = self.terms._replace(shortest=shortest, rests=rests)
 
     @property
     def ranks(self) -> bool:
-        """Return whether there is a choice to make; if not, pages follow the intervals of their buckets."""
+        """True if pages are chosen by urgency, False if they follow the intervals of their buckets."""
         return self.terms.interval >= FEWEST_CHOICES * self.check_s
 
     @property
@@ -217,9 +207,9 @@ class UrgencyPace:
 
     @property
     def pause_s(self) -> float:
-        """Time, s, for which a site with waiting pages does not learn again."""
+        """Time for which a site with waiting pages does not learn again, s."""
         return max(self.check_s, PAUSE * self.terms.step_s)
 
     def fetches(self, checks: float) -> float:
-        """Return the number of fetches that the budget allows in a number of checks."""
+        """Return the number of fetches that the budget allows between a number of checks."""
         return checks * self._capacity / CHECKS_PER_PERIOD

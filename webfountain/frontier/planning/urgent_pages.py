@@ -1,14 +1,11 @@
-"""Urgent pages of the active sites of this process: each site makes its most urgent pages due.
+"""Urgent pages of the active sites of this process.
 
-Place in the walk: settled visits -> the `UrgentSite` of their site -> lane ADVANCED of its recrawl queue. An active
-site is asked for the pages that are worth the price of a fetch; the loop adjusts the price (`core.fetch_price`). These
-pages enter the lane. A site without such pages waits, or is parked, until it has one. No sort over all sites is needed.
-Only active sites take memory; what was learned about a site is saved with it (`kept_sites`). Times are UTC seconds;
-urgencies and prices are seconds of obsolete time. This module is used in the worker thread: `UrgencyStage` is a
-stage of the store worker. The loop receives what it needs with a batch's result.
+Each active site is asked for the pages that are worth the price of a fetch, which enter lane ADVANCED of the site's
+recrawl queue. A site without such pages waits, or is parked. The loop adjusts the price (`core.fetch_price`). Urgencies
+and prices are in seconds, and times in UTC seconds. `UrgencyStage` is a stage of the store worker.
 
-If no page of a site waits, the site learns from its visits when it is next asked. While pages wait, it learns at
-intervals, and sooner after a change, because other pages may then be more urgent than the waiting ones.
+If no page of a site waits, the site learns from its visits when it is next asked. While pages wait, the site learns
+from changes at intervals, because other pages may then be more urgent.
 """
 
 from __future__ import annotations
@@ -51,17 +48,17 @@ __all__ = [
 ]
 
 RELEASE: Final = 64
-"""In one batch, at most this number of a site's pages are put before its waiting pages."""
+"""Largest number of a site's pages that one batch puts before its waiting pages."""
 OUTRANKS: Final = 2.0
-"""A page is put before a waiting page if it is this many times as urgent."""
+"""A page is put before a waiting page that is less urgent by more than this factor."""
 KEEP: Final = 0.002
-"""A site is saved when the unsaved visits exceed this share of its pages; with up to 500 pages, after each visit."""
+"""A site is saved when its unsaved visits reach this share of its pages, which is every visit with up to 500 pages."""
 
 
 def urgent_pages_of(
     collection: Collection, *, recrawl: bool, windows: FrontierStore | None = None, signals: Signals | None = None
 ) -> UrgentPages | None:
-    """Return the object that ranks a collection's pages; None without a budget or under another strategy.
+    """Return the urgent pages of a collection, or None without a budget or under another strategy.
 
     The laboratory passes other `signals`, to measure what each signal gains.
     """
@@ -105,11 +102,11 @@ class UrgentPages:
 
         Parameters
         ----------
-        periods : number of periods of a cycle; the mean obsolete share of a cycle is forecast
+        periods : number of periods of a cycle, for the forecast
         shortest : shortest time between two fetches of a page, s
         rests : by policy, the shortest time between two fetches of its pages, minus `shortest`, s
-        weighed : whether urgency counts a page's importance, or its depth if it has none
-        windows : stores windows of very large sites; None: a site is in memory as a whole
+        weighed : True if a page's importance counts, or the depth of a page without importance
+        windows : stores windows of very large sites; with None, every site is in memory as a whole
         """
         self.pace = UrgencyPace(UrgencyTerms(signals, period, 0.0, shortest, weighed, rests or {}), capacity=capacity)
         self.sites = SitesInMemory()
@@ -123,14 +120,12 @@ class UrgentPages:
         return site in self.sites.active
 
     def adopt(self, collection: Collection) -> None:
-        """Use the shortest intervals of an edited policy file from now on."""
         self.pace.adopt(shortest=bounds_of(collection).shortest, rests=_rests_of(collection))
 
     # ------------------------------------------------------------ start and end of sites
 
     def wants(self, lease: SiteLease) -> bool:
-        """Return whether a site must be admitted: it was not admitted yet, or its steps no longer fit the interval
-        between visits."""
+        """Return whether a site must be admitted, because the site is new here or its steps no longer fit."""
         if not self.pace.ranks:
             return False
         site = self.sites.active.get(lease.site)
@@ -142,12 +137,12 @@ class UrgentPages:
     def admit(
         self, lease: SiteLease, learned: bytes, records: Callable[[], Iterable[PageRecord]], *, at: float
     ) -> None:
-        """Admit an active site: continue from its saved data, or begin with its pages in the store."""
+        """Admit an active site, from its saved data or from its pages in the store."""
         held = self.sites.wake(lease.site)
         self.sites.put(lease, self.kept.open(lease, learned, held, records, self.pace.terms, at=at))
 
     def leave(self, site: str) -> bytes | None:
-        """Record that a site is no longer active. Return the data to save with it, or None if nothing is new."""
+        """Record that a site is no longer active. Return the data to save with the site, or None if nothing is new."""
         found = self.sites.active.get(site)
         if found is None:
             return None
@@ -158,7 +153,7 @@ class UrgentPages:
     def turn(
         self, names: Iterable[str], price: float, records: Callable[[str], Iterable[PageRecord]], *, at: float
     ) -> list[tuple[SiteLease, bytes]]:
-        """Load another window of very large sites when it is time. Return the data to save with these sites."""
+        """Load another window of very large sites if it is time. Return the data to save with these sites."""
         kept = []
         for name in names if self._has_windows else ():
             site, lease = self.sites.active[name], self.sites.leases[name]
@@ -175,8 +170,7 @@ class UrgentPages:
     def observe(self, visits: Sequence[Visit]) -> list[tuple[SiteLease, bytes]]:
         """Receive the results of visits. Return the data to save with the sites when the visits are settled.
 
-        Large sites are saved only at intervals, because saving a site takes time in proportion to its pages. A crash
-        loses few visits.
+        Large sites are saved only at intervals (`KEEP`), so a crash may lose a few visits.
         """
         active = self.sites.active
         visited = dict.fromkeys(visit.fetch.site for visit in visits if visit.fetch.site in active)
@@ -191,12 +185,12 @@ class UrgentPages:
         return [(leases[name], self.kept.keep(leases[name], active[name])) for name in changed]
 
     def receive_dates(self, site: str, later: Mapping[bytes, bool]) -> list[bytes]:
-        """Receive the pages of a site that have a date in a sitemap or feed, and whether it is later than our copy.
+        """Receive the pages of a site that have a date in a sitemap or feed, and whether the date is later than our
+        copy.
 
-        These pages compete with others; how much a date counts depends on how reliable the site's dates proved to be. A
-        page cannot compete if its site or its window is not in memory. Return the keys of such pages that must be made
-        due. These are the pages with later dates, unless the site's dates proved to mean little, or half of them are
-        later. If the budget is enough for all pages, each page with a later date is due.
+        Return the keys of pages with later dates that are not in memory, to make them due. No key is returned if the
+        site's dates were not reliable, or half of the dates are later. If pages are not chosen by urgency, all pages
+        with later dates are returned.
         """
         if not self.pace.ranks:
             return [key for key, is_later in later.items() if is_later]
@@ -212,13 +206,13 @@ class UrgentPages:
     # ------------------------------------------------------------ choosing
 
     def reckon(self, names: Iterable[str], price: float, at: float) -> None:
-        """Update the rankings of active sites that may have a page worth the price."""
+        """Compute the rankings of active sites that may have a page worth the price."""
         self._reckoner.reckon([self.sites.active[name] for name in names], price, at)
 
     def prepare(self, names: Iterable[str], changed: Iterable[str], price: float, *, at: float) -> None:
-        """Compute together all that this batch will need from sites, because many sites cost little more than one.
+        """Compute the rankings that this batch will need, all together.
 
-        Pages of the sites `names` may become due; pages of the sites `changed` were found changed.
+        Pages of the sites `names` may become due, and pages of the sites `changed` were found changed.
         """
         self.reckon(dict.fromkeys([*names, *self._should_learn(changed, at)]), price, at)
 
@@ -226,9 +220,9 @@ class UrgentPages:
         return [name for name in names if self.sites.active[name].should_learn(at, self.pace.pause_s)]
 
     def due(self, rooms: Mapping[str, int], price: float, *, at: float) -> dict[str, list[bytes]]:
-        """Make those pages of active sites due that are worth the price, most urgent first.
+        """Make pages of active sites due that are worth the price, at most `rooms` per site.
 
-        `rooms` gives the largest number of pages for each site.
+        Return their keys by site, most urgent first.
         """
         self.reckon(rooms, price, at)
         due: dict[str, list[bytes]] = {}
@@ -246,8 +240,7 @@ class UrgentPages:
         """Make pages of active sites due that should come before waiting pages, because changes show a release.
 
         In each site, the most urgent page must be more than `OUTRANKS` times as urgent as the least urgent waiting
-        page. The second page is compared with the second least urgent waiting page, and so on. No page is chosen while
-        it is too soon to learn about the release (`UrgentSite.should_learn`).
+        page. The second page is compared with the second least urgent waiting page, and so on.
         """
         self.reckon(self._should_learn(names, at), price, at)
         due: dict[str, list[bytes]] = {}
@@ -264,7 +257,7 @@ class UrgentPages:
         return due
 
     def next_at(self, names: Sequence[str], price: float, at: float) -> dict[str, float]:
-        """Return when to ask sites again: a page may be worth the price, or the price may have fallen."""
+        """Return when to ask sites again, because a page may be worth the price or the price may have fallen."""
         self.reckon(names, price, at)
         latest, found = at + self.pace.sleep_s, dict[str, float]()
         for name in names:
@@ -274,7 +267,7 @@ class UrgentPages:
 
 
 class UrgencyStage(Stage):
-    """Makes pages due by their urgency.
+    """The stage that makes pages due by their urgency.
 
     Parameters
     ----------
@@ -326,7 +319,9 @@ class UrgencyStage(Stage):
         self._keep([(lease, urgency) for lease, urgency in left if urgency is not None], batch.at)
 
     def before_activate(self, batch: Batch, result: BatchResult) -> None:
-        """Make pages due that are worth the price. Leased pages are not moved, so leases were released before this."""
+        """Make pages due that are worth the price. Leases must be released before, because leased pages are not
+        moved.
+        """
         urgent, price = self._urgent, batch.price
         if price is None:
             return
@@ -362,7 +357,7 @@ class UrgencyStage(Stage):
             self._next_at = self._urgent.next_at(names, batch.price, batch.at)
 
     def leased(self, dealt: LeaseBatch, at: float) -> LeaseBatch:
-        """Add to a site's leases the time at which to ask the site again."""
+        """Add the time at which to ask the site again."""
         del at
         if dealt.site not in self._next_at:
             return dealt
@@ -376,12 +371,12 @@ class UrgencyStage(Stage):
                 self._urgent.admit(lease, learned, partial(self._crawled, lease.site), at=batch.at)
 
     def _crawled(self, site: str) -> Iterable[PageRecord]:
-        """Return the pages of a site that are fetched to find changes: no duplicates, which have their own due time."""
+        """Return the crawled pages of a site without duplicates, which have their own due time."""
         found = self._store.pages.records(site=site, state="crawled")
         return self._weighed(record for _, record in found if record.duplicate_of is None)
 
     def _advance(self, site: str, keys: Sequence[bytes], due: float, result: BatchResult) -> int:
-        """Make pages due. Return how many of the given pages are no longer known."""
+        """Make pages due, and return how many of the pages are no longer known."""
         moved = self._store.queues.advance(site, keys, due=due, at=result.batch.at)
         result.counts["controller/made_due"] += moved
         # A page that was forgotten since the site became active needs no fetch.

@@ -1,11 +1,10 @@
-"""One active site whose pages are chosen by urgency: its visits, and the pages that it makes due next.
+"""One active site whose pages are chosen by urgency.
 
-A site begins from its records (`begin_site`) or continues from its saved data (`resume_site`). It receives the results
-of visits, and learns from them at its next computation, which includes other sites (`reckoning`). It returns which of
-its pages are worth a price (`ranking`), and when to ask it again. Times are UTC seconds; urgencies and prices are
-seconds of obsolete time.
+A site begins from its records (`begin_site`) or continues from its saved data (`resume_site`). A site receives the
+results of visits, and learns from them at its next computation (`reckoning`). The `ranking` shows which pages are worth
+a price. Urgencies and prices are in seconds, and times in UTC seconds.
 
-If the site is very large, the object has only the pages of one window at a time (`site_windows`).
+An `UrgentSite` has the pages of only one window if the site is very large (`site_windows`).
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ __all__ = ["UrgentSite", "resume_site", "section_rates"]
 
 
 class UrgentSite:
-    """One active site with its visits and the urgencies of its pages. Pages are numbered in the order of arrival."""
+    """One active site, with its visits and the urgencies of its pages."""
 
     __slots__ = (
         "_encoded",
@@ -70,23 +69,22 @@ class UrgentSite:
         kept: bytes = b"",
         encoded: bytes | None = None,
     ) -> None:
-        """`kept` is the data last saved with the site, and `encoded` the part of it that encodes `urgencies`."""
+        """`kept` is the data last saved with the site, and `encoded` the encoded `urgencies`."""
         self.urgencies = urgencies
         self.pages = pages
         self.ranking = ranking
         self.terms = terms
         self.windows = Windows.whole()
-        """The windows of a very large site; `pages` are those of the current window."""
+        """The windows of a very large site."""
         self.observed: dict[int, tuple[int, bool]] = dict(observed or {})
-        """Fetched pages to learn from: the step of each fetch, and whether it found a change."""
+        """For each fetched page to learn from, the step of the fetch and whether a change was found."""
         self.met: dict[bytes, PageRecord] = {}
-        """First copies that have no number yet."""
+        """Records of pages without a number."""
         self.believed = believed
-        """Beliefs about the site, as counted in the collection's forecast."""
+        """Beliefs about the site in the collection's forecast."""
         self.news = 0
-        """Number of visits and refusals since the site was encoded."""
+        """Number of visits and other changes since the site was encoded."""
         self.kept = kept
-        """The data last encoded."""
         self._encoded = encoded  # encoded `urgencies`; None after something was learned
         self._learned_at = -inf
 
@@ -94,12 +92,10 @@ class UrgentSite:
         return len(self.ranking)
 
     def follow(self, terms: UrgencyTerms) -> bool:
-        """Adopt other terms. Return False if the site must begin again from its records.
+        """Adopt other terms, or return False if the site must begin again from its records.
 
-        This is so if its steps do not fit the new interval between visits, or if policies require other times between
-        fetches, because only the records contain each page's policy. If visits are so rare that a step is a period
-        under the old and the new terms, only beliefs change, and the site continues: learning about its many pages
-        again would take years.
+        A site must begin again if its steps do not fit the new interval between visits, or if policies require other
+        times between fetches. If the length of a step stays the same, only beliefs change, and the site continues.
         """
         if terms.rests != self.terms.rests:
             return False
@@ -120,7 +116,7 @@ class UrgentSite:
     # ------------------------------------------------------------ visits
 
     def receive(self, key: bytes, record: PageRecord | None, kind: str, at: float) -> None:
-        """Receive the result of a visit. If there is no record, the page is no candidate."""
+        """Receive the result of a visit."""
         self.news += 1
         if record is None or record.state != "crawled" or kind == "failed":
             self.drop(key)
@@ -140,9 +136,8 @@ class UrgentSite:
     def receive_dates(self, later: Mapping[bytes, bool]) -> list[bytes]:
         """Receive the pages that have a date in a sitemap or feed, and whether each date is later than our copy.
 
-        Return the keys of pages to make due: those with a later date that have no number here, because they belong to
-        another window, for example. If the site's dates proved to mean little, no key is returned: a large site whose
-        sitemap dates all pages by today would take the whole budget.
+        Return the keys of pages with a later date that are not in memory, to make them due. No key is returned if the
+        site's dates were not reliable, for example if the sitemap dates all pages by today.
         """
         numbers = {key: self.pages.number(key) for key in later}
         known = [(page, later[key]) for key, page in numbers.items() if page is not None]
@@ -166,7 +161,7 @@ class UrgentSite:
             self.ranking.end_wait(page, inf)
 
     def give_up(self, at: float) -> None:
-        """Stop waiting for pages that have waited for a whole interval, because they cannot be fetched."""
+        """Stop waiting for pages that have waited for a whole interval."""
         for page, since in list(self.ranking.waits.items()):
             if since >= at - self.terms.interval:
                 break
@@ -191,19 +186,20 @@ class UrgentSite:
     # ------------------------------------------------------------ learning
 
     def learned(self, at: float) -> None:
-        """Record that the urgencies now include all observations."""
+        """Record that the urgencies include all observations."""
         self.observed.clear()
         self._learned_at, self._encoded = at, None
         self.ranking.outdate()
 
     def believe(self, new: Belief) -> Belief | None:
-        """Set the beliefs for the collection's forecast. Return the previous ones."""
+        """Set the beliefs for the collection's forecast, and return the previous beliefs."""
         before, self.believed = self.believed, new
         return before
 
     def should_learn(self, at: float, pause: float) -> bool:
-        """Return whether new observations may change the order of waiting pages, and the last change of this order was
-        at least `pause` seconds ago."""
+        """Return whether to learn while pages wait: changes were found, and the last computation was at least `pause`
+        seconds ago.
+        """
         waits = self.ranking.waits
         if not waits or at < max(self._learned_at, next(iter(waits.values()))) + pause:
             return False
@@ -238,21 +234,21 @@ class UrgentSite:
         return self.ranking.urgent(price, at - self.terms.shortest)
 
     def make_due(self, pages: Ints, at: float) -> list[bytes]:
-        """Count pages as waiting from now on. Return their keys."""
+        """Count pages as waiting, and return their keys."""
         return [self.pages.key(page) for page in self.ranking.make_due(pages, at)]
 
     def demand(self, price: float, at: float) -> int:
-        """Return how many pages wait or are worth the price. Waiting pages of all windows count."""
+        """Return how many pages wait, in all windows, or are worth the price."""
         fetched_by = at - self.terms.shortest if self.terms.shortest else inf
         return self.ranking.demand(price, fetched_by) + len(self.windows.waits)
 
     @property
     def waiting(self) -> int:
-        """Return how many pages wait."""
+        """Number of waiting pages."""
         return len(self.ranking.waits) + len(self.windows.waits)
 
     def ask_at(self, price: float, at: float) -> float:
-        """Return the time of the next computation: by then a page may have become worth the price."""
+        """Return when to ask the site again, because a page may be worth the price."""
         ranking, early = self.ranking, self.windows.early_at(self.terms)
         since = ranking.due_since(price)
         if since < inf:
@@ -263,7 +259,7 @@ class UrgentSite:
         return min(max(due, ranking.rests_until), early)
 
     def rest(self) -> None:
-        """Record that the site is not active for a while. Afterwards, its waiting pages are made due again."""
+        """Record that the site is not active, and that no page waits."""
         self.windows.waits.clear()
         self.ranking.forget_waits()
 
@@ -282,7 +278,7 @@ class UrgentSite:
         )
 
     def join(self, windows: Windows, newest: SiteUrgency | None) -> None:
-        """Become the current window of a site; `newest` has the newest knowledge about the site's sections."""
+        """Become the current window of a site, and continue with the section rates of the window `newest`."""
         if newest is not None:
             self.urgencies.follow(newest)
             self._encoded = None
@@ -304,10 +300,7 @@ class UrgentSite:
     # ------------------------------------------------------------ keeping
 
     def encode(self) -> bytes:
-        """Return the data from which `resume_site` continues: about 44 bytes per page.
-
-        Waiting pages are not marked in it, because they are made due again.
-        """
+        """Return the data for `resume_site`, about 44 bytes per page."""
         self.news = 0
         if self._encoded is None:
             self._encoded = self.urgencies.encode()
@@ -322,7 +315,7 @@ class UrgentSite:
         return self.kept
 
     def encode_windows(self) -> bytes:
-        """Return the data to save with the site in addition to its windows."""
+        """Return the data to save with a site that has windows."""
         self.kept = self.windows.encode(self.believed)
         return self.kept
 
@@ -330,8 +323,7 @@ class UrgentSite:
 def resume_site(name: str, data: bytes, terms: UrgencyTerms) -> tuple[UrgentSite | None, Belief | None]:
     """Return the site that `UrgentSite.encode` wrote, and the beliefs about it.
 
-    The site is None if its steps fit another interval, if its policies required other times between fetches, or if the
-    data cannot be read. In the last case the beliefs may be None too.
+    The site is None if its data do not fit the terms or cannot be read.
     """
     believed = None
     try:
@@ -363,9 +355,9 @@ def resume_site(name: str, data: bytes, terms: UrgencyTerms) -> tuple[UrgentSite
 
 
 def section_rates(name: str, data: bytes, terms: UrgencyTerms) -> list[SectionRate]:
-    """Return the change rates of a site's sections, per second, from the saved data of the site or of a window of it.
+    """Return the change rates of a site's sections, per second, from the saved data of a site or window.
 
-    The result is empty if the data cannot be read. The interval in `terms` does not matter.
+    The list is empty if the data cannot be read.
     """
     try:
         stored = msgspec.msgpack.decode(data, type=_SavedSite)
