@@ -115,7 +115,7 @@ SCENARIOS: list[tuple[str, list[str]]] = [
     ),
     (
         "Krugler: fetch the best of the unfetched",
-        ["frontier/sites/test_by_worth.py::test_by_worth_every_other_turn_is_the_worthiests"],
+        ["frontier/sites/test_sequencers.py::test_by_worth_every_other_turn_is_the_worthiests"],
     ),
     (
         "Lesson 1: cap the URLs of a domain as a percentage, order by domain, use keep-alive",
