@@ -194,7 +194,7 @@ def scrape_for(crawler: Crawler, current: ContextVar[Any] | None, of: Callable[[
     """Set `current`, if given, to `of(request)` while the spider works on a request's response or failure.
 
     The output of callbacks is processed as usual, `CONCURRENT_ITEMS` at a time, but faster. Scrapy makes a hundred
-    tasks for every response (0.45 ms per page). This function makes tasks only for items, and only if there are
+    tasks for every response (0.45 ms per page). `scrape_for` makes tasks only for items, and only if there are
     pipelines.
     """
     scraper = crawler.engine.scraper

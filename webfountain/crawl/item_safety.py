@@ -2,7 +2,7 @@
 
 If a pipeline fails because its target is unreachable, it gets the same item again until the target answers. The page of
 the item is not settled meanwhile. If the crawl stops, or after `PATIENCE_S`, the item fails as usual, and its page is
-requested again. So no item is lost, but an item may be delivered twice. After any other error of a pipeline, and after
+requested again. No item is lost, but an item may be delivered twice. After any other error of a pipeline, and after
 `DropItem`, the page is settled.
 
 The class of an error shows whether a target is unreachable (`is_away`). The classes of client libraries have no common

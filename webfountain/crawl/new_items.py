@@ -4,7 +4,7 @@ WEBFOUNTAIN_ITEMS = "changed" switches this pipeline on, before the project's ow
 yielded when it was last made are stored as a set of digests. An item in this set is dropped and counted in
 addon/items_unchanged. WEBFOUNTAIN_ITEM_FIELDS_IGNORED names fields that change with each visit, such as the time of
 scraping. The digests are written to a file beside the store when the items are in the feeds, before the page is
-settled. So a kill may repeat an item but loses none.
+settled. A kill may repeat an item, but loses no item.
 """
 
 from __future__ import annotations

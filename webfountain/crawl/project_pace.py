@@ -6,8 +6,8 @@ DOWNLOAD_DELAY_JITTER, CONCURRENT_REQUESTS_PER_DOMAIN, CONCURRENT_REQUESTS, DOWN
 
 A gate of the frontier hands out as many requests of a site as the site's slot may transfer. If the slot has a delay, at
 most one request waits in the slot's queue, so no slow site fills the engine. Other rules can delay a site for longer:
-Retry-After, Crawl-delay, WEBFOUNTAIN_BACKOFF, WEBFOUNTAIN_DELAY_FACTOR, an unavailable robots.txt. This is logged once
-per site and rule.
+Retry-After, Crawl-delay, WEBFOUNTAIN_BACKOFF, WEBFOUNTAIN_DELAY_FACTOR, an unavailable robots.txt. Each such rule is
+logged once per site.
 """
 
 from __future__ import annotations

@@ -165,7 +165,7 @@ class UrlQueues(Protocol):
     def reweigh(self, lease: SiteLease, keys: Sequence[bytes], importance: ImportanceOf) -> int | None:
         """Move the never-crawled URLs among `keys` whose class changed; return how many moved.
 
-        This is for importances that change between two rankings. Each key may occur only once. Leased and immediate
+        Call it for importances that change between two rankings. Each key may occur only once. Leased and immediate
         URLs are not moved. Returns None if the site lease is lost. See `regrade`.
         """
         ...
@@ -189,7 +189,7 @@ class SiteList(Protocol):
         ...
 
     def renew(self, leases: Sequence[SiteLease], *, until: float) -> list[SiteLease]:
-        """Extend site leases, even expired ones. Return the extended leases; lost leases are missing."""
+        """Extend site leases, even expired leases. Return the extended leases; lost leases are missing."""
         ...
 
     def park(self, parked: Sequence[ParkRequest], *, at: float) -> int:
@@ -366,7 +366,7 @@ class Board(Protocol):
         ...
 
     def put_value(self, name: str, value: bytes) -> None:
-        """Publish a value in place of the last one."""
+        """Publish a value in place of the last value."""
         ...
 
     def settle_value(self, name: str, value: bytes) -> bytes:

@@ -213,7 +213,7 @@ class AntStage(Stage):
         guest.
 
         This ant claims a guest before it reads the site's owner, and an ant reads the guest claims after it activates a
-        site. So if two ants want the same site, at least one of them notices the other.
+        site. If two ants want the same site, at least one ant notices the other ant.
         """
         names = [GUEST + name for name in batch.guests]
         held = self._claims.claim(names, owner=self._owner, until=batch.at + self._lease_s, at=batch.at)

@@ -96,7 +96,7 @@ class Examiner:
     def examine(self, fetched: FetchResult, prior: change_rate.Prior) -> Visit:
         """Return the visit of a fetch of a leased page. `prior` is the believed change rate of pages of its site.
 
-        This may take seconds, because an unusual body is read in another process and an old copy from the disk.
+        The call may take seconds, because an unusual body is read in another process and an old copy from the disk.
         """
         if fetched.status != 200:
             return self._unread(fetched, prior)

@@ -1,14 +1,15 @@
 """Replace pages in a collection of a fixed size.
 
-This is the refinement decision of Cho 2000: in a full collection, a more important known page replaces the least
-important page. The paper's *AllUrls* is the store, its *CollUrls* the recrawl queues, its *Collection* the repository,
-its *RankingModule* this module with the ranker, its *UpdateModule* the schedule, its *CrawlModule* the frontier with
-the downloader.
+In a full collection, a more important known page replaces the least important page (the refinement decision of Cho
+2000). The paper's *AllUrls* is the store, its *CollUrls* the recrawl queues, its *Collection* the repository, its
+*RankingModule* this module with the ranker, its *UpdateModule* the schedule, its *CrawlModule* the frontier with the
+downloader.
 
-A *sweep* reads all records, some with each batch. It counts the known pages in each class of importance, and remembers
-the least important held pages. A class is *admitted* if it contains some of the best `limits.pages` known pages and is
-better than the page that would be evicted. For each leased new page of an admitted class, a page is evicted (the
-store's `evict`). An ant can evict only pages of its own sites, so sites with the least important pages are made due.
+A *sweep* reads all records, some with each batch. The sweep counts the known pages in each class of importance, and
+remembers the least important held pages. A class is *admitted* if it contains some of the best `limits.pages` known
+pages and is better than the page that would be evicted. For each leased new page of an admitted class, a page is
+evicted (the store's `evict`). An ant can evict only pages of its own sites, so sites with the least important pages are
+made due.
 
 The bounds of neighbouring classes differ by the factor √2. Within a class no page is replaced, so that pages of about
 equal importance do not displace each other in turn. A waiting page counts with the rank that it would have if it were

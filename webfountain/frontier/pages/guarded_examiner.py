@@ -98,7 +98,9 @@ class GuardedExaminer:
         return fetched
 
     def examine(self, fetched: FetchResult) -> Visit:
-        """Return the visit of a fetch. This may take seconds, so do not call it in the loop thread."""
+        """Return the visit of a fetch. Do not call `examine` in the loop thread, because reading a page may take
+        seconds.
+        """
         url = fetched.fetch.url
         if self._suspects.has_crashed(url):
             return self._examiner.unreadable(fetched, "crashed")

@@ -1,8 +1,8 @@
 """Review the known pages after an edit of the policy file.
 
 Refused pages are not requested after an edit, because every page is judged when it is leased. But a held page may be
-due only in months, and consumers must learn of the edit earlier. So the review reads the crawled pages site by site,
-some with each batch, and judges them again. Pages that are now refused are made due at once. They end as refused
+due only in months, and consumers must learn of the edit earlier. Therefore the review reads the crawled pages site by
+site, some with each batch, and judges them again. Pages that are now refused are made due at once. Refused pages end
 without a request, and the change log gets a tombstone.
 
 An edit of rules that spread along links (seeds, trust, dampening and others) reaches known pages in the same pass. Each
@@ -11,14 +11,14 @@ page gets the policy and trust that its seed, or the page that led to it, gives 
 A ``[[switch]]`` with ``also = "discovered"`` also moves the pages discovered through the switched page. The review goes
 through the sites in rounds: first for the pages discovered through the switched page, then for the pages discovered
 through these pages, until no page is left. Pages that are leased meanwhile are checked later (`overruled`). For
-``when.discovered``, the review also counts what became of the pages discovered through each page. So a page that leads
-to distrusted pages can be switched long after its fetch.
+``when.discovered``, the review also counts what became of the pages discovered through each page. A page that leads to
+distrusted pages can thus be switched long after its fetch.
 
 When the schedule became slower, the same pass also sets explicit due times for policies with their own intervals
 (`review_stage`).
 
-The progress is stored by site, with a digest of the policy file. So a killed crawl continues the review, an edit made
-while no crawl ran is reviewed at the next start, and a second edit starts the review again.
+The progress is stored by site, with a digest of the policy file. A killed crawl continues the review at the next start.
+A second edit starts the review again.
 """
 
 from __future__ import annotations

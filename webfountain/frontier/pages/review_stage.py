@@ -2,7 +2,8 @@
 
 A page stays in the lane of its bucket if the lane is due within the bounds of the page's policy at its visit; otherwise
 the page has an explicit time (`within_policy`). A later plan or a higher price may make the lane slower than the
-longest interval of the policy. So the pages are read again whenever the schedule became slower (`SlowerSchedule`).
+longest interval of the policy. Therefore all pages are read again whenever the schedule became slower
+(`SlowerSchedule`).
 """
 
 from __future__ import annotations

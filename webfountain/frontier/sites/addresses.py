@@ -1,10 +1,10 @@
 """Addresses of the active sites: the place of each site, and the address of the next request.
 
-These are the two upper tiers of Figure 1 of Edwards 2001: a round robin over addresses, and under each address a round
-robin over its sites. Every address and every site has its own gate. A site is placed when its address is known. The
-caller that takes a fetch out of `ring` shuts the gates that the fetch passes. The site opens the gates when the fetch
-has landed (`SitePoliteness`); then the ring must be updated (`Tier.wake`). If an address does not answer, the site
-moves to another address of its host (`detour`).
+Addresses take turns, and the sites at each address take turns (the two upper tiers of Figure 1 of Edwards 2001). Every
+address and every site has its own gate. A site is placed when its address is known. The caller that takes a fetch out
+of `ring` shuts the gates that the fetch passes. The site opens the gates when the fetch has landed (`SitePoliteness`);
+then the ring must be updated (`Tier.wake`). If an address does not answer, the site moves to another address of its
+host (`detour`).
 
 With several ants (`shared`), only one ant sends requests to an address. The address of a new site is claimed first
 (`unclaimed`). No request is sent until the claim is `granted`; if it is `refused`, the sites must leave. An ant may
@@ -150,7 +150,9 @@ class Addresses:
         return [(place, self.add(place, addresses[0], tuple(addresses[1:]))) for place in waiting]
 
     def add(self, place: Place, address: str, fallbacks: tuple[str, ...] = ()) -> AddressGroup:
-        """Place a site at an address, or alone if `per_ip = false`. Its turns begin with the next `Place.wake`."""
+        """Place a site at an address, or alone if `per_ip = false`. The site's turns begin with the next
+        `Place.wake`.
+        """
         group = self._group_at(place, address)
         place.move(group, fallbacks)
         group.address = address
@@ -212,7 +214,7 @@ class Addresses:
         place.wake()
 
     def leave(self, place: Place) -> None:
-        """Remove a site that is no longer active. Its address stays until `sweep` removes it."""
+        """Remove a site that is no longer active. The site's address stays until `sweep` removes the address."""
         group = place.group
         if group is not None:
             group.remove(place.hand)

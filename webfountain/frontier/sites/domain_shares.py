@@ -1,6 +1,6 @@
 """Limit the share of a period's fetches that one registered domain may have.
 
-A focused crawl tends towards few large and fast domains (Krugler in Policies 2006). So a domain has at most
+A focused crawl tends towards few large and fast domains (Krugler in Policies 2006). A domain has at most
 `limits.domain_share` of the fetches so far in a period, plus a few in advance. A domain that has used its share waits
 until other domains have fetched more. While a domain waits, its sites offer no pages to the ring (`hand`). robots.txt,
 sitemaps and immediate URLs are counted, but not delayed.

@@ -149,7 +149,7 @@ class SiteRobots:
 
 
 class FileRequest(NamedTuple):
-    """A request of one site for a file of another site. It is returned with an `error` if there is no file."""
+    """A request of one site for a file of another site, with an `error` if there is no file."""
 
     kind: FetchKind
     url: str

@@ -186,8 +186,8 @@ class SitePages:
         return self._blocked_until(f"{self._place.name}/", at) is not None
 
     def sleep_if_blocked(self, batch: Batch) -> bool:
-        """Return whether the site is blocked. If so, release all pages and wait until the block ends or is checked
-        again.
+        """Return whether the site is blocked. Let a blocked site release all pages and wait until the block ends or is
+        checked again.
         """
         until = self._blocked_until(f"{self._place.name}/", batch.at)
         self._sleeps = until is not None
@@ -226,7 +226,7 @@ class SitePages:
         batch.settle(lease, visit.outcome, visit)
 
     def _may_fetch(self, fetch: Fetch, batch: Batch) -> bool:
-        """Return whether a leased page may be fetched. If not, settle it as refused or failed."""
+        """Return whether a leased page may be fetched. Settle any other page as refused or failed."""
         assert fetch.lease is not None
         until = self._blocked_until(fetch.url, batch.at)
         kind, error = self._objection(fetch.lease.record) if until is None else ("refused", BLOCKED)

@@ -1,7 +1,7 @@
 """The table of active sites, with their needs.
 
 After each event of a site, `note` records whether the site's hand runs low, whether it has nothing to do, whether it
-must be left alone for long, and when it is served next. So no step has to visit all sites. `FileRequests` are the files
+must be left alone for long, and when it is served next. Thus no step visits all sites. `FileRequests` are the files
 that sites need from each other: a robots.txt or a sitemap on another host. The site that has the file is active or
 becomes a guest, and the request obeys its gates and robots.txt. The answer goes to all sites that wait for the URL.
 """

@@ -333,8 +333,7 @@ def _make_private(folder: Path) -> None:
 def _database(database: Path, options: Options, access: AccessType) -> Rdict:
     """Open the database in a folder.
 
-    The only column family must be named: rocksdict applies `options` only to named or new families. Otherwise an
-    existing database would get the default block cache, and write no Bloom filters.
+    The only column family must be named, because rocksdict applies `options` only to named or new families.
     """
     return Rdict(str(database), options, column_families={"default": options}, access_type=access)
 

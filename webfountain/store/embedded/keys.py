@@ -1,8 +1,8 @@
 """The layout of keys and values of the embedded store: every byte of the format is defined here.
 
 A key starts with one letter for its family. Keys of pages continue with eight bytes of the site, so a site's pages are
-adjacent. The queue entry of a never-crawled page contains its record, and its page key only points to the entry. So
-records are stored in the order in which they are leased, and page keys stay small. Any change here needs a new
+adjacent. The queue entry of a never-crawled page contains its record, and its page key only points to the entry.
+Records are thus stored in the order in which they are leased, and page keys stay small. Any change here needs a new
 `FORMAT`.
 """
 

@@ -1,9 +1,9 @@
 """Rescue a damaged store: read its readable content as rows, and make a new store from them.
 
 ``check --repair`` calls this module for an embedded store with damaged files. RocksDB ends a scan at the first block
-that it cannot read, and its own repair drops the whole table. Here a scan continues after the block, so one flipped bit
-costs some hundred entries. The damaged files are kept beside the store. Lost pages are found again from the seeds, from
-the copies, and by new fetches of known pages (`report.wholeness`).
+that it cannot read, and its own repair drops the whole table. This module continues a scan after the block, so one
+flipped bit costs some hundred entries. The damaged files are kept beside the store. Lost pages are found again from the
+seeds, from the copies, and by new fetches of known pages (`report.wholeness`).
 """
 
 from __future__ import annotations
@@ -294,9 +294,7 @@ def _tried(db: Rdict, sid: bytes) -> Iterator[tuple[bytes, PageRecord]]:
 
 
 def _asked_again(record: PageRecord) -> PageRecord:
-    """Return a record that makes the page due, and lets the crawl read it for links even if it is unchanged. Its known
-    links may be lost.
-    """
+    """Return a record that makes the page due, and lets the crawl read the page for links even if it is unchanged."""
     due = record.last_crawled if record.state == "crawled" else record.due
     return msgspec.structs.replace(record, due=due, digest=None, etag=None, last_modified=None)
 

@@ -161,10 +161,7 @@ class _Lanes:
         return found
 
     def in_order(self, below: int, n: int) -> list[Item]:
-        """Return up to `n` entries of the lanes before `below` that are not hidden, lane after lane.
-
-        This makes one short scan for each lane whose front is stored, and one scan for all other lanes.
-        """
+        """Return up to `n` entries of the lanes before `below` that are not hidden, lane after lane."""
         found: list[Item] = []
         for lane in sorted(lane for lane in self._fronts if lane < min(below, self._unread)):
             found += self.first(lane, n - len(found))

@@ -7,7 +7,7 @@ process's last step that the shard has answered. If the mark in the shard is old
 reconnection all marks are read.
 
 A loss ends a *life* of the store. The first process that detects the loss gives the next life a name, which is also the
-new name of the change log. This process writes the name into all shards, whose guards report the name to the other
+new name of the change log. The first process writes the name into all shards, which report the name to the other
 processes. Each process makes these repairs:
 
 - its site leases in the shards that went back are ended (`lua/disown.lua`), and the caller receives the list of these
@@ -15,9 +15,9 @@ processes. Each process makes these repairs:
 - what it discovered, forgot, moved or published since then is repeated, from a log of bounded size in memory;
 - pages that it settled since then are in their earlier state, so whoever leases them fetches them again.
 
-A process may have leased a site in the lost time, although the server now shows the site as free. This process sends
-requests to the site until it detects the loss, at the latest until its term ends. So a site that is leased soon after a
-loss, or after the server was replaced, is marked (`records.LOST_LIFE`), and its new ant waits until then. Each shard
+A process may have leased a site in the lost time, although the server now shows the site as free. The process sends
+requests to the site until it detects the loss, at the latest until its term ends. Therefore a site that is leased soon
+after a loss is marked (`records.LOST_LIFE`), and the new ant of the site waits until the old term has ended. Each shard
 detects by itself that its server was replaced (`lua/parts/era.lua`). A site that its process has given up since then is
 not marked, because the process stops all requests before it gives up sites (`before_loss`). The site stays marked if
 this process was itself still waiting.

@@ -1,7 +1,7 @@
 """A pause of all writes on a store's servers, so that an export sees every shard at one moment.
 
 The servers delay all writes meanwhile; the ants wait as for a slow server. A server has only one pause for all its
-clients, and any client can end it. So one process at a time owns the pause, and its connection has a name that other
+clients, and any client can end it. One process at a time owns the pause, and its connection has a name that other
 processes see (``CLIENT LIST``).
 """
 
