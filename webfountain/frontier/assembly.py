@@ -1,7 +1,7 @@
 """Assembly of the frontier: which parts a crawl has, in their order.
 
-The list of orders (`FrontierAssembly._orders`) is read from top to bottom, as is the worker's list of stages
-(`worker_assembly`). A feature that is off is in neither. No other module imports all parts.
+No other module imports all parts. `FrontierAssembly._orders` lists the orders, and `worker_assembly` the stages. A
+feature that is off is in neither list.
 """
 
 from __future__ import annotations
@@ -88,15 +88,15 @@ __all__ = ["FrontierAssembly"]
 logger = logging.getLogger(__name__)
 
 _ROBOTS_MEMO: Final = 1024
-"""Largest number of parsed robots.txt files in memory. Many sites have the same file."""
+"""Largest number of parsed robots.txt files in memory."""
 _SHORTEST_CHORE_S: Final = 60.0
 
 
 class FrontierAssembly:
-    """The parts of one crawling process, each made when it is first needed. `build` returns the frontier.
+    """The parts of one crawling process, each made when first needed.
 
-    The assembly takes an open store (and repository), which the frontier closes at its end. `owner` names this process
-    in leases. The caller loads the seeds (`inbox.load_seeds`).
+    `build` returns the frontier, which closes the store and the repository at its end. `owner` names this process in
+    leases. The caller loads the seeds (`inbox.load_seeds`).
     """
 
     def __init__(
@@ -163,11 +163,11 @@ class FrontierAssembly:
 
         Parameters
         ----------
-        recrawl : False: every page is requested once
+        recrawl : False if every page is requested only once
         obey_robots : False if the project chose so
-        robot : the name, or the whole User-Agent, that selects the groups of robots.txt; None: by the policy file
+        robot : the name, or the whole User-Agent, that selects the groups of robots.txt; by default the policy file's name
         ignores_robots : returns whether a request (`Link.request`) ignores robots.txt
-        pace : delays and limits of sites if there is no collection file; None: by the policy file
+        pace : delays and limits of sites; by default those of the policy file
         """
         self._recrawl = recrawl
         self._obeys_robots = obey_robots
@@ -177,7 +177,7 @@ class FrontierAssembly:
         return self
 
     def with_clocks(self, *, steady: Callable[[], float], cpu: Callable[[], float]) -> Self:
-        """Set the steady clock and the clock of CPU time, for tests with a manual clock."""
+        """Set the steady clock and the clock of CPU time, for tests."""
         self._steady = steady
         self._cpu = cpu
         return self
@@ -230,7 +230,7 @@ class FrontierAssembly:
 
     @cached_property
     def _membership(self) -> Membership | None:
-        """The membership among several ants; None if no other process uses the store."""
+        """The membership among several ants, or None if no other process uses the store."""
         if self._store.claims is None:
             return None
         return join_ants(
@@ -251,7 +251,7 @@ class FrontierAssembly:
 
     @cached_property
     def _heart(self) -> Heart | None:
-        """The heartbeats; None if no other process uses the store."""
+        """The heartbeats, or None if no other process uses the store."""
         if self._membership is None:
             return None
         return Heart(

@@ -1,7 +1,7 @@
-"""A batch: work that the loop thread sends to the worker thread. Only one batch is with the worker at a time.
+"""A batch: work that the loop thread sends to the worker thread.
 
-Events of the loop thread write into the open batch (`orders.OpenBatch`). The worker thread carries it out
-(`store_worker`). The loop thread applies the `BatchResult`. This module makes no decisions.
+Events of the loop thread write into the open batch (`orders.OpenBatch`). The worker thread carries out one batch at a
+time (`store_worker`). The loop thread applies the `BatchResult`.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ __all__ = [
 
 
 class LeaseEnd(msgspec.Struct, frozen=True):
-    """The end of a lease on its way to the store: the page was examined, refused, or acknowledged by a spider.
+    """The end of a lease: the page was examined, refused, or acknowledged by a spider.
 
-    `visit` is set for an examined page: it has a body to write and links to discover. `asked` is True if the fetch was
-    handed out. If it is False, the spider that yielded the request does not know yet that the request has ended.
+    `visit` is set for an examined page, which has a body to write and links to discover. `asked` is True if the fetch
+    was handed out.
     """
 
     lease: Lease
@@ -70,7 +70,7 @@ class NamedSitemap(msgspec.Struct, frozen=True):
 
 @dataclass(slots=True)
 class Batch:
-    """Work for the worker thread. `at` is the time of all its store calls and of the events that write into it."""
+    """Work for the worker thread. `at` is the time of all store calls."""
 
     at: float
     ended: list[LeaseEnd] = field(default_factory=list)
@@ -86,9 +86,9 @@ class Batch:
     claims: list[str] = field(default_factory=list)
     """Names of the addresses that this ant wants to claim."""
     freed: dict[str, float] = field(default_factory=dict)
-    """Claims to drop, each with the time from which other ants may use the name."""
+    """Names of claims to drop, each with the time from which other ants may use the name."""
     letters: list[tuple[str, Letter]] = field(default_factory=list)
-    """Letters (messages) to other ants: (ant, letter)."""
+    """Letters to other ants, as (ant, letter)."""
     room: int = 0
     immediate: bool = False
     """True if some sites may have immediate URLs."""
@@ -96,38 +96,35 @@ class Batch:
     """True if any site is active."""
     inbox: bool = False
     count: bool = True
-    """True if the counts of a shared store must be read again. The counts of other stores are always read."""
+    """True if the counts of a shared store must be read again."""
     tidy: bool = False
     rank: bool = False
     count_waiting: bool = False
     price: float | None = None
-    """The least obsolete time, s, that a fetch of a known page must save; None: urgency is not used."""
+    """The least obsolete time that a fetch of a known page must save, s, or None if urgency is not used."""
     budget: float | None = None
-    """Fetches per period that the plan provides, for all ants; None before the first plan."""
+    """Fetches per period in the plan, for all ants, or None without a plan."""
     missing: int = 0
-    """How many more pages are needed, because too few are due or waiting."""
+    """How many more pages should be due."""
     rules: bool = True
-    """True if this ant is the controller, whose price all ants use."""
+    """True if this ant is the controller."""
     census_since: int | None = None
     plan: bytes | None = None
     shares: ShareSnapshot | None = None
-    """How much of its share each domain has used; published for readers of the store."""
+    """How much of its share each domain has used, to publish."""
     limit: str | None = None
-    """What limits the rate; published for readers of the store."""
+    """What limits the rate, to publish."""
     collection: Collection | None = None
-    """The policy file that was adopted."""
+    """An edited policy file."""
     schedule: Schedule | None = None
-    """The schedule by which known pages become due. The next batches keep this value until it is set again."""
+    """The schedule by which known pages become due. Each new batch begins with the schedule of the last batch."""
     hastened: bool = False
-    """True if the schedule has moved pages to earlier times. The stored times of parked sites may then be too late."""
+    """True if pages became due earlier, so that the stored times of parked sites may be too late."""
     unfinished: bool = False
-    """True if the last result was `unfinished`, so that the worker needs a batch even if there is nothing else to
-    do."""
+    """True if the last result was `unfinished`, so that the worker needs a batch in any case."""
 
     def settle(self, lease: Lease, outcome: Outcome, visit: Visit | None = None) -> None:
-        """Add the end of a requested page. The worker then writes its body, discovers its links and settles its
-        lease.
-        """
+        """Add the end of a requested page."""
         self.ended.append(LeaseEnd(lease, outcome, visit))
 
     def refuse(self, lease: Lease, outcome: Outcome) -> None:
@@ -135,7 +132,7 @@ class Batch:
         self.ended.append(LeaseEnd(lease, outcome, asked=False))
 
     def read_sitemap(self, fetched: FetchResult, *, of: str) -> None:
-        """Add a sitemap to be read. The site `of` named it."""
+        """Add a sitemap to be read, which the site `of` named."""
         self.sitemaps.append(NamedSitemap(of, fetched))
 
     def remember(self, lease: SiteLease, state: SiteState) -> None:
@@ -174,7 +171,9 @@ class Batch:
 
 
 class SavedSiteData(msgspec.Struct, frozen=True, array_like=True):
-    """The data stored with an active site: its state, if that must survive a kill, and the urgency of its pages."""
+    """The data stored with an active site: its state, if the state must survive a kill, and the urgency of its
+    pages.
+    """
 
     state: SiteState | None = None
     urgency: bytes = b""
@@ -190,21 +189,21 @@ class SavedSiteData(msgspec.Struct, frozen=True, array_like=True):
 
 
 class ReadSitemap(msgspec.Struct, frozen=True):
-    """A sitemap that was read: the site that named it, and the sitemaps listed in it if it is an index."""
+    """A sitemap that was read, with the site that named the sitemap and the sitemaps listed in an index."""
 
     site: str
     children: list[str]
 
 
 class CensusSnapshot(msgspec.Struct, frozen=True):
-    """The store's census at one time: the input of a plan."""
+    """The store's census at one time, for a plan."""
 
     at: float
     buckets: dict[int, BucketCensus]
     rows: list[CensusRow]
     waiting: int
     found: float | None = None
-    """Obsolete share that the fetches of the last complete cycle found; None before the first."""
+    """Obsolete share that the fetches of the last complete cycle found, or None."""
 
 
 @dataclass(slots=True)
@@ -215,13 +214,13 @@ class BatchResult:
     settled: Counter[tuple[str, int]] = field(default_factory=Counter)
     """Number of settled leases, by site and token of the site lease."""
     known: list[Link] = field(default_factory=list)
-    """Another project's requests that were already known."""
+    """Requests of another project that were already known."""
     new_pages: set[str] = field(default_factory=set)
-    """Sites that have more URLs to lease: new ones, or known ones that were made due."""
+    """Sites that have more URLs to lease, because URLs are new or were made due."""
     hot: set[str] = field(default_factory=set)
-    """Sites with new pages that are on topic. These come before all pages off topic, including those in the hand."""
+    """Sites with new pages on topic, which come before all pages off topic, including pages in the hand."""
     hurried: set[str] = field(default_factory=set)
-    """Sites with known pages that come before those in their hand."""
+    """Sites with known pages that come before the pages in the hand."""
     dealt: list[LeaseBatch] = field(default_factory=list)
     activated: list[SiteLease] = field(default_factory=list)
     claims: list[Claim] = field(default_factory=list)
@@ -232,9 +231,9 @@ class BatchResult:
     lost: list[str] = field(default_factory=list)
     """Sites whose lease another ant took over."""
     voided: frozenset[tuple[str, int]] = frozenset()
-    """Site and token of each lease that ended because the store's server went back in time."""
+    """Site and token of each lease that ended because the store's server lost steps."""
     set_backs: int = 0
-    """Number of times that the server was found to have gone back in time."""
+    """Number of detected losses of the store's server."""
     immediate: dict[str, list[Lease]] = field(default_factory=dict)
     immediate_left: bool = False
     guests: list[tuple[str, SiteRecord | None]] = field(default_factory=list)
@@ -249,24 +248,24 @@ class BatchResult:
     is_paused: bool = False
     """True if a note has paused the crawl."""
     blocks: tuple[UrlBlock, ...] | None = None
-    """The prefixes that are not fetched; None if no inbox is read."""
+    """The URL prefixes that are not fetched, or None if no inbox was read."""
     is_drained: bool = False
-    """True if a note tells this process to give up its sites and end."""
+    """True if a note ends this process."""
     lacks_room: bool = False
     """True if the disk with the copies has too little free space."""
     unfinished: bool = False
-    """True if a stage has not ended its pass over the store, which it continues with each batch."""
+    """True if a stage must continue its pass over the store with the next batch."""
     waiting: int = 0
-    """Number of unfetched pages of active sites whose urgency reaches the price."""
+    """Number of pages that are worth the price or wait."""
     top: float = inf
-    """Upper bound on the urgency, s, of all other pages; inf if unknown."""
+    """Upper bound of the urgency of pages that do not wait, s."""
     level: float = 0.0
-    """Urgency, s, of the n-th most urgent other page, where n is the number of missing pages; 0 if there are fewer
-    pages.
-    """
+    """Urgency of the n-th best page that does not wait, s, where n is the number of missing pages."""
 
 
 def remembered(record: SiteRecord) -> SiteState:
-    """Return the newest known state of a site: the state stored when it was parked, or a later one in `learned`."""
+    """Return the newest known state of a site: the state stored when the site was parked, or a later state in
+    `learned`.
+    """
     learned = SavedSiteData.of(record).state
     return record.state if learned is None else max(record.state, learned, key=lambda state: state.next_at)

@@ -1,9 +1,9 @@
 """The facade of the crawler without Scrapy: the events of the loop thread.
 
-A caller takes a fetch (`next`), reports its landing and its visit, and asks whether the crawl goes on. All calls are
-cheap and do no I/O. Other calls go to the part that owns the state: batches to `work`, heartbeats to `heart`, plans to
-`planner`, bodies to `examiner`. Calls that need the store go to `worker`, in the worker thread. `assembly` builds the
-facade. Time comes from a `Clock`, so a test can simulate a year.
+A caller takes a fetch (`next`), reports the end of the download and the visit, and asks whether the crawl continues.
+All calls are cheap and do no I/O. Batches go to `work`, heartbeats to `heart`, plans to `planner` and bodies to
+`examiner`. Calls that need the store go to `worker`, in the worker thread. Time comes from a `Clock`, so a test can
+simulate a year.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 __all__ = ["Frontier"]
 
 _END_S: Final = 5.0
-"""Time, s, that a stopped crawl waits for the store. With open transfers, a stop takes at most ten seconds."""
+"""Time that a stopped crawl waits for the store, s."""
 
 
 class Frontier:
-    """One crawling process. `assembly.FrontierAssembly` builds it with an open store, which `close` closes."""
+    """One crawling process, as `assembly.FrontierAssembly` builds it."""
 
     def __init__(
         self,
@@ -52,13 +52,11 @@ class Frontier:
         self.sites = sites
         self.progress = progress
         self.others = others
-        """The other ants of the store."""
         self.planner = planner
         self.examiner = examiner
         self.worker = worker
-        """What runs in the worker thread."""
         self.heart = heart
-        """Heartbeats; None without other ants."""
+        """Heartbeats, or None without other ants."""
         self.owner = others.owner
         """Name of this process in leases."""
         self.now = work.batches.now
@@ -68,7 +66,7 @@ class Frontier:
     # ---------------------------------------------------------- fetches
 
     def next(self) -> Fetch | None:
-        """Return the next fetch: a page, a robots.txt or a sitemap. None if nothing may be requested now."""
+        """Return the next fetch of a page, a robots.txt or a sitemap, or None if nothing may be requested now."""
         at = self.now()
         if self.progress.open_at() > at or self.others.term.left_s() <= 0.0:
             return None
@@ -78,13 +76,11 @@ class Frontier:
         return fetch
 
     def may_send(self) -> bool:
-        """Return whether this process still holds its sites. Check this again right before a request is sent."""
+        """Return whether this process still holds its sites. Call it right before a request is sent."""
         return self.others.term.left_s() > 0.0
 
     def wake_at(self) -> float | None:
-        """Return the time at which `next` may return a fetch if nothing else happens. None means that a fetch needs a
-        landing or new work first.
-        """
+        """Return when `next` may return a fetch, or None if the next fetch needs a landing or new work first."""
         served = min(self.sites.addresses.ring.wake_at(), self.sites.sites.wake_at())
         due = min(max(served, self.progress.open_at()), self.planner.follower.check_at())
         return None if due == inf else due
@@ -99,12 +95,12 @@ class Frontier:
             self.progress.wait_for_worker(visit)
 
     def give_back(self, fetch: Fetch) -> None:
-        """Give back the lease of a landed fetch that has no result. Call this in place of `examine` and `finish`."""
+        """Give back the lease of a landed fetch without a result. Call it in place of `examine` and `finish`."""
         assert fetch.lease is not None
         self.sites.flights.given_back(fetch.lease, self._batches.gather())
 
     def acknowledge(self, fetch: Fetch, *, status: int | None, error: str | None, seconds: float = 0.0) -> None:
-        """Settle another project's finished request. Call this in place of `examine` and `finish`."""
+        """Settle another project's finished request. Call it in place of `examine` and `finish`."""
         assert fetch.lease is not None
         batch = self._batches.gather()
         self.sites.flights.acknowledged(fetch.lease, batch, status=status, error=error, seconds=seconds)
@@ -112,11 +108,11 @@ class Frontier:
     # ---------------------------------------------------------- other events
 
     def resolved(self, host: str, addresses: Sequence[str], *, error: str | None = None) -> None:
-        """Apply the resolved addresses of a host name. If there are none, `error` is the reason."""
+        """Apply the resolved addresses of a host name, or the `error` if there are no addresses."""
         self.sites.resolved(host, addresses, error or "dns", self._batches.gather())
 
     def offer(self, link: Link) -> None:
-        """Put a request of another project into the queue to the store. Less important pages of its site wait."""
+        """Put a request of another project into the batch. Less important pages of the site wait."""
         batch = self._batches.gather()
         batch.offers.append(link)
         self.sites.outrank({link.site: link.importance}, batch)
@@ -128,7 +124,7 @@ class Frontier:
         self.progress.stopped = True
 
     def stop_at_once(self) -> None:
-        """Do the same as `stop`, and let no thread wait for the store. A signal handler may call this."""
+        """Stop, and let no thread wait for the store. For signal handlers."""
         self.stop()
         self.others.end_within(0.0)
 
@@ -139,7 +135,7 @@ class Frontier:
         return self.progress.has_pending(self._batches.gather())
 
     def finish_reason(self) -> str | None:
-        """Return why the crawl should end now; None: it continues."""
+        """Return why the crawl should end now, or None if the crawl continues."""
         return self.progress.finish_reason(self._batches.gather(), all_idle=self.others.idle_since())
 
     # ---------------------------------------------------------- the end
@@ -147,7 +143,7 @@ class Frontier:
     def close(self) -> None:
         """Park the sites, give leases back, and close repository and store. Call it after the last result.
 
-        Everything is closed even if the store does not answer. The store's error is raised after that.
+        Everything is closed before an error of the store is raised.
         """
         with contextlib.ExitStack() as closing:
             closing.callback(self.worker.close)

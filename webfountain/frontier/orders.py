@@ -2,14 +2,13 @@
 
 Life of an order
 ----------------
-Events write into the open batch (`OpenBatch`). `WorkExchange.take` takes it, one at a time. Each order (`stage.Order`)
-that is due adds what its part of the crawl needs: leases and sites (`SiteSupply`), periodic work (`Chores`), polls for
-messages from outside (`Polls`). Orders of other modules are `planning.planner`, `planning.earlier_due_times`,
-`cluster.claims` and `cluster.heart`. The worker carries the batch out. Each order then reads the result, to
-know what it must order again. `assembly` lists the orders. A feature that is off has none.
+Events write into the open batch (`OpenBatch`). Before `WorkExchange.take` returns the batch, each order (`stage.Order`)
+that is due adds what its part of the crawl needs. Examples are leases and sites (`SiteSupply`), periodic work
+(`Chores`) and polls for messages from outside (`Polls`). The worker carries out the batch. Each order then reads the
+result. `assembly` lists the orders.
 
-A busy process polls the store twice per second. An idle one, among several, polls less and less often (`PollTimer`),
-because a thousand idle processes would otherwise be most of the server's load.
+A busy process polls the store twice per second. An idle process among several polls less often (`PollTimer`), to spare
+the server.
 """
 
 from __future__ import annotations
@@ -59,21 +58,20 @@ _LIMIT_EVERY_S: Final = 10.0
 _SHARES_EVERY_S: Final = 5.0
 _IDLE_CHECK_EVERY_S: Final = 2.0
 POLL_INTERVAL_S: Final = 0.5
-"""Interval, s, at which a busy process polls the store for messages from other processes."""
+"""Interval at which a busy process polls the store for messages, s."""
 POLL_EACH_S: Final = 1 / 8
 POLL_LONGEST_S: Final = 10.0
-"""The longest interval of an idle process for notes, letters and sites, s: the first number times the number of
-processes, but at most the second number. Up to 80 idle processes together poll eight times per second, so a note waits
-for the same time, whether there are many processes or one.
+"""Longest interval between polls of an idle process, s: POLL_EACH_S times the number of processes, but at most
+POLL_LONGEST_S. Up to 80 idle processes together poll eight times per second.
 """
 COUNT_EACH_S: Final = 1 / 16
 COUNT_LONGEST_S: Final = 60.0
-"""The same two numbers for the counts of a shared store, which are a sum over all its shards."""
+"""The same two numbers for the counts of a shared store."""
 _RANKS_EVERY_S: Final = 2.0
 
 
 class OpenBatch:
-    """The batch that the loop thread is gathering and has not sent yet. `clock` gives the time of its events."""
+    """The batch that the loop thread is gathering and has not sent yet."""
 
     def __init__(self, clock: Clock) -> None:
         self.now: Callable[[], float] = clock.now
@@ -86,7 +84,7 @@ class OpenBatch:
         return self._batch
 
     def send(self) -> Batch | None:
-        """Return the gathered batch and begin the next one; None if there is nothing to do for the worker."""
+        """Return the gathered batch and begin the next batch, or return None if the worker has nothing to do."""
         if not self._batch.is_needed():
             return None
         sent = self._batch
@@ -95,7 +93,7 @@ class OpenBatch:
 
 
 class WorkExchange:
-    """The exchange of batches with the worker. `is_unfinished` is True if a stage begins with a pass over the store."""
+    """Exchanges batches with the worker. `is_unfinished` is True if a stage begins with a pass over the store."""
 
     def __init__(
         self,
@@ -120,7 +118,7 @@ class WorkExchange:
         self._is_unfinished = is_unfinished
 
     def take(self) -> Batch | None:
-        """Return the next batch for the worker; None if there is nothing to do or the worker has a batch."""
+        """Return the next batch for the worker, or None if there is nothing to do or the worker has a batch."""
         if self._progress.working:
             return None
         batch = self.batches.gather()
@@ -148,10 +146,7 @@ class WorkExchange:
             absorbed(result)
 
     def adopt(self, collection: Collection) -> None:
-        """Adopt an edited policy file. From the next request on, pages that its judge refuses are not requested.
-
-        The caller loads its seeds, as at the start.
-        """
+        """Adopt an edited policy file. The caller loads the seeds."""
         self._judge.adopt(collection)
         for adopt in self._orders.adopt:
             adopt(collection)
@@ -161,7 +156,7 @@ class WorkExchange:
 
 
 class Chores(Order):
-    """The chores of one process, each with its interval in seconds. Each chore is first due at `start`."""
+    """The chores of one process, each with its interval in seconds."""
 
     def __init__(self, chores: Sequence[tuple[float, Callable[[Batch], None]]], *, start: float) -> None:
         self._chores = tuple(chores)
@@ -180,7 +175,7 @@ class Chores(Order):
 def chores_of(
     sites: ActiveList, progress: Progress, others: Others, shares: DomainShares | None, period_s: float
 ) -> list[tuple[float, Callable[[Batch], None]]]:
-    """Return the periodic chores with their intervals, s. An ant among several renews leases by heartbeats instead."""
+    """Return the periodic chores with their intervals, s. One of several ants renews leases by heartbeats instead."""
     publish = [] if shares is None else [(_SHARES_EVERY_S, partial(_publish_shares, shares))]
     renewals = [] if others.shared else [(others.term.lease_s / 3, partial(_renew_leases, sites))]
     return [
@@ -209,7 +204,7 @@ def _publish_shares(shares: DomainShares, batch: Batch) -> None:
 
 
 class IdleCheck(Order):
-    """A check of what still waits, while all processes are idle. It shows a crawl with `--until-idle` when to end."""
+    """Checks what still waits while all processes are idle, so that a crawl with `--until-idle` ends."""
 
     def __init__(self, progress: Progress, others: Others) -> None:
         self._progress = progress
@@ -222,8 +217,7 @@ class IdleCheck(Order):
 
 
 class SiteSupply(Order):
-    """Takes sites from the store and parks them. Among several ants, it takes only slightly more sites than this ant's
-    part."""
+    """Takes sites from the store and parks sites. One of several ants takes little more than its part of the sites."""
 
     def __init__(self, sites: ActiveList, progress: Progress, others: Others) -> None:
         self._sites = sites
@@ -260,10 +254,10 @@ class SiteSupply(Order):
 
 
 class PollTimer:
-    """A timer for polls of the store: twice per second while busy; while idle, the interval doubles each time, with
-    jitter, up to `each_s` times the number of processes and at most `longest_s`.
+    """A timer for polls of the store, twice per second while the process is busy.
 
-    The jitter keeps a thousand processes that became idle together from polling together.
+    While the process is idle, the interval doubles each time, up to `each_s` times the number of processes and at most
+    `longest_s`. The jitter keeps processes that became idle together from polling together.
     """
 
     __slots__ = ("_due", "_each_s", "_last", "_longest_s", "_pause", "_rng")
@@ -277,8 +271,8 @@ class PollTimer:
         self._due = start
 
     def due(self, at: float, *, idle: bool, processes: int) -> bool:
-        """Return whether to poll now; if so, the poll counts as done. A process that is no longer idle does not wait
-        for the end of its pause.
+        """Return whether to poll now, and count the poll as done. A process that is no longer idle does not wait for
+        the end of its pause.
         """
         if not idle:
             self._pause = POLL_INTERVAL_S
@@ -301,7 +295,7 @@ class Polls(Order):
         self._inbox = PollTimer(POLL_EACH_S, POLL_LONGEST_S, rng=rng, start=start)
         self._counts = PollTimer(COUNT_EACH_S, COUNT_LONGEST_S, rng=rng, start=start)
         self.is_idle = False
-        """Whether this process, one of several, has nothing to do. It then polls less and less often."""
+        """True if this process, one of several, has nothing to do."""
 
     def add(self, batch: Batch) -> None:
         at, others = batch.at, self._others
@@ -314,9 +308,9 @@ class Polls(Order):
 
 
 class RankTurns(Order):
-    """The turns of ranking, which bring new importances of pages into the store.
+    """Orders turns of ranking, which bring new importances of pages into the store.
 
-    An idle ant ranks only when it reads its inbox. `weights` are replaced when the policy file is edited.
+    An idle ant ranks only when it reads its inbox.
     """
 
     def __init__(self, weights: PolicyWeights, polls: Polls) -> None:

@@ -1,10 +1,8 @@
-"""The progress of one process: what it handed out, what is in flight, what is left to do, what limits its rate.
+"""The progress of one process: what was handed out, what is in flight, what is left to do, what limits the rate.
 
-Place in the walk: this module is checked before every fetch and updated by each fetch and each batch result. Three
-things prevent the next fetch: an exhausted budget (pages per period, pages in all), a worker that is behind, and the
-end of the crawl. This module only counts and compares. The active list decides which site is next. The last batch
-result shows what waits in the store. The display shows in words what limits the rate, and the store keeps the words for
-`status` (`RateLimit`).
+The next fetch is prevented by an exhausted budget (pages per period, pages in all), by a worker that is behind, or by
+the end of the crawl. The display shows in words what limits the rate, and the store keeps the words for `status`
+(`RateLimit`).
 """
 
 from __future__ import annotations
@@ -43,18 +41,19 @@ LIMIT: Final = "rate-limit"
 """Name of the published `RateLimit`."""
 MAX_PENDING_BYTES: Final = 32_000_000
 MAX_PENDING_VISITS: Final = 512
-"""Limits on the bodies and visits that wait for the worker. If one is exceeded, no new fetch is handed out, so memory
-stays bounded.
+"""Limits on the bodies and visits that wait for the worker. Above a limit, no new fetch is handed out, so memory stays
+bounded.
 """
 _POLL_S: Final = 0.02
 IDLE_S: Final = 60.0
-"""`--until-idle`: the crawl is idle if no never-crawled URL becomes due within this time, s (DESIGN.md section 7)."""
+"""With `--until-idle`, the crawl is idle if no never-crawled URL becomes due within this time, s (DESIGN.md section
+7).
+"""
 _BURST: Final = 0.02
-"""Share of a period's capacity that may be spent at once after a pause. This makes up for a stall without a flood of
-requests."""
+"""Share of a period's capacity that may be spent at once after a pause."""
 _STALL_S: Final = 5.0
-"""How much of a pause, s, may be made up for even if periods are short. A busy machine can make a process wait this
-long. At most _STALL_SHARE of a period's capacity may be spent at once in this way.
+"""How much of a pause may be made up for if periods are short, s, because a busy machine can make a process wait so
+long. At most _STALL_SHARE of a period's capacity may be spent at once.
 """
 _STALL_SHARE: Final = 0.2
 
@@ -67,7 +66,7 @@ class RateLimit(msgspec.Struct, frozen=True, array_like=True):
 
 
 def published_limit(board: Board) -> RateLimit | None:
-    """Return the last published limit of a crawl; None before the first."""
+    """Return the last published limit of a crawl, or None."""
     value = board.value(LIMIT)
     return None if value is None else msgspec.msgpack.decode(value, type=RateLimit)
 
@@ -83,8 +82,8 @@ class FrontierStatistics(msgspec.Struct, frozen=True):
 
 
 class TokenBucket:
-    """A token bucket that fills evenly, with `capacity` pages per `period` seconds. None means that only politeness
-    limits the rate.
+    """A token bucket that fills evenly, with `capacity` pages per `period` seconds, or without a limit if `capacity` is
+    None.
     """
 
     __slots__ = ("_burst_s", "_step", "_virtual")
@@ -99,13 +98,14 @@ class TokenBucket:
         return -inf if not self._step else self._virtual
 
     def take(self, at: float, *, share: float = 1.0) -> None:
-        """Spend one page of the budget at the time `at`. The caller owns the part `share` of the whole budget."""
+        """Spend one page of the budget. The caller owns the part `share` of the whole budget."""
         self._virtual = max(self._virtual, at - self._burst_s) + self._step / share
 
 
 class Progress:
-    """Counts what one process handed out and has in flight, and finds what limits its rate. `sites` are its active
-    sites. `start` is now, UTC seconds."""
+    """Counts what one process handed out and has in flight, and finds what limits its rate. `start` is now, UTC
+    seconds.
+    """
 
     def __init__(
         self, config: FountainConfig, cycle: CycleTable, sites: ActiveList, *, stored: Statistics, start: float
@@ -115,7 +115,7 @@ class Progress:
         self._most = inf if config.max_pages is None else config.max_pages
         self._pace = TokenBucket(cycle.capacity_pages_per_period, cycle.period_s, start=start)
         self.share = 1.0
-        """This process's share of the crawl's budget."""
+        """The process's share of the crawl's budget."""
         self._started = start
         self._checked_at = -inf
         self._never_crawled_due: float | None = None
@@ -131,9 +131,9 @@ class Progress:
         self.working = False
         """True if the worker has a batch."""
         self.stopped = False
-        """True if the crawl was stopped, so that nothing more may be requested."""
+        """True if the crawl was stopped."""
         self.is_paused = False
-        """True if the crawl is paused and requests nothing."""
+        """True if the crawl is paused."""
         self.is_drained = False
         """True if this process is giving up its sites to end."""
         self.lacks_room = False
@@ -142,7 +142,7 @@ class Progress:
     # -------------------------------------------------------------- the budget
 
     def open_at(self) -> float:
-        """Return the time from which one more fetch may be handed out; inf if waiting alone does not help."""
+        """Return the time from which one more fetch may be handed out, or inf if waiting alone does not help."""
         if self._is_held() or self._handed_out >= self._most or self.congested():
             return inf
         return self._pace.open_at()
@@ -151,10 +151,9 @@ class Progress:
         return any((self.stopped, self.is_paused, self.is_drained, self.lacks_room))
 
     def limit(self, at: float) -> str:
-        """Return a text that says what limits the rate now.
+        """Return in words what limits the rate now.
 
-        The causes are checked in the order in which `Frontier.next` meets them, so the first that applies is the actual
-        limit. Causes inside the process come first, whatever the sites allow.
+        The causes are checked in the order of `Frontier.next`, so the first cause that applies is the actual limit.
         """
         holds: tuple[tuple[bool, str], ...] = (
             (self.stopped, "the crawl ends"),
@@ -169,7 +168,7 @@ class Progress:
         return hold or _limit_of(self._sites.statistics())
 
     def congested(self) -> bool:
-        """Return whether the worker is so far behind that nothing more should be fetched."""
+        """Return whether the worker is too far behind to fetch more."""
         held = self._pending_bytes + self._examined_bytes
         return held > MAX_PENDING_BYTES or self._pending_visits > MAX_PENDING_VISITS
 
@@ -195,9 +194,7 @@ class Progress:
         self._pending_bytes += _size_of(visit)
 
     async def all_written(self, *, within_s: float) -> None:
-        """Wait until the visits that now wait for the worker are in the store, or until `within_s` seconds have
-        passed.
-        """
+        """Wait until the visits that now wait for the worker are in the store, for at most `within_s` seconds."""
         import asyncio  # noqa: PLC0415  (20 ms; `status` reads what this module published)
 
         awaited = self._written_visits + self._pending_visits
@@ -225,14 +222,14 @@ class Progress:
         self._known += result.known
 
     def take_known(self) -> list[Link]:
-        """Return the offered requests that were found to be known since the last call; they will not be made."""
+        """Return the offered requests that turned out to be known since the last call."""
         known, self._known = self._known, []
         return known
 
     # ----------------------------------------------------------------- the end
 
     def is_busy(self, batch: Batch) -> bool:
-        """Return whether anything is in flight or waits to be settled. `batch` is the batch being gathered."""
+        """Return whether anything is in flight or waits to be settled, also in the open `batch`."""
         return bool(self._sites.flights or self._pending_visits or batch.has_ends())
 
     def has_pending(self, batch: Batch) -> bool:
@@ -241,9 +238,9 @@ class Progress:
         return left or self.working or self.is_busy(batch)
 
     def finish_reason(self, batch: Batch, *, all_idle: float | None = -inf) -> str | None:
-        """Return why the crawl should end now; None: it continues.
+        """Return why the crawl should end now, or None if the crawl continues.
 
-        `all_idle` is a time at which every ant of the crawl was idle; None: there was none.
+        `all_idle` is a time at which every ant of the crawl was idle, or None.
         """
         if self._config.max_seconds is not None and batch.at - self._started >= self._config.max_seconds:
             return "max_seconds"
@@ -256,13 +253,11 @@ class Progress:
         return "idle" if self._is_idle(batch) and self._checked_at >= all_idle else None
 
     def is_resting(self, batch: Batch) -> bool:
-        """Return whether nothing is in flight and nothing that this process holds becomes due within IDLE_S."""
+        """Return whether nothing is in flight and no active site has work within IDLE_S."""
         return not (self.is_busy(batch) or self._immediate_left or self._sites.has_before(batch.at + IDLE_S))
 
     def _is_idle(self, batch: Batch) -> bool:
-        """Return whether nothing is in flight and no never-crawled URL becomes due
-        within IDLE_S (DESIGN.md section 7).
-        """
+        """Return whether nothing is in flight and no never-crawled URL becomes due within IDLE_S."""
         if self.working or self._never_crawled_due is None or not self.is_resting(batch):
             return False
         return self._never_crawled_due > batch.at + IDLE_S
@@ -279,7 +274,7 @@ class Progress:
 
 
 def _size_of(visit: Visit) -> int:
-    """Return about how many bytes a visit takes in memory."""
+    """Return the approximate size of a visit in memory, in bytes."""
     return len(visit.fetched.body) + 3 * len(visit.reading.text)
 
 

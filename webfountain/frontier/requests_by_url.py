@@ -1,11 +1,8 @@
 """Find the keys of a URL in the store.
 
 A page of a collection has the key of its URL. A request of another project's spider has Scrapy's fingerprint as key,
-which also covers method and body. A request with `dont_filter` has a unique key. So one URL may have many keys, and
-none of them can be computed from the URL.
-
-Place in the walk: this module acts before the walk, on a URL that is given from outside (`inbox`, `webfountain now` and
-`forget`). To find a URL among a project's requests, it reads all records of the URL's site.
+which also covers method and body. A request with `dont_filter` has a unique key. Therefore one URL may have many keys
+that cannot be computed from the URL. To find a URL among a project's requests, all records of the URL's site are read.
 """
 
 from __future__ import annotations
@@ -37,8 +34,8 @@ REPLACED: Final = "replaced"
 """Error of a request that a middleware replaced by another."""
 _TRY_AGAIN: Final = frozenset({408, 425, 429, *range(500, 600)})
 _SAMPLE: Final = 20
-"""Number of a site's records that are read to find out the kind of store. One is not enough, because `now` may have
-added a URL without a request.
+"""Number of a site's records that are read to find out the kind of store. A single record may be a URL without a
+request, which `now` added.
 """
 
 
@@ -49,7 +46,7 @@ def holds_requests(store: PageRecords, site: str) -> bool:
 
 
 def keys_of_url(store: PageRecords, url: str) -> Sequence[bytes]:
-    """Return the keys of a canonical URL: its own, or the keys of all requests for it that the store knows."""
+    """Return the keys of a canonical URL: the URL's own key, or the keys of all known requests for the URL."""
     site, own = site_of(url), fingerprint(url)
     if not holds_requests(store, site):
         return [own]
@@ -57,15 +54,14 @@ def keys_of_url(store: PageRecords, url: str) -> Sequence[bytes]:
 
 
 def requests_of(store: PageRecords, url: str) -> list[bytes]:
-    """Return the keys of all requests for a canonical URL, in no order. It reads every record of the site."""
+    """Return the keys of all requests for a canonical URL, by reading every record of the site."""
     return [key for _, key, record in store.keyed(site=site_of(url)) if record.url == url]
 
 
 def failed_requests(store: PageRecords) -> Iterator[Link]:
-    """Yield every request that failed when it was last made: it got no answer, or one that requires another try.
+    """Yield every request that failed when last made: there was no answer, or an answer that requires another try.
 
-    A request that a retry or a redirect replaced did not fail, because the new request has its own record. This reads
-    every record of the store.
+    A request that a retry or a redirect replaced did not fail. Every record of the store is read.
     """
     for site, key, record in store.keyed():
         if record.request is None or record.error == REPLACED:
@@ -84,7 +80,7 @@ def made_before(store: FrontierStore, links: Sequence[Link]) -> list[Link]:
 
 
 def make_again(store: FrontierStore, links: Sequence[tuple[Link, float]], *, now: Callable[[], float]) -> list[Link]:
-    """Put each known request first that was last made at or before its given time. Return these requests."""
+    """Put each known request first that was last made at or before a given time. Return these requests."""
     found = [
         link
         for link, latest in links

@@ -1,9 +1,9 @@
 """The clock of an ant: its machine's clock, corrected by the time of the shared server.
 
-Leases, claims and delays apply to all ants of a store, so their clocks must agree. In a test, an ant whose clock was 3
-s ahead took the sites of other ants while they were being crawled. The ant compares its clock with the server's at the
-start and with each heartbeat. If they differ by more than a fifth of a heartbeat, it uses the server's time; the
-margin of each lease (`term.MARGIN`) covers smaller differences. Each correction is logged.
+Leases, claims and delays apply to all ants of a store, so the clocks of all ants must agree. In a test, an ant with a
+clock 3 s ahead took sites that other ants were crawling. An ant compares its clock with the server's clock at the start
+and with each heartbeat. If the difference is more than a fifth of a heartbeat, the ant uses the server's time. The
+margin of each lease (`term.MARGIN`) covers smaller differences.
 """
 
 from __future__ import annotations
@@ -27,13 +27,11 @@ logger = logging.getLogger(__name__)
 TOLERANCE: Final = 0.2
 """Share of a heartbeat by which clocks may differ."""
 MOST_BACK_S: Final = 60.0
-"""How far, s, the server's clock may go back during a crawl. The ant waits for that time. If the clock goes back
-further, the ant ends.
-"""
+"""How far the server's clock may go back during a crawl, s, before the ant ends. The ant waits for this time."""
 
 
 class ServerClock:
-    """A `Clock`: the time of `machine`, plus a difference that `compare` finds. Any thread may call it.
+    """A `Clock` for any thread: the time of `machine`, plus a difference that `compare` finds.
 
     Parameters
     ----------
@@ -58,17 +56,17 @@ class ServerClock:
         self._last = -math.inf
 
     def now(self) -> float:
-        """Return the UTC seconds since 1970. The result never decreases."""
+        """Return UTC seconds since 1970, which never decrease."""
         self._last = max(self._last, self._machine.now() + self._offset)
         return self._last
 
     def compare(self) -> None:
-        """Compare with the server, and use its time if the difference is too large. This takes one round trip.
+        """Compare with the server's clock in one round trip, and use the server's time if the difference is too large.
 
         Raises
         ------
         WebfountainError
-            if the server's time is so far behind this clock that the ant would have to wait for minutes.
+            if the server's time is more than `MOST_BACK_S` behind this clock.
         """
         began = self._steady()
         server = self._server_time()

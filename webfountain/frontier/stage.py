@@ -1,10 +1,8 @@
-"""A stage: one optional feature of the crawl, with its action at each point of a batch.
+"""Stages and orders: what an optional feature of the crawl does at each point of a batch.
 
-`Stage` is in the worker thread. `worker_assembly` makes one list of stages, and `StoreWorker.run` reaches the points of
-`Stage` in a fixed order. `Order` is its counterpart in the loop thread: it adds what a feature needs to a batch, and
-learns from the result. `assembly` makes one list of orders, and `orders.WorkExchange` reaches their points. At each
-point the stages (or orders) that define it are called, in the order of the list. A feature that is off is in neither
-list. Stages do not know each other. No stage changes the order of durability.
+A `Stage` acts in the worker thread. `worker_assembly` makes a list of stages, and `StoreWorker.run` calls the methods
+of all stages at fixed points. An `Order` acts in the loop thread. `assembly` makes a list of orders, and
+`orders.WorkExchange` calls their methods. A feature that is off is in neither list. Stages do not know each other.
 """
 
 from __future__ import annotations
@@ -30,13 +28,13 @@ _R = TypeVar("_R")
 
 
 class Order:
-    """An order that does nothing. A feature overrides the points at which it acts. They are listed in order of time."""
+    """An order that does nothing. A feature overrides the points at which it acts, which are in order of time."""
 
     due = -inf
-    """Time from which `add` is called, UTC seconds. An order that acts from time to time sets it."""
+    """Time from which `add` is called, UTC seconds."""
 
     def add(self, batch: Batch) -> None:
-        """Add to a batch what the store must do. It is called only once `due` is reached, while the crawl runs and its
+        """Add to a batch what the store must do. Called if `due` is reached, the crawl was not stopped and the ant's
         term lasts.
         """
 
@@ -54,11 +52,11 @@ class Order:
 
 
 class Orders:
-    """The orders of one process. For each point it lists, in order, the methods of the orders that define the point."""
+    """For each point of an order, the methods of the orders that define the point."""
 
     def __init__(self, orders: Sequence[Order]) -> None:
         self.add = [(order, order.add) for order in orders if type(order).add is not Order.add]
-        """The orders that add to a batch, each with its method. An order is called if it is due."""
+        """The orders that add to a batch, each with its method."""
         self.before_send = methods_at(orders, Order.before_send)
         self.absorb = methods_at(orders, Order.absorb)
         self.absorbed = methods_at(orders, Order.absorbed)
@@ -66,13 +64,13 @@ class Orders:
 
 
 def methods_at(parts: Sequence[_Part], point: Callable[Concatenate[_Part, _P], _R]) -> list[Callable[_P, _R]]:
-    """Return, in order, the methods that parts define for a point. A part that only inherits `point` is left out."""
+    """Return, in order, the methods of the parts that override a point."""
     name = point.__name__
     return [getattr(part, name) for part in parts if getattr(type(part), name) is not point]
 
 
 class Stage:
-    """A stage that does nothing. A feature overrides the points at which it acts, which are listed in order of time."""
+    """A stage that does nothing. A feature overrides the points at which it acts, which are in order of time."""
 
     def lost(self, sites: Sequence[str]) -> None:
         """Remove sites that this process no longer holds."""
@@ -85,7 +83,7 @@ class Stage:
         return judged
 
     def visited(self, visits: Sequence[Visit], judged: Sequence[JudgedVisit], at: float) -> None:
-        """Store what the pages brought. Their copies are already written, but their links are not discovered yet."""
+        """Store what the pages brought. The copies are already written, but the links are not discovered yet."""
 
     def settling(self, visits: Sequence[Visit], outcomes: Sequence[Outcome], batch: Batch) -> None:
         """Learn from pages that are about to be settled."""
@@ -93,25 +91,24 @@ class Stage:
     # ---------------------------------------------- the store's pages and sites
 
     def discover_more(self, batch: Batch, result: BatchResult) -> None:
-        """Discover what the batch brought besides visits: offers, sitemaps. It is not called if the batch brought
-        neither offers nor sitemaps."""
+        """Discover the offers and sitemaps of a batch, if there are any."""
 
     def after_settle(self, batch: Batch, result: BatchResult) -> None:
-        """Carry out the rest of what the batch brought. At this point, all pages of the batch are settled."""
+        """Carry out the rest of the batch, after all pages of the batch were settled."""
 
     def before_park(self, batch: Batch) -> None:
-        """Save what is known about the sites that leave. It is not called if no site leaves."""
+        """Save what is known about the sites that leave, if any site leaves."""
 
     def adopt(self, collection: Collection) -> None:
         """Adopt an edited policy file."""
 
     def before_activate(self, batch: Batch, result: BatchResult) -> None:
-        """Make pages and sites due. At this point, sites that leave are already parked."""
+        """Make pages and sites due, after sites that leave were parked."""
 
     # ---------------------------------------------- sites and leases
 
     def choose(self, room: int) -> list[str]:
-        """Return sites to activate before those that have been due longest. `room` is the number of free places."""
+        """Return sites to activate before all other sites. `room` is the number of free places."""
         del room
         return []
 
@@ -121,37 +118,37 @@ class Stage:
         return leases
 
     def before_lease(self, batch: Batch, result: BatchResult) -> None:
-        """Prepare the queues, because pages are leased from them next."""
+        """Prepare the queues, before pages are leased."""
 
     def hurried(self, leases: list[Lease]) -> list[Lease]:
-        """Return those leases of immediate pages that may be passed to their sites."""
+        """Return the leases of immediate pages that may be passed to their sites."""
         return leases
 
     def leased(self, dealt: LeaseBatch, at: float) -> LeaseBatch:
-        """Return those leased pages that their site may request."""
+        """Return the leased pages that their site may request."""
         del at
         return dealt
 
     # ---------------------------------------------- the end
 
     def welcome(self, batch: Batch, result: BatchResult) -> None:
-        """Read the guests of the batch from the store. It is not called if the batch has no guests."""
+        """Read the guests of the batch from the store, if there are guests."""
 
     def chores(self, batch: Batch, result: BatchResult) -> None:
         """Do what every batch needs, and count."""
 
     def tidy(self, batch: Batch) -> None:
-        """Remove what is too old. It is called once per period or once per minute, whichever is longer."""
+        """Remove what is too old, once per period or per minute, whichever is longer."""
 
     def sign_off(self, batch: Batch) -> None:
-        """Carry out the work that the last events requested. No other batch follows."""
+        """Carry out the work of the last batch."""
 
     def close(self) -> None:
-        """Release files and the store. No other method is called after this."""
+        """Release files and the store, as the last call."""
 
 
 class Stages:
-    """The stages of one worker. For each point it lists, in order, the methods of the stages that define that point."""
+    """For each point of a stage, the methods of the stages that define the point."""
 
     def __init__(self, stages: Sequence[Stage]) -> None:
         self.lost = methods_at(stages, Stage.lost)

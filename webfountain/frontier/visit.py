@@ -1,7 +1,6 @@
-"""A visit: one fetch on its way from the hand to the store, with what was read from its body.
+"""A visit: a finished fetch on its way to the store, with what was read from its body.
 
-A leased page that is not examined has no visit. It was refused, it could not be written, or its project ended it. Then
-only an `Outcome` goes to the store (`refused`, `deferred`, `unkept`, `acknowledged`).
+A leased page that is not examined has no visit, only an `Outcome` (`refused`, `deferred`, `unkept`, `acknowledged`).
 """
 
 from __future__ import annotations
@@ -39,9 +38,7 @@ _ITEMS = frozenset({"new", "changed", "gone"})
 
 
 class PageContent(msgspec.Struct, frozen=True):
-    """The content of a body: its title, its visible text, its links, and counts of
-    the links that the policy refused.
-    """
+    """The content of a body: title, visible text, links, and counts of the links that the policy refused."""
 
     title: str | None = None
     text: str = ""
@@ -49,11 +46,11 @@ class PageContent(msgspec.Struct, frozen=True):
     links_seen: int = 0
     refused: Mapping[str, int] = {}
     canonical: str | None = None
-    """URL that the page names as its canonical form, if it is not its own."""
+    """Another URL that the page names as its canonical form."""
     nofollow: tuple[Link, ...] = ()
-    """The links that the page marks as nofollow. This field and the next are for the link log, if there is one."""
+    """The links that the page marks as nofollow, for the link log."""
     unfollowed: tuple[Link, ...] = ()
-    """The links that the policy refused."""
+    """The links that the policy refused, for the link log."""
 
 
 NOTHING = PageContent()
@@ -62,10 +59,9 @@ NOTHING = PageContent()
 class Visit(msgspec.Struct, frozen=True):
     """The end of one leased fetch: all that must be written, reported and stored.
 
-    `record` is the page's new record without `copy`, which the repository sets. `observed_time` is the time in seconds
-    since the previous check (0 if there was none). Three fields are for the change log: `resemblance` and `diff` (if
-    the collection requests one) compare the text of the new copy with the old one; `target` is the target of a
-    redirect.
+    `record` is the page's new record without `copy`, which the repository sets. `observed_time` is the time since the
+    previous check, s, or 0. For the change log, `resemblance` and `diff` compare the text of the new copy with the old
+    copy. `target` is the target of a redirect.
     """
 
     fetched: FetchResult
@@ -101,11 +97,7 @@ class Visit(msgspec.Struct, frozen=True):
         )
 
     def item(self) -> dict[str, Any] | None:
-        """Return the item that the spider yields: a plain item for each new, changed or gone page, None for all
-        others.
-
-        A page that was already gone yields no item.
-        """
+        """Return the item that the spider yields for a new, changed or newly gone page, or None."""
         if self.kind not in _ITEMS or (self.kind == "gone" and leased(self.fetch).state == "gone"):
             return None
         record = self.record
@@ -162,7 +154,7 @@ def refused(lease: Lease, kind: OutcomeKind, error: str, *, period_s: float, at:
 
 
 def deferred(lease: Lease, error: str, *, due: float) -> Outcome:
-    """Return the end of a leased page that must not be fetched before `due`. Its copy stays."""
+    """Return the end of a leased page that must not be fetched before `due`. The copy stays."""
     record = lease.record
     state: State = "refused" if record.state == "never-crawled" else record.state
     record = msgspec.structs.replace(record, state=state, error=error, failures=max(1, record.failures), due=due)
@@ -179,10 +171,9 @@ def unkept(lease: Lease, at: float, *, period_s: float) -> Outcome:
 
 
 def acknowledged(lease: Lease, *, status: int | None, error: str | None, at: float, seconds: float = 0.0) -> Outcome:
-    """Return the end of another project's request, or of a page of a site that was given up. It is not requested
-    again.
+    """Return the end of another project's request, or of a page of a site that was given up.
 
-    The error `REPLACED` means that there was an answer, which led to another request.
+    The page is not requested again. The error `REPLACED` means that the answer led to another request.
     """
     if error == REPLACED:
         record = msgspec.structs.replace(lease.record, state="crawled", status=status, error=error, last_crawled=at)

@@ -1,7 +1,7 @@
 """Assemble the store worker: the stages of a crawl in their order.
 
-The single list of stages (`_stages`) is read from top to bottom. A feature that is off is not in it. No other module
-imports all stages. `assembly` builds the rest of the frontier around the worker.
+No other module imports all stages. A feature that is off is not in the list. `assembly` builds the rest of the
+frontier.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ __all__ = ["WorkerAssembly", "WorkerFeatures"]
 
 
 class WorkerFeatures(NamedTuple):
-    """The optional features of a crawl. None means that the feature is off."""
+    """The optional features of a crawl, each None if the feature is off."""
 
     inbox: Notes | None
     importance: LiveImportance | None
