@@ -165,7 +165,7 @@ class FrontierAssembly:
         ----------
         recrawl : False if every page is requested only once
         obey_robots : False if the project chose so
-        robot : the name, or the whole User-Agent, that selects the groups of robots.txt; by default the policy file's name
+        robot : the name or User-Agent that selects the groups of robots.txt; by default the policy file's name
         ignores_robots : returns whether a request (`Link.request`) ignores robots.txt
         pace : delays and limits of sites; by default those of the policy file
         """

@@ -59,9 +59,9 @@ def blocks_of(board: Board) -> tuple[UrlBlock, ...]:
 
 
 def change_blocks(store: FrontierStore, block: UrlBlock, *, blocked: bool, at: float) -> bool:
-    """Add the block of a canonical prefix in place of an earlier block, or remove it. Also remove ended blocks.
+    """Add or replace the block of a canonical prefix, or remove the block. Also remove ended blocks.
 
-    Return False, without a change, if another process is changing the list; then try again later.
+    Return False, without a change, if another process is changing the list.
     """
     claims = store.claims
     if claims is None:
@@ -82,7 +82,7 @@ def ends(block: UrlBlock) -> float:
 
 
 class BlockedUrls:
-    """The current blocks, by site. If there are none, a check costs one comparison."""
+    """The current blocks, by site."""
 
     __slots__ = ("_blocks", "by_site")
 
@@ -93,7 +93,7 @@ class BlockedUrls:
         self.adopt(blocks)
 
     def adopt(self, blocks: tuple[UrlBlock, ...]) -> bool:
-        """Use the blocks of a store. Return whether they differ from the previous blocks."""
+        """Use the blocks of a store, and return whether the blocks have changed."""
         if blocks == self._blocks:
             return False
         self._blocks, self.by_site = blocks, {}

@@ -1,8 +1,8 @@
 """Bring URLs from outside into the store: seeds, and links that a caller gives.
 
 Seeds are loaded at the first start, and when the file has new seeds. A seeds file is read in batches of lines, so a
-large file takes no memory. The judge refuses URLs or gives them a policy, the eliminator drops known URLs, and the
-others are discovered.
+large file takes no memory. The judge refuses URLs or gives each URL a policy, the eliminator drops known URLs, and the
+remaining URLs are discovered.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def load_seeds_once(
     now: Callable[[], float],
     rest: Callable[[], bool],
 ) -> SeedReport:
-    """Run `load_seeds` in one of the ants that start together. The other ants wait for the end, and load no seeds.
+    """Run `load_seeds` in one of the ants that start together, while the other ants wait for the end.
 
     Parameters
     ----------

@@ -1,9 +1,8 @@
 """Settle the leases of a batch in the order of durability: bodies, then links, then leases (DESIGN.md section 3).
 
 Bodies are written (`copies`), then links are discovered (`Discovery`), then leases are settled, with what was learned
-about their sites (`LearnedSites`). A crash between two steps repeats fetches and loses nothing. After an unexpected
-error, only the faulty item is left out (`act_on`). After a set-back of the store, outdated results are dropped
-(`LossRecovery`).
+about their sites (`LearnedSites`). After an unexpected error, only the faulty item is left out (`act_on`). After a
+set-back of the store, outdated results are dropped (`LossRecovery`).
 """
 
 from __future__ import annotations
@@ -176,7 +175,7 @@ class LearnedSites(Stage):
 class LossRecovery:
     """The recovery of an ant after a set-back of the store (`store/shared/lives.py`).
 
-    The cache of known URLs is emptied, because the store may have lost them. The batch's result lists the sites whose
+    The cache of known URLs is emptied, because the store may have lost URLs. The batch's result lists the sites whose
     leases ended, so that the active list drops them.
     """
 

@@ -1,8 +1,7 @@
 """The store worker: carry out batches on the store and the repository, in one worker thread.
 
-The order of steps is the order of durability (DESIGN.md section 3). First ended leases are settled (`settlement`), then
-sites are parked and activated, and pages are leased (`Leasing`). A crash between two steps repeats fetches and loses
-nothing.
+First ended leases are settled (`settlement`), then sites are parked and activated, and pages are leased (`Leasing`). In
+this order a crash repeats fetches and loses nothing (DESIGN.md section 3).
 """
 
 from __future__ import annotations
@@ -66,9 +65,9 @@ _IDLE_AGE_S: Final = 2.0
 
 
 class Leasing:
-    """Leases the sites and pages of the process `owner`. Site leases last `lease_s` seconds.
+    """Leases the sites and pages of the process `owner`, for `lease_s` seconds.
 
-    `lease_pages` leases pages for refills. It returns None for a refill of a site that this process no longer holds.
+    `lease_pages` leases pages for refills, and returns None for a site that this process no longer holds.
     """
 
     def __init__(
@@ -87,9 +86,7 @@ class Leasing:
         self._lease_s = lease_s
 
     def renew(self, batch: Batch, result: BatchResult) -> None:
-        """Renew site leases. Call this before pages are settled, because the pages of a lost site must not be
-        settled.
-        """
+        """Renew site leases, before pages are settled, because the pages of a lost site must not be settled."""
         result.renewed = self._store.sites.renew(batch.renewals, until=batch.at + self._lease_s)
         kept = {lease.site for lease in result.renewed}
         result.lost = [lease.site for lease in batch.renewals if lease.site not in kept]
@@ -167,7 +164,7 @@ class Leasing:
 
 
 class StoreWorker:
-    """Carries out batches on the store and the repository. Only one thread may use it at a time."""
+    """Carries out batches on the store and the repository. Only one thread may use the worker at a time."""
 
     def __init__(
         self,
@@ -239,10 +236,10 @@ class StoreWorker:
                 adopt(batch.collection)
 
     def _take_stock(self, batch: Batch, result: BatchResult, *, is_asked: bool) -> None:
-        """Report what the store contains now: these are its last reads before the batch goes back to the loop thread.
-        Unless the batch requests counts, the last known ones are used.
+        """Report what the store contains now.
 
-        `is_asked` is True if `activate` has already put the due time of the next site into the result.
+        Unless the batch requests counts, the last known counts are used. `is_asked` is True if `activate` has already
+        put the due time of the next site into the result.
         """
         if batch.census_since is not None:
             result.census = take_census(self._store, since=batch.census_since, at=batch.at)
@@ -255,9 +252,7 @@ class StoreWorker:
         result.statistics = counts.take(batch.at, idle=not batch.holds_sites) if batch.count else counts.last()
 
     def fresh_share(self, counted: Statistics, at: float) -> float | None:
-        """Return the estimated share of known pages with a fresh copy; None if unknown. `counted` are the last known
-        counts of the store.
-        """
+        """Return the estimated share of known pages with a fresh copy, or None if unknown."""
         return fresh_share(self._store, counted, self._outlook(), at)
 
     def on_store(self, function: Callable[[FrontierStore], _T]) -> _T:
@@ -306,7 +301,7 @@ class Publisher:
 
 
 class ChangeLogTrim(Stage):
-    """Keeps the change log within the age and the number of entries that the collection allows."""
+    """Removes old entries from the change log."""
 
     def __init__(self, changes: Changes, rules: ChangesTable) -> None:
         self._changes = changes
@@ -359,11 +354,10 @@ class StoreCounts:
 
 
 class SharedCounts(StoreCounts):
-    """The counts of a store that many ants share. `owner` is the name of this ant.
+    """The counts of a store that many ants share.
 
-    They are sums over the store's shards, which take 256 reads. When each of twenty idle ants computed the sums, this
-    was most of the server's load. So the ant that computed them last stores them with a claim, and the others read that
-    one row while it is recent.
+    The counts are sums over the store's shards, which take 256 reads. Therefore one ant computes the counts and stores
+    them with a claim, and all other ants read this row while it is recent.
     """
 
     def __init__(self, census: CensusReader, claims: Claims, *, owner: str) -> None:
@@ -373,7 +367,7 @@ class SharedCounts(StoreCounts):
         self._known: Statistics | None = None
 
     def take(self, at: float, *, idle: bool) -> Statistics:
-        """Return the stored counts in one round trip, or compute old counts again in three."""
+        """Return the stored counts in one round trip, or compute old counts again in three round trips."""
         [claim] = self._claim(at, idle=idle)
         if claim.owner != self._owner and claim.note:
             self._known = Statistics(**msgspec.msgpack.decode(claim.note))
@@ -383,7 +377,7 @@ class SharedCounts(StoreCounts):
         return self._known
 
     def last(self) -> Statistics:
-        """Return the counts that `take` returned last. Before its first call, read them from the store."""
+        """Return the counts that `take` returned last, or the counts in the store before the first call of `take`."""
         if self._known is None:
             self._known = self._census.statistics()
         return self._known
