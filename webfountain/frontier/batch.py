@@ -103,7 +103,7 @@ class Batch:
     price: float | None = None
     """The least obsolete time that a fetch of a known page must save, s, or None if urgency is not used."""
     budget: float | None = None
-    """Fetches per period in the plan, for all ants, or None without a plan."""
+    """Number of fetches per period in the plan, for all ants, or None without a plan."""
     missing: int = 0
     """How many more pages should be due."""
     rules: bool = True
@@ -218,9 +218,9 @@ class BatchResult:
     new_pages: set[str] = field(default_factory=set)
     """Sites that have more URLs to lease, because URLs are new or were made due."""
     hot: set[str] = field(default_factory=set)
-    """Sites with new pages on topic, which come before all pages off topic, including pages in the hand."""
+    """Sites with new pages on topic, which must be fetched before all pages off topic."""
     hurried: set[str] = field(default_factory=set)
-    """Sites with known pages that come before the pages in the hand."""
+    """Sites with known pages that must be fetched before the pages in the site's hand."""
     dealt: list[LeaseBatch] = field(default_factory=list)
     activated: list[SiteLease] = field(default_factory=list)
     claims: list[Claim] = field(default_factory=list)
@@ -256,11 +256,11 @@ class BatchResult:
     unfinished: bool = False
     """True if a stage must continue its pass over the store with the next batch."""
     waiting: int = 0
-    """Number of pages that are worth the price or wait."""
+    """Number of pages that were made due or are worth the price, and are not fetched yet."""
     top: float = inf
-    """Upper bound of the urgency of pages that do not wait, s."""
+    """Upper bound of the urgency of pages that were not made due, s."""
     level: float = 0.0
-    """Urgency of the n-th best page that does not wait, s, where n is the number of missing pages."""
+    """Urgency of the n-th most urgent page that was not made due, s, where n is the number of missing pages."""
 
 
 def remembered(record: SiteRecord) -> SiteState:

@@ -66,7 +66,7 @@ POLL_LONGEST_S. Up to 80 idle processes together poll eight times per second.
 """
 COUNT_EACH_S: Final = 1 / 16
 COUNT_LONGEST_S: Final = 60.0
-"""The same two numbers for the counts of a shared store."""
+"""Like POLL_EACH_S and POLL_LONGEST_S, for the counts of a shared store."""
 _RANKS_EVERY_S: Final = 2.0
 
 
@@ -175,7 +175,7 @@ class Chores(Order):
 def chores_of(
     sites: ActiveList, progress: Progress, others: Others, shares: DomainShares | None, period_s: float
 ) -> list[tuple[float, Callable[[Batch], None]]]:
-    """Return the periodic chores with their intervals, s. One of several ants renews leases by heartbeats instead."""
+    """Return the periodic chores with their intervals, s. If there are several ants, heartbeats renew the leases."""
     publish = [] if shares is None else [(_SHARES_EVERY_S, partial(_publish_shares, shares))]
     renewals = [] if others.shared else [(others.term.lease_s / 3, partial(_renew_leases, sites))]
     return [
@@ -217,7 +217,9 @@ class IdleCheck(Order):
 
 
 class SiteSupply(Order):
-    """Takes sites from the store and parks sites. One of several ants takes little more than its part of the sites."""
+    """Takes sites from the store and parks sites. If there are several ants, each ant takes only slightly more sites
+    than its part.
+    """
 
     def __init__(self, sites: ActiveList, progress: Progress, others: Others) -> None:
         self._sites = sites
@@ -236,7 +238,9 @@ class SiteSupply(Order):
             batch.room = self._room()
 
     def before_send(self, batch: Batch) -> None:
-        """Park the sites that are done or resting. If other sites wait for a place, also park well served sites."""
+        """Park the sites that have nothing due or must be left alone. If other sites wait for a place, also park sites
+        after many fetches.
+        """
         sites = self._sites.sites
         is_full = self._due <= batch.at and not self._sites.room()
         if is_full or sites.quiet or sites.resting or self._others.shared:

@@ -52,7 +52,7 @@ IDLE_S: Final = 60.0
 _BURST: Final = 0.02
 """Share of a period's capacity that may be spent at once after a pause."""
 _STALL_S: Final = 5.0
-"""How much of a pause may be made up for if periods are short, s, because a busy machine can make a process wait so
+"""If periods are short, fetches missed during this time are made up for, s. A busy machine can make a process wait so
 long. At most _STALL_SHARE of a period's capacity may be spent at once.
 """
 _STALL_SHARE: Final = 0.2

@@ -1,4 +1,4 @@
-"""The heart of one ant: it makes the request of each heartbeat, and applies the result, in the loop thread.
+"""The heart of one ant: the loop thread requests each heartbeat, and applies the result.
 
 First, the ant drops the sites and addresses that other ants now hold. Only then does the next term begin
 (`membership`). Each ant reports a digest of its policy file, and one ant logs a difference.
@@ -33,13 +33,13 @@ __all__ = ["Heart", "PolicyFiles", "digest_of"]
 
 logger = logging.getLogger(__name__)
 BEATS: Final = 2
-"""Number of heartbeats after which a difference between policy files is logged. After an edit, they may differ for some
-seconds.
+"""Number of heartbeats after which a difference between policy files is logged. After an edit, the files may differ for
+some seconds.
 """
 
 
 class Heart(Order):
-    """Makes the requests of an ant's heartbeats, and applies the results. `collection` is the policy file in force."""
+    """Requests an ant's heartbeats, and applies the results. `collection` is the policy file in force."""
 
     def __init__(
         self,
@@ -69,7 +69,9 @@ class Heart(Order):
         return self._others.next_at()
 
     def beat(self) -> Callable[[], HeartbeatResult] | None:
-        """Return a function that carries out a due heartbeat in another thread, or None. `apply` takes its result."""
+        """Return a function that carries out a due heartbeat in another thread, or None. Pass the result of the
+        function to `apply`.
+        """
         at = self._batches.now()
         return partial(self._others.heartbeats.carry_out, self._request(at)) if self._others.is_due(at) else None
 
@@ -118,7 +120,7 @@ class Heart(Order):
         self._balance()
 
     def _compare(self) -> None:
-        """Log changes of the number of ants with full disks, and different policy files."""
+        """Log how many ants have full disks, if the number has changed, and whether policy files differ."""
         colony = self._others.colony
         if colony.short != self._short:
             self._short = colony.short

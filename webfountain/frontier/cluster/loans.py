@@ -145,7 +145,7 @@ class Loans:
         return len(self._lent)
 
     def spare(self, standing: SitePoliteness, group: AddressGroup, at: float, *, unused_s: float) -> int:
-        """Return how many more slots may be lent, of the slots unused for `unused_s` seconds and at least for the
+        """Return how many more slots may be lent. A slot must have been unused for `unused_s` seconds and for the
         site's delay.
 
         If `unused_s` is -inf, all free slots count. One slot stays for the site itself. Soon after a refusal, no slot
@@ -158,7 +158,7 @@ class Loans:
         return min(standing.gate.spare(since), group.gate.spare(since)) - (own <= 0)
 
     def give(self, loan: Loan, until: float) -> None:
-        """Record a loan until `until`, whose slots were taken from both gates."""
+        """Record a loan that ends at `until`. Its slots were taken from the gates of the site and of its address."""
         self._lent[loan.borrower] = _LentSlots(loan, until)
 
     def of(self, borrower: str) -> Loan | None:
@@ -167,7 +167,7 @@ class Loans:
         return None if lent is None else lent.loan
 
     def prolonged(self, until: float) -> list[Loan]:
-        """Extend the current loans to `until`, except loans that end before; return the extended loans."""
+        """Extend the current loans to `until`, except loans that must end before. Return the extended loans."""
         lent = [each.loan for each in self._lent.values() if not each.is_over and each.loan.ends_at > until]
         for loan in lent:
             self._lent[loan.borrower] = _LentSlots(loan, until)
@@ -193,7 +193,9 @@ class Loans:
         return [each.loan for each in self._lent.values() if each.until <= at]
 
     def take_back(self, loan: Loan, standing: SitePoliteness, group: AddressGroup, open_at: float) -> None:
-        """Return the slots of a loan to both gates. The slots open at `open_at`, or later if the site must rest."""
+        """Return the slots of a loan to the gates of the site and of its address. The slots open at `open_at`, or later
+        if the site must rest.
+        """
         del self._lent[loan.borrower]
         opens = max(open_at, standing.rests_until)
         standing.gate.take_back(loan.slots, opens)

@@ -47,7 +47,7 @@ UNEVEN: Final = 0.25
 """Share of the mean by which the number of sites of an ant may differ from the mean."""
 SPARE_SITES: Final = 2
 FEW: Final = 16
-"""Largest number of ants with which each ant reads the notes of all ants. With more ants, one ant reads the notes,
+"""With at most this number of ants, each ant reads the notes of all ants. With more ants, a single ant reads the notes,
 because the cost grows with the square of the number.
 """
 
@@ -225,7 +225,7 @@ class Membership:
 
 
 Others = Membership | LoneAnt
-"""The other ants of a store, as the rest of the frontier uses them."""
+"""The other ants of a store."""
 
 
 def join_ants(
@@ -332,8 +332,7 @@ class HeartbeatResult(NamedTuple):
 class Heartbeats:
     """Carries out an ant's heartbeats in a separate thread.
 
-    `reaches` returns whether this ant can read the copies of the ant with a given number; None if this ant stores no
-    copies.
+    `reaches` returns whether this ant can read the copies of the ant with a number, or is None without copies.
     """
 
     def __init__(
@@ -390,8 +389,8 @@ class Heartbeats:
         )
 
     def _colony(self, note: bytes, *, at: float, until: float, counts: bool) -> Colony:
-        """Return the sum of all notes, computed here if there are few ants or this ant has the role `COUNTING`, else
-        the stored sum.
+        """Return the sum of all notes, which this ant computes if there are few ants or this ant has the role
+        `COUNTING`.
         """
         colony = msgspec.msgpack.decode(note, type=Colony)
         if counts or colony.ants <= FEW:
@@ -413,13 +412,11 @@ class Heartbeats:
         return msgspec.structs.replace(Colony.of(list(alive.values())), free=free)
 
     def are_copies_apart(self) -> bool:
-        """Return whether the copies of some ant cannot be read here. Any thread may call this method."""
+        """Return whether this ant cannot read the copies of another ant. Any thread may call this method."""
         return self._is_apart
 
     def _check_copies(self, ants: int) -> None:
-        """Check whether all copies can be read, if the number of ants has changed, until a check finds unreadable
-        copies.
-        """
+        """Check whether this ant can read all copies, when the number of ants has changed."""
         if self._reaches is not None and not self._is_apart and ants != self._ants:
             places = {int(claim.name.partition("/")[2]): claim.owner for claim in self._claims.claims("repository")}
             # An ant that claimed a number in a folder of this machine may not have created its own folder yet.

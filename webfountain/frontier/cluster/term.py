@@ -1,9 +1,9 @@
 """The term of an ant: the time until which all its leases and claims are valid.
 
-A heartbeat extends the term, and each request checks it. The term is measured by a clock that runs on while the process
-is stopped. When the term is over, nothing more is sent, and `TermGuard` cuts the transfers before another ant may fetch
-their pages. The guard is a timer of the event loop, because the store or the worker thread may not answer. A lone ant
-has an `EndlessTerm`.
+A heartbeat extends the term, and each request checks it. The term is measured by a clock that does not stop while the
+process is stopped. When the term is over, nothing more is sent, and `TermGuard` cuts the transfers before another ant
+may fetch their pages. The guard is a timer of the event loop, because the store or the worker thread may not answer. A
+lone ant has an `EndlessTerm`.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ SHORTEST_S: Final = 0.005
 LEASE_BEATS: Final = 1.9
 """Duration of a lease in heartbeats, so that one heartbeat may fail."""
 MARGIN: Final = 0.2
-"""Share of a heartbeat by which an ant stops sending before its term ends, because clocks differ."""
+"""An ant stops sending this share of a heartbeat before its term ends, because clocks differ."""
 _BOOT: Final[int | None] = getattr(time, "CLOCK_BOOTTIME", None)
 
 
 class TermGuard:
-    """Cuts transfers when the term is over, once for each end.
+    """Cuts transfers when the term is over.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ class EndlessTerm:
 
 
 def steady_clock() -> float:
-    """Return the seconds of a clock that is never set back and runs on while the process is stopped."""
+    """Return the seconds of a clock that is never set back, and does not stop while the process is stopped."""
     return time.clock_gettime(_BOOT) if _BOOT is not None else time.monotonic()
 
 

@@ -55,7 +55,7 @@ __all__ = [
 logger = logging.getLogger(__name__)
 serial = count()
 PAUSED: Final = "paused"
-"""Name of the published value: b"1" while the crawl is paused."""
+"""Name of the published value that is b"1" while the crawl is paused."""
 
 
 class NowNote(msgspec.Struct, frozen=True, tag="now", tag_field="note"):
@@ -261,15 +261,15 @@ class TakeSiteNote(msgspec.Struct, frozen=True, tag="take", tag_field="note"):
 
 
 class SlotReturn(msgspec.Struct, frozen=True, tag="returned", tag_field="note"):
-    """A letter from a borrower to the holder of a site (`cluster.loans`), which gives slots back. If the site refused a
-    request, a first letter announces this.
+    """A letter from a borrower to the holder of a site (`cluster.loans`), which gives slots back. A first letter
+    reports that the site refused a request.
     """
 
     site: str
     borrower: str
     token: int
     next_at: float
-    """Earliest time of the next request in these slots or, unless `over`, to the whole site."""
+    """Earliest time of the next request in the returned slots, or to the whole site if `over` is False."""
     failures: int = 0
     """Number of refusals in a row."""
     over: bool = True

@@ -7,8 +7,7 @@ copy (`page_comparison`), without learned noise (`noise_learner`). From the answ
 outcome, a new record, a title, a text and judged links. Facts about the page can switch it to another policy
 (`page_judge`). A sitemap becomes links, changed pages and further sitemaps (`sitemap_reader`).
 
-Stages of the store worker make extra visits that prove noise (`extra_visits`), delay pages that killed a process, store
-the redirects of seeds (`seed_forms`) and settle conflicts between policies (`conflicts`). After an edit of the policies
-they review known pages (`review_stage`, `policy_review`). In a collection of a fixed size they replace pages
-(`fixed_size`).
+Stages of the store worker make extra visits that prove noise (`extra_visits`), store the redirects of seeds
+(`seed_forms`) and settle conflicts between policies (`conflicts`). Other stages review known pages after an edit of the
+policies (`review_stage`, `policy_review`), and replace pages in a collection of a fixed size (`fixed_size`).
 """

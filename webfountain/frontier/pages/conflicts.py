@@ -1,8 +1,8 @@
 """Conflicts between policies: choose the policy of a page if links under several policies lead to it.
 
-By `conflict.rule`, the link with the most trust decides, or the link with the least. Trust also decides between links
-under the same policy (Policies 2006: "special care … if the same page is discovered from pages with different
-policies"). Seeds keep their own policy. A fetched page keeps a policy that a ``[[switch]]`` may have chosen.
+`conflict.rule` sets whether the link with the most trust or the link with the least trust decides. Trust also decides
+between links under the same policy (Policies 2006: "special care … if the same page is discovered from pages with
+different policies"). Seeds keep their own policy. A fetched page keeps a policy that a ``[[switch]]`` may have chosen.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The examiner: turn a fetch into the outcome, new record, links and text of its page.
 
-A body becomes a digest, text and shingles, a verdict, then a history and a bucket byte. The examiner writes nothing, so
-it may run in any thread.
+From a body, the examiner computes a digest, text and shingles, a verdict, and the page's new history and bucket byte.
+The examiner writes nothing, so it may run in any thread.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class Examiner:
         return visit
 
     def examine_at_once(self, fetched: FetchResult, prior: change_rate.Prior) -> Visit | None:
-        """Return the same as `examine` if that certainly takes only milliseconds, otherwise None."""
+        """Return the result of `examine`, or None if `examine` may take longer than milliseconds."""
         record = leased(fetched.fetch)
         rules = self._judge.counting(record.policy)
         must_read_copy = record.digest is not None and is_outdated(record, rules)
@@ -262,7 +262,7 @@ class Examiner:
     def _is_loop(record: PageRecord, target: str) -> bool:
         """Return whether a redirect leads to its own page, or back to the page whose redirect led here.
 
-        If the page had a copy, its site has reversed the redirect, and this is no loop.
+        If the page had a copy, its site has reversed the redirect, which is no loop.
         """
         back = urls.fingerprint(target)
         if urls.site_of(target) != urls.site_of(record.url):

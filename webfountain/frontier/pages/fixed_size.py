@@ -1,9 +1,9 @@
 """Replace pages in a collection of a fixed size.
 
 In a full collection, a more important known page replaces the least important page (the refinement decision of Cho
-2000). The paper's *AllUrls* is the store, its *CollUrls* the recrawl queues, its *Collection* the repository, its
-*RankingModule* this module with the ranker, its *UpdateModule* the schedule, its *CrawlModule* the frontier with the
-downloader.
+2000). In the terms of the paper, *AllUrls* is the store, *CollUrls* the recrawl queues, and *Collection* the
+repository. The *RankingModule* is this module with the ranker, the *UpdateModule* the schedule, and the *CrawlModule*
+the frontier with the downloader.
 
 A *sweep* reads all records, some with each batch. The sweep counts the known pages in each class of importance, and
 remembers the least important held pages. A class is *admitted* if it contains some of the best `limits.pages` known
@@ -12,8 +12,8 @@ evicted (the store's `evict`). An ant can evict only pages of its own sites, so 
 made due.
 
 The bounds of neighbouring classes differ by the factor √2. Within a class no page is replaced, so that pages of about
-equal importance do not displace each other in turn. A waiting page counts with the rank that it would have if it were
-held (`worth_of_holding`). This stage stands between the active list's refills and the store.
+equal importance do not displace each other in turn. A waiting page is ranked as if the page were held
+(`worth_of_holding`). All leases of new pages pass through this stage.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _NEAR: Final = 0.9
 _SUMMONED: Final = 64
 """Number of pages that are made due at once, so that their sites become active and the pages can be evicted."""
 _SOON: Final = 0.05
-"""Share of the time between sweeps after which a site is checked again whose new pages wait for evictions."""
+"""A site with new pages that wait for evictions is checked again after this share of the time between sweeps."""
 _DUPLICATE: Final = -inf
 """Importance of a duplicate, below all other importances."""
 
@@ -66,10 +66,10 @@ class _Candidate(NamedTuple):
 
 
 class Replacement(Stage):
-    """The stage that limits the collection to `most` pages. `weigh` returns the importances of records in order [their
-    own importances].
+    """The stage that limits the collection to `most` pages. `weigh` returns the importances of records, in order.
 
-    `period_s` is the length of a time period. If several processes share a store, each counts only its own leases.
+    `period_s` is the length of a time period. If several processes share a store, each process counts only its own
+    leases.
     """
 
     def __init__(
@@ -190,8 +190,7 @@ class Replacement(Stage):
     def _exchange(self, refills: Sequence[Refill], *, at: float) -> list[LeaseBatch | None]:
         """Lease new pages that are better than the pages evicted for them.
 
-        If a page cannot be evicted now, because its site is not active or the page is in flight, a new page is given
-        back and the demand is remembered.
+        If too few pages can be evicted now, new pages are given back, and the sites with pages to evict are made due.
         """
         least = _class(self._candidates[-1].importance) if self._candidates else 0
         bar = CLASSES if self._bar is None else self._bar
@@ -250,7 +249,9 @@ class Replacement(Stage):
     def _joined(
         self, first: LeaseBatch | None, known: LeaseBatch | None, *, is_full: bool, at: float
     ) -> LeaseBatch | None:
-        """Join the two answers to a refill. A site in a full collection is checked again later."""
+        """Join the leases of new pages and of known pages for a refill. A site in a full collection is checked again
+        later.
+        """
         if first is None or known is None:
             return None
         again = at + (max(1.0, _SOON * self._pause_s) if self._demand else self._pause_s)

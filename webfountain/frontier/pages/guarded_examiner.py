@@ -1,11 +1,11 @@
-"""The examiner with its guards: a hostile body costs one page, and delays only its own site.
+"""The examiner with its guards: a hostile body can fail only its own page, and delay only its own site.
 
 Bodies that may take long are read in a child process (`sandbox.reader`). Pages on which processes died are examined
 alone (`sandbox.crash_guard`).
 
-Reading a body takes from a millisecond to two seconds, depending on its site. So that slow sites do not delay other
-sites, bodies wait by site, and the site with the least recent reading time is next (`ReaderTurns`). Sites that take
-much longer than other sites share at most one thread.
+Reading a body takes from a millisecond to two seconds, depending on its site. The site with the least recent reading
+time is next (`ReaderTurns`), so that slow sites do not delay other sites. Sites that take much longer than other sites
+share at most one thread.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ SLOW_S: Final = 0.25
 SLOW_FACTOR: Final = 4.0
 """A site is slow if its reading time exceeds this many times the reading time of the fastest site."""
 _FORGET_S: Final = 60.0
-"""Half-life of reading times, s. A site without reading in this time is not used for comparison."""
+"""Half-life of reading times, s. Only sites with a reading within this time are compared."""
 _SITES: Final = 4096
 """Number of sites whose reading times are remembered."""
 
@@ -111,7 +111,7 @@ class GuardedExaminer:
             return self._broken(fetched, error)
 
     def examine_at_once(self, fetched: FetchResult) -> Visit | None:
-        """Return the same as `examine` if that certainly takes only milliseconds, otherwise None."""
+        """Return the result of `examine`, or None if `examine` may take longer than milliseconds."""
         url = fetched.fetch.url
         if not self._suspects.may_examine_at_once(url):
             return None
@@ -132,7 +132,7 @@ class GuardedExaminer:
                 return await self._reader.run(partial(self.examine, fetched), size=size)
 
     def cut_short(self) -> None:
-        """Stop examining. The next crawl fetches unexamined pages again."""
+        """Stop examining. If the crawl ends before, the next crawl fetches the page again."""
         self._reader.close()
 
     def close(self) -> None:
@@ -147,7 +147,7 @@ class GuardedExaminer:
 
 
 class SuspectStage(Stage):
-    """The stage that gives suspects back while their site has other pages."""
+    """The stage that gives suspect pages back while their site has other pages."""
 
     def __init__(self, suspects: CrashSuspects, store: FrontierStore) -> None:
         self._suspects = suspects

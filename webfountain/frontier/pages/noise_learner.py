@@ -4,9 +4,8 @@ The learner works when a new body is compared with the old copy (`page_compariso
 The parts of a page (`core.noise`) are stored with its record. The evidence of the last `MAX_SITES` sites is in memory;
 a new process takes it from the records of the pages.
 
-If a position differed again and no visit seconds apart has decided about it, the learner orders an extra visit: it sets
-the due time in the record, and `extra_visits` puts the page first. At most `EXTRA_SHARE` of the visits are extra
-visits.
+If a position of a page differed again, and no visit within seconds has decided about this position, the learner orders
+an extra visit (`extra_visits`). At most `EXTRA_SHARE` of the visits are extra visits.
 """
 
 from __future__ import annotations
@@ -28,7 +27,9 @@ __all__ = ["CLOSE_S", "EXTRA_SHARE", "NoiseLearner", "NoiseReport"]
 
 EXTRA_SHARE: Final = 0.02
 CLOSE_S: Final = 60.0
-"""Longest time between two visits that counts as seconds apart, s. A short period or change interval reduces it."""
+"""Longest time between two visits that counts as seconds apart, s. The time is shorter if the period or the change
+interval is short.
+"""
 MAX_SITES: Final = 1000
 _ALL: Final = ""
 """Name under which the visits of all sites are counted."""
@@ -74,7 +75,7 @@ class NoiseLearner:
         return self._learn(record, site, at, differences)
 
     def rest(self, record: PageRecord, site: str, at: float) -> bytes:
-        """Return `PageRecord.noise` after a visit at which the body was the same: nothing differed."""
+        """Return `PageRecord.noise` after a visit at which the body was the same."""
         return encode(self._learn(record, site, at, None).parts) if record.noise else b""
 
     def _learn(self, record: PageRecord, site: str, at: float, differences: Differences | None) -> NoiseReport:
@@ -96,7 +97,9 @@ class NoiseLearner:
         return self._sites[site]
 
     def _extra_visit(self, site: str, at: float, parts: Sequence[PagePart]) -> float | None:
-        """Return the time of an extra visit; None if it would decide nothing, or if there were enough of them."""
+        """Return the time of an extra visit, or None if the visit would decide nothing or there were enough extra
+        visits.
+        """
         undecided = [each for each in parts if each.is_open and each.now != ABSENT and each.evidence.is_undecided]
         if not undecided:
             return None

@@ -141,7 +141,7 @@ class PageJudge:
 
 
 def _accepted(verdicts: Sequence[Verdict]) -> int:
-    """Return the number of accepted links, without a loop if all links have the same verdict."""
+    """Return the number of accepted links."""
     if verdicts and verdicts.count(verdicts[0]) == len(verdicts):
         return len(verdicts) if verdicts[0].reason is None else 0
     return sum(verdict.reason is None for verdict in verdicts)

@@ -6,7 +6,7 @@ site, some with each batch, and judges them again. Pages that are now refused ar
 without a request, and the change log gets a tombstone.
 
 An edit of rules that spread along links (seeds, trust, dampening and others) reaches known pages in the same pass. Each
-page gets the policy and trust that its seed, or the page that led to it, gives it now (`_Derivation`).
+page gets the policy and trust that follow now from its seed or from the page that led to it (`_Derivation`).
 
 A ``[[switch]]`` with ``also = "discovered"`` also moves the pages discovered through the switched page. The review goes
 through the sites in rounds: first for the pages discovered through the switched page, then for the pages discovered
@@ -63,7 +63,7 @@ _WITNESSES: Final = 50_000
 
 
 class _SwitchedPage(msgspec.Struct, frozen=True, array_like=True):
-    """A page that was moved to another policy, as were the pages discovered through it."""
+    """A page that was moved to another policy, together with the pages discovered through it."""
 
     site: str
     key: bytes
@@ -403,7 +403,7 @@ class _Derivation:
         return {url: new for url, new in found if new is not None}
 
     def _read_parents(self, records: Iterable[PageRecord]) -> None:
-        """Read the pages that led to the records, and their parents in turn, by one step of the store per site and
+        """Read the pages through which the records were discovered, hop by hop, by one step of the store per site and
         hop.
         """
         while wanted := self._lineage.missing(records) - self._read.keys():

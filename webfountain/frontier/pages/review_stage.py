@@ -1,9 +1,8 @@
 """Policy review in the store worker: known pages follow an edited policy file, a switched page or a slower schedule.
 
-A page stays in the lane of its bucket if the lane is due within the bounds of the page's policy at its visit; otherwise
-the page has an explicit time (`within_policy`). A later plan or a higher price may make the lane slower than the
-longest interval of the policy. Therefore all pages are read again whenever the schedule became slower
-(`SlowerSchedule`).
+After a visit, a page has an explicit due time if its bucket's lane would be due outside the bounds of the page's policy
+(`within_policy`). A later plan or a higher price may make the lane slower than the longest interval of the policy.
+Therefore all pages are read again whenever the schedule became slower (`SlowerSchedule`).
 """
 
 from __future__ import annotations
@@ -96,7 +95,7 @@ class SlowerSchedule:
         self._fastest = 0.0
 
     def follow(self, schedule: Schedule | None) -> bool:
-        """Follow a schedule from now on; return whether pages must be read again because it is slower.
+        """Set the current schedule. Return whether pages must be read again because the schedule is slower.
 
         The first schedule counts as slower, because the schedule of an earlier process is unknown.
         """

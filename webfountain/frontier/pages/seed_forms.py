@@ -1,6 +1,6 @@
 """Redirects of seeds: store and log the site that replaced a seed's site.
 
-The examiner finds such sites (`Visit.form`), and the judge accepts them. The store keeps them for the next start and
+The examiner finds such sites (`Visit.form`), and the judge accepts them. The sites are stored for the next start and
 for other ants, before the page that redirected is settled.
 """
 

@@ -39,16 +39,16 @@ SITEMAP_DEPTH: Final = 1
 
 
 class SitemapContent(msgspec.Struct, frozen=True):
-    """The content of one sitemap.
-
-    links : judged links, each once, known or not. modified : time of the last change, UTC seconds, by key of the page
-    on the site that named the sitemap. children : canonical URLs of further sitemaps. counts : by stat name.
-    """
+    """The content of one sitemap."""
 
     links: list[Link]
+    """Judged links, each once, known or not."""
     modified: dict[bytes, float]
+    """Time of the last change, UTC seconds, by key of each page on the site that named the sitemap."""
     children: list[str]
+    """Canonical URLs of further sitemaps."""
     counts: Mapping[str, int]
+    """Counts for the stats, by name."""
 
 
 class SitemapParser:
@@ -172,7 +172,7 @@ class SitemapStage(Stage):
 
 
 def every_later(site: str, later: Mapping[bytes, bool]) -> list[bytes]:
-    """Return all pages with a date later than our copy: without a budget, all are due."""
+    """Return all pages with a date later than our copy, because without a budget all these pages are due."""
     del site
     return [key for key, is_later in later.items() if is_later]
 

@@ -114,7 +114,7 @@ def make_plan(
 def _aimed(
     aim: Aim | None, census: Census, rates: Array, quotas: Quotas, *, period_s: float
 ) -> tuple[Quotas, GoalCost | None]:
-    """Return quotas with only the fetches of known pages that the goal takes, and the cost of the goal."""
+    """Return quotas with at most the fetches of known pages that the goal needs, and the cost of the goal."""
     if aim is None:
         return quotas, None
     goal, last = aim
@@ -298,9 +298,7 @@ def _arrivals(taken: CensusSnapshot, period_s: float) -> float:
 
 
 def _strategy(census: Census, rates: Array, cycle: CycleTable) -> int:
-    """Return the strategy to solve for: the policy's number, or for `fountain` 2 while the collection is stale, then
-    3.
-    """
+    """Return the strategy to solve for. For `fountain` this is 2 while the collection is stale, or else 3."""
     if cycle.strategy != "fountain":
         return cycle.strategy
     stale = float(obsolete_of(census, rates).sum()) + census.waiting

@@ -51,7 +51,7 @@ class PageSupply:
         self._demand_at = self._best_at = 0.0
 
     def demand(self, price: float, at: float) -> int:
-        """Return the number of pages that wait or are worth the price.
+        """Return the number of pages that were made due or are worth the price, and are not fetched yet.
 
         If there are many active sites, each call counts a sample of `SAMPLE` sites.
         """
@@ -69,7 +69,7 @@ class PageSupply:
         return self._demand
 
     def best(self, pages: int, at: float) -> tuple[float, float]:
-        """Return an upper bound of the urgency of pages that do not wait, and the `pages`-th highest of these
+        """Return an upper bound of the urgency of pages that were not made due, and the `pages`-th highest of these
         urgencies, s.
 
         The second number is found among sites without waiting pages, and is 0 if they have fewer pages.

@@ -67,8 +67,8 @@ def bounds_of(collection: Collection) -> Bounds:
 class Forecast(msgspec.Struct, frozen=True):
     """The numbers of pages that are expected at the end of each of the T periods.
 
-    `obsolete` follows equation (2). `obsolete_oldest_first` follows the order in which pages are really taken.
-    `never_crawled` is the model's n, and `pages` its b.
+    `obsolete` follows equation (2) of `core.model`. `obsolete_oldest_first` follows the order in which pages are really
+    taken. `never_crawled` is the model's n, and `pages` its b.
     """
 
     obsolete: tuple[float, ...]
@@ -78,7 +78,7 @@ class Forecast(msgspec.Struct, frozen=True):
 
 
 class GoalCost(msgspec.Struct, frozen=True):
-    """The fetches of known pages per period that a policy's goal takes."""
+    """The number of fetches of known pages per period that a policy's goal needs."""
 
     share: float
     age_s: float

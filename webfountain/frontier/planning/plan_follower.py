@@ -61,7 +61,7 @@ class PlanFollower:
         self.share = 1.0
         """This ant's share of the plan's budget."""
         self.hastened = 0
-        """How many times pages became due earlier."""
+        """Number of times that pages became due earlier."""
         self._slowest = 1.0  # the schedule's greatest pace since then
         self.plan: Plan | None = None
         self.schedule = Schedule()
@@ -147,9 +147,9 @@ class PlanFollower:
         Parameters
         ----------
         ranks : True if urgency decides which pages are due
-        waiting : number of pages that are worth the price or wait
-        top : upper bound of the urgency of pages that do not wait, s
-        level : urgency of the n-th best page that does not wait, s, where n is `missing`
+        waiting : number of pages that were made due or are worth the price, and are not fetched yet
+        top : upper bound of the urgency of pages that were not made due, s
+        level : urgency of the n-th most urgent page that was not made due, s, where n is `missing`
         """
         self._ranks, self._waiting, self._top, self._level = ranks, waiting, top, level
         if isinstance(self.schedule, UrgencySchedule):

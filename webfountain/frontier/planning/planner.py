@@ -132,7 +132,7 @@ class Controller:
         return int(at // self._cycle.period_s) - self._cycle.periods
 
     def plan_from(self, taken: CensusSnapshot) -> Plan | None:
-        """Return the next plan, or None while there are too few pages. For a separate thread.
+        """Return the next plan, or None while there are too few pages. Call the method in a separate thread.
 
         Raises
         ------

@@ -46,8 +46,8 @@ __all__ = [
 ]
 
 VISITS_PER_CHANGE: Final = 4
-"""Number of visits per expected change without a plan. A page that changes by a Poisson process and is visited k times
-per mean interval is fresh for (1 - e^(-1/k)) k of the time, which is 88 % at k = 4 (Cho 2000).
+"""Number of visits per expected change without a plan. A page that changes by a Poisson process is then fresh for 88 %
+of the time (Cho 2000).
 """
 CHECKS_PER_PERIOD: Final = 50
 """Number of comparisons of fetches with the plan per period."""
@@ -86,9 +86,9 @@ class Spending(NamedTuple):
     planned: float
     """Planned fetches."""
     unspent: float
-    """Planned fetches that were not made, since the last check that acted on them."""
+    """Planned fetches that were not made, since the last check that made more pages due."""
     waiting: int
-    """Number of pages that are worth the price or wait."""
+    """Number of pages that were made due or are worth the price, and are not fetched yet."""
     starved: bool
     """True if at some moment nothing was due."""
     owed: float = 0.0
@@ -96,9 +96,9 @@ class Spending(NamedTuple):
     made: int = 0
     """Fetches made since the last check."""
     top: float = inf
-    """Upper bound of the urgency of pages that do not wait, s."""
+    """Upper bound of the urgency of pages that were not made due, s."""
     level: float = 0.0
-    """Urgency of the n-th best page that does not wait, s, where n is the number of missing pages."""
+    """Urgency of the n-th most urgent page that was not made due, s, where n is the number of missing pages."""
 
     @property
     def short(self) -> bool:
@@ -200,7 +200,7 @@ class PlanSchedule(Schedule):
         self._horizon: list[float] = []
 
     def horizon(self, at: float) -> list[float]:
-        """Return the horizon, which is computed again after REFRESH of a period."""
+        """Return the horizon. The horizon is computed again after a share REFRESH of a period."""
         if at - self._read_at >= REFRESH * self._plan.period:
             self._read_at = at
             self._latest = self._clocks.horizon(at, gain=self._gain).tolist()
@@ -266,8 +266,8 @@ class UrgencySchedule(Schedule):
 
     The worker finds such pages (`urgent_pages`). The price follows the budget (`core.fetch_price`). Each bucket also
     has an interval at which a fetch of an average page is worth the plan's price. A page is due in any case after
-    `PATIENCE` of these intervals. With a very large budget, only the intervals are used, and their length follows the
-    price.
+    `PATIENCE` of these intervals. With a very large budget, only the intervals are used, and a lower price makes the
+    intervals shorter.
     """
 
     __slots__ = (

@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 __all__ = ["EARLY", "RUNGS", "SiteRanking"]
 
 EARLY: Final = 0.8
-"""A site becomes active again once when a page reaches this share of the price, because the price may have fallen
+"""A site becomes active again when a page reaches this share of the price, because the price may have fallen
 meanwhile.
 """
 RUNGS: Final = (1.0, EARLY, 0.5, 0.3, 0.15, 0.05)
-"""Shares of the price, for which a computation finds when a page may reach each share."""
+"""Shares of the price. For each share, a computation finds when a page may reach this share."""
 
 
 class SiteRanking:
@@ -78,7 +78,7 @@ class SiteRanking:
         self.worth = np.zeros(0)
         """(pages,) the urgency of each page."""
         self.best, self.most = most, most
-        """`best` is an upper bound of all urgencies, and `most` the highest urgency of a page that does not wait."""
+        """`best` is an upper bound of all urgencies, and `most` the highest urgency of a page that was not made due."""
         self.asked = asked
         """Price at the last computation."""
         self.reaches = reaches
@@ -213,7 +213,7 @@ class SiteRanking:
     def reaches_at(self, price: float, at: float) -> float | None:
         """Return when a page could first reach the price without new changes: inf if never, None if unknown.
 
-        The result is the time when a page reaches `EARLY` of the price, if this time is in the future.
+        If the time when a page reaches the share `EARLY` of the price is in the future, this time is returned.
         """
         if not self.reaches or (self.asked < price and self.asked <= self.most):
             return None  # the computation left out pages that were worth the price at that time

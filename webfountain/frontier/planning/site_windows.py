@@ -1,9 +1,9 @@
 """Windows of a very large site: each has the pages in one range of keys, and one window is in memory at a time.
 
 For every window but the current one, only the results of visits since its last turn are in memory. All windows have
-turns of the same length, one in each `UrgencyTerms.turnaround_s`. Keys are spread evenly, so each window is a sample of
-the site, and the same price suits all windows. If a release shows in one window, the pages of another window become
-more urgent at the next turn of that window.
+turns of the same length, and each window has one turn in `UrgencyTerms.turnaround_s` seconds. Keys are spread evenly,
+so each window is a sample of the site, and the same price suits all windows. If a release shows in one window, the
+pages of another window become more urgent at the next turn of that window.
 
 Most sites have one window, which is always in memory. `kept_sites` exchanges windows.
 """
@@ -35,7 +35,7 @@ AWAY: Final = 20_000
 of these visits has its turn.
 """
 _MARK: Final = b"windows:"
-"""First bytes of the saved data of a site with windows, with which no msgpack array starts."""
+"""First bytes of the saved data of a site with windows. No msgpack array starts with these bytes."""
 
 
 class _AbsentVisit(msgspec.Struct, frozen=True, array_like=True):
@@ -153,7 +153,7 @@ class Windows(msgspec.Struct, array_like=True):
     def turn(self, left: dict[int, Belief | None], waits: dict[bytes, float], terms: UrgencyTerms, at: float) -> int:
         """Make another window the current window, and return its number.
 
-        The next window is chosen, or the window with most kept visits if there are too many visits.
+        The next window in order is chosen, or the window with the most kept visits if there are too many visits.
 
         Parameters
         ----------

@@ -43,13 +43,13 @@ STEPS: Final = 36
 FEWEST_CHOICES: Final = 2
 """Pages are chosen by urgency if the mean time between two visits to a page is at least this number of checks."""
 PAUSE: Final = 0.25
-"""A site with waiting pages learns from changes once in this share of a step, because each time costs a computation of
-all its pages.
+"""A site with waiting pages learns from changes at most once in this share of a step, because learning costs a
+computation of all its pages.
 """
 WAKES: Final = 0.5
-"""How many sites may be asked per fetch only because the price may have fallen."""
+"""Largest number of sites, per fetch, that are asked only because the price may have fallen."""
 LEAST_WAKES: Final = 6000.0
-"""At least this number of sites may be asked per period only because the price may have fallen."""
+"""Number of sites per period that may always be asked only because the price may have fallen."""
 LESSONS: Final = 0.25
 """Number of site computations per fetch."""
 REST: Final = 2.0
@@ -57,7 +57,7 @@ REST: Final = 2.0
 AT_LEAST: Final = 50.0
 """Number of site computations per second that are always allowed, at the cost of a two-hundredth of a core."""
 TOGETHER: Final = 40
-"""Number of sites that are asked at the same moment, if no site is delayed by more than the time between two checks."""
+"""Number of sites that are asked at the same moment. No site is delayed by more than the time between two checks."""
 NEARLY: Final = 0.9
 """Work that is done once per check may be done again after this share of the time between two checks."""
 READY_S: Final = 1.0
@@ -211,5 +211,5 @@ class UrgencyPace:
         return max(self.check_s, PAUSE * self.terms.step_s)
 
     def fetches(self, checks: float) -> float:
-        """Return the number of fetches that the budget allows between a number of checks."""
+        """Return the number of fetches that the budget allows in the time of a number of checks."""
         return checks * self._capacity / CHECKS_PER_PERIOD

@@ -20,6 +20,6 @@ Life of a site
 5. A process that was paused for longer than its lease may find that another process took the site over. It stops at
    once, and its fetches in flight have no effect.
 
-Every event is passed once from the facade to the active list, and from there to its site, which owns its state (`site`
-has the table of states). Work for the store is written into the batch that comes with the event.
+The facade passes every event to the active list, and the active list passes the event to its site. The site owns its
+state (`site` lists the states). Work for the store is written into the batch that comes with the event.
 """

@@ -1,7 +1,7 @@
 """Departures of sites from the active list.
 
-A site is parked if it has nothing due, is blocked or was served enough; a lost site is dropped. Sites depart before a
-batch is passed to the worker (`park_idle`), when another process has taken a site over (`lose`), and at the end of the
+A site is parked if it has nothing due, is blocked or was served enough; a lost site is dropped. Sites leave before a
+batch is passed to the worker (`park_idle`), after another process took a site over (`lose`), and at the end of the
 crawl.
 """
 
@@ -31,7 +31,7 @@ _QUANTUM: Final = 1000
 _PATIENCE_S: Final = 1.0
 """A site stays active if its next page is due within this time, s."""
 _FREED_S: Final = 0.5
-"""Time within which the claim of a given-up address is dropped after the address's delay, s."""
+"""The claim of a given-up address is dropped within this time after the address's delay, s."""
 
 
 class Departures:
@@ -56,10 +56,9 @@ class Departures:
         self._to_cut: set[str] = set()
 
     def park_idle(self, batch: Batch, *, is_full: bool) -> float:
-        """Park the sites that have nothing due or must be left alone; return the earliest time at which such a site is
-        due again.
+        """Park the sites that have nothing due or must be left alone. Return the earliest due time of these sites.
 
-        If `is_full`, other sites wait for a place, and blocked sites and sites that were served enough leave too.
+        If `is_full` is True, other sites wait for a place. Then blocked sites and sites after many fetches leave too.
         """
         at = batch.at
         quiet, resting = self._sites.idle(at)

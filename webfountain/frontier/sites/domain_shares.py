@@ -2,12 +2,12 @@
 
 A focused crawl tends towards few large and fast domains (Krugler in Policies 2006). A domain has at most
 `limits.domain_share` of the fetches so far in a period, plus a few in advance. A domain that has used its share waits
-until other domains have fetched more. While a domain waits, its sites offer no pages to the ring (`hand`). robots.txt,
-sitemaps and immediate URLs are counted, but not delayed.
+until other domains have fetched more. While a domain waits, its sites offer no pages to the ring (`hand`). Requests for
+robots.txt, sitemaps and immediate URLs are counted, but not delayed.
 
-A domain with something to fetch is *blocked* (it has used its share, or must be left alone) or *busy* (a request is in
-flight, or due within seconds). If most domains are blocked and few are busy, each domain may have twice as much for the
-rest of the period.
+A domain with something to fetch is *blocked* if it has used its share or must be left alone. A domain is *busy* if a
+request is in flight, or due within seconds. If most domains are blocked and few are busy, each domain may have twice as
+much for the rest of the period.
 
 Ants that share a store exchange their counts with their heartbeats (`FetchCounts`), so a share refers to the fetches of
 all ants. Each ant compares its own busy and blocked domains.
@@ -58,7 +58,7 @@ _REPORTED: Final = 256
 _DOMAINS: Final = 100_000
 """Number of domains in memory above which domains with few fetches and no active site are dropped."""
 _REST: Final = 0.02
-"""Share of a period after which a site returns that gave up its place because of its domain."""
+"""A site that gave up its place because of its domain returns after this share of a period."""
 
 
 class ShareSnapshot(msgspec.Struct, frozen=True):
@@ -143,7 +143,7 @@ class DomainShares:
             tuple[float, str]
         ] = []  # domains that used their share, by the number of fetches at which they open again
         self.rest_s = _REST * period_s
-        """Time after which a site returns that gave up its place because of its domain, s."""
+        """A site that gave up its place because of its domain returns after this time, s."""
         self.seen: ShareSnapshot | None = None
         """Result of the last check."""
 
@@ -276,7 +276,7 @@ class DomainShares:
         return domain.fetches + domain.elsewhere + 1 > self._allowed()
 
     def _opens(self, domain: DomainShare) -> float:
-        """Return the number of fetches of this ant from which a domain may have one more fetch."""
+        """Return how many fetches this ant must have made before a domain may have one more fetch."""
         return (domain.fetches + domain.elsewhere + 1) / self._share - self._ahead - self._others.fetches
 
     def _open(self) -> set[str]:

@@ -129,8 +129,8 @@ class Gate:
             self.give(open_at)
 
     def next_for_others(self, at: float, delay_s: float) -> float:
-        """Return when another process may use all slots if this process ends at `at`. For a used slot the delay is
-        added.
+        """Return when another process may use all slots if this process ends at `at`. A slot in use opens only after
+        the delay.
         """
         opens = max(self._free, default=0.0)
         return max(opens, at + delay_s, self.lent_until + delay_s) if self.in_flight else opens
@@ -188,7 +188,7 @@ class SitePoliteness:
         pace: SitePace,
         slots: int | None = None,
     ) -> None:
-        """`slots` is the number of simultaneous requests [`rules.concurrency`]."""
+        """`slots` is the number of simultaneous requests, by default `rules.concurrency`."""
         self._rules = rules
         self._pace = pace
         self._rng = rng
@@ -266,7 +266,7 @@ class SitePoliteness:
         return backoff(failures, base=max(1.0, 10.0 * delay), rng=self._rng)
 
     def slow_page(self, at: float) -> None:
-        """Back off from a site whose page used all the time allowed for reading, longer each time."""
+        """Back off from a site after a page used all the time allowed for reading, longer each time."""
         self._slow_pages += 1
         self.gate.hold(at + self.back_off_s(self._slow_pages))
         self._metrics.inc("ant/slow_pages")

@@ -5,20 +5,17 @@ Each part owns its state: the place among addresses (`addresses`), politeness (`
 and its state. Methods return the files that the site needs from other sites (`FileRequest`), and write work for the
 store into a batch.
 
-========== ================================== ======================================================================
-state      means                              left by
-========== ================================== ======================================================================
-RESOLVING  its host's address is resolved     `resolved`: ROBOTS, or OPEN when robots.txt is known; SHUT without one
-ROBOTS     its robots.txt is awaited          `answered`: OPEN, or SHUT when there is no answer to obey
-OPEN       pages may be leased and fetched    an order without result: EMPTY; `renew_robots`: ROBOTS
-EMPTY      the store has nothing due now      new URLs, URLs given back, or `on_timer` at `wake_at`: OPEN
-SHUT       no page may be fetched             `on_timer` at `wake_at`: ROBOTS; usually it is parked before
-LOST       another process took it over       nothing: it is off the list, and answers for it are dropped
-========== ================================== ======================================================================
+- RESOLVING: the address of the host is awaited. `resolved` leads to ROBOTS, to OPEN if robots.txt is known, or to SHUT
+  without an address.
+- ROBOTS: robots.txt is awaited. `answered` leads to OPEN, or to SHUT without an answer to obey.
+- OPEN: pages may be leased and fetched. A refill without result leads to EMPTY, and `renew_robots` to ROBOTS.
+- EMPTY: the store has nothing due now. New URLs, returned URLs, or `on_timer` at `wake_at` lead to OPEN.
+- SHUT: no page may be fetched. `on_timer` at `wake_at` leads to ROBOTS, but the site is usually parked before.
+- LOST: another process took the site over. The site has left the list, and answers are dropped.
 
-A *barred* site (a private address, given up) stays OPEN or EMPTY: its pages are leased and end without a fetch. A
-*guest* has no site lease: it only serves files that other sites named. A *borrowed* site belongs to another ant, which
-lent some slots: its pages are leased, but its files are not fetched.
+The pages of a *barred* site (a private address, given up) are leased and end without a fetch. A *guest* has no site
+lease, and only serves files that other sites named. A *borrowed* site belongs to another ant, which lent some slots.
+The pages of a borrowed site are leased, but its files are not fetched.
 """
 
 from __future__ import annotations
@@ -60,7 +57,7 @@ _TOO_SLOW_TO_READ: Final = "parse-time"
 
 
 class State(Enum):
-    """State of an active site, as in the table of this module."""
+    """State of an active site, as listed in the docstring of this module."""
 
     RESOLVING = "resolving"
     ROBOTS = "robots"
@@ -388,8 +385,8 @@ def state_of(lease: SiteLease, rules: PolitenessTable, at: float) -> SiteState:
     """Return the stored state of a site that was activated at `at`.
 
     If another process lost the site, the time of its last request is unknown, so the next request waits for a full
-    delay. If the site was lost in a set-back of the store, its previous process may send requests until its lease ends,
-    and the delay begins at this end.
+    delay. After a set-back of the store, the previous process may send requests until its lease ends, and the delay
+    begins at this end.
     """
     state = remembered(lease.record)
     in_lost_life = lease.lost_by == LOST_LIFE

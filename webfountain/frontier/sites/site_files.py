@@ -2,8 +2,8 @@
 
 A site requests its robots.txt before its pages, and the sitemaps that it names once per period. A file on another host
 becomes a `FileRequest` to the site of this host (`site_table.FileRequests`). By RFC 9309, robots.txt is fetched once
-per site and kept for a day. 4xx allows everything. 5xx and no answer forbid everything until a retry succeeds.
-Redirects are followed (section 2.3.1), also to other hosts. `formats.robots` parses the rules.
+per site and kept for a day. An answer 4xx allows everything. An answer 5xx, or no answer, forbids everything until a
+retry succeeds. Redirects are followed (section 2.3.1), also to other hosts. `formats.robots` parses the rules.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The table of active sites, with their needs.
 
-After each event of a site, `note` records whether the site's hand runs low, whether it has nothing to do, whether it
-must be left alone for long, and when it is served next. Thus no step visits all sites. `FileRequests` are the files
-that sites need from each other: a robots.txt or a sitemap on another host. The site that has the file is active or
-becomes a guest, and the request obeys its gates and robots.txt. The answer goes to all sites that wait for the URL.
+After each event of a site, `note` records what the site needs: leases because its hand runs low, a rest, or a time at
+which the site is served next. Thus no step visits all sites. `FileRequests` are the files that sites need from each
+other: a robots.txt or a sitemap on another host. The site that has the file is active or becomes a guest, and the
+request obeys its gates and robots.txt. The answer goes to all sites that wait for the URL.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class SiteTable:
             self.hungry[site.name] = site
 
     def refill(self, batch: Batch) -> None:
-        """Request leases for the hungry sites, without sites whose address goes to another ant."""
+        """Request leases for the hungry sites, except sites at addresses that go to other ants."""
         for site in self.hungry.values():
             is_hungry, group = site.state is State.OPEN and _runs_low(site), site.place.group
             if is_hungry and site.lease is not None and not (group is not None and group.is_leaving):

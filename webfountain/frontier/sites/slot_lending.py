@@ -91,11 +91,11 @@ class SlotLending:
         return site.loans.spare(site.standing, group, at, unused_s=unused_s)
 
     def prolonged(self, until: float) -> list[Loan]:
-        """Extend the current loans to `until`, except loans that end before; return the extended loans."""
+        """Extend the current loans to `until`, except loans that must end before. Return the extended loans."""
         return [loan for site in self._sites for loan in _prolonged(site, until)]
 
     def end(self, over: Iterable[Loan], batch: Batch) -> None:
-        """End the loans that a heartbeat did not extend. Park the sites whose borrower sent no message in time."""
+        """End the loans that a heartbeat did not extend. Park the sites of borrowers that sent no message in time."""
         for loan in over:
             if (site := self._sites.by_name.get(loan.site)) is not None:
                 site.loans.end(loan)
@@ -126,7 +126,7 @@ class SlotLending:
     # -------------------------------------------------------------- as borrower
 
     def sites(self) -> frozenset[str]:
-        """Return the sites whose slots this ant borrows."""
+        """Return the sites of which this ant borrows slots."""
         return frozenset(self._borrowed)
 
     def borrow(self, borrowed: Sequence[BorrowedSlots], batch: Batch) -> None:

@@ -110,7 +110,7 @@ class LostCopies(Stage):
 
 
 class Takedowns:
-    """Detects leased pages that were forgotten meanwhile. Until a page is forgotten, no check reads the store."""
+    """Detects leased pages that were forgotten meanwhile. A check reads the store only after a page was forgotten."""
 
     def __init__(self, store: FrontierStore, copies: CopyWriter) -> None:
         self._store = store

@@ -53,7 +53,7 @@ __all__ = [
 ]
 
 IMMEDIATE_BATCH: Final = 100
-"""Limit of the sites with immediate URLs in a batch, and of the immediate URLs of each site."""
+"""Largest number of sites with immediate URLs in a batch, and of immediate URLs of each site."""
 _T = TypeVar("_T")
 _NEVER_CRAWLED: Final = STATES.index("never-crawled")
 _SITES: Final = 10_000
@@ -131,7 +131,7 @@ class Leasing:
         return self._store.sites.activate(many, owner=self._owner, until=at + self._lease_s, at=due)
 
     def _fill(self, batch: Batch, result: BatchResult) -> None:
-        """Activate as many sites as there is room for: first sites that a stage chooses, then the longest overdue
+        """Activate sites up to the room in the list: first the sites that a stage chooses, then the longest overdue
         sites.
         """
         room, until = batch.room, batch.at + self._lease_s
@@ -238,7 +238,7 @@ class StoreWorker:
     def _take_stock(self, batch: Batch, result: BatchResult, *, is_asked: bool) -> None:
         """Report what the store contains now.
 
-        Unless the batch requests counts, the last known counts are used. `is_asked` is True if `activate` has already
+        If the batch requests no counts, the last known counts are used. `is_asked` is True if `activate` has already
         put the due time of the next site into the result.
         """
         if batch.census_since is not None:
