@@ -118,7 +118,9 @@ def build_own(config: FountainConfig, file: str, metrics: Metrics) -> FrontierSe
 
 
 def _load_seeds(frontier: Frontier, store: FrontierStore, clock: Clock | ServerClock, of: Collection) -> SeedReport:
-    """Load the seeds of a collection. One of several ants loads a file of seeds, and the others wait."""
+    """Load the seeds of a collection. If there are several ants, one ant loads a file of seeds, and all other ants
+    wait.
+    """
     entrance = frontier.worker.entrance
     judge, discover = entrance.judge, entrance.due.discover
     if store.claims is None or of.seeds_file is None:

@@ -59,7 +59,7 @@ logger = logging.getLogger(__name__)
 
 ABORT: Final = object()
 """Signal that ends all downloads at once with the error word `word`: "cut" when the crawl stops, "lapsed" when another
-ant may hold its leases.
+ant may hold this ant's leases.
 """
 
 ABORT_SITES: Final = object()
@@ -70,8 +70,8 @@ class FountainDownloadHandler(BaseStreamingDownloadHandler["StreamedAnswer"]):
     """The download handler for http and https.
 
     Settings read: WEBFOUNTAIN_ALLOW_PRIVATE, DOWNLOAD_BIND_ADDRESS, DOWNLOAD_TIMEOUT, DOWNLOAD_MAXSIZE,
-    DOWNLOAD_WARNSIZE, DOWNLOAD_FAIL_ON_DATALOSS, DOWNLOAD_VERIFY_CERTIFICATES, the other DOWNLOAD_TLS settings and
-    DOWNLOADER_CLIENT_TLS_*; the reactor's resolver, and so DNS_RESOLVER, DNS_TIMEOUT, DNSCACHE_*.
+    DOWNLOAD_WARNSIZE, DOWNLOAD_FAIL_ON_DATALOSS, DOWNLOAD_VERIFY_CERTIFICATES, the other DOWNLOAD_TLS settings,
+    DOWNLOADER_CLIENT_TLS_* and, by the reactor's resolver, DNS_RESOLVER, DNS_TIMEOUT and DNSCACHE_*.
 
     Raises ValueError at the start for TLS versions that do not exist.
     """

@@ -1,8 +1,8 @@
 """Scrapy's downloader without its own politeness.
 
 If a collection sets the pace, requests of the ant go straight to the download handler. If a project's own settings set
-the pace, Scrapy's per-domain slots keep it (`project_pace`). Downloader middlewares run as usual. Requests that bypass
-the scheduler, such as for files and images, always take Scrapy's path.
+the pace, Scrapy's per-domain slots keep the pace (`project_pace`). Downloader middlewares run as usual. Requests that
+bypass the scheduler, such as for files and images, always take Scrapy's path.
 """
 
 from __future__ import annotations
@@ -107,7 +107,9 @@ class FountainDownloader(Downloader):
         return await self._until_aborted(super()._download(slot, request), request, flight)
 
     async def _download_for_project(self, flight: Flight, request: Request) -> Response:
-        """Download like Scrapy in a slot that has room and no delay, as the collection's politeness ensures."""
+        """Download like Scrapy in a slot with room and without a delay, because the collection's politeness sets the
+        pace.
+        """
         request.meta[self.DOWNLOAD_SLOT] = self.get_slot_key(request)
         about = {"request": request, "spider": self.crawler.spider}
         self.signals.send_catch_log(signal=signals.request_reached_downloader, **about)

@@ -1,9 +1,9 @@
 """The only module that uses private parts of Scrapy's engine.
 
-Scrapy's engine does not report to a scheduler that a request is done (issue 7978), which settles a lease here. Nor can
-a scheduler wake the engine when a request becomes due: the engine polls the scheduler when a download ends, or after
-five seconds. Also, a component cannot refuse to start without tracebacks. `tests/crawl/test_engine.py` and
-`test_spider.py` fail if a release of Scrapy moves these parts.
+Scrapy's engine does not report to a scheduler that a request is done (issue 7978), but the frontier must then settle
+the lease. A scheduler cannot wake the engine when a request becomes due. The engine polls the scheduler only when a
+download ends, or after five seconds. A component cannot refuse to start without a traceback in the log.
+`tests/crawl/test_engine.py` and `test_spider.py` fail if a release of Scrapy moves these parts.
 """
 
 from __future__ import annotations
@@ -311,7 +311,7 @@ def is_closing(crawler: Crawler) -> bool:
 
 
 def at_second_signal(call: Callable[[], None]) -> None:
-    """Call `call` at a second signal, before Scrapy ends at once.
+    """Call `call` at a second signal to stop, before Scrapy ends at once.
 
     Repeat this call while the crawl ends, because Scrapy installs its own handler of a second signal at the first
     signal.

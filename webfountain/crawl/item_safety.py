@@ -1,9 +1,9 @@
 """Hold items while the target of their pipeline (a list on a server, a database) is unreachable.
 
-If a pipeline fails because its target is unreachable, it gets the same item again until the target answers. The page of
-the item is not settled meanwhile. If the crawl stops, or after `PATIENCE_S`, the item fails as usual, and its page is
-requested again. No item is lost, but an item may be delivered twice. After any other error of a pipeline, and after
-`DropItem`, the page is settled.
+If a pipeline fails because its target is unreachable, the pipeline gets the same item again until the target answers.
+The page of the item is not settled meanwhile. If the crawl stops, or after `PATIENCE_S`, the item fails as usual, and
+its page is requested again. No item is lost, but an item may be delivered twice. After any other error of a pipeline,
+and after `DropItem`, the page is settled.
 
 The class of an error shows whether a target is unreachable (`is_away`). The classes of client libraries have no common
 base class, so they are compared by name.
@@ -71,7 +71,7 @@ _AWAY: Final = frozenset(
     }
 )
 _FILES: Final = frozenset({"sqlite3"})
-"""Modules of databases in a file, whose operational errors do not pass with time."""
+"""Modules of databases in a file. Their operational errors do not pass with time."""
 
 
 def is_away(error: BaseException) -> bool:

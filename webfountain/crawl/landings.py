@@ -132,9 +132,7 @@ class Landings:
     # ------------------------------------------------------------------ the end
 
     def ended(self, request: Request) -> None:
-        """End the flight of a request that the engine is done with, after callback and items, failure, or
-        replacement.
-        """
+        """End the flight of a request that the engine is done with."""
         flight = arrive(request)
         if flight is None:
             return

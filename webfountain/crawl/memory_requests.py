@@ -68,9 +68,7 @@ class DirectRequests:
 
 
 class MemoryRequest(NamedTuple):
-    """A request whose placeholder was leased, and the flight of the page that yielded the request, which waits for its
-    end.
-    """
+    """A request whose placeholder was leased, and the waiting flight of the page that yielded the request."""
 
     request: Request
     parent: Flight | None

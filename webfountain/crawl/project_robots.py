@@ -65,7 +65,7 @@ class BesideMiddleware(RobotsTxtMiddleware):
             await super().process_request(request)
 
     async def robot_parser(self, request: Request) -> RobotParser | None:
-        """Return the parser of a robots.txt, to one request after another.
+        """Return the parser of a robots.txt, for one request after another.
 
         If several requests wait for a robots.txt, Scrapy 2.19 applies the rules only to the first request.
         """

@@ -1,5 +1,5 @@
-"""Record a crawl: its history in the store, its live snapshots beside the store, for `webfountain.history` in other
-processes.
+"""Record a crawl for other processes (`webfountain.history`): its history in the store, its live snapshots beside the
+store.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Recording:
 
 
 def _sizes(session: Session, folder: Path | None) -> tuple[int | None, int | None]:
-    """Return the sizes of the store and of the repository, bytes; None if unknown."""
+    """Return the sizes of the store and of the repository, in bytes, each None if unknown."""
     repository = None
     with suppress(WebfountainError):  # the store is on a server, and no folder is set for copies
         repository = _folder_bytes(session.config.repository_folder)
@@ -91,7 +91,9 @@ def _sizes(session: Session, folder: Path | None) -> tuple[int | None, int | Non
 
 
 def _folder_bytes(folder: Path) -> int | None:
-    """Return the size of all files in a folder tree, bytes; None if the folder is absent or has too many files."""
+    """Return the size of all files in a folder tree, in bytes, or None if the folder is absent or has too many
+    files.
+    """
     total, left = 0, MAX_FILES
     folders = [(str(folder), _DEPTH)]
     while folders:

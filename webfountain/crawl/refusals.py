@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["MOST", "Refusals", "is_one_off"]
 
 MOST: Final = 1000
-"""Number of refused requests in or before the engine from which the worker gets no new batch."""
+"""With this number of refused requests in or before the engine, the worker gets no new batch."""
 
 
 def is_one_off(request: Request) -> bool:

@@ -1,8 +1,8 @@
 """The interval after which a single request may be made again: `meta["revisit"]`.
 
-A request that the store already knows is usually dropped. If its meta has an interval (seconds, or a text such as "12h"
-or "7d"), the request is made again when the interval since its last fetch is over. With "always", the request is made
-once in each run that yields it. "never" overrides WEBFOUNTAIN_RECRAWL. Under WEBFOUNTAIN_RECRAWL an interval replaces
+A request that the store already knows is usually dropped. With an interval in its meta (seconds, or a text such as
+"12h" or "7d"), the request is made again that long after its last fetch. With "always", the request is made once in
+each run that yields it. The value "never" overrides WEBFOUNTAIN_RECRAWL. Under WEBFOUNTAIN_RECRAWL an interval replaces
 the learned interval.
 """
 

@@ -30,7 +30,9 @@ Items = list[dict[str, Any]]
 
 
 class FountainSpider(Spider):
-    """The spider of a collection. Argument: `collection`, the policy file [the setting WEBFOUNTAIN_COLLECTION]."""
+    """The spider of a collection. The argument `collection` is the policy file, by default the setting
+    WEBFOUNTAIN_COLLECTION.
+    """
 
     name = "fountain"
     is_fountain: ClassVar[bool] = True

@@ -43,7 +43,7 @@ _FACTORIES: Final[dict[str, Callable[[], Any]]] = {
     kind.__name__: kind for kind in (list, dict, set, int, float, str, tuple, OrderedDict, Counter)
 }
 _MARKED: Final = ("int", "surrogates", "zoned", "folded")
-"""Kinds whose types usually have another msgpack form; `_NAMED` is for exceptions such as large integers."""
+"""Kinds of exceptional values, such as large integers. Other values of their types have another msgpack form."""
 _NETWORK: Final = (
     ipaddress.IPv4Address,
     ipaddress.IPv6Address,

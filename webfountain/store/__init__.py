@@ -16,6 +16,6 @@ A store consists of parts with one protocol each: `queues`, `sites`, `pages`, `c
 is the interface of every store, `shared_contract` the interface of stores that many processes share. `answers`, `lanes`
 and `site_orders` define the terms of the contract. `codec`, `census_counting`, `change_log` and `revision` contain
 rules that all stores use. `memory` is the reference, `embedded` (RocksDB) the default, and `shared` (Redis or Valkey)
-is for many processes. `transfer_rows` copies a whole store into another one. `transfer_file` writes a store to a file
+is for many processes. `transfer_rows` copies a whole store into another store. `transfer_file` writes a store to a file
 and reads it back. `locations` explains the URLs of stores. Only `opening` imports the backends.
 """

@@ -32,15 +32,15 @@ __all__ = [
 ImportanceOf = Callable[[Sequence[PageRecord]], Sequence[float]]
 """Returns the importances for a list of records, in order."""
 RevisedBy = Callable[[PageRecord], PageRecord | None]
-"""Returns the record that replaces another one, or None to leave the page unchanged."""
+"""Returns the new record of a page, or None to leave the page unchanged."""
 SiteOrder = Literal["name", "pages", "due", "failed", "changed"]
-"""Order of a list of sites: by name; most known URLs first; active sites, then earliest due time first; most failed
-URLs first; latest change first.
+"""Order of a list of sites: by name, number of known URLs, due time, number of failed URLs, or time of the last
+change.
 """
 
 
 class Refill(msgspec.Struct, frozen=True):
-    """The number of URLs that a site needs from each of its queues, and the horizons, before which URLs are due.
+    """The number of URLs that a site needs from each of its queues, and the horizons that define which URLs are due.
 
     `classes` is the horizon of the never-crawled queue, one time per class. If `classes` is None, all URLs are due, and
     the most important class goes first. `horizon` is the horizon of the recrawl queue, one time per lane; it is

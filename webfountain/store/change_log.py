@@ -50,7 +50,9 @@ def is_held(record: PageRecord) -> bool:
 
 
 def check_settled(outcomes: Iterable[Outcome]) -> None:
-    """Raise ValueError if the record of an outcome is never-crawled: it must contain the result of the fetch."""
+    """Raise ValueError if the record of an outcome is never-crawled, because the record must contain the result of the
+    fetch.
+    """
     for outcome in outcomes:
         if outcome.record.state == "never-crawled":
             raise ValueError(f"{outcome.record.url}: a page that was settled cannot be never-crawled")

@@ -1,7 +1,7 @@
 """The store contract: the interface of the place where the frontier keeps its URLs, queues, leases and sites.
 
-A store also keeps the census, the change log and published values. `FrontierStore` lists its parts, one Protocol each.
-A store never reads a clock: times are arguments, in UTC seconds.
+A store also keeps the census, the change log and published values. `FrontierStore` lists the parts of a store, and each
+part is a Protocol. A store never reads a clock: times are arguments, in UTC seconds.
 
 **Atomicity.** A call may change many sites. The change of each site is atomic: after a crash, it is complete or absent.
 When a call has returned, its changes are durable.
@@ -10,7 +10,7 @@ When a call has returned, its changes are durable.
 `evict`. The arguments of these calls contain the site lease, or leases of its URLs. If the site was parked or taken
 over by another process meanwhile, the call has no effect. An expired site lease stays valid until another process takes
 the site over, so a late fetch is not wasted. Every process may call `discover`, `immediate`, `advance`, `reassign`,
-`relocate` and `forget`. Only `forget` changes leased URLs: it ends their leases.
+`relocate` and `forget`. Only `forget` changes leased URLs, and ends their leases.
 """
 
 from __future__ import annotations
@@ -227,7 +227,7 @@ class SiteList(Protocol):
         ...
 
     def ranked(self, order: SiteOrder, cursor: str, n: int) -> list[tuple[str, SiteRecord]]:
-        """Return the next `n` sites after a cursor in an order, each with the cursor after it; see `site_orders`."""
+        """Return the next `n` sites after a cursor in an order, each with the cursor after the site (`site_orders`)."""
         ...
 
 
@@ -325,14 +325,14 @@ class CensusReader(Protocol):
 class Changes(Protocol):
     """The change log: what happened to each page, in order, for the consumers of the collection.
 
-    `settle`, `forget` and `evict` write an entry if a page becomes held, its held copy changes, or it is no longer
-    held. A poll takes time proportional to the number of changes. A cursor is an opaque text that names the position
-    after an entry.
+    `settle`, `forget` and `evict` write an entry if a page becomes held, if its held copy changes, or if the page is no
+    longer held. A poll takes time proportional to the number of changes. A cursor is an opaque text that names the
+    position after an entry.
     """
 
     def after(self, cursor: str | None, n: int) -> list[tuple[str, Change]]:
-        """Return up to `n` entries after a cursor, in order, each with the cursor after it. With the cursor None, the
-        oldest kept entry comes first.
+        """Return up to `n` entries after a cursor, in order, each with the cursor after the entry. With the cursor
+        None, the oldest kept entry comes first.
 
         Raises
         ------

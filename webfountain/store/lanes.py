@@ -1,6 +1,6 @@
 """The lanes of a site's queues: the place of a page in them, and the choice of the due URLs that a lease takes.
 
-A URL is in one lane of one queue, or it is leased. When its lease is released, it returns to its place.
+A URL is in one lane of one queue, or it is leased. The URL returns to its place when its lease is released.
 
 - *Immediate* has one lane, first come first served. A site is due `AT_ONCE` if it has immediate URLs that its ant has
   not received.
@@ -10,8 +10,8 @@ A URL is in one lane of one queue, or it is leased. When its lease is released, 
   another page). RETRY contains gone, failed, refused and redirected pages, and crawled pages whose last attempts
   failed.
 
-The caller defines which URLs are due, by a *horizon* of one time per lane. A URL is due if its order, in the
-never-crawled queue its `first_seen`, is not after the time of its lane. A new plan changes the horizon, and no queue is
+The caller defines which URLs are due, by a *horizon* of one time per lane. A URL is due if its order is not after the
+time of its lane. In the never-crawled queue the order is `first_seen`. A new plan changes the horizon, and no queue is
 rewritten.
 """
 
@@ -58,9 +58,7 @@ AT_ONCE: Final = 0.0
 
 
 def class_of(importance: float) -> int:
-    """Return the never-crawled lane of an importance: 0 from 2^12 up, two lanes further for each halving, 63 below
-    2^-19.
-    """
+    """Return the never-crawled lane of an importance, from 0 for 2^12 and more to 63 for less than 2^-19."""
     if not importance > 0.0:
         return CLASSES - 1
     if importance >= _FIRST:
@@ -71,7 +69,8 @@ def class_of(importance: float) -> int:
 
 
 def recrawl_place(record: PageRecord) -> tuple[int, float]:
-    """Return the place of a page that was fetched at least once: its recrawl lane, or IMMEDIATE, and its order in it.
+    """Return the place of a page that was fetched at least once: its recrawl lane, or IMMEDIATE, and the order in the
+    lane.
 
     The order is `last_crawled` in the lane of a bucket, `due` in ADVANCED and RETRY, and the arrival number among
     immediate URLs. The lowest order goes first.

@@ -42,7 +42,9 @@ def folder_of(url: str) -> Path | None:
 
 
 def require_readable(url: str) -> None:
-    """Raise InputError if no other process can read the store at a URL: it is in memory, or the form is unknown."""
+    """Raise InputError if no other process can read the store at a URL, because the store is in memory or the form of
+    the URL is unknown.
+    """
     if folder_of(url) is None and not is_shared(url):
         raise InputError(
             f"--store {url!r}: nothing to read (use rocksdb:///absolute/folder or rocksdb://relative/folder)"

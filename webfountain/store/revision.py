@@ -146,8 +146,8 @@ def seconds_ahead(latest: float | None, at: float) -> float:
 
 
 class ClockCorrection(msgspec.Struct, frozen=True):
-    """The `Revision` after a run whose clock was ahead: past times after `at` become `at`, and due times after `at`
-    become `ahead` seconds earlier.
+    """The `Revision` after a run with a clock that was ahead. Times of past events that are later than `at` become
+    `at`, and later due times become `ahead` seconds earlier.
     """
 
     at: float

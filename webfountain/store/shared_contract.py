@@ -108,8 +108,8 @@ class Feed(Protocol):
 
 
 class Lives(Protocol):
-    """The detector of set-backs. In a set-back, the server of a store loses its latest steps while a process uses
-    it.
+    """The detector of set-backs. In a set-back, the server of a store loses its latest steps while a process uses the
+    store.
     """
 
     def take_set_back(self) -> SetBack | None:

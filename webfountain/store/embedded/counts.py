@@ -31,7 +31,7 @@ _COUNTED_KEPT: Final = 1024
 _PERIODS_BEFORE_1970: Final = 1 << 62
 
 _TOTAL_BYTES: Final = 16
-"""Size of a bucket's sum of crawl times in ms. Eight bytes would overflow at five million pages."""
+"""Number of bytes of a bucket's sum of crawl times. Eight bytes would overflow at five million pages."""
 _counted_key = struct.Struct(">QH")
 _file = struct.Struct(">QQ")
 _INDEX: Final = {state: index for index, state in enumerate(STATES)}
@@ -41,7 +41,7 @@ _numbers = msgspec.msgpack.Decoder(list[float])
 
 
 class Counts:
-    """The counts in memory. `load` reads them from disk, `stage` adds their changes to a batch."""
+    """The counts in memory. `load` reads the counts from disk, and `stage` adds their changes to a batch."""
 
     def __init__(self, disk: Disk) -> None:
         self._disk = disk

@@ -190,8 +190,8 @@ class Disk:
     def _bound_size(self) -> None:
         """Flush the log and merge the tables if too much of their content was overwritten.
 
-        The store then takes at most four times the size of its live data. Without this, a small store that recrawls its
-        pages would take 100 MB for 6 MB of live data.
+        The store then takes at most four times the size of its live data. Without such merges, a small store that
+        recrawls its pages would take 100 MB for 6 MB of live data.
         """
         overlapping = self._number("num-files-at-level0")
         if overlapping < self._overlapping:

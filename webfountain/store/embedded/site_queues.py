@@ -94,8 +94,8 @@ class SiteQueues:
         return [Entry(entries[one], one.key, None) for one in chosen], list(left.items())
 
     def after(self, suffix: bytes, n: int) -> list[Entry]:
-        """Return the next `n` never-crawled entries of all classes after the entry with a suffix, or the first if it is
-        b"".
+        """Return the next `n` never-crawled entries of all classes after the entry with a suffix, or with b"" the first
+        `n` entries.
         """
         return [self._waiting(item) for item in self._never.behind(suffix, CLASSES, n)]
 

@@ -108,7 +108,7 @@ class SiteNotes:
         batch.put(LEARNED + site_id(site), learned)
 
     def put_part(self, batch: WriteBatch, site: str, of: int, part: bytes) -> None:
-        """Store a part of what was learned about a site; an empty part deletes the stored one."""
+        """Store a part of what was learned about a site. An empty part deletes the stored part."""
         key = PART + site_id(site) + number(of)
         if part:
             batch.put(key, part)
@@ -150,7 +150,7 @@ class SiteNotes:
 class SiteRows:
     """The rows of all sites, the active list, and the due times of the other sites (`due`).
 
-    `stage` adds the changes of a step to its batch, `load` drops them.
+    `stage` adds the changes of a step to its batch, and `load` drops the changes.
     """
 
     def __init__(self, disk: Disk) -> None:

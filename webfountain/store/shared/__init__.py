@@ -18,6 +18,6 @@ shard has its own change log, written by the steps that change its pages. `chang
 `claims` divides addresses and roles among the processes of a store, and `due_times` sends signals between them. `lives`
 detects that a server lost its latest steps, and repeats lost work from `repeat_log`. `opening` opens or creates the
 store, and warns of server settings that endanger the data. `maintenance` changes units and corrects times while no
-process crawls. `transfer` copies the store into another one, during a `write_pause`. `private` runs a server that
+process crawls. `transfer` copies the store into another store, during a `write_pause`. `private` runs a server that
 belongs to one crawl.
 """

@@ -256,7 +256,7 @@ class ShardedChangeLog:
             at = answer[0] + len(found)
 
     def _read(self, begin: Mapping[int, int], n: int) -> dict[int, tuple[int, list[Change]]]:
-        """Return (number of the entry before, up to `n` entries after a number) for each given shard, in one or two
+        """Return, for each shard, the number of the entry before and up to `n` entries after a number, in one or two
         round trips.
 
         Entries of forgotten pages are returned without contents, even before `erase` has removed the contents.
@@ -276,8 +276,8 @@ class ShardedChangeLog:
         return found
 
     def _oldest(self, begin: Mapping[int, int], n: int) -> Iterator[tuple[int, int, Change]]:
-        """Yield (shard, number, entry) of up to `n` entries after one number per shard, in order of time and, within a
-        shard, of number.
+        """Yield (shard, number, entry) of up to `n` entries after one number per shard, in order of time. Entries of a
+        shard are in order of number.
 
         The iterator ends when the entries read from a shard are used up, because that shard may have the next entry.
         """

@@ -1,7 +1,7 @@
 """A page as the bytes of one hash field: first the fields that scripts read, then the rest as msgpack.
 
-The scripts use the same layout (`lua/parts/pages.lua`). Memory limits a shared store, so the URL is stored without its
-site, a digest takes 20 bytes, and trailing fields with default values are not written.
+The scripts use the same layout (`lua/parts/pages.lua`). To save memory, a URL is stored without its site, a digest
+takes 20 bytes, and default values at the end are left out.
 """
 
 from __future__ import annotations

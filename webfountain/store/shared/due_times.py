@@ -1,9 +1,9 @@
 """A cache of the earliest due time of each shard, in each process.
 
-With the cache, checking a store without work costs one command instead of 256. A process queries only shards that may
-have changed: shards in which it took a step itself, and shards for which another process signalled an earlier due time
-(`ring`). A signal may be lost, so all shards are queried periodically. In the same way, a process remembers in which
-shards its own sites may have immediate URLs (`take_hurried`).
+With the cache, checking a store without work costs one command instead of 256. A process queries only shards in which
+it took a step itself, and shards for which another process signalled an earlier due time (`ring`). A signal may be
+lost, so all shards are queried periodically. In the same way, a process remembers in which shards its own sites may
+have immediate URLs (`take_hurried`).
 """
 
 from __future__ import annotations

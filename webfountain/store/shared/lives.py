@@ -1,9 +1,9 @@
 """The lives of a shared store: detect that a server lost its latest steps, and repair what this process lost.
 
-A server loses acknowledged steps when it restarts from a snapshot or from a file whose end was lost, or when a replica
-that is behind replaces it. *Marks* make such a loss visible. Each step that changes something stores a mark in its
-shard: the number of the step, under the name of the process (`lua/guard.lua`). The step also sends the number of this
-process's last step that the shard has answered. If the mark in the shard is older, the shard refuses the step. After a
+A server loses acknowledged steps when it restarts from an old snapshot or a damaged file, or when an outdated replica
+replaces the server. Such a loss is visible by *marks*. Each step that changes something stores a mark in its shard: the
+number of the step, under the name of the process (`lua/guard.lua`). The step also sends the number of this process's
+last step that the shard has answered. If the mark in the shard is older, the shard refuses the step. After a
 reconnection all marks are read.
 
 A loss ends a *life* of the store. The first process that detects the loss gives the next life a name, which is also the
@@ -18,9 +18,9 @@ processes. Each process makes these repairs:
 A process may have leased a site in the lost time, although the server now shows the site as free. The process sends
 requests to the site until it detects the loss, at the latest until its term ends. Therefore a site that is leased soon
 after a loss is marked (`records.LOST_LIFE`), and the new ant of the site waits until the old term has ended. Each shard
-detects by itself that its server was replaced (`lua/parts/era.lua`). A site that its process has given up since then is
-not marked, because the process stops all requests before it gives up sites (`before_loss`). The site stays marked if
-this process was itself still waiting.
+detects by itself that its server was replaced (`lua/parts/era.lua`). A site is not marked if its process has given the
+site up since then, because a process stops all requests before it gives up sites (`before_loss`). The site stays marked
+if that process was itself still waiting.
 
 If the store no longer exists, because its server was emptied or replaced, the process ends with a StoreError.
 """
@@ -129,7 +129,8 @@ class ServerLives:
     def check(self, shards: GuardedShards) -> None:
         """Check that the store exists and knows this process's steps, and repair losses, in two round trips.
 
-        Every heartbeat calls this, so a loss is detected within one heartbeat. Raises StoreError if the store is gone.
+        Every heartbeat calls this method, so a loss is detected within one heartbeat. Raises StoreError if the store is
+        gone.
         """
         with self._lock:
             mended = self._mended

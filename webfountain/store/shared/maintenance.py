@@ -298,8 +298,8 @@ def _lasts(claim: Claim, at: float) -> bool:
 
 
 def _patience_s(left: float, ahead: float) -> float:
-    """Return how many seconds to wait for the end of a claim that lasts `left` seconds more, if its owner's clock may
-    be `ahead` seconds ahead.
+    """Return how many seconds to wait for the end of a claim that lasts `left` seconds more. The owner's clock may be
+    `ahead` seconds ahead.
     """
     if left > LONGEST_CLAIM_S:
         return SILENCE_S

@@ -1,7 +1,7 @@
 """Open or create a shared store, and warn of server settings that endanger it.
 
-The URL may contain parameters of the store: ``?prefix=NAME`` begins each key [webfountain], and ``?shards=N`` is the
-number of shards of a new store [256].
+The URL may contain parameters of the store. ``?prefix=NAME`` is the beginning of each key, by default webfountain, and
+``?shards=N`` is the number of shards of a new store, by default 256.
 """
 
 from __future__ import annotations

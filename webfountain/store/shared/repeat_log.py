@@ -41,7 +41,7 @@ class _Call(NamedTuple):
 
 
 class RepeatLog:
-    """The recent steps and calls of one process on a shared store. Only one thread may use it at a time."""
+    """The recent steps and calls of one process on a shared store. Only one thread may use the log at a time."""
 
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:
         self._most = most_bytes

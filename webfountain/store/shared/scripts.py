@@ -159,7 +159,7 @@ class Shards:
     def keep_era(self) -> None:
         """Let the current server continue the era of the previous server (`lua/parts/era.lua`).
 
-        Call this only if no process can still use what the previous server lost.
+        Call this method only if no process can still use what the previous server lost.
         """
         self.run("name_server", {shard: [] for shard in range(self.count)})
 
@@ -188,6 +188,6 @@ class Shards:
         return self._connection.ask_all(sent)
 
     def ask(self, command: str, name: str, *arguments: Any, shards: Sequence[int] | None = None) -> list[Any]:
-        """Run one command on the same key of some shards [all], in one round trip. Return the answers in order."""
+        """Run one command on the same key of some or all shards, in one round trip. Return the answers in order."""
         keys = [self.key(shard, name) for shard in (range(self.count) if shards is None else shards)]
         return self._connection.ask_all([(key, (command, key, *arguments)) for key in keys])
