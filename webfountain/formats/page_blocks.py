@@ -55,8 +55,6 @@ _RAW: Final = (
 of these elements matter."""
 _MOST_SKIPPED: Final = 100
 """Largest number of skipped elements for which the texts beside them are joined one by one."""
-_MAYBE_HIDDEN: Final = '[hidden],[style*="display" i],[style*="visibility" i]'
-"""Selector of the elements that may be hidden. On long pages this is faster than the search for a word."""
 _HIDDEN_INLINE: Final = (
     r"(?i)<(?!(?:area|base|basefont|bgsound|br|col|embed|frame|hr|img|input|keygen|link|meta|param|source|track|wbr)[\s/])"
     r"([a-z][^\s/>]*+)(?=\s)"
@@ -157,14 +155,19 @@ def blocks_of(tree: LexborHTMLParser) -> list[Block]:
 
 def blocks_in(node: LexborNode) -> list[Block]:
     html, cut = node.html or "", _compiled(_CUT)
-    if node.css_first(_MAYBE_HIDDEN) is not None:
+    if _may_hide(html):
         html = _compiled(_RAW).sub(_raw_text, html)
-        html = _compiled(_HIDDEN_INLINE).sub(_unless_container, html)
+        if _may_hide(html):  # not only in a script
+            html = _compiled(_HIDDEN_INLINE).sub(_unless_container, html)
     pieces = cut.split(html)
     skipped = [at for at, tag in enumerate(pieces[2::5]) if tag is None]
     if len(skipped) > _MOST_SKIPPED or any(pieces[5 * at + 4] in _UNESCAPED for at in skipped):
         pieces, skipped = cut.split(_compiled(_RAW).sub(_raw_text, html)), []
     return _Cutter(pieces, skipped).blocks
+
+
+def _may_hide(html: str) -> bool:
+    return " hidden" in html or (' style="' in html and ("display:" in html or "visibility:" in html))
 
 
 def _raw_text(found: re.Match[str]) -> str:
