@@ -1,11 +1,10 @@
-"""A third noisy web: blocks that a server draws for each answer. It is kept aside: nothing is tuned on it.
+"""A third noisy web: blocks that a server draws for each answer.
 
-Ten sites have templates of their own. Their noise: a layer that asks for consent, a box for a newsletter and a
-greeting, each in a share of the answers and always with the same words; a heading and a button of which there are two
-wordings; an advert whose class is new in each answer; a promotion without a class at any place among the paragraphs; a
-row of a table that counts the stock; links in another order; what the cache says. Beside them authors do what looks
-alike: they put a note on a page and take it away some visits later, and one site shows an announcement on all its pages
-for a time.
+This web is kept aside, and nothing is tuned on it. Each of ten sites has its own template. Some noise is in a share of
+the answers, with the same words: a consent layer, a newsletter box and a greeting. Other noise differs from answer to
+answer: two wordings of a heading and of a button, an advert with a new class, a promotion at any place among the
+paragraphs, the stock in a table row, the order of links, and the state of the cache. Some true changes look like noise:
+a note that disappears some visits later, and an announcement on all pages of one site for a time.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ BY_HAND: Final = (
     'ignore_text = ["^Promotion: .*"]\n'
 )
 _ANNOUNCED: Final = (5, 8)
-"""The rounds at which an announcement comes on all pages of one site, and goes."""
+"""The rounds at which the announcement on all pages of one site appears and disappears."""
 _ANNOUNCING_SITE: Final = 4
 _VOCABULARY: Final = """
 acorn beacon cradle donkey easel flute goblet hornet icicle jigsaw kettle lilac marble napkin otter pepper quilt radish
@@ -36,7 +35,7 @@ _WORDS: Final = tuple(_VOCABULARY.split())
 
 
 class DrawnNoise:
-    """The pages as functions of page, round and time; the interface is that of `NoisyWeb`."""
+    """The pages as functions of page, round and time, with the interface of `NoisyWeb`."""
 
     def __init__(self, seed: int = 301) -> None:
         self._seed = seed

@@ -1,9 +1,9 @@
-"""A second noisy web: kinds of noise that `lab.false_changes` does not have. Nothing was tuned on it.
+"""A second noisy web, with kinds of noise that `lab.false_changes` does not have.
 
-Ten sites have templates of their own, written as CSS-in-JS sites, shops, wikis and forums write pages. Their noise:
-render times and server names, relative times, a countdown, a ticker of prices, stock and view counts inside headings
-and list items, trending lists of changing length, a carousel, banners that come in one answer of three, a variant test
-that swaps two blocks, class names that are new in each answer, sessions in links, and an advert between list items.
+Nothing was tuned on this web. Each of ten sites has its own template, in the style of CSS-in-JS sites, shops, wikis and
+forums. The noise consists of render times and server names, relative times, a countdown, a ticker of prices, counts in
+headings and list items, trending lists of changing length, a carousel, banners in one answer of three, a test that
+swaps two blocks, new class names in each answer, sessions in links, and an advert between list items.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _WORDS: Final = tuple(_VOCABULARY.split())
 
 
 class OtherNoise:
-    """The pages as functions of page, round and time; the interface is that of `NoisyWeb`."""
+    """The pages as functions of page, round and time, with the interface of `NoisyWeb`."""
 
     def __init__(self, seed: int = 77) -> None:
         self._seed = seed

@@ -1,7 +1,7 @@
-"""What a hostile behaviour is: a name, the path where it is met, what a good crawler makes of it, an act.
+"""Hostile behaviours of a server: for each, a name, a path, the outcomes of a good crawler, and an act.
 
-`wire.py`, `markup.py`, `pages.py`, `redirects.py` and `robots.py` fill `BEHAVIOURS`; `hostile.py` serves them. A
-behaviour that never ends does end, after `LIMIT_BYTES` or `LIMIT_SECONDS`: a bad client must not hang the tests.
+`wire.py`, `markup.py`, `pages.py`, `redirects.py` and `robots.py` fill `BEHAVIOURS`, and `hostile.py` serves them. An
+endless behaviour ends after `LIMIT_BYTES` or `LIMIT_SECONDS`, so that no test hangs.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LIMIT_SECONDS = 120.0
 
 
 class Ask(NamedTuple):
-    """One request: `nth` counts from 1 how often this site's path was asked; `sites` are all sites by name."""
+    """A request. `nth` counts the requests for this path of the site, from 1. `sites` are all sites by name."""
 
     path: str
     headers: dict[str, str]
@@ -37,10 +37,11 @@ class Ask(NamedTuple):
 
 
 class Behaviour(NamedTuple):
-    """It acts on paths that start with `place`; `outcomes` (DESIGN section 7) are those allowed for ``/bad``.
+    """A behaviour on all paths that start with `place`. `outcomes` are the outcomes allowed for ``/bad`` (DESIGN
+    section 7).
 
-    Empty outcomes: the behaviour is not about the page ``/bad`` (robots.txt, sitemaps), or anything goes. `body`, where
-    there is one, takes long to make: the server makes it before it says that it is ready, for its loop serves all.
+    `outcomes` is empty if every outcome is allowed, or if the behaviour concerns robots.txt or sitemaps. `body`, if
+    any, takes long to make, so the server makes it before it reports that it is ready.
     """
 
     name: str
@@ -51,7 +52,7 @@ class Behaviour(NamedTuple):
 
     @property
     def says(self) -> str:
-        """The sentence that tells what it does."""
+        """The docstring of the act."""
         return (self.act.__doc__ or "").strip()
 
 
@@ -60,7 +61,7 @@ Act = Callable[[Ask, asyncio.StreamWriter], Awaitable[None]]
 
 
 def behaviour(*outcomes: str, place: str = "/bad", body: Callable[[], bytes] | None = None) -> Callable[[Act], Act]:
-    """Enter an act under its function's name, with hyphens."""
+    """Add a behaviour under its function's name, with hyphens."""
 
     def enter(act: Act) -> Act:
         name = getattr(act, "__name__", "").replace("_", "-")
@@ -77,7 +78,7 @@ async def send(
     status: str = "200 OK",
     media_type: str = "text/html; charset=utf-8",
 ) -> None:
-    """A well-formed answer with true length, then the connection ends; an empty media type is left out."""
+    """Send a well-formed answer with its length, and close the connection. An empty media type is left out."""
     content = body.encode() if isinstance(body, str) else body
     typed = [f"Content-Type: {media_type}"] if media_type else []
     lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(content)}", "Connection: close", *typed, *headers]
@@ -86,7 +87,7 @@ async def send(
 
 
 async def flood(writer: asyncio.StreamWriter, piece: bytes) -> None:
-    """The piece again and again, as fast as the client reads, to the limit."""
+    """Send the piece again and again, as fast as the client reads, up to the limit."""
     block = piece * max(1, 65_536 // len(piece))
     async with asyncio.timeout(LIMIT_SECONDS):
         for _ in range(LIMIT_BYTES // len(block)):
@@ -95,7 +96,7 @@ async def flood(writer: asyncio.StreamWriter, piece: bytes) -> None:
 
 
 async def trickle(writer: asyncio.StreamWriter, data: bytes, *, seconds: float = 1.0) -> None:
-    """A byte every `seconds`, from the start of the data again at its end, to the limit."""
+    """Send a byte every `seconds`, and the data again after its end, up to the limit."""
     for i in range(int(LIMIT_SECONDS / seconds)):
         at = i % len(data)
         writer.write(data[at : at + 1])

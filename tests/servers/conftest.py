@@ -1,4 +1,4 @@
-"""Servers that a test may ask for by name; import them into another folder's conftest to use them there."""
+"""Fixtures for servers. Import a fixture into the conftest of another folder to use it there."""
 
 from __future__ import annotations
 

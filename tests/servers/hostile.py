@@ -1,8 +1,8 @@
-"""Serve every hostile behaviour on a loopback address of its own: 127.0.2.1, 127.0.2.2, … at one port.
+"""Serve each hostile behaviour on its own loopback address (127.0.2.1, 127.0.2.2, …), at one port.
 
-Each site has a home page that links to ``/bad``, where the behaviour is met, and to ``/good``, an ordinary
-page: what happens at one must not keep a crawler from the other. The site ``plain`` only behaves well.
-``HostileServer("gzip-bomb", "silence")`` serves those two and ``plain``; without names, all.
+Each site has a home page that links to ``/bad``, the page with the behaviour, and to ``/good``, an ordinary page. The
+behaviour of ``/bad`` must not keep a crawler from ``/good``. The site ``plain`` only has ordinary pages.
+``HostileServer("gzip-bomb", "silence")`` serves these two sites and ``plain``. Without names, all sites are served.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _HOME = '<title>Home</title><p>A site.</p><a href="/bad">bad</a> <a href="/good"
 
 
 class Hostile:
-    """Answers for all sites; `names[i]` is the behaviour of the site `bases[i]`."""
+    """Answers the requests for all sites. `names[i]` is the behaviour of the site `bases[i]`."""
 
     def __init__(self, names: Sequence[str], bases: Sequence[str]) -> None:
         self.sites = dict(zip(names, bases, strict=True))
@@ -44,7 +44,7 @@ class Hostile:
         self._busy: Counter[str] = Counter()
 
     async def serve(self, name: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection, one request."""
+        """Answer the one request of a connection."""
         with suppress(ConnectionError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             head = await reader.readuntil(b"\r\n\r\n")
             start = time.time()
@@ -78,7 +78,7 @@ class Hostile:
             self.log.note(LoggedVisit(self.sites[name], path, 0, start, time.time(), busy, 0))
 
     async def _act(self, behaviour: Behaviour | None, ask: Ask, writer: asyncio.StreamWriter) -> None:
-        """The behaviour at its place, good manners elsewhere."""
+        """Carry out the behaviour on its paths, and answer other requests normally."""
         if behaviour is not None and ask.path.startswith(behaviour.place):
             await behaviour.act(ask, writer)
         elif ask.path == "/robots.txt":
@@ -94,7 +94,7 @@ class Hostile:
 
 
 async def _while_connected(reader: asyncio.StreamReader, act: Coroutine[None, None, None]) -> None:
-    """Act to the end or until the client hangs up, so that the log tells when it did."""
+    """Act to the end, or until the client closes the connection, so that the log has the time."""
     acting = asyncio.ensure_future(act)
     leaving = asyncio.ensure_future(_gone(reader))
     try:
@@ -114,18 +114,20 @@ async def _gone(reader: asyncio.StreamReader) -> None:
 
 
 class HostileServer(ServerProcess):
-    """The named behaviours, or all, as a process. ``sites`` maps a behaviour's name to its site's URL."""
+    """A server process for the named behaviours, or for all. ``sites`` maps the name of a behaviour to the URL of its
+    site.
+    """
 
     def __init__(self, *names: str) -> None:
         super().__init__("tests.servers.hostile", *names)
 
     @property
     def sites(self) -> dict[str, str]:
-        """Home page by name, ``plain`` among them."""
+        """The home page of each site, by name."""
         return dict(zip(self.ready["names"], self.urls, strict=True))
 
     def visits(self, name: str) -> list[LoggedVisit]:
-        """What a site was asked, in the order of the ends; the status is not told."""
+        """Return the requests of a site, in the order in which they ended, without status."""
         base = self.sites[name].rstrip("/")
         return [visit for visit in self.log() if visit.site == base]
 

@@ -1,4 +1,4 @@
-"""Hostile behaviours of markup and encodings: what a parser makes much of, and names of charsets that are none."""
+"""Hostile behaviours of markup and encodings: pages that cost a parser much time or memory, and unknown charsets."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SIZES = {
     "options and selects": 250_000,
     "foster parents": 250_000,
 }
-"""Bytes of each markup that a site of its own serves."""
+"""Size of each markup in bytes. Each markup is served by its own site."""
 
 
 def _enter(name: str, size: int) -> None:
@@ -60,13 +60,13 @@ async def xml_in_euc_jp(_: Ask, writer: StreamWriter) -> None:
 
 @behaviour("new")
 async def deadly(_: Ask, writer: StreamWriter) -> None:
-    """A page for `tests.crawl.dying`, which kills whoever examines it; else a good one."""
+    """A page that kills its examiner in `tests.crawl.dying`, and is harmless elsewhere."""
     await send(writer, "<title>D</title><p>whoever reads this dies</p>")
 
 
 @behaviour("new", "failed")
 async def many_bombs(ask: Ask, writer: StreamWriter) -> None:
-    """Links to 20 pages of a megabyte each, which a parser takes minutes for."""
+    """Links to 20 pages of a megabyte, which take a parser minutes."""
     if ask.path == "/bad":
         await send(writer, "".join(f'<a href="/bad/{i}">{i}</a>' for i in range(20)))
     else:

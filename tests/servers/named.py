@@ -1,7 +1,7 @@
-"""Servers by name on loopback: one port for http, one for https, what they answer decided by the Host header.
+"""Servers by name on loopback, with one port for http and one for https. The Host header selects the answer.
 
-`NamedWeb` serves; ``python -m tests.servers.named NAMES COMMAND…`` is a ``webfountain`` command line in whose process
-the names resolve to loopback: nothing else of it differs from a user's.
+`NamedWeb` serves. ``python -m tests.servers.named NAMES COMMAND…`` runs a ``webfountain`` command in a process in which
+the names resolve to loopback.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Answer = tuple[int, dict[str, str], bytes]
 
 
 class Authority:
-    """A certificate authority of a test; `file` is its certificate, for SSL_CERT_FILE."""
+    """A certificate authority for a test. `file` is its certificate, for SSL_CERT_FILE."""
 
     def __init__(self, folder: Path) -> None:
         self.key = ec.generate_private_key(ec.SECP256R1())
@@ -44,9 +44,9 @@ class Authority:
 def certificate(
     folder: Path, names: Sequence[str], *, authority: Authority | None, days: float = 2.0
 ) -> ssl.SSLContext:
-    """A server's TLS context whose certificate names these hosts; without an authority it is signed by itself.
+    """Return a server's TLS context with a certificate for these hosts, which is self-signed without an authority.
 
-    `days`: until its end; negative: it has expired.
+    The certificate expires in `days` days; a negative number means that it has expired.
     """
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, names[0])])
@@ -105,7 +105,9 @@ def _general_name(name: str) -> x509.GeneralName:
 
 
 class NamedWeb:
-    """`answer(url) -> status, headers, body` for any host; a context manager with `http_port` and `https_port`."""
+    """A context manager that serves `answer(url) -> status, headers, body` for any host, at `http_port` and
+    `https_port`.
+    """
 
     def __init__(self, answer: Callable[[str], Answer], tls: ssl.SSLContext) -> None:
         self.asked: list[str] = []
@@ -117,7 +119,7 @@ class NamedWeb:
         self._threads = [threading.Thread(target=server.serve_forever, daemon=True) for server in self._servers]
 
     def answer(self, url: str) -> Answer:
-        """What a URL answers, noted."""
+        """Return the answer of a URL, and record the request."""
         self.asked.append(url)
         return self._answer(url)
 
@@ -152,7 +154,7 @@ def _handler(web: NamedWeb, scheme: str) -> type[BaseHTTPRequestHandler]:
 
 
 def _resolve_here(names: Sequence[str]) -> None:
-    """Let names, and all below them, resolve to loopback in this process; no other name is asked for."""
+    """Let names, and all names below them, resolve to loopback in this process."""
     system = socket.getaddrinfo
 
     def getaddrinfo(host: Any, *arguments: Any, **more: Any) -> Any:

@@ -53,14 +53,14 @@ def _attributes() -> bytes:
 
 
 def _deflated() -> bytes:
-    """One megabyte is packed, and repeated: after a full flush nothing refers to what was before."""
+    """Return 100 MB of blanks as deflate data: one compressed megabyte, which can be repeated after a full flush."""
     packer = zlib.compressobj(6, wbits=-15)
     block = packer.compress(_BLANKS) + packer.flush(zlib.Z_FULL_FLUSH)
     return block * BOMB_MB + packer.flush()
 
 
 def _checked(checksum: Callable[[bytes, int], int], start: int) -> int:
-    """The checksum of all megabytes."""
+    """Return the checksum of all megabytes."""
     for _ in range(BOMB_MB):
         start = checksum(_BLANKS, start)
     return start
@@ -74,7 +74,7 @@ async def gzip_bomb(_: Ask, writer: StreamWriter) -> None:
 
 @behaviour("failed", body=_zeros_nested)
 async def nested_bomb(_: Ask, writer: StreamWriter) -> None:
-    """The gzip bomb in deflate in gzip, all three codings named."""
+    """The gzip bomb, compressed again by deflate and gzip, with all three codings in the header."""
     await send(writer, _zeros_nested(), "Content-Encoding: gzip, deflate, gzip")
 
 
@@ -92,13 +92,13 @@ async def brotli_bomb(_: Ask, writer: StreamWriter) -> None:
 
 @behaviour("new", "failed")
 async def gzip_that_is_plain(_: Ask, writer: StreamWriter) -> None:
-    """Says gzip, is plain."""
+    """A plain page with the header of gzip."""
     await send(writer, "<p>not compressed at all</p>", "Content-Encoding: gzip")
 
 
 @behaviour("new", "failed")
 async def plain_that_is_gzip(_: Ask, writer: StreamWriter) -> None:
-    """Says nothing, is gzip."""
+    """A gzip body without a header for it."""
     await send(writer, gzip.compress(b"<p>compressed</p>"))
 
 
@@ -135,7 +135,7 @@ async def no_content_type(_: Ask, writer: StreamWriter) -> None:
 
 @behaviour("new", "failed")
 async def broken_content_type(_: Ask, writer: StreamWriter) -> None:
-    """A type that is no type, a charset that is none."""
+    """An invalid media type and an unknown charset."""
     await send(writer, "<p>text</p>", media_type='text/html; charset="utf-8; ;;=')
 
 
@@ -147,7 +147,7 @@ async def unknown_charset(_: Ask, writer: StreamWriter) -> None:
 
 @behaviour("new")
 async def mixed_encodings(_: Ask, writer: StreamWriter) -> None:
-    """UTF-8, Latin-1, UTF-16 and lone surrogates in one page that says UTF-8."""
+    """UTF-8, Latin-1, UTF-16 and lone surrogates in one page that is declared as UTF-8."""
     body = "<p>né</p>".encode() + "<p>né</p>".encode("latin-1") + "<p>né</p>".encode("utf-16") + b"\xed\xa0\x80\xff"
     await send(writer, body)
 
@@ -172,7 +172,7 @@ async def megabyte_url(_: Ask, writer: StreamWriter) -> None:
 
 @behaviour("new")
 async def broken_links(ask: Ask, writer: StreamWriter) -> None:
-    """Links of every kind that is no page."""
+    """Links of every kind that leads to no page."""
     links = ["javascript:alert(1)", "data:text/html,x", "mailto:a@b", "http://[::1", "http://:0/", "//"]
     links += [
         "http:///x",
@@ -276,5 +276,5 @@ async def changes_at_every_fetch(ask: Ask, writer: StreamWriter) -> None:
 
 @behaviour("new")
 async def dates_of_the_future(_: Ask, writer: StreamWriter) -> None:
-    """Last-Modified in the year 9999 and a Date that is none."""
+    """Last-Modified in the year 9999 and an invalid Date."""
     await send(writer, "<p>text</p>", "Last-Modified: Fri, 31 Dec 9999 23:59:59 GMT", "Date: tomorrow", "ETag: W/")

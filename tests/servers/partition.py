@@ -1,4 +1,4 @@
-"""A way to a server that can be cut, as a network is that loses all packets, and sites whose pages take long."""
+"""A connection to a server that can be cut like a network that loses all packets, and sites with slow pages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["CuttableWay", "SlowSites", "Transfer", "overlaps"]
 
 
 class _InThread:
-    """An event loop in a thread of its own. A context manager."""
+    """A context manager that runs an event loop in a separate thread."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -52,8 +52,9 @@ class _InThread:
 
 
 class CuttableWay(_InThread):
-    """A port of loopback from which bytes go to another one, and back. Cut, it takes connections and bytes as ever,
-    but passes nothing on; mended, it passes on what waited."""
+    """A loopback port that forwards bytes to another port, and back. While the way is cut, connections and bytes are
+    accepted, but not forwarded. After the repair, the waiting bytes are forwarded.
+    """
 
     def __init__(self, target: int) -> None:
         super().__init__()
@@ -63,7 +64,7 @@ class CuttableWay(_InThread):
         self.port = 0
 
     def cut(self) -> None:
-        """Pass nothing on from now."""
+        """Forward nothing from now on."""
         self._loop.call_soon_threadsafe(self._whole.clear)
 
     def mend(self) -> None:
@@ -97,20 +98,20 @@ class CuttableWay(_InThread):
 
 
 class Transfer(NamedTuple):
-    """One request of a page: from when it was asked until all was sent, or the client was gone. Monotonic seconds."""
+    """A request of a page, from its arrival until all bytes were sent or the client was gone. Monotonic seconds."""
 
     site: str
     address: str
     path: str
     client: str
-    """The User-Agent: which ant."""
+    """The User-Agent, which names the ant."""
     began: float
     ended: float
     whole: bool
 
 
 class SlowSites(_InThread):
-    """So many sites, each with an address of loopback of its own; a page takes `page_s` seconds, and has two links."""
+    """Sites that each have their own loopback address. A page takes `page_s` seconds, and has two links."""
 
     def __init__(self, sites: int, *, page_s: float, pages: int) -> None:
         super().__init__()
@@ -120,7 +121,7 @@ class SlowSites(_InThread):
         self._port = 0
         self.transfers: list[Transfer] = []
         self.under_way: defaultdict[str, int] = defaultdict(int)
-        """By client: pages that it is asking for now."""
+        """Number of current requests, by client."""
 
     @property
     def urls(self) -> list[str]:
@@ -181,7 +182,7 @@ def _closed(writer: asyncio.StreamWriter) -> Iterator[None]:
 
 
 def overlaps(transfers: list[Transfer], by: Callable[[Transfer], str]) -> list[tuple[Transfer, Transfer]]:
-    """Pairs of transfers that were under way at once where there should be one."""
+    """Return the pairs of transfers of one site that overlapped in time."""
     groups: defaultdict[str, list[Transfer]] = defaultdict(list)
     for transfer in sorted(transfers, key=lambda each: each.began):
         groups[by(transfer)].append(transfer)

@@ -1,4 +1,6 @@
-"""Hostile behaviours of status and Location: loops, lures into the house, refusals with and without a date."""
+"""Hostile behaviours of status and Location: loops, redirects to private addresses, refusals with and without a
+date.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,7 @@ for _name, _target in TARGETS.items():
 
 @behaviour("redirected", "failed")
 async def redirect_without_location(_: Ask, writer: StreamWriter) -> None:
-    """A redirect that does not say where to."""
+    """A redirect without a target."""
     await send(writer, b"", status="301 Moved Permanently")
 
 
@@ -69,7 +71,7 @@ async def redirect_across_sites(ask: Ask, writer: StreamWriter) -> None:
 
 
 async def _refuse(ask: Ask, writer: StreamWriter, status: str, *headers: str, times: int = 1) -> None:
-    """The status for the first requests, then the page."""
+    """Send the status for the first requests, then the page."""
     if ask.nth <= times:
         await send(writer, b"later", *headers, status=status)
     else:

@@ -1,4 +1,4 @@
-"""A real server that goes back in time at its address: a snapshot, a replica that was behind, a file that was cut."""
+"""A real server that loses its latest steps: by a snapshot, by an outdated replica, or by a cut file."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ WAYS: Final[tuple[Way, ...]] = get_args(Way)
 
 
 class TimeMachine:
-    """A server on a socket, and the state that it will go back to. A context manager; its folder is short."""
+    """A context manager for a server on a socket, and for an earlier state of the server. The path of its folder is
+    short.
+    """
 
     def __init__(self, way: Way) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="wf-"))
@@ -40,7 +42,7 @@ class TimeMachine:
         self._process = self._start(self.socket)
 
     def remember(self) -> None:
-        """Let the state of this moment be the one that `go_back` brings back."""
+        """Keep the current state for `go_back`."""
         if self.way == "cut file":
             self._cut = self._log().stat().st_size
             return
@@ -64,17 +66,17 @@ class TimeMachine:
             replica.execute_command("REPLICAOF", "NO", "ONE")  # type: ignore[no-untyped-call]  # from now on it is behind
 
     def kill(self) -> None:
-        """Kill the server: kill -9."""
+        """Kill the server by SIGKILL."""
         self._process.kill()
         self._process.wait()
 
     def go_back(self) -> None:
-        """Kill the server, and let the state of `remember` answer at its address."""
+        """Kill the server, and start a server with the state of `remember` at its address."""
         self.kill()
         self.come_back()
 
     def come_back(self) -> None:
-        """Answer again, with that state."""
+        """Start the server again with the state of `remember`."""
         if self.way == "failover":
             assert self._replica is not None
             self._process, self._replica = self._replica, None
@@ -91,7 +93,7 @@ class TimeMachine:
         self._process = self._start(self.socket, new=False)
 
     def client(self, socket: Path | None = None) -> contextlib.closing[redis.Redis]:
-        """A connection of the test's own."""
+        """Return a separate connection for the test."""
         return contextlib.closing(redis.Redis(unix_socket_path=str(socket or self.socket)))
 
     def __enter__(self) -> Self:
@@ -110,7 +112,7 @@ class TimeMachine:
         return file
 
     def _primary(self) -> tuple[str, str]:
-        """Where the replica finds the primary: it listens on loopback for that."""
+        """Return host and port of the primary on loopback, for the replica."""
         with self.client() as client:
             return "127.0.0.1", str(client.config_get("port")["port"])
 

@@ -1,4 +1,4 @@
-"""The hostile servers misbehave as they say, at ``/bad`` (robots.txt, sitemaps) and nowhere else."""
+"""The hostile servers behave as described, at ``/bad`` (or robots.txt, sitemaps) and nowhere else."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PEEK = 200_000
 
 
 async def peek(url: str, path: str, *, seconds: float = 5.0) -> bytes:
-    """What comes first: up to PEEK bytes, or all of a shorter answer, or what has come in `seconds`."""
+    """Return the first bytes of an answer: at most PEEK bytes, as received within `seconds`."""
     where = urlsplit(url)
     reader, writer = await asyncio.open_connection(where.hostname, where.port)
     writer.write(f"GET {path} HTTP/1.1\r\nHost: {where.netloc}\r\n\r\n".encode())
@@ -33,7 +33,7 @@ async def peek(url: str, path: str, *, seconds: float = 5.0) -> bytes:
 
 
 async def peek_all(server: HostileServer, paths: dict[str, str], *, seconds: float) -> dict[str, bytes]:
-    """The peeks by behaviour, all at once."""
+    """Return the first bytes by behaviour, from all sites at once."""
     answers = await asyncio.gather(*(peek(server.sites[n], p, seconds=seconds) for n, p in paths.items()))
     return dict(zip(paths, answers, strict=True))
 

@@ -1,4 +1,4 @@
-"""The recorded pages as a web: what exists when, what links reach, and that served bytes are the truth's."""
+"""The recorded pages as a web: which pages exist when, which pages links reach, and which bytes are served."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ with single() as (_, client):
 
 
 def is_running(process: int) -> bool:
-    """Whether it runs; a zombie does not."""
+    """Return whether a process runs and is no zombie."""
     try:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
@@ -36,7 +36,7 @@ def wait_for_end(process: int) -> None:
 
 
 def test_a_server_ends_with_a_test_process_that_is_killed() -> None:
-    """As pytest-xdist kills a worker that takes more than ten seconds to exit."""
+    """Pytest-xdist kills a worker that takes more than ten seconds to exit."""
     done = subprocess.run(
         [sys.executable, "-c", DIES], cwd=ROOT, env=dict(os.environ), stdout=subprocess.PIPE, check=False
     )
@@ -44,7 +44,7 @@ def test_a_server_ends_with_a_test_process_that_is_killed() -> None:
 
 
 def test_a_server_that_does_not_answer_ends_with_its_block() -> None:
-    """It was asked first whether it runs, and left alone where a busy machine let it answer late."""
+    """An earlier version left a server running if its answer came late on a busy machine."""
     with single() as (_, client):
         process = client.info("server")["process_id"]
         os.kill(process, 19)  # SIGSTOP

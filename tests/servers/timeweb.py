@@ -1,10 +1,10 @@
-"""Serve the recorded pages of two real sites on loopback, with their real versions, as time runs.
+"""Serve the recorded pages of two real sites on loopback, with their versions at each time.
 
-Web time is Unix seconds of 2020 and 2021. ``python -m tests.servers.timeweb --archive timeweb.zip`` runs it;
-`TimeServer` does so beside a test. The pages are never part of this repository.
+Web time is Unix seconds of 2020 and 2021. ``python -m tests.servers.timeweb --archive timeweb.zip`` runs the server,
+and `TimeServer` runs it beside a test. The pages are never part of this repository.
 
-A path is served as it is, ``/x/`` as ``/x/index.html``, ``/x`` as ``/x.html`` or as a redirect to ``/x/``; the
-sites' own host names in the bodies become the server's addresses; what does not exist at the time is 404.
+``/x/`` is served as ``/x/index.html``, and ``/x`` as ``/x.html`` or as a redirect to ``/x/``. Host names of the sites
+in the bodies become the server's addresses. A page that does not exist at the time is answered with 404.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _HOSTS = re.compile(rb"https?://(flink|kafka)\.apache\.org(?=[/\"'])")
 
 
 class TimeWeb:
-    """The sites of an archive whose folder is told in the data's own README; `bases` are their URLs here."""
+    """The sites of an archive, of which the README of the data describes the folder. `bases` are their URLs here."""
 
     def __init__(self, archive: str | Path, bases: Sequence[str]) -> None:
         self._zip = zipfile.ZipFile(archive)
@@ -56,13 +56,13 @@ class TimeWeb:
         self.links = lru_cache(maxsize=None)(self._links)
 
     def version(self, site: int, path: str, t: float) -> tuple[str | None, float]:
-        """Name of the body in force at `t` and since when, (None, …) where there is no page."""
+        """Return the name of the body at `t`, or None without a page, and the start of this version."""
         times, blobs = self.versions[site].get(path, ([], []))
         at = bisect_right(times, t) - 1
         return (blobs[at], times[at]) if at >= 0 else (None, 0.0)
 
     def resolve(self, site: int, path: str, t: float) -> tuple[int, str]:
-        """Status and what answers at `t`: 200 and a path of the record, 301 and a location, or 404."""
+        """Return the status at `t`, with the recorded path for 200, or the location for 301."""
         path = path.partition("?")[0]
         candidates = (path + "index.html",) if path.endswith("/") else (path, path + ".html")
         for candidate in candidates:
@@ -73,7 +73,7 @@ class TimeWeb:
         return 404, ""
 
     def respond(self, site: int, path: str, t: float) -> Answer:
-        """A static server's answer."""
+        """Return the answer of a static server."""
         status, found = self.resolve(site, path, t)
         if status != 200:
             return Answer(status, b"Not Found" if status == 404 else b"", location=found)
@@ -88,7 +88,7 @@ class TimeWeb:
         return sha1(self.body(blob)).hexdigest()
 
     def _links(self, blob: str, url: str) -> list[str]:
-        """Links of a, area, frame, iframe in the spelling that a crawler keys them by, own sites only."""
+        """Return the links of a, area, frame and iframe to the own sites, in canonical form."""
         tree = LexborHTMLParser(self.body(blob))
         written = [
             node.attributes.get("href" if node.tag in ("a", "area") else "src")
@@ -98,7 +98,7 @@ class TimeWeb:
         return [link for link in joined if link.startswith(tuple(f"{base}/" for base in self.bases))]
 
     def truth(self, t: float) -> Iterator[tuple[str, str]]:
-        """The URLs that answer 200 at `t` and that links (and redirects) reach from the two home pages."""
+        """Yield the URLs that answer 200 at `t` and can be reached from the two home pages."""
         waiting = [f"{base}/" for base in self.bases]
         seen = set(waiting)
         while waiting:
@@ -118,7 +118,7 @@ class TimeWeb:
 
 
 def _join(base: str, link: str) -> str:
-    """The absolute URL without fragment, empty where there is none."""
+    """Return the absolute URL without fragment, or "" for an invalid link."""
     try:
         return str(ada_url.URL(link.strip(), base=base).href).partition("#")[0]
     except ValueError:
@@ -126,7 +126,9 @@ def _join(base: str, link: str) -> str:
 
 
 class TimeServer(ServerProcess):
-    """``TimeServer(archive, rate=DAY, origin=START)``: a virtual day a second from the first day on."""
+    """A server process. ``TimeServer(archive, rate=DAY, origin=START)`` serves one day per second, from the first
+    day.
+    """
 
     def __init__(self, archive: str | Path, **options: object) -> None:
         super().__init__("tests.servers.timeweb", f"--archive={archive}", *arguments_of(options))

@@ -1,7 +1,7 @@
-"""Many small sites on few addresses, served from a thread of the test: each request's address, site, time and end.
+"""Many small sites on few addresses, served from a thread of the test, with a log of all requests.
 
-A site is one port of an address; its root links all its pages, and nothing ever changes. The log is what the world saw
-of a crawl: nothing of it depends on the crawler.
+A site is one port of an address. Its root page links all its pages, and no page changes. The log shows a crawl as
+servers see it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["Town", "Visit"]
 
 
 class Visit(NamedTuple):
-    """One request: monotonic seconds of its arrival and of the last byte of its answer."""
+    """A request, with the monotonic seconds of its arrival and of the last byte of its answer."""
 
     address: str
     port: int
@@ -29,12 +29,12 @@ class Visit(NamedTuple):
 
     @property
     def url(self) -> str:
-        """What was asked for."""
+        """The requested URL."""
         return f"http://{self.address}:{self.port}{self.path}"
 
 
 class _Door(asyncio.Protocol):
-    """One connection; requests are answered one after the other, each after the latency."""
+    """A connection, which answers one request after the other, each after the latency."""
 
     def __init__(self, town: Town, address: str, port: int) -> None:
         self._town, self._address, self._port = town, address, port
@@ -63,7 +63,7 @@ class _Door(asyncio.Protocol):
 
 
 class Town:
-    """`addresses` with `ports` sites each, of `pages` pages. A context manager."""
+    """A context manager for `addresses` with `ports` sites each, of `pages` pages."""
 
     def __init__(self, addresses: Sequence[str], ports: int, pages: int, *, latency: float = 0.005) -> None:
         self.latency = latency
@@ -77,7 +77,7 @@ class Town:
         self._thread = threading.Thread(target=self._run, daemon=True, name="town")
 
     def page(self, path: str) -> tuple[str, bytes]:
-        """Status and body."""
+        """Return status and body."""
         if path == "/":
             return "200 OK", self._root
         if path.startswith("/p") and path[2:].isdigit() and 0 < int(path[2:]) < self._pages:

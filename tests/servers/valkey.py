@@ -21,19 +21,20 @@ __all__ = ["SERVERS", "cluster", "free_port", "running", "single"]
 
 SLOTS = 16_384
 BUS_ABOVE = 10_000
-"""A node of a cluster listens for the others at its port plus this."""
+"""A node of a cluster listens for other nodes at its port plus this number."""
 PORTS = range(12_000, 22_000)
-"""These and the ports of the bus lie below those that the system gives to outgoing connections (from 32768 on): a port
-of theirs that was free may be taken again at once."""
+"""These ports, and the ports of the bus, are below the ports that the system gives to outgoing connections (from
+32768). Those ports may be taken again at once.
+"""
 SERVERS: dict[str, ValkeyServer] = {}
-"""The servers that run, by URL: to be ended and started again by tests of faults."""
+"""The running servers by URL, for tests of faults."""
 
 
 @contextlib.contextmanager
 def running(home: Path, **settings: Any) -> Iterator[ValkeyServer]:
-    """A server with its data in a folder, that runs until the block ends or until this process dies in whatever way.
+    """Run a server with its data in a folder, until the block ends or this process dies.
 
-    It is killed, not stopped: nobody needs its data, and a busy machine may let it answer too late to be asked.
+    At the end the server is killed, because its data are not needed.
     """
     home.mkdir(exist_ok=True)
     server = ValkeyServer(data_dir=home, **settings)
@@ -54,7 +55,9 @@ def running(home: Path, **settings: Any) -> Iterator[ValkeyServer]:
 
 @contextlib.contextmanager
 def single(**settings: str) -> Iterator[tuple[str, redis.Redis]]:
-    """(URL, client) of one server without TCP; its folder is short, for a socket's path may not be long."""
+    """Yield (URL, client) of one server without TCP. The path of its folder is short, because the path of a socket is
+    limited.
+    """
     with tempfile.TemporaryDirectory(prefix="wf-") as folder:
         place = Path(folder) / "s"
         url = f"unix://{place}"
@@ -71,7 +74,7 @@ def single(**settings: str) -> Iterator[tuple[str, redis.Redis]]:
 
 @contextlib.contextmanager
 def cluster(nodes: int = 3) -> Iterator[str]:
-    """URL of a real cluster without replicas, all slots assigned."""
+    """Yield the URL of a real cluster without replicas, with all slots assigned."""
     with tempfile.TemporaryDirectory(prefix="wf-") as folder, contextlib.ExitStack() as stack:
         servers = []
         for number in range(nodes):
@@ -89,7 +92,7 @@ def cluster(nodes: int = 3) -> Iterator[str]:
 
 
 def _wait_until_whole(clients: list[redis.Redis]) -> None:
-    """A cluster tells its nodes of each other within a second or two."""
+    """Wait until all nodes know each other, which takes a second or two."""
     until = time.monotonic() + 240.0
     while not all(_is_whole(client.cluster("INFO"), len(clients)) for client in clients):
         assert time.monotonic() < until, "the cluster did not form within four minutes"
@@ -101,7 +104,7 @@ def _is_whole(info: dict[str, str], nodes: int) -> bool:
 
 
 def free_port() -> int:
-    """Return a port that is free, and whose companion for the cluster's bus, 10000 above, is free too."""
+    """Return a free port for which the port of the cluster's bus, 10000 above, is free too."""
     while True:
         port = random.SystemRandom().choice(PORTS)
         with socket.socket() as probe, socket.socket() as bus, contextlib.suppress(OSError):

@@ -20,7 +20,7 @@ OK = b"HTTP/1.1 200 OK\r\n" + HTML
 
 @behaviour("failed")
 async def endless_headers(_: Ask, writer: StreamWriter) -> None:
-    """Headers without end, as fast as they are read."""
+    """Endless headers, as fast as the client reads."""
     writer.write(OK)
     await flood(writer, b"X-Padding: " + b"a" * 1000 + b"\r\n")
 
@@ -34,7 +34,7 @@ async def endless_header_line(_: Ask, writer: StreamWriter) -> None:
 
 @behaviour("failed")
 async def endless_interim_answers(_: Ask, writer: StreamWriter) -> None:
-    """103 Early Hints again and again, the final answer never."""
+    """103 Early Hints again and again, without a final answer."""
     await flood(writer, b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n")
 
 
@@ -110,7 +110,7 @@ async def endless_chunk_extension(_: Ask, writer: StreamWriter) -> None:
 
 @behaviour("failed")
 async def endless_trailers(_: Ask, writer: StreamWriter) -> None:
-    """A chunked body that ends, and trailers that do not."""
+    """A chunked body with endless trailers."""
     writer.write(OK + b"Transfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n")
     await flood(writer, b"X-Trailer: " + b"a" * 1000 + b"\r\n")
 
@@ -135,7 +135,7 @@ async def length_too_short(_: Ask, writer: StreamWriter) -> None:
 
 @behaviour("failed")
 async def length_too_long(_: Ask, writer: StreamWriter) -> None:
-    """Says more than it sends, then ends the connection in good order."""
+    """Sends less than Content-Length says, then closes the connection normally."""
     writer.write(OK + b"Content-Length: 1000\r\n\r\n<p>hello</p>")
 
 
@@ -174,12 +174,12 @@ async def reset_before_the_answer(_: Ask, writer: StreamWriter) -> None:
 
 @behaviour("failed")
 async def closed_before_the_answer(_: Ask, writer: StreamWriter) -> None:
-    """Ends the connection in good order without a word."""
+    """Closes the connection normally without an answer."""
 
 
 @behaviour("failed")
 async def no_status_line(_: Ask, writer: StreamWriter) -> None:
-    """A status line that is none."""
+    """An invalid status line."""
     writer.write(b"HELLO THERE\r\n" + HTML + b"Content-Length: 2\r\n\r\nok")
 
 
@@ -220,7 +220,7 @@ async def bare_line_feeds(_: Ask, writer: StreamWriter) -> None:
 
 
 def _reset(writer: StreamWriter) -> None:
-    """Close so that the other side sees a reset: linger for no time (SO_LINGER)."""
+    """Close with a reset (SO_LINGER of 0)."""
     connected = writer.get_extra_info("socket")
     connected.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     writer.transport.abort()
