@@ -82,7 +82,8 @@ class PolicyConflicts:
             self._waiting.pop(next(iter(self._waiting)))
 
     def overtaken(self, lease: Lease, record: PageRecord) -> PageRecord:
-        """Return the record of an ended lease, under the policy of a better link that was found during the lease."""
+        """Return the record with which a lease ends. It has the policy of a better link that was found during the
+        lease."""
         link, at = self._waiting.pop((lease.site, lease.key), (None, 0.0))
         if link is None or (new := self._revised({link.url: link}, at, record)) is None:
             return record

@@ -152,7 +152,7 @@ class Examiner:
         *,
         prior: change_rate.Prior,
     ) -> Visit:
-        """Return the visit of a new body that was read."""
+        """Return the visit of a page whose new body has been read."""
         if document.error is not None:
             return self._without_copy(fetched, "failed", document.error)
         record, reading = self._pages.judged(fetched, document, record)
@@ -310,12 +310,12 @@ class Examiner:
 
 
 def digest_of(body: bytes) -> str:
-    """Return the hex SHA-1 of a body after content decoding."""
+    """Return the hex SHA-1 of a body after content decoding. The digest identifies a body, but does not protect it."""
     return hashlib.sha1(body, usedforsecurity=False).hexdigest()
 
 
 def _is_conditional(fetch: Fetch) -> bool:
-    """Return whether the request had a validator."""
+    """Return whether the request was conditional, so that 304 means that our copy is current."""
     return fetch.etag is not None or fetch.last_modified is not None
 
 

@@ -50,11 +50,11 @@ CANDIDATES: Final = 10_000
 _NEAR: Final = 0.9
 """Share of the collection's size at which sweeps begin."""
 _SUMMONED: Final = 64
-"""Number of pages that are made due at once, so that their sites become active and the pages can be evicted."""
+"""Number of pages that are made due at a time, so that their sites become active and the pages can be evicted."""
 _SOON: Final = 0.05
 """A site with new pages that wait for evictions is checked again after this share of the time between sweeps."""
 _DUPLICATE: Final = -inf
-"""Importance of a duplicate, below all other importances."""
+"""Importance of a page that repeats another one. All other pages are more important."""
 
 
 class _Candidate(NamedTuple):
@@ -173,7 +173,8 @@ class Replacement(Stage):
         return [self._joined(*both, is_full=room <= 0, at=at) for both in zip(first, known, strict=True)]
 
     def _lease_new(self, refills: Sequence[Refill], room: int) -> list[LeaseBatch | None]:
-        """Lease new pages while there is room, for one site after the other if the room is not enough for all sites."""
+        """Lease new pages while there is room. If there is not enough room for all sites, the sites are served in
+        order."""
         bar = CLASSES if self._bar is None else self._bar
         classes = [inf if number <= bar and number < self._gone else -inf for number in range(CLASSES)]
         asked = [msgspec.structs.replace(refill, recrawl=0, classes=classes) for refill in refills]
@@ -237,7 +238,7 @@ class Replacement(Stage):
         return gone
 
     def _summon(self, many: int, *, at: float) -> None:
-        """Make inactive sites with pages to evict due, because better pages wait."""
+        """Make sites due that are not active but have pages to evict, because better pages wait."""
         going: dict[str, list[bytes]] = {}
         for one in islice(reversed(self._candidates), min(many, _SUMMONED)):
             if one.site not in self._held and one.key not in self._summoned:

@@ -58,7 +58,7 @@ _SITES: Final = 4096
 
 
 class GuardedExaminer:
-    """Examines landed fetches. `robot` is the name by which robots.txt is read."""
+    """The examiner of landed fetches, with its guards. `robot` is the name by which robots.txt is read."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class GuardedExaminer:
     async def read_file(self, fetched: FetchResult) -> FetchResult:
         """Return a fetch with the parsed robots.txt or sitemap, if parsing may take long.
 
-        Call this method before the landing. If the crawl is ending, the fetch may be returned unread.
+        Call this before the landing. At the end of the crawl no reader may be left; the content is then not parsed.
         """
         if fetched.fetch.kind == "page" or fetched.status is None or not 200 <= fetched.status < 300:
             return fetched
@@ -141,7 +141,8 @@ class GuardedExaminer:
         self._suspects.close()
 
     def _broken(self, fetched: FetchResult, error: Exception) -> Visit:
-        """Log an unexpected error of a page, and return its visit as failed."""
+        """Return the visit of a page that caused an unexpected error. The page counts as failed, and the error is
+        logged."""
         logger.error("A page could not be examined (%r): %s", error, fetched.fetch.url)
         return self._examiner.unreadable(fetched, "parse-crash")
 
@@ -164,7 +165,8 @@ class SuspectStage(Stage):
 
 @dataclass(slots=True)
 class _ReadingTime:
-    """Reading times of a site: the mean, in which the last bodies count most, and the decaying sum at the time `at`."""
+    """Reading times of a site: the mean over its bodies, the last with the most weight, and the decaying sum at the
+    time `at`."""
 
     mean_s: float
     spent_s: float
@@ -180,8 +182,8 @@ class _Lane:
 
 
 class ReaderTurns:
-    """Assigns the threads of several lanes to sites; for the loop thread. `threads` is the number of threads by
-    lane.
+    """Assignment of reader threads to bodies. `threads` is the number of threads in each lane. It is used only in the
+    loop thread.
     """
 
     def __init__(self, threads: Mapping[str, int], *, clock: Callable[[], float] = time.monotonic) -> None:

@@ -36,8 +36,8 @@ _ALL: Final = ""
 
 
 class NoiseReport(NamedTuple):
-    """The parts of a page after a visit, the parts of its site that are noise, and the time of an extra visit or
-    None."""
+    """The parts of a page after a visit, the parts of its site that are noise, and the time of an extra visit, if
+    any."""
 
     parts: list[PagePart]
     noise: frozenset[int]
@@ -45,7 +45,7 @@ class NoiseReport(NamedTuple):
 
 
 class NoiseLearner:
-    """Learns which parts of pages are noise, for one crawling process. Any thread may call the methods.
+    """Learner of noise for one crawling process. Any thread may call its methods.
 
     Parameters
     ----------
@@ -97,8 +97,8 @@ class NoiseLearner:
         return self._sites[site]
 
     def _extra_visit(self, site: str, at: float, parts: Sequence[PagePart]) -> float | None:
-        """Return the time of an extra visit, or None if the visit would decide nothing or there were enough extra
-        visits.
+        """Return the time of an extra visit. Return None if the visit would decide nothing, or if there were enough
+        extra visits.
         """
         undecided = [each for each in parts if each.is_open and each.now != ABSENT and each.evidence.is_undecided]
         if not undecided:

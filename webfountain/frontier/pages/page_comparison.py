@@ -53,11 +53,11 @@ class ComparisonResult(NamedTuple):
 
 
 class PageComparison:
-    """Compares the copies of one collection's pages.
+    """Comparison of the copies of one collection's pages.
 
-    `old_document` reads a page's newest stored copy by rules, or returns None. If `diffs` is True, each change gets a
-    diff of its lines. `order` orders an extra visit of a fetched page; without `order`, only the record has the time of
-    the visit.
+    - `old_document`: reads a page's newest stored copy by the given rules; returns None if there is none.
+    - `diffs`: whether each change gets a diff of its lines.
+    - `order`: orders an extra visit of a fetched page at a time; None: only the record has this time.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class PageComparison:
     def _learned(
         self, record: PageRecord, fetched: FetchResult, copy: Document, document: Document, rules: CountingRules
     ) -> ComparisonResult:
-        """Return the result of a comparison without noise, with what was learned."""
+        """Return the result without the lines that are noise, together with what was learned about noise."""
         old, new = copy.units or (), document.units or ()
         differences = differences_of(old, new)
         parts, noise, due = self._learner.compare(record, fetched.fetch.site, fetched.at, differences)

@@ -109,7 +109,7 @@ class Review:
         self._through: dict[tuple[str, bytes], _DiscoveredCounts] = {}
         self._has_put = True
         self.moved: list[tuple[str, bytes]] = []
-        """(site, key) of the pages that were moved to another policy since the caller cleared this list."""
+        """Pages as (site, key) that were moved to another policy since the caller last cleared this list."""
         self.is_waiting = False
         """True if only leased pages are left."""
         self._again = False  # whether another round follows this one
@@ -132,7 +132,7 @@ class Review:
         self._derivation = _Derivation(self._store, collection, self._judge) if self._progress.derives else None
 
     def place_anew(self) -> None:
-        """Read all crawled pages again, after the current round, to set earlier visits."""
+        """Read all crawled pages again, to set earlier visits. If a round is under way, this begins at its end."""
         self.is_waiting = False
         if not self.is_done:
             self._again = True
@@ -141,7 +141,8 @@ class Review:
         self._keep(self._progress)
 
     def follow(self, switched: Sequence[PageRecord]) -> None:
-        """Move the pages that were discovered through switched pages to the new policy, after the current round."""
+        """Move the pages that were discovered through switched pages to their new policy, too. A round that has begun
+        is finished first."""
         if not switched:
             return
         news = tuple(
@@ -157,7 +158,7 @@ class Review:
         self._keep(progress)
 
     def note(self, fetched: Sequence[tuple[str, PageRecord]], *, at: float) -> list[PageRecord]:
-        """Count pages that were fetched for the first time, each given with the policy of its lease and its current
+        """Count pages that were fetched for the first time. Each comes with the policy of its lease and its current
         record.
 
         Return the new records of pages that are switched because of the pages discovered through them.
@@ -203,7 +204,7 @@ class Review:
         return None if left else moved
 
     def overruled(self, records: Sequence[PageRecord], *, at: float) -> dict[str, PageRecord]:
-        """Return, by URL, the new records of never-crawled pages with another policy, after a switch or an edit."""
+        """Return, by URL, the new records of never-crawled pages that now have another policy."""
         if self.is_done:
             return {}
         found = {} if self._derivation is None else self._derivation.revised(records, at=at)
@@ -226,7 +227,7 @@ class Review:
         return self._progress.is_done
 
     def step(self, at: float, schedule: Schedule | None = None) -> dict[str, int]:
-        """Review the next pages; return the number of pages made due, by site.
+        """Review the next pages. Return, by site, how many pages were made due.
 
         If `schedule` is given, visits that would be too late are made earlier.
         """
@@ -257,14 +258,14 @@ class Review:
         return due
 
     def _end_refused(self, records: Sequence[PageRecord], at: float) -> int:
-        """Make held pages due that are now refused; return the number of these pages."""
+        """Make held pages due that are now refused, so that they are removed. Return how many."""
         refused = [record for record, verdict in judge_again(self._judge, records) if verdict.reason is not None]
         if not refused:
             return 0
         return self._store.queues.advance(self._site, [fingerprint(each.url) for each in refused], due=at, at=at)
 
     def _visit_earlier(self, records: Sequence[PageRecord], schedule: Schedule, at: float) -> int:
-        """Make pages due earlier if their policies require this; return the number of these pages."""
+        """Make pages due earlier if their policies require it. Return how many."""
         bounds = self._judge.policy
         found = earlier_visits(records, lambda name: bounds(name).revisit, schedule, at=at)
         return sum(self._store.queues.advance(self._site, keys, due=due, at=at) for due, keys in found.items())
@@ -295,8 +296,8 @@ class Review:
     def _inherited(
         self, record: PageRecord, followed: Mapping[tuple[str, bytes], _SwitchedPage], at: float
     ) -> PageRecord | None:
-        """Return the record of a page under the policy of the switched page that led to it, or None if its policy
-        stays.
+        """Return the record of a page under the policy of a switched page that led to it. Return None if it keeps its
+        policy.
         """
         source = parent_of(record)
         parent = None if source is None or record.request is not None else followed.get(source)
@@ -364,7 +365,7 @@ def review_of(collection: Collection, store: FrontierStore, judge: Judge) -> Rev
 
 
 class _Derivation:
-    """One pass over the known pages by one policy file (`policy.lineage`). `is_settled` is False if a leased page was
+    """One pass over the known pages by one policy file (`policy.lineage`). `is_settled` is False once a leased page was
     skipped.
     """
 

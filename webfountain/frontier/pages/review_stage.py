@@ -1,6 +1,6 @@
 """Policy review in the store worker: known pages follow an edited policy file, a switched page or a slower schedule.
 
-After a visit, a page has an explicit due time if its bucket's lane would be due outside the bounds of the page's policy
+A page gets an explicit due time at a visit if the lane of its bucket would be due outside the bounds of its policy
 (`within_policy`). A later plan or a higher price may make the lane slower than the longest interval of the policy.
 Therefore all pages are read again whenever the schedule became slower (`SlowerSchedule`).
 """
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["SLOWER", "ReviewStage", "SlowerSchedule"]
 
 SLOWER: Final = 1.02
-"""Pages are read again if their intervals became longer by more than this factor."""
+"""Factor by which intervals must become longer before pages are read again. So a page may be late by 2 %."""
 
 
 class ReviewStage(Stage):
@@ -88,7 +88,7 @@ class ReviewStage(Stage):
 
 
 class SlowerSchedule:
-    """Compares each schedule with the fastest schedule by which pages were placed."""
+    """Comparison of each schedule with the fastest one by which due times were set."""
 
     def __init__(self) -> None:
         self._schedule: Schedule | None = None

@@ -52,7 +52,7 @@ class SitemapContent(msgspec.Struct, frozen=True):
 
 
 class SitemapParser:
-    """Reads the sitemaps of one collection. If `believe_dates` is False, dates of change are ignored.
+    """Parser of the sitemaps of one collection. If `believe_dates` is False, dates of changes are ignored.
 
     `read_file` parses a body, or returns an error word.
     """

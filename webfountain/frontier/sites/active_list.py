@@ -49,7 +49,7 @@ class ActiveListStatistics(msgspec.Struct, frozen=True):
 
     sites: int
     guests: int
-    """Number of sites without a lease, which only serve files."""
+    """Number of sites without a lease; they only serve files."""
     preparing: int
     """Number of sites whose pages wait for an address or a robots.txt."""
     in_flight: int
@@ -93,8 +93,8 @@ class ActiveList:
         return max(self._size - len(self.sites) + len(self.sites.guests) + self.flights.kept_sites(), 0)
 
     def resolved(self, host: str, addresses: Sequence[str], error: str, batch: Batch) -> None:
-        """Place the sites of a host at one of its addresses, if possible a public address. `error` is the reason if
-        there is none.
+        """Place the sites of a host at one of its addresses, a public one if possible. If the host has none, `error` is
+        the reason.
         """
         if len(addresses) > 1 and not self._context.collection.network.allow_private:
             addresses = [address for address in addresses if not is_private_host(address)] or addresses
@@ -263,7 +263,7 @@ class ActiveList:
                 self._follow(site, site.renew_robots(batch), batch)
 
     def is_starved(self) -> bool:
-        """Return whether all hands have room, because the store has no due page."""
+        """Return whether the store had too few due pages for every hand at its last refill."""
         return all(site.hand.is_short for site in self.sites.by_name.values())
 
     def has_before(self, until: float) -> bool:

@@ -30,12 +30,13 @@ if TYPE_CHECKING:
 __all__ = ["AddressGroup", "Addresses", "Place"]
 
 _CLAIM_S: Final = 0.25
-"""Time after which a fetch in flight tries again to move to an address that this ant does not hold yet, s."""
+"""Time until another try to move a fetch in flight to an address that this ant does not hold yet, s."""
 
 
 class AddressGroup(Tier[Fetch]):
-    """The active sites behind one address, or a single site if `per_ip = false`: a ring of hands behind the address's
-    gate.
+    """The active sites at one address, as a ring of their hands behind the gate of the address.
+
+    With `per_ip = false`, each group has a single site.
     """
 
     __slots__ = ("address", "is_leaving", "is_lent", "is_ours", "key", "places")
@@ -58,7 +59,7 @@ class AddressGroup(Tier[Fetch]):
         self.is_lent = is_lent
         """True if another ant lends the slots of the address."""
         self.is_leaving = False
-        """True if the address goes to another ant: no new request is sent, and the sites are parked as soon as
+        """True if the address goes to another ant. No new request is sent, and its sites are parked as soon as
         possible.
         """
         self.places: dict[Place, None] = {}
@@ -100,15 +101,15 @@ class Addresses:
     """The addresses of the active sites. `ring` returns the next fetch that politeness allows."""
 
     def __init__(self, rules: PolitenessTable, *, shared: bool = False, by_worth: bool = False) -> None:
-        """If `by_worth` is True, the site with the most important next page is served first; else all sites take equal
-        turns.
+        """Take equal turns over all sites. If `by_worth` is True, the site with the most valuable next page comes first
+        instead.
         """
         self._rules = rules
         self._shared = shared and rules.per_ip
         self.ring: RoundRobin[Fetch] = ByWorth() if by_worth else RoundRobin()
         self._groups: dict[str, AddressGroup] = {}
         self.empty: list[AddressGroup] = []
-        """Addresses without sites, until `sweep` removes them."""
+        """Address groups without sites. They are kept until `sweep` removes them."""
         self._waiting: dict[str, list[Place]] = {}
         self._unresolved: list[str] = []
         self._unclaimed: list[str] = []
@@ -141,8 +142,8 @@ class Addresses:
         return hosts
 
     def resolved(self, host: str, addresses: Sequence[str]) -> list[tuple[Place, AddressGroup | None]]:
-        """Place the sites that waited for the addresses of a host. Return (place, group), with None for a host without
-        addresses.
+        """Return the sites that waited for the addresses of a host, each with its group. The group is None if the host
+        has no address.
         """
         waiting = self._waiting.pop(host, [])
         if not addresses:
@@ -189,8 +190,8 @@ class Addresses:
     def detour(self, place: Place, group: AddressGroup, address: str, at: float) -> float:
         """Move a fetch in flight to another address of its host, because the address of `group` does not answer.
 
-        Return 0.0 if the fetch and its site were moved. Else return the seconds to wait before the next try (inf: until
-        another fetch has landed).
+        Return 0.0 if the fetch and its site were moved. Else return the seconds until the next try, or inf if another
+        fetch must land first.
         """
         there = self._group_at(place, address)
         if there is not group:
@@ -227,7 +228,8 @@ class Addresses:
             waiting.remove(place)
 
     def sweep(self, at: float) -> None:
-        """Remove addresses without sites whose gate is open. A shut gate is kept for a new site at the address."""
+        """Remove addresses without sites whose gates are open. Addresses with a shut gate are kept, because a new site
+        there must wait for the gate too."""
         kept = []
         for group in self.empty:
             if group.places or self._groups.get(group.key) is not group:

@@ -147,14 +147,15 @@ class Departures:
 
 
 def _is_done(site: ActiveSite, at: float) -> bool:
-    """Return whether a site has nothing due for long. A guest stays until its gate opens."""
+    """Return whether a site has nothing due for long enough to be parked. A guest must also have an open gate."""
     if site.lease is None:
         return site.standing.gate.opens_at <= at
     return site.state is State.SHUT or site.pages.wake_at > at + _PATIENCE_S
 
 
 def _may_go(site: ActiveSite, at: float) -> bool:
-    """Return whether a site may give its place to a waiting site: it is blocked for long, or was served enough."""
+    """Return whether a site should give its place to a waiting site: it is blocked for long, or has had many
+    fetches."""
     if site.lease is None or site.state.is_preparing or site.is_under_way():
         return False
     return not is_busy(site, at + BLOCKED_S) or site.pages.served >= _QUANTUM

@@ -47,16 +47,16 @@ __all__ = [
 logger = logging.getLogger(__name__)
 
 SHARES: Final = "shares"
-"""Name of the published value that contains the last `ShareSnapshot`."""
+"""Name of the published value with the last `ShareSnapshot`."""
 CHECKS_PER_PERIOD: Final = 1000
 BLOCKED_PER_BUSY: Final = 4.0
-"""Ratio of blocked to busy domains above which the rest of the period is reassigned."""
+"""Ratio of blocked to busy domains above which the shares are doubled."""
 _AHEAD: Final = 0.02
-"""Fetches in advance, as a share of a period's capacity."""
+"""Fetches that a domain may have in advance, as a share of a period's capacity."""
 _REPORTED: Final = 256
-"""Largest number of domains in an ant's report, by number of fetches."""
+"""Maximum number of domains that one ant reports to the others, those with the most fetches first."""
 _DOMAINS: Final = 100_000
-"""Number of domains in memory above which domains with few fetches and no active site are dropped."""
+"""Maximum number of domains in memory. Above it, domains with few fetches and no active site are removed."""
 _REST: Final = 0.02
 """A site that gave up its place because of its domain returns after this share of a period."""
 
@@ -198,8 +198,8 @@ class DomainShares:
             self._metrics.inc(f"shares/{name}", getattr(seen, name) - (0 if before is None else getattr(before, name)))
 
     def spent(self) -> FetchCounts:
-        """Return this ant's fetches in the period, with the counts of domains that used at least a quarter of their
-        share here.
+        """Return this ant's fetches in the period: the total, and the counts of domains that used at least a quarter of
+        their share.
         """
         least = self._share * self._fetches / 4
         reported = {one.name: one.fetches for one in self._domains.values() if one.fetches and one.fetches >= least}

@@ -32,7 +32,7 @@ __all__ = ["Flights"]
 
 
 class Flights:
-    """The fetches that `next` handed out, each with its site and the address group that released it."""
+    """The fetches that `next` returned and that have not ended, each with its site and its address group."""
 
     def __init__(
         self,
@@ -92,7 +92,8 @@ class Flights:
     # ---------------------------------------------------------------- the end of a fetch
 
     def landed(self, fetched: FetchResult, batch: Batch) -> None:
-        """End a fetch, once for each fetch that `next` returned. Drop the answer if the site was lost."""
+        """End a fetch. Call this exactly once for each fetch that `next` returned. The answer is dropped if the site
+        was lost."""
         fetch = fetched.fetch
         if fetch.kind != "page" and self._context.keeps_answers:
             batch.answers.append(fetched)
@@ -121,7 +122,8 @@ class Flights:
         self._sites.note(site, batch.at)
 
     def unasked(self, fetch: Fetch) -> None:
-        """End a page fetch whose request was never sent, instead of `landed`, and open the gates without a delay."""
+        """End a page fetch whose request was never sent. Call this instead of `landed`. The gates open without a
+        delay."""
         site, group = self._in_flight.pop(fetch.id)
         site.standing.unasked(group.gate, self._context.clock.now())
         self._addresses.ring.wake(group)
@@ -158,7 +160,7 @@ class Flights:
     # ------------------------------------------------------- pages that stay leased
 
     def keep(self, lease: LeaseId) -> None:
-        """Record a lease that is not settled soon, so that its site does not count against the size of the list."""
+        """Record a lease that is not settled soon. Its site then does not count for the size of the list."""
         self._kept.add(lease)
 
     def unkeep(self, lease: LeaseId) -> None:
@@ -190,7 +192,7 @@ class Flights:
         site.place.wake()
 
     def count_apart(self, fetch: Fetch) -> None:
-        """Free the slots of a fetch that waits in another downloader slot, until it lands."""
+        """Free the slots of a fetch before it lands, because the fetch waits in another downloader slot."""
         if fetch.id not in self._apart:
             self._apart.add(fetch.id)
             site, _ = self._in_flight[fetch.id]
@@ -200,7 +202,8 @@ class Flights:
 
     @contextmanager
     def reading(self, name: str) -> Iterator[None]:
-        """Count one body of a site as waiting to be read, during the block, which limits the site's new requests."""
+        """Count one more body of a site as waiting while the block runs. Waiting bodies limit the new requests of their
+        site."""
         site = self._sites.by_name.get(name)
         if site is None:
             yield

@@ -2,10 +2,10 @@
 
 The hand keeps leased URLs and files in four queues (Edwards 2001 section 3, Figure 1, third tier), each first come,
 first served. Immediate URLs come before all others, then robots.txt and sitemaps, then a page of the never-crawled or
-the recrawl queue, drawn by weights. Of equally important never-crawled URLs, the most probable page comes first. When
-the site's domain has used its share (`domain_shares`), the hand returns no page of these two queues. The hand returns
-nothing while the gate of the site is shut (`politeness`) or `MAX_UNREAD` bodies wait to be read. A hand that was used
-up grows, so a fast site needs few refills and a slow site holds few leases.
+the recrawl queue, drawn by weights. Of equally important never-crawled URLs, the one that most probably has a page
+comes first. When the site's domain has used its share (`domain_shares`), the hand returns no page of the last two
+queues. The hand returns nothing while the gate of the site is shut (`politeness`) or `MAX_UNREAD` bodies wait to be
+read. A hand grows when it was used up. So a fast site needs few refills, and a slow site holds few leases.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MAX_UNREAD: Final = 2
 memory.
 """
 _HAND_S: Final = 0.2
-"""Shortest time that a full hand lasts, s."""
+"""Shortest time for which a full hand should last, s."""
 
 
 class Hand:
@@ -73,7 +73,7 @@ class Hand:
         largest: int,
         domain: DomainShare | None = None,
     ) -> None:
-        """`domain` is the domain of the site, if domains have shares."""
+        """`domain` is the domain of the site; None if domains have no shares."""
         self._gate = gate
         self._unread = 0
         self._weights = weights
@@ -84,7 +84,7 @@ class Hand:
         self._largest = largest
         self._least = inf  # lower bound of the importance of the never-crawled pages in it
         self.urgent: deque[Fetch] = deque()
-        """Immediate URLs, and the robots.txt that they wait for."""
+        """Immediate URLs, and a robots.txt for which immediate URLs wait."""
         self.files: deque[Fetch] = deque()
         """robots.txt and sitemaps."""
         self._never: deque[Fetch] = deque()
@@ -92,7 +92,7 @@ class Hand:
         self.held: list[Fetch] = []
         """Immediate URLs that wait for robots.txt or an address."""
         self.is_short = True
-        """True if the store had too few due known pages at the last refill."""
+        """True if, at the last refill, fewer known pages were due than the hand could take."""
 
     # ---------------------------------------------------------------- as a sequencer
 
@@ -123,7 +123,7 @@ class Hand:
         return bool(self._never or self._recrawl) and (self._domain is None or self._domain.is_open)
 
     def add_unread(self, change: int) -> None:
-        """Count a body that waits to be read (1), or that was read (-1)."""
+        """Count a body that waits to be read (`change` 1), or a body that was read (-1)."""
         self._unread += change
 
     # ---------------------------------------------------------------- its size
@@ -133,7 +133,7 @@ class Hand:
         return len(self._never) + len(self._recrawl)
 
     def backlog(self) -> int:
-        """Return the number of ready fetches, without `held`."""
+        """Return the number of fetches that are ready. Those in `held` are left out."""
         return len(self.urgent) + len(self.files) + self.pages()
 
     def runs_low(self) -> bool:
@@ -145,7 +145,7 @@ class Hand:
         return self._size == self._largest
 
     def room(self) -> tuple[int, int]:
-        """Return the room for never-crawled and for known pages."""
+        """Return how many never-crawled and how many known pages the hand can take."""
         return self._size - len(self._never), self._size - len(self._recrawl)
 
     def deal(self, never: Iterable[Fetch], recrawl: Iterable[Fetch], *, full: bool) -> None:
@@ -185,11 +185,11 @@ class Hand:
         self.urgent.append(urgent)
 
     def hold(self, urgent: Iterable[Fetch]) -> None:
-        """Add immediate URLs that must wait."""
+        """Add immediate URLs that must wait for robots.txt or an address."""
         self.held += urgent
 
     def take_held(self) -> list[Fetch]:
-        """Remove and return the waiting immediate URLs, which must be judged."""
+        """Remove and return the immediate URLs that waited. They must be judged before a request."""
         held, self.held = self.held, []
         return held
 
@@ -214,7 +214,7 @@ class Hand:
     def flush_outranked(self, importance: float) -> list[LeaseId]:
         """Remove the never-crawled pages that are less important than a new page, and return their leases.
 
-        The hand then returns to its smallest size, so that few pages are given back the next time.
+        The hand then returns to its smallest size, so that fewer pages are given back the next time.
         """
         if importance <= self._least:
             return []
@@ -256,7 +256,7 @@ def _importance(fetch: Fetch) -> float:
 
 
 def _importance_class(fetch: Fetch) -> float:
-    """Return the rank of a leased page in its queue: the greatest rank is first, and a class of importance has one
+    """Return the rank of a leased page in its queue, the greatest first. Pages of one class of importance have the same
     rank.
     """
     return 0.0 if fetch.lease is None else -float(class_of(fetch.lease.record.importance))
@@ -268,7 +268,7 @@ def _record(fetch: Fetch) -> PageRecord:
 
 
 def _put_probable_first(queue: deque[Fetch], chance: Callable[[PageRecord], float]) -> None:
-    """Order URLs of equal importance by their chance, if some URL may have no page."""
+    """Order pages of equal importance by their chance to have a page, if any of them may have none."""
     chances = [chance(_record(fetch)) for fetch in queue]
     if min(chances, default=1.0) < 1.0:
         ready = zip(_emptied(queue), chances, strict=True)

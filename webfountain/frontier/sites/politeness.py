@@ -37,7 +37,7 @@ __all__ = [
 HoldRule = Literal["Crawl-delay", "Retry-After", "back-off", "robots.txt"]
 """A rule that delays the requests to a site beyond its usual delay."""
 LONGEST_BACKOFF_S: Final = 86_400.0
-"""Longest back-off, s: one day."""
+"""Longest back-off, s: one day. It also limits Retry-After."""
 SITE_ERRORS: Final = frozenset({"dns", "private-address", "connect", "tls", "certificate", "timeout", "network"})
 """Errors that concern a whole site."""
 
@@ -56,7 +56,7 @@ class Gate:
         self._shut_until = open_at
         self._is_closed = False
         self.lent_until = 0.0
-        """Latest time until which another ant may use slots of this gate."""
+        """Time until which another ant may use slots of this gate."""
         self.in_flight = 0
         self.opens_at = open_at
         """Time from which the next slot may be taken, UTC seconds, or inf while all slots are used or the gate is
@@ -76,7 +76,7 @@ class Gate:
         self._note_change()
 
     def hold(self, until: float) -> None:
-        """Keep every slot, used slots too, shut at least until `until` (back-off)."""
+        """Keep every slot shut at least until `until`. For a used slot this holds when it has been given back."""
         self._shut_until = max(self._shut_until, until)
         self._free = sorted(max(slot, until) for slot in self._free)
         self._note_change()
@@ -94,12 +94,12 @@ class Gate:
         self.hold(open_at)
 
     def widen(self) -> None:
-        """Add a slot for a request in flight that must not count at this gate."""
+        """Add a slot, because a request in flight should not count for this gate."""
         heapq.heappush(self._free, self._shut_until)
         self._note_change()
 
     def narrow(self) -> None:
-        """Remove a slot that `widen` added, after the request has given its slot back."""
+        """Remove a slot that `widen` added. The request has given its slot back."""
         self._free.remove(max(self._free))
         heapq.heapify(self._free)
         self._note_change()
@@ -107,7 +107,8 @@ class Gate:
     # ------------------------------------------------------ lending to another ant
 
     def spare(self, since: float) -> int:
-        """Return the number of free slots that have been open since a time (inf: all free slots)."""
+        """Return the number of free slots that have been open since `since` or longer. With `since` inf, count all free
+        slots."""
         return sum(slot <= since for slot in self._free)
 
     def lend(self, many: int, *, until: float) -> float:
@@ -120,7 +121,7 @@ class Gate:
         return max(lent)
 
     def prolong(self, until: float) -> None:
-        """Extend the time of lent slots."""
+        """Extend the time for which slots are lent."""
         self.lent_until = max(self.lent_until, until)
 
     def take_back(self, many: int, open_at: float) -> None:
@@ -144,9 +145,10 @@ class SitePace:
     """Rules of pace for all sites of a crawl. The defaults are the rules of a collection."""
 
     slots: Callable[[str], int | None] = lambda _: None
-    """Returns the number of simultaneous requests for a site, or None for `politeness.concurrency`."""
+    """Function that returns the number of simultaneous requests for a site; None: `politeness.concurrency`."""
     keeps_delay: bool = True
-    """True if gates keep the delay `politeness.min_delay`, False if the downloader does."""
+    """True if a gate stays shut for `politeness.min_delay` after each request. False if the downloader keeps the
+    delay."""
     crawl_delay: bool = True
     """True if the Crawl-delay of a robots.txt is obeyed."""
     retry_after: bool = True
@@ -154,9 +156,9 @@ class SitePace:
     back_off: bool = True
     """True if the delay of a site grows with each 429, 503 or missing answer."""
     lends: bool = True
-    """True if other ants may use some of a site's slots."""
+    """True if other ants may borrow slots of a site."""
     report: Callable[[str, HoldRule, float], None] = lambda _site, _rule, _seconds: None
-    """Called with site, rule and seconds when a rule delays a site."""
+    """Function that is called with site, rule and seconds when a rule delays a site."""
 
 
 class SitePoliteness:
@@ -197,11 +199,11 @@ class SitePoliteness:
         self.gate = Gate(slots or rules.concurrency, open_at=state.next_at)
         self.crawl_delay = state.crawl_delay if pace.crawl_delay else 0.0
         self.failures = state.failures
-        """Number of successive refusals (429, 503, no connection): the exponent of the back-off."""
+        """Number of refusals in a row (429, 503, no connection). The back-off grows with this number."""
         self.site_error = state.error
         """Error of the last request, or "" if the site answered."""
         self.rests_until = 0.0
-        """End of the rest after a refusal or a missing answer, UTC seconds."""
+        """Time until which the site must be left alone, UTC seconds, because it refused or could not be reached."""
 
     def next_at(self, at: float) -> float:
         """Return when another process may send a request if this process ends at `at`."""
@@ -217,7 +219,7 @@ class SitePoliteness:
         self.gate.hold(at + min(self.crawl_delay, self._rules.max_delay))
 
     def landed(self, fetched: FetchResult, address: Gate) -> bool:
-        """Process the end of a fetch: return its slots to the gates of site and address. Return whether the site
+        """Process the end of a fetch, and give its slots back to the gates of site and address. Return whether the site
         refused the request.
 
         `address` is the gate that released the fetch; the site may have moved to another address since.
@@ -248,13 +250,14 @@ class SitePoliteness:
         address.give(at)
 
     def unreachable(self, error: str, at: float) -> float:
-        """Count a failure to resolve the host; return the end of the back-off."""
+        """Count that the host has no address. Return the time until which the site must be left alone."""
         self.failures += 1
         self.site_error = error
         return at + self.back_off_s(self.failures)
 
     def without_robots(self, error: str, failures: int, at: float) -> float:
-        """Stop all requests after `failures` successive failed fetches of robots.txt; return the end of the stop."""
+        """Stop all requests after `failures` failed fetches of robots.txt in a row. Return the time until which they
+        stop."""
         self.site_error = error
         rests_until = at + self.back_off_s(failures)
         self.gate.hold(rests_until)  # This also applies when an immediate URL activates the site earlier.
@@ -277,7 +280,7 @@ class SitePoliteness:
             self._slow_pages -= 1
 
     def join(self, state: SiteState) -> None:
-        """Merge the state of another object for the same site, with the more careful of two values."""
+        """Merge the state of another object for the same site. The more careful of two values is used."""
         self.gate.hold(state.next_at)
         if state.failures:
             self.rests_until = max(self.rests_until, state.next_at)
@@ -312,20 +315,21 @@ def delay_after(seconds: float, *, min_delay: float, factor: float, crawl_delay:
 
 
 def refuses(status: int | None, error: str | None) -> bool:
-    """Return whether an answer refuses requests (RFC 6585, RFC 9110 section 15.6.4) or is missing."""
+    """Return whether an answer refuses requests (RFC 6585, RFC 9110 section 15.6.4), or no complete answer came."""
     return status in (429, 503) or error in SITE_ERRORS or error == "cut"
 
 
 def backoff(failures: int, *, base: float, rng: random.Random) -> float:
-    """Return the seconds to wait after `failures` successive refusals: `base`, doubled each time, jittered by +-25
-    %.
+    """Return the seconds to wait after the `failures`-th refusal in a row (1, 2, …). The wait starts with `base` and
+    doubles each time; up to 25 % are added or subtracted at random.
     """
     doubled = base * 2.0 ** min(failures - 1, 40)
     return min(doubled, LONGEST_BACKOFF_S) * rng.uniform(0.75, 1.25)
 
 
 def retry_after(value: str | None, *, at: float) -> float:
-    """Return the seconds of a Retry-After header, a number or a date, or 0 if it is absent, past or invalid."""
+    """Return the seconds of a Retry-After header, which is a number or a date. Return 0 if it is absent, past or
+    invalid."""
     if value is None:
         return 0.0
     text = value.strip()

@@ -35,21 +35,22 @@ class Sequencer(Protocol[T_co]):
     def times(self) -> tuple[float, float]:
         """Return the time of the next item and the time of the next urgent item, which is not earlier.
 
-        inf means that new items or a landing are needed. An item that blocks an urgent item is urgent too.
+        A time is inf if new items or a landing are needed first. An item that blocks an urgent item is urgent too.
         """
 
     def worth(self) -> float:
-        """Return the worth of the next item, inf for an item for which others wait, or -inf without an item."""
+        """Return the worth of the next item: inf if other items wait for it, -inf if there is none."""
 
     def next(self, at: float) -> T_co | None:
         """Remove and return the next item, or None if no item is available at `at`."""
 
 
 class RoundRobin(Generic[T]):
-    """Serves its available members in turn, in O(log n) per step. Members with an urgent item come first.
+    """A ring that takes the next item from its members in turn, in O(log n) per step. Members with an urgent item come
+    first.
 
-    A member is ready, waits for a time, or has no item until `wake` is called. A turn for an urgent item does not cost
-    the member its place in the ring. The owner calls `wake(member)` after an event that may make a member available
+    A member is ready, waits for a time, or has no item until `wake` is called. Taking an urgent item does not cost the
+    member its place in the ring. The owner must call `wake(member)` after an event that may make a member available
     earlier, such as new items or a landing.
     """
 
@@ -63,11 +64,11 @@ class RoundRobin(Generic[T]):
         self._at = -inf  # time of the last `next`
 
     def add(self, member: Sequencer[T]) -> None:
-        """Add a member, which is served from the next `wake` on."""
+        """Add a member. Its first turn comes after the next `wake`."""
         self._members[member] = None
 
     def remove(self, member: Sequencer[T]) -> None:
-        """Remove a member, which keeps its items."""
+        """Remove a member. The member keeps its items."""
         del self._members[member]
         self._ready.drop(member)
         self._waiting.drop(member)
@@ -112,7 +113,7 @@ class RoundRobin(Generic[T]):
         return self._ready.take() if self._ready else None
 
     def _place(self, member: Sequencer[T]) -> None:
-        """Put a member where its times require."""
+        """Put a member into the queue that its times require."""
         due, hurry = member.times()
         if due <= self._at:
             self._waiting.drop(member)
@@ -125,8 +126,8 @@ class RoundRobin(Generic[T]):
 
 
 class Tier(Generic[T]):
-    """A ring behind its own gate, and a member of the ring `above`. Each taken item takes a slot of the gate until the
-    fetch lands.
+    """A ring behind its own gate, which is a member of the ring `above`. Taking an item takes a slot of the gate until
+    the fetch lands.
 
     Every change in the tier updates the ring above.
     """
@@ -139,11 +140,11 @@ class Tier(Generic[T]):
         self.gate = Gate(concurrency)
 
     def add(self, member: Sequencer[T]) -> None:
-        """Add a member, which is served from the next `wake` on."""
+        """Add a member. Its first turn comes after the next `wake`."""
         self._ring.add(member)
 
     def remove(self, member: Sequencer[T]) -> None:
-        """Remove a member, which keeps its items."""
+        """Remove a member. The member keeps its items."""
         self._ring.remove(member)
 
     def wake(self, member: Sequencer[T]) -> None:
@@ -210,7 +211,7 @@ class _WaitQueue(Generic[T]):
         self._numbers = itertools.count()
 
     def put(self, member: Sequencer[T], time: float) -> None:
-        """Make a member wait for a time, in place of its previous time. With inf, the member does not wait."""
+        """Let a member wait for this time instead of its last one. With inf, the member waits no longer."""
         entry = self.times.get(member)
         if entry is not None:
             if entry[0] == time:
@@ -304,8 +305,8 @@ class _WorthQueue(Turns[T]):
 
 
 class ByWorth(RoundRobin[T]):
-    """A `RoundRobin` in which the member with the most valuable next item is served first, so that a small budget goes
-    to valuable pages.
+    """A `RoundRobin` in which the member with the most valuable next item comes first, so that a small budget goes to
+    valuable pages.
     """
 
     __slots__ = ()

@@ -50,9 +50,10 @@ if TYPE_CHECKING:
 __all__ = ["ActiveSite", "SiteStatistics", "State", "state_of"]
 
 TRIES: Final = 5
-"""Number of successive requests without an answer after which an impatient crawl gives a site up."""
+"""Number of requests in a row without an answer after which an impatient crawl gives a site up."""
 _KEPT_S: Final = 5.0
-"""Rest of a site above which the end of the rest is written to the store at once, s."""
+"""If a site must be left alone for longer than this, s, the time is stored at once. So a kill can lose only shorter
+times."""
 _TOO_SLOW_TO_READ: Final = "parse-time"
 
 
@@ -83,18 +84,16 @@ class SiteStatistics(msgspec.Struct, frozen=True):
     hand: int
     """Number of leased pages in the never-crawled and the recrawl queue of the hand."""
     immediate: int
-    """Number of ready immediate fetches; `held` is the number of immediate fetches that wait for robots.txt or an
-    address.
-    """
+    """Number of immediate fetches that are ready. `held` are those that wait for robots.txt or an address."""
     held: int
     files: int
     under_way: int
 
 
 class ActiveSite:
-    """One active site, or a guest, whose `lease` is None.
+    """One active site, with its `lease`. A guest has the `lease` None.
 
-    `borrowed_slots` is the number of slots that another ant has lent, whose lease is then `lease`, or None.
+    If another ant has lent slots, `borrowed_slots` is their number and `lease` is the lease of that ant.
     """
 
     __slots__ = (
@@ -132,7 +131,7 @@ class ActiveSite:
             state, rules, rng=context.rng, metrics=context.metrics, slots=slots, pace=context.pace
         )
         self.domain = None if context.shares is None else context.shares.enter(name)
-        """The registered domain of the site, if domains have shares."""
+        """Registered domain of the site; None if domains have no shares."""
         self.changes = SiteChanges(state)
         self.hand = Hand(
             *(self.standing.gate, partial(_weights, context, self.changes), self.changes.chance, context.rng),
@@ -152,7 +151,7 @@ class ActiveSite:
         return State.EMPTY if is_empty else self._state
 
     def is_under_way(self) -> bool:
-        """Return whether the site waits for a fetch, for the store, or for a loan of slots."""
+        """Return whether anything is under way: a fetch, a settlement, a refill, or a loan of slots."""
         return self.pages.is_under_way() or bool(self.loans)
 
     def must_renew_robots(self, at: float) -> bool:
@@ -183,14 +182,15 @@ class ActiveSite:
     # ------------------------------------------- events: its place and its lease
 
     def resolved(self, group: AddressGroup, batch: Batch) -> list[FileRequest]:
-        """Prepare the site at its address, or bar the site if the address is private."""
+        """Continue at the address where the site was placed. Prepare robots.txt, or bar the site if the address is
+        private."""
         if not self._context.collection.network.allow_private and is_private_host(group.address):
             self.pages.bar(PRIVATE)
             return self.files.give_up(PRIVATE) + self._prepare(batch)
         return self._prepare(batch)
 
     def unreachable(self, error: str, batch: Batch) -> list[FileRequest]:
-        """Process a missing address of the host: wait, longer each time, or let the site's pages fail."""
+        """Handle a host without an address: wait for longer each time, or let the site's pages fail."""
         rests_until = self.standing.unreachable(error, batch.at)
         if self._context.patient:
             self._state = State.SHUT
@@ -241,9 +241,9 @@ class ActiveSite:
     # ------------------------------------------------------ events: its fetches
 
     def landed(self, fetched: FetchResult, group: AddressGroup, batch: Batch) -> bool:
-        """Process the end of a fetch that `group` released, and return its slots to the gates.
+        """Process the end of a fetch that `group` released, and give its slots back to the gates.
 
-        Return True for a page that the site did not refuse, for which nothing else is to be done.
+        Return True if the fetch was a page and the site did not refuse it. Nothing else is to be done then.
         """
         refused = self.standing.landed(fetched, group.gate)
         if refused and self.loans:
@@ -256,7 +256,7 @@ class ActiveSite:
         return not refused
 
     def answered(self, fetched: FetchResult, batch: Batch) -> list[FileRequest]:
-        """Process the site's robots.txt, or a sitemap that the site named, from any host."""
+        """Process an answer from any host: this site's robots.txt, or a sitemap that this site named."""
         if fetched.fetch.kind == "robots":
             requests = self._robots_answered(fetched, batch)
         else:
@@ -265,7 +265,8 @@ class ActiveSite:
         return requests
 
     def finished(self, visit: Visit, batch: Batch) -> bool:
-        """Settle an examined page. Return False if the page was not leased under the current site lease."""
+        """Settle an examined page. Return False if the page was leased under another site lease than the current
+        one."""
         lease = visit.fetched.fetch.lease
         assert lease is not None
         if self.lease is None or lease.id.token != self.lease.token:
@@ -282,7 +283,7 @@ class ActiveSite:
         return True
 
     def add_immediate(self, leases: Iterable[Lease], batch: Batch) -> None:
-        """Put immediate URLs before all other URLs, when robots.txt is known and allows them."""
+        """Put immediate URLs before all others. They wait until robots.txt is known and allows them."""
         self.pages.add_immediate(leases)
         if self._state is State.ROBOTS:
             self.hand.hasten_files()
@@ -290,7 +291,7 @@ class ActiveSite:
             self.pages.release_held(batch)
 
     def _count_silence(self, fetched: FetchResult, batch: Batch) -> None:
-        """Give up a site that no longer answers or has no usable robots.txt, in an impatient crawl."""
+        """In an impatient crawl, give up a site that no longer answers or has no readable robots.txt."""
         if self._context.patient:
             return
         if fetched.error in SITE_ERRORS and self.standing.failures >= TRIES:
@@ -299,14 +300,14 @@ class ActiveSite:
             self._give_up(DISALLOWED, batch)
 
     def _give_up(self, error: str, batch: Batch) -> None:
-        """Let all known pages of the site fail until the site is activated again."""
+        """Let all known pages of the site fail. The site is tried again at its next activation."""
         self._state = State.OPEN
         self.pages.give_up(error, batch)
 
     # ------------------------------------------------------- robots.txt and files
 
     def request_file(self, kind: FetchKind, url: str, batch: Batch) -> list[FileRequest]:
-        """Fetch a file that another site needs, in turn.
+        """Fetch a file that another site needs, in this site's turn.
 
         A sitemap must obey this site's robots.txt, which may have to be fetched first.
         """
@@ -324,7 +325,7 @@ class ActiveSite:
         return self._prepare(batch)
 
     def on_timer(self, batch: Batch) -> list[FileRequest]:
-        """Continue at `wake_at`."""
+        """Continue, because `wake_at` has come."""
         if self.pages.wake_at > batch.at:
             return []
         if self.place.group is not None and (self._state is State.SHUT or self.pages.is_blocked(batch.at)):
@@ -333,7 +334,8 @@ class ActiveSite:
         return []
 
     def _prepare(self, batch: Batch) -> list[FileRequest]:
-        """Open the site for pages, if necessary after its robots.txt. A blocked site waits until its block ends."""
+        """Prepare for pages: at once if the rules are known, else by fetching robots.txt. A blocked site waits for the
+        end of its block."""
         if self._context.blocked.by_site and self.pages.sleep_if_blocked(batch):
             self._state = State.SHUT
             return self.files.give_up("busy")

@@ -34,13 +34,14 @@ if TYPE_CHECKING:
 __all__ = ["PRIOR_PERIODS", "SiteChanges"]
 
 PRIOR_PERIODS: Final = 10.0
-"""Assumed mean change interval, in periods, of the pages of a site without observations."""
+"""Assumed mean change interval of a site without observations, in periods."""
 PRIOR_CHANGES: Final = 2.0
 """Weight of the assumed interval, as a number of observed changes."""
 MOST_CLASSES: Final = 24
-"""Largest number of classes, by source and directory, in which a site's first fetches or dead links are counted."""
+"""Maximum number of classes (source and directory) in which first fetches of a site are counted; the same for dead
+links."""
 _SITE: Final = ""
-"""Name of the class of all first fetches of the site."""
+"""Name of the class with all first fetches of the site."""
 
 
 class SiteChanges:
@@ -64,7 +65,7 @@ class SiteChanges:
         """First fetches of the whole site, and by source and directory."""
 
     def stored(self, state: SiteState) -> SiteState:
-        """Return the state of a site with these counts."""
+        """Return the state of a site, with these counts added."""
         return msgspec.structs.replace(
             state,
             changes=self.count,
@@ -83,8 +84,8 @@ class SiteChanges:
         """Count the fetch of a page whose record was `before`. Return the visit, with the time of the next request for
         a gone page.
 
-        `price` is the least obsolete time, s, that a fetch must save, or None for the price of an average page of the
-        site. `believed` is the assumed change interval of pages without observations.
+        `price` is the obsolete time, s, that a fetch must save at least. If it is None, the price of an average page of
+        the site is used. `believed` is the assumed change interval of pages without observations.
         """
         if visit.record.checks > before.checks:
             self.count += visit.kind == "changed"
@@ -123,8 +124,8 @@ class SiteChanges:
         return own.chance(site.chance())
 
     def part_of_share(self, record: PageRecord, *, price: float | None, believed: Prior) -> float:
-        """Return the factor for the planned share of new pages, by the chance that a never-crawled URL has a page.
-        `price` and `believed` are as for `add`.
+        """Return the part of its planned share of fetches that a never-crawled URL of the site gets. `price` and
+        `believed` are as for `add`.
         """
         chance = self.chance(record)
         if price is None or chance == 1.0:
@@ -137,7 +138,8 @@ class SiteChanges:
                 self.first[name] = self.first.get(name, FirstFetches()).add(lived=lived)
 
     def _wait_of_gone(self, before: PageRecord, *, at: float, price: float | None, believed: Prior) -> float:
-        """Return the seconds until a gone page is worth a request: 1 to `LONGEST` periods."""
+        """Return the seconds until a gone page should be requested again: at least one period, at most `LONGEST`
+        periods."""
         period = believed.interval / PRIOR_PERIODS
         change_s = self.prior(believed).interval
         if price is None:

@@ -30,10 +30,11 @@ __all__ = ["SiteContext"]
 class SiteContext:
     """Rules and objects for all sites of a crawl.
 
-    If `patient` is True, pages of an unreachable site wait; otherwise they fail, for a spider that waits for their end.
-    `ignores_robots` returns whether another project's stored request is exempt from robots.txt. `numbers` counts the
-    fetches. `believed` is the assumed mean change interval of pages without observations. `keeps_answers` is True if
-    robots.txt files and sitemaps are archived.
+    - `patient`: whether pages of an unreachable site wait. If not, they fail, because a spider waits for their end.
+    - `ignores_robots`: whether another project's stored request is exempt from robots.txt.
+    - `numbers`: numbers of the fetches.
+    - `believed`: assumed mean change interval of pages without observations.
+    - `keeps_answers`: whether robots.txt files and sitemaps are archived.
     """
 
     collection: Collection
@@ -57,5 +58,5 @@ class SiteContext:
     keeps_answers: bool = False
 
     def needs_links(self, record: PageRecord) -> bool:
-        """Return whether a page must be requested unconditionally, because its links are needed."""
+        """Return whether the request of a page must be unconditional, because its links are needed."""
         return self.importance is not None and self.importance.is_unlogged(record)

@@ -42,11 +42,11 @@ ROBOTS_LIFE_S: Final = 86_400.0
 MAX_HOPS: Final = 5
 _ALLOW_ALL: Final = RobotsRules.parse(b"", "*")
 MAX_SITEMAPS: Final = 100
-"""Largest number of sitemaps of one site that are read."""
+"""Maximum number of sitemaps of one site that are read. Further ones are dropped and counted."""
 MAX_SITEMAP_HOPS: Final = 20
-"""Largest number of successive redirects of a sitemap."""
+"""Maximum number of redirects of one sitemap in a row."""
 DISALLOWED: Final = "robots.txt"
-"""Error of a URL that a robots.txt forbids."""
+"""Error of a URL that robots.txt forbids."""
 
 
 def is_redirect(status: int | None) -> bool:
@@ -79,7 +79,7 @@ class SiteRobots:
         self.asked_at = state.robots_at
         """Time of the last answer or error, or None."""
         self.failures = state.robots_failures
-        """Number of successive tries without a usable answer."""
+        """Number of tries in a row without a readable answer."""
         self.is_refused = not state.robots_ok
         """True if no page may be requested, because the last fetch of robots.txt failed."""
 
@@ -206,7 +206,6 @@ class SiteFiles:
         return url is not None
 
     def follow_robots(self, url: str) -> list[FileRequest]:
-        """Follow a redirect of robots.txt."""
         if urls.site_of(url) != self._place.name:
             return [FileRequest("robots", url, self._place.name)]
         self._hand.add_robots(self._place.request("robots", url))
@@ -215,7 +214,7 @@ class SiteFiles:
     # -------------------------------------------------------------- sitemaps
 
     def name_sitemaps(self, found: Iterable[str], batch: Batch) -> list[FileRequest]:
-        """Request the sitemaps that were not requested within a period; return requests for other hosts."""
+        """Request the sitemaps that were not requested within the last period. Return the requests for other hosts."""
         metrics, elsewhere = self._context.metrics, []
         name = self._place.name
         for reference in found:
@@ -250,7 +249,7 @@ class SiteFiles:
     # ------------------------------------------------- files for other sites
 
     def add(self, kind: FetchKind, url: str) -> None:
-        """Request a file in the site's turn."""
+        """Request a file in the turn of the site."""
         self._hand.add_file(self._place.request(kind, url))
 
     def add_waiting(self, url: str) -> None:
@@ -262,8 +261,10 @@ class SiteFiles:
         return bool(self._waiting)
 
     def open(self, batch: Batch, *, own: bool) -> list[FileRequest]:
-        """Request the waiting sitemaps that robots.txt allows and, if `own`, the sitemaps that it names. Return
-        requests for other hosts, and refused requests.
+        """Request the sitemaps, because robots.txt is known: those that waited and are allowed and, if `own`, those
+        that robots.txt names.
+
+        Return the requests for sitemaps on other hosts, and the refused ones.
         """
         refused: list[FileRequest] = []
         if own and self._context.collection.discovery.sitemaps:

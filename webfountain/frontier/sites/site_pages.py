@@ -1,8 +1,7 @@
 """Pages of one active site, from their leases to their ends.
 
 The site requests leases when its hand runs low (`refill`). The leased pages are checked again by policy and robots.txt
-(`dealt`), handed out, and settled after their examination. If the store has nothing due, the site waits until
-`wake_at`.
+(`dealt`), then fetched, examined and settled. If the store has nothing due, the site waits until `wake_at`.
 """
 
 from __future__ import annotations
@@ -37,11 +36,11 @@ if TYPE_CHECKING:
 __all__ = ["PRIVATE", "SitePages"]
 
 RELOOK: Final = 0.02
-"""Share of a period after which a site is checked again if pages were due but not leased."""
+"""If pages of a site were due but not leased, the site is checked again after this share of a period."""
 PRIVATE: Final = "private-address"
 """Error of the pages of a site whose host has a private address."""
 _HAIR_S: Final = 1e-3
-"""Time by which a check waits after the due time of a page, s, because of rounding."""
+"""Time that a check waits after the due time of a page, s. Without it, rounding could give an earlier time."""
 _BARRED: Final[dict[str, OutcomeKind]] = {PRIVATE: "refused", DISALLOWED: "refused_by_robots"}
 """Outcome of the pages of a barred site, by reason; for other reasons, the pages fail."""
 
@@ -76,28 +75,28 @@ class SitePages:
         self._sleeps = False  # The site is blocked.
         self._refreshed = False  # The store received something after the last refill, which may not include it.
         self._refilled_at = -inf
-        """Time of the horizon of the last refill, UTC seconds."""
+        """Time of the horizons of the last refill, UTC seconds."""
         self.is_ordered = False
         """True if a refill is with the store."""
         self.under_way = 0
-        """Number of fetches in flight, plus ends that are not settled."""
+        """Number of fetches that have not ended, plus the ended ones that are not settled."""
         self.served = 0
         """Number of fetches of pages and files."""
         self.has_more = True
         """True if the store may have more due pages."""
         self.barred: str | None = None
-        """Error with which each page of a barred site ends, or None if pages may be fetched."""
+        """Error with which every page of the site ends without a fetch; None if pages may be fetched."""
         self.wake_at = inf
-        """Time at which the next page of the site is due without an event, UTC seconds."""
+        """Time at which something of the site is due without an event, UTC seconds."""
 
     # ------------------------------------------------------------ changes of its content
 
     def is_under_way(self) -> bool:
-        """Return whether a fetch is in flight, or an end or a refill is with the store."""
+        """Return whether anything is under way: a fetch, a settlement or a refill."""
         return bool(self.under_way or self.is_ordered)
 
     def has_leased(self) -> bool:
-        """Return whether pages are leased, in the hand or in flight."""
+        """Return whether pages of the site are leased, in the hand or in flight."""
         return bool(self.under_way or self._hand.pages())
 
     def sent(self) -> None:
@@ -117,7 +116,7 @@ class SitePages:
         self.release_held(batch)
 
     def refill(self, lease: SiteLease, batch: Batch) -> None:
-        """Request leases, while no other refill is open."""
+        """Request leases. Only one refill is open at a time."""
         self.is_ordered, self._refreshed = True, False
         self._refilled_at = batch.at
         self.wake_at = inf  # It is computed again from the leases, and from the pages that are settled meanwhile.
@@ -148,11 +147,11 @@ class SitePages:
             self.has_more = False
 
     def add_immediate(self, leases: Iterable[Lease]) -> None:
-        """Add immediate pages, which wait in the hand for `release_held`."""
+        """Add immediate pages. They wait in the hand for `release_held`."""
         self._hand.hold(map(self._request, leases))
 
     def release_held(self, batch: Batch) -> None:
-        """Put the immediate pages that waited for robots.txt into the hand, if it allows them."""
+        """Fetch the immediate pages that waited for robots.txt, if it allows them."""
         for fetch in self._hand.take_held():
             if self._may_fetch(fetch, batch):
                 self._hand.add_urgent(fetch)
@@ -197,24 +196,25 @@ class SitePages:
         return self._sleeps
 
     def wait_until(self, at: float) -> None:
-        """Wait until a time."""
+        """Postpone all timers of the site to the time `at`."""
         self.wake_at = at
 
     # --------------------------------------------------------------------- ends
 
     def bar(self, error: str) -> None:
-        """End every page with an error from now on."""
+        """End every page of the site with this error from now on."""
         self.barred = error
 
     def give_up(self, error: str, batch: Batch) -> None:
-        """End all pages in the hand, and all pages that are leased from now on, with an error."""
+        """End all known pages of the site with this error, in the hand now and leased later."""
         self.barred, self.has_more = error, True
         for fetch in self._hand.take_pages():
             self._may_fetch(fetch, batch)
         self.release_held(batch)
 
     def settle(self, lease: Lease, visit: Visit, batch: Batch) -> None:
-        """Pass an examined page to the worker, with its next visit within the bounds of its policy."""
+        """Pass an examined page to the worker, which settles it. Its next visit is kept within the bounds of its
+        policy."""
         context = self._context
         if context.judge.bounds_by_policy():
             revisit = context.judge.policy(visit.record.policy).revisit
@@ -264,12 +264,12 @@ class SitePages:
         return "refused_by_robots", DISALLOWED
 
     def _note_due(self, record: PageRecord) -> None:
-        """Limit `wake_at` to the due time of a settled page."""
+        """Let the site wake up when this page is due, at the latest."""
         due = self._context.follower.schedule.due(*recrawl_place(record))
         self.wake_at = min(self.wake_at, due + _HAIR_S)
 
     def _request(self, lease: Lease) -> Fetch:
-        """Return the request for a leased page, which is conditional if our copy has validators."""
+        """Return the request for a leased page. The request is conditional if our copy has validators."""
         record = lease.record
         has_copy = record.state == "crawled" and record.digest is not None and not self._context.needs_links(record)
         return self._place.request(
@@ -282,6 +282,6 @@ class SitePages:
 
 
 def _lag(record: PageRecord, schedule: Schedule, at: float) -> dict[str, float]:
-    """Return a count of the time for which a known page was due before its fetch."""
+    """Return, as a count for the stats, for how long a known page was due before its fetch."""
     due = schedule.due(*recrawl_place(record))
     return observed("due/lag", at - due) if 0.0 < due <= at else {}

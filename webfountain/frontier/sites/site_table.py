@@ -1,9 +1,9 @@
 """The table of active sites, with their needs.
 
 After each event of a site, `note` records what the site needs: leases because its hand runs low, a rest, or a time at
-which the site is served next. Thus no step visits all sites. `FileRequests` are the files that sites need from each
-other: a robots.txt or a sitemap on another host. The site that has the file is active or becomes a guest, and the
-request obeys its gates and robots.txt. The answer goes to all sites that wait for the URL.
+which the site is served next. So no step has to visit all sites. `FileRequests` are the files that sites need from each
+other: a robots.txt or a sitemap on another host. If the site that has the file is not active, it becomes a guest. The
+request obeys the gates and robots.txt of that site. One fetch serves all sites that wait for the URL.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 __all__ = ["BLOCKED_S", "FileRequests", "SiteTable", "is_busy"]
 
 BLOCKED_S: Final = 10.0
-"""Rest of a site above which the site gives up its place in a full active list, s."""
+"""Time for which a site must be left alone so that it loses its place in a full active list, s."""
 _SPARE_TIMERS: Final = 1000
-"""Timers of removed sites are dropped above this number of timers plus four per active site."""
+"""Number of timers, beyond four per active site, above which timers of removed sites are dropped."""
 
 
 class SiteTable:
@@ -43,9 +43,9 @@ class SiteTable:
         self.hungry: dict[str, ActiveSite] = {}
         """Sites whose hand runs low."""
         self.quiet: dict[str, ActiveSite] = {}
-        """Sites that had nothing to do at the last `note`."""
+        """Sites that had nothing to do at their last event. `idle` checks them again."""
         self.resting: dict[str, ActiveSite] = {}
-        """Sites that had to be left alone for long at the last `note`."""
+        """Sites that had to be left alone for long at their last event."""
         self._timers: list[tuple[float, str]] = []
         self._timer_of: dict[str, float] = {}
 
@@ -113,8 +113,9 @@ class SiteTable:
         self.refresh([site.name for site in heapq.nsmallest(many, quiet, key=lambda site: site.pages.wake_at)], at)
 
     def idle(self, at: float) -> tuple[list[ActiveSite], list[ActiveSite]]:
-        """Return the quiet sites, which have nothing to do before `wake_at`, and the resting sites, which must be left
-        alone for long.
+        """Return the quiet sites and the resting sites.
+
+        A quiet site has nothing in flight and no page due before `wake_at`. A resting site must be left alone for long.
         """
         if self.quiet:
             self.quiet = {name: site for name, site in self.quiet.items() if _is_quiet(site, site.state)}
@@ -135,7 +136,7 @@ class SiteTable:
         return self._timers[0][0] if self._timers else inf
 
     def due(self, at: float) -> Iterator[ActiveSite]:
-        """Yield each site whose `wake_at` has come, and record its needs after the caller has processed it."""
+        """Yield each site whose `wake_at` has come. Its needs are recorded when the next site is taken."""
         while self._timers and self._timers[0][0] <= at:
             site = self.by_name.get(heapq.heappop(self._timers)[1])
             if site is not None and site.pages.wake_at <= at:
@@ -164,7 +165,7 @@ def _runs_low(site: ActiveSite) -> bool:
 
 
 def is_busy(site: ActiveSite, until: float) -> bool:
-    """Return whether a fetch of a site is in flight, or allowed by domain and politeness before a time."""
+    """Return whether a fetch of a site is in flight, or may begin before the time `until`."""
     is_capped = site.domain is not None and not site.domain.is_open
     return bool(site.pages.under_way) or (not is_capped and site.standing.gate.opens_at <= until)
 
@@ -175,20 +176,21 @@ def _is_quiet(site: ActiveSite, state: State) -> bool:
 
 
 class FileRequests:
-    """The files that sites wait for, and the hosts that are not active yet."""
+    """The files for which sites wait, and the hosts that are not active yet."""
 
     def __init__(self, sites: SiteTable) -> None:
         self._sites = sites
         self._requesters: dict[str, list[str]] = {}  # by URL of a file: the sites that wait for it
         self.by_host: dict[str, list[FileRequest]] = {}
-        """Requests by the site that has the file, which wait until the store returns the site's state."""
+        """Requests, by the site that has the file. They wait until the store sends the state of this site, which then
+        becomes a guest."""
 
     def take_host(self, name: str) -> list[FileRequest]:
-        """Remove and return the requests that wait for a site to become a guest."""
+        """Remove and return the requests that waited for a site to become a guest."""
         return self.by_host.pop(name, [])
 
     def route(self, requests: Iterable[FileRequest], batch: Batch) -> None:
-        """Pass each request to the site that has the file, or deliver its error."""
+        """Pass each request to the site that has the file. Deliver the requests that were returned with an error."""
         for request in requests:
             if request.error is not None:
                 fetch = Fetch(0, request.kind, request.url, site_of(request.url), None)
@@ -205,13 +207,14 @@ class FileRequests:
                 self.by_host.setdefault(host, []).append(request)
 
     def ask(self, request: FileRequest, batch: Batch) -> None:
-        """Make the active site that has a file fetch the file in its turn."""
+        """Make the active site that has the file fetch it in its turn."""
         site = self._sites.by_name[site_of(request.url)]
         self.route(site.request_file(request.kind, request.url, batch), batch)
         self._sites.note(site, batch.at)
 
     def deliver(self, fetched: FetchResult, batch: Batch, *, own: ActiveSite | None = None) -> None:
-        """Pass a file or its error to the sites that wait for it, or to `own`, the site that fetched it."""
+        """Give a file, or its error, to the sites that wait for it. If no site waits, give it to `own`, the site that
+        fetched it."""
         url, sites = fetched.fetch.url, self._sites.by_name
         requesters = self._requesters.pop(url, [])
         if own is not None and (not requesters or own.files.robots.asking == url):

@@ -34,11 +34,11 @@ __all__ = ["LOAN_BEATS", "SlotLending"]
 LOAN_BEATS: Final = 120
 """Longest duration of a loan, in heartbeats."""
 _UNUSED_S: Final = 0.05
-"""Least time for which an unused slot must be open, s."""
+"""Time, s, but at least the site's delay, after which an open slot counts as unused."""
 
 
 class SlotLending:
-    """The borrowed slots of one ant, by site. Lent slots are recorded with each site (`Loans`)."""
+    """The slots that one ant borrows, by site. The slots that it lends are recorded with each site (`Loans`)."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class SlotLending:
     def lend(self, at: float) -> None:
         """Lend slots in equal parts to ants with little work, beginning with the sites with the most spare slots.
 
-        An ant with a busy core lends any free slot, another ant only slots that stay open.
+        An ant whose CPU core is busy lends any free slot. Another ant lends only slots that stay open.
         """
         others = self._others
         borrowers = [ant for ant in others.colony.free if ant != others.owner]
@@ -130,9 +130,10 @@ class SlotLending:
         return frozenset(self._borrowed)
 
     def borrow(self, borrowed: Sequence[BorrowedSlots], batch: Batch) -> None:
-        """Use the slots that a heartbeat reports as lent to this ant, and stop using other slots.
+        """Use the slots that are lent to this ant by a heartbeat. Stop using slots that are no longer lent.
 
-        The end of a loan limits the ant's term while fetches are in flight at the borrowed site.
+        While fetches of a borrowed site are in flight, the end of the loan limits this ant's term, so that the fetches
+        are cancelled in time.
         """
         others = self._others
         given = {each.loan.site: each for each in borrowed}
@@ -174,7 +175,7 @@ class SlotLending:
         self._context.metrics.inc("ant/loans_taken")
 
     def return_refused(self, site: ActiveSite, fetched: FetchResult, batch: Batch) -> None:
-        """Stop using a borrowed site that refused a request or did not answer, and report this to the holder."""
+        """Stop using a borrowed site that refused a request or did not answer. Its holder decides how to continue."""
         group, borrowed = site.place.group, self._borrowed.get(site.name)
         if group is not None and borrowed is not None and not group.is_leaving:
             batch.release(site.hand.flush())
