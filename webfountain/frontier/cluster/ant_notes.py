@@ -1,7 +1,7 @@
 """The notes that ants store with their claims, the sum of all notes, and the names of all claims.
 
-Each ant stores an `AntNote` with its claim at every heartbeat. If there are many ants, one ant reads all notes and
-stores the sum (`Colony`) with the claim of its role (`membership`).
+Each ant stores an `AntNote` with its claim at every heartbeat. If there are many ants, one ant reads all notes. This
+ant stores the sum (`Colony`) with the claim of its role (`membership`).
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ __all__ = [
 ]
 
 ANT: Final = "ant/"
-"""Prefix of the claim of a living ant, `ant/NAME`, with an `AntNote`."""
+"""Prefix of the claim of a living ant, `ant/NAME`. The note of the claim is an `AntNote`."""
 ROLE: Final = "role/controller"
-"""Claim on the role of the controller, with a `ControllerState` as note."""
+"""Claim on the role of the controller. The note of the claim is a `ControllerState`."""
 COUNTING: Final = "role/counting"
 """Claim on the role of the ant that reads the notes of all ants, with a `Colony` as note."""
 ADDRESS: Final = "address/"
@@ -46,7 +46,7 @@ ADDRESS: Final = "address/"
 GUEST: Final = "guest/"
 """Prefix of the claim on a site from which an ant requests files without a site lease."""
 LOAN: Final = "loan/"
-"""Prefix of the claim for slots lent to another ant, `loan/BORROWER/SITE`, with a `Loan` as note."""
+"""Prefix of the claim on slots lent to another ant, `loan/BORROWER/SITE`. The note of the claim is a `Loan`."""
 _DEAD_S: Final = 3600.0
 """Time after which an expired claim is removed, s."""
 BUSY: Final = 0.7
@@ -70,7 +70,7 @@ class AntNote(msgspec.Struct, frozen=True, array_like=True):
     sites: int = 0
     in_flight: int = 0
     idle_since: float | None = None
-    """Time since which nothing is in flight and nothing becomes due soon, or None if the ant is not idle."""
+    """Time since which the ant is idle: nothing is in flight, and nothing becomes due soon. None if the ant is busy."""
     counts: dict[str, float] = {}
     """The ant's metrics."""
     spent: FetchCounts | None = None

@@ -1,8 +1,8 @@
 """Claims of an ant on addresses and guests, to which no other ant sends requests.
 
 Before a request to an address, the address is claimed (`AddressClaims`). If another ant holds the address, the site is
-parked, and a letter makes the other ant take the site. A guest, a site without a lease from which other sites need a
-file, is claimed too.
+parked. A letter makes the other ant take the site. A guest is claimed, too: a site without a site lease, from which
+other sites need a file.
 
 The loop thread adds claims to its batches. The worker thread has a stage (`AntStage`) for claims and for letters
 between ants. A lone ant claims nothing (`NoClaims`, `OwnGuests`).
@@ -94,7 +94,7 @@ class AddressClaims(Order):
         return [ADDRESS + each for each in addresses] + [GUEST + each for each in guests]
 
     def open_times(self, at: float) -> dict[str, float]:
-        """Return for each claim the time from which another ant may send requests if this ant ends at `at`."""
+        """Return, for each claim, when another ant may first send requests if this ant ends at `at`."""
         opens = {ADDRESS + each: due for each, due in self._addresses.open_times(at).items()}
         sites = self._sites.by_name
         return opens | {GUEST + each: sites[each].standing.next_at(at) for each in sorted(self._sites.guests)}
@@ -212,8 +212,8 @@ class AntStage(Stage):
         """Claim the guests of a batch, and read them from the store. A guest is busy if another ant has the site or the
         guest.
 
-        This ant claims a guest before it reads the site's owner, and an ant reads the guest claims after it activates a
-        site. If two ants want the same site, at least one ant notices the other ant.
+        Each ant claims a guest before reading the site's owner, and reads the guest claims after activating a site. If
+        two ants want the same site, at least one ant notices the other ant.
         """
         names = [GUEST + name for name in batch.guests]
         held = self._claims.claim(names, owner=self._owner, until=batch.at + self._lease_s, at=batch.at)

@@ -69,8 +69,8 @@ class Heart(Order):
         return self._others.next_at()
 
     def beat(self) -> Callable[[], HeartbeatResult] | None:
-        """Return a function that carries out a due heartbeat in another thread, or None. Pass the result of the
-        function to `apply`.
+        """If a heartbeat is due, return a function that carries out the heartbeat in another thread. Pass the result of
+        the function to `apply`.
         """
         at = self._batches.now()
         return partial(self._others.heartbeats.carry_out, self._request(at)) if self._others.is_due(at) else None

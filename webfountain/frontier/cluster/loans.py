@@ -23,7 +23,7 @@ open although the site's hand has its maximum size.
    until it reads the letter (half a second, plus a batch), and other borrowers only until their next heartbeat. All of
    them keep to their slots and delays.
 
-A crawl with a budget, a ranking or a fixed size lends no slots, because these features need a single writer for a site.
+A crawl with a budget, a ranking or a fixed size lends no slots. Such a crawl needs a single writer for a site.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class LoanClaims:
         self._owner = owner
 
     def prolong(self, loans: Sequence[Loan], sites: set[str], *, until: float, at: float) -> list[Loan]:
-        """Extend the loans of `sites`, which this ant still holds, if the borrower is alive. Return the loans that are
+        """Extend the loans of `sites` to living borrowers. This ant still holds the sites. Return the loans that are
         over.
         """
         if not loans:
@@ -130,7 +130,7 @@ class _LentSlots(NamedTuple):
 class Loans:
     """The slots of one site that an ant has lent to other ants.
 
-    Invariant: a lent slot is missing from the gates of the site and its address until `take_back` is called, once for
+    Invariant: the gates of the site and its address lack a lent slot until `take_back`. `take_back` is called once for
     each loan.
     """
 
@@ -148,8 +148,8 @@ class Loans:
         """Return how many more slots may be lent. A slot must have been unused for `unused_s` seconds and for the
         site's delay.
 
-        If `unused_s` is -inf, all free slots count. One slot stays for the site itself. Soon after a refusal, no slot
-        is lent.
+        If `unused_s` is -inf, all free slots may be lent. One slot stays for the site itself. Soon after a refusal, no
+        slot is lent.
         """
         if at < self._lends_from or standing.failures:
             return 0

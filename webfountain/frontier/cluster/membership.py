@@ -1,4 +1,4 @@
-"""The membership of one ant among the ants of a store: its term, its roles, its part of the sites and of the budget.
+"""The membership of one ant: its term, its roles, and its share of sites and budget.
 
 The loop thread makes a request when a heartbeat is due (`request`). A separate thread carries out the heartbeat
 (`Heartbeats`), so that no lease expires during a long batch. The loop thread drops lost sites and claims (`heart`) and
@@ -42,7 +42,7 @@ __all__ = [
 ]
 
 _SOON: Final = 0.1
-"""Share of a heartbeat after which an ant that became idle reports this."""
+"""Share of a heartbeat after which an idle ant reports being idle."""
 UNEVEN: Final = 0.25
 """Share of the mean by which the number of sites of an ant may differ from the mean."""
 SPARE_SITES: Final = 2
@@ -166,7 +166,7 @@ class Membership:
         return HeartbeatRequest(note, steady, leases, claimed, packed, controller.plan, loans, borrowed_sites)
 
     def take_in(self, result: HeartbeatResult) -> None:
-        """Begin a new term after a heartbeat. Lost sites and addresses must be dropped before."""
+        """Begin a new term after a heartbeat. Drop lost sites and addresses before."""
         self._out = False
         self.term.renew(result.request.steady)
         self.rules = result.is_controller
@@ -190,8 +190,8 @@ class Membership:
         return self.colony.ants
 
     def most_sites(self, stored: float) -> int | None:
-        """Return the largest number of sites for this ant if the store has `stored` sites, or None without another
-        ant.
+        """Return the largest number of sites for this ant if the store has `stored` sites. None means that there is no
+        other ant.
         """
         colony = self.colony
         if colony.ants < 2:
@@ -282,7 +282,8 @@ def _is_short(mean: float, fewest: int) -> bool:
 
 
 class ControllerState(msgspec.Struct, frozen=True, array_like=True):
-    """The state that the controller stores for all ants: the price of a fetch, and the number of the plan (0: none)."""
+    """The state that the controller stores for all ants: the price of a fetch, and the number of the plan (0: no
+    plan)."""
 
     price: float | None = None
     plan: int = 0
@@ -354,8 +355,8 @@ class Heartbeats:
         self._loans = LoanClaims(store, claims, owner=owner)
 
     def carry_out(self, request: HeartbeatRequest) -> HeartbeatResult:
-        """Renew leases and claims, store the notes, and read the notes of other ants, in three to nine round trips.
-        Errors of the store are raised.
+        """Renew leases and claims, store the notes, and read the notes of other ants. A heartbeat takes three to nine
+        round trips. Errors of the store are raised.
         """
         claims, at, until = self._claims, request.note.at, request.note.at + self._lease_s
         renewed = self._store.sites.renew(request.leases, until=until)

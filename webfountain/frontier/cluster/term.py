@@ -1,9 +1,9 @@
 """The term of an ant: the time until which all its leases and claims are valid.
 
 A heartbeat extends the term, and each request checks it. The term is measured by a clock that does not stop while the
-process is stopped. When the term is over, nothing more is sent, and `TermGuard` cuts the transfers before another ant
-may fetch their pages. The guard is a timer of the event loop, because the store or the worker thread may not answer. A
-lone ant has an `EndlessTerm`.
+process is stopped. When the term is over, nothing more is sent. `TermGuard` cuts the transfers before another ant may
+fetch their pages. The guard is a timer of the event loop, because the store or the worker thread may not answer. A lone
+ant has an `EndlessTerm`.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class Term:
     def hold_until(self, until: float, *, at: float) -> bool:
         """Shorten the term to the end of a lease at `until`, UTC seconds; `at` is the current time.
 
-        Return False, without a change, if the lease came too late to be used.
+        If the lease came too late to be used, change nothing and return False.
         """
         ends = self._steady() + until - at
         if ends - self._margin_s <= self._steady():

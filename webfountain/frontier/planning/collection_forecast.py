@@ -1,11 +1,12 @@
 """Forecast the obsolete share of a collection during a crawl.
 
-When a site is computed, its new beliefs replace its earlier beliefs, and its visits show how long pages had been
-obsolete. From both, `core.forecast` forecasts the obsolete share for the cycle. The store keeps the forecast for the
-next crawl. The display of a crawl shows an estimate of how much is fresh (`fresh_share`).
+When a site is computed, the new beliefs about the site replace the earlier beliefs. The visits to the site show how
+long pages had been obsolete. From beliefs and visits, `core.forecast` forecasts the obsolete share for the cycle. The
+store keeps the forecast for the next crawl. The display of a crawl shows an estimate of how much is fresh
+(`fresh_share`).
 
-If the last fetch of a page failed, its copy may be obsolete, so such pages are counted after each settle. If two ants
-settle at the same moment, one update may be lost, so the number is an estimate.
+If the last fetch of a page failed, its copy may be obsolete. Pages with failed fetches are counted after each settle.
+The count is an estimate: if two ants settle at the same moment, one update may be lost.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["FAILING", "CollectionForecast", "count_failing", "failing_pages", "fresh_share"]
 
 COVERED: Final = 0.5
-"""A forecast needs computed sites with at least this share of the crawled pages."""
+"""Share of the crawled pages that computed sites must have before there is a forecast."""
 FAILING: Final = "failing-pages"
 """Name of the published value."""
 
@@ -60,7 +61,8 @@ class CollectionForecast:
             total.replace(old, new)
 
     def update(self, at: float, *, crawled: int, never_crawled: int) -> None:
-        """Update the forecast with the numbers of pages with and without a copy. Call it several times per period."""
+        """Update the forecast with the numbers of pages with and without a copy. Call `update` several times per
+        period."""
         saved = self._begin(at)
         total = saved.standing
         if total.pages > COVERED * crawled:

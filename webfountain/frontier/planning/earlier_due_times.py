@@ -1,9 +1,9 @@
 """Compute new due times of sites after a change that makes pages due earlier.
 
 A parked site has the due time that the schedule gave when the site was parked. A later plan, a lower price, an edited
-policy file or a restart may make its pages due earlier. After such a change, active sites request leases again at once,
-and a pass visits all parked sites, in order of name, a few with each batch. The pass parks each site again, with an
-earlier time if the schedule now gives an earlier time. If there is a change during a pass, another pass follows.
+policy file or a restart may make its pages due earlier. After the change, active sites request leases again at once. A
+pass visits all parked sites in order of name, a few with each batch. The pass parks each site again. The new due time
+is earlier if the schedule now gives an earlier time. If there is a change during a pass, another pass follows.
 
 The loop thread orders a pass (`EarlierDueTimes`), and the worker thread makes the pass (`ParkedSites`).
 """
@@ -40,8 +40,8 @@ _NOTHING_DUE: Final = (-inf,) * LANES
 
 
 class EarlierDueTimes(Order):
-    """Orders a pass over the parked sites after a change, after a start, and every `every_s` seconds, because other
-    ants may park sites late. Only one ant orders passes.
+    """Orders passes over the parked sites: after a change, after a start, and every `every_s` seconds. Without the last
+    rule, sites that other ants parked late would be missed. Only one ant orders passes.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class EarlierDueTimes(Order):
         self._hastened = 0
 
     def add(self, batch: Batch) -> None:
-        """Order a pass if it is time, or if pages became due earlier."""
+        """Order a pass if a pass is due, or if pages became due earlier."""
         batch.schedule = self._follower.schedule
         if self._follower.hastened != self._hastened:
             self._hastened = self._follower.hastened
@@ -133,13 +133,13 @@ class ParkedSites(Stage):
 
 
 def _may_be_earlier(site: SiteRecord, at: float) -> bool:
-    """Return whether a site is parked because its pages are due later, and not because the site must be left alone."""
+    """Return whether a site is parked because its pages are due later, and not for another reason."""
     has_known = sum(site.pages) > site.pages[_NEVER_CRAWLED]
     return site.owner is None and site.due > at and has_known and remembered(site).next_at < site.due
 
 
 def _due(lease: SiteLease, parked: SiteRecord, dealt: LeaseBatch, schedule: Schedule, at: float) -> float:
-    """Return when a parked site is due by a schedule, or its old time if the old time is earlier."""
+    """Return the due time of a parked site by a schedule, or the old due time if it is earlier."""
     if lease.record.pages[_NEVER_CRAWLED] > parked.pages[_NEVER_CRAWLED] or lease.record.immediate > parked.immediate:
         return at  # The site got new pages between the two calls.
     due = min((schedule.due(lane, order) for lane, order in dealt.lanes), default=inf)

@@ -1,11 +1,11 @@
-"""Continue an active site from the data saved with it in the store, or from its pages.
+"""Continue active sites from their saved data in the store, or begin them from their pages.
 
-A site in memory continues as it is, unless another ant has saved the site since. Without usable data, the site begins
+A site in memory is used unchanged, unless another ant has saved the site since. Without usable data, the site begins
 again from the records of its crawled pages (`begin_site`).
 
 Each window of a very large site is saved separately (`take_windows`). At a turn, the current window is saved and
-another window is loaded, which continues with the section rates of the old window. When a very large site begins, its
-pages are read once and sorted into windows in a scratch file.
+another window is loaded. The new window continues with the section rates of the old window. When a very large site
+begins, its pages are read once and sorted into windows in a scratch file.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ __all__ = [
 ]
 
 _MOST: Final = 1 << 32
-"""A window with a number above `_MOST` is not split."""
+"""Smallest number of a window that is not split."""
 FULL: Final = 0.8
-"""A new window has at most this share of `WINDOW` pages, so that the site can grow."""
+"""Largest size of a new window, as a share of `WINDOW`, so that the window can grow."""
 _CLASSES: Final = 12
 """Number of leading bits of a key that the index of the scratch file uses."""
 _ROW: Final = np.dtype(
@@ -110,7 +110,7 @@ class KeptSites:
         *,
         at: float,
     ) -> UrgentSite:
-        """Return a site that has windows, or had windows when it was `held`."""
+        """Return a site that has windows, or that had windows in memory (`held`)."""
         site = None if windows is None else self._resume(lease.site, windows, terms)
         before = held.beliefs() if held is not None else [] if windows is None else windows.beliefs()
         if site is None:
@@ -193,7 +193,7 @@ class KeptSites:
         *,
         at: float,
     ) -> tuple[UrgentSite, bytes]:
-        """Load another window of a site, and return the site to use from then on and the data to save.
+        """Load another window of a site. Return the site with the new window, and the data to save.
 
         A window that grew too large is split into two. If the windows cannot be read, the site begins again from its
         `records`.
@@ -222,8 +222,8 @@ class KeptSites:
 
 
 def is_turn(site: UrgentSite, price: float, at: float, pause: float) -> bool:
-    """Return whether another window should be loaded, because it is time or this window has no urgent pages or is too
-    large.
+    """Return whether another window should be loaded. The current window may be at the end of its turn, without urgent
+    pages, or too large.
     """
     windows = site.windows
     if windows.is_whole or len(site) > site_windows.WINDOW:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 __all__ = ["STALE_SHARE", "UNSEEN", "Aim", "Array", "census_of", "fetches_per_period", "make_plan"]
 
 STALE_SHARE: Final = 0.25
-"""Strategy 2 is used while a larger share of the collection is obsolete (Edwards 2001)."""
+"""Obsolete share of a collection above which strategy 2 is used (Edwards 2001)."""
 UNSEEN: Final = 0.5
 """Number of changes assumed for a page that never changed while its collection was observed."""
 LEARNED: Final = 0.5
@@ -207,7 +207,8 @@ def _left_over(quotas: Quotas, pages: Array, capacity: int) -> Quotas:
 def _priced(
     census: Census, rates: Array, quotas: Quotas, *, at: float, clocks: Phases | None, cycle: CycleTable, bounds: Bounds
 ) -> tuple[float, Array]:
-    """Return (price, (256,) intervals) at which every planned recrawl gains the same fresh time, s.
+    """Return (price, (256,) intervals), s. At these intervals, every planned recrawl gains the same fresh time, the
+    price.
 
     Every page is assumed to have changed at least `UNSEEN` times since the first plan.
     """
@@ -238,8 +239,8 @@ def _forecast(instance: Instance, solution: Solution, mean_age: Array) -> Foreca
 
 
 def _clocks(census: Census, quotas: Quotas, at: float, cycle: CycleTable, clocks: Phases | None) -> Phases:
-    """Return the phase clocks of all buckets: the last clocks continue, or new clocks begin at the buckets' own
-    rates.
+    """Return the phase clocks of all buckets. The last clocks continue; without them, new clocks run at the rates of
+    the buckets.
     """
     speed = 1.0 / intervals_of(np.arange(BUCKETS), cycle.fastest_s)
     running = Phases.running(speed, start=at) if clocks is None else clocks
@@ -282,7 +283,7 @@ def census_of(taken: CensusSnapshot, cycle: CycleTable) -> Census:
 
 
 def fetches_per_period(rows: Sequence[CensusRow], *, at: float, period_s: float, known: bool) -> float:
-    """Return the mean number of fetches per period; if `known` is set, of known pages only."""
+    """Return the mean number of fetches per period. With `known`, only fetches of known pages count."""
     begun = min((row.period for row in rows if row.fetches), default=None)
     if begun is None:
         return 0.0
@@ -291,7 +292,8 @@ def fetches_per_period(rows: Sequence[CensusRow], *, at: float, period_s: float,
 
 
 def _arrivals(taken: CensusSnapshot, period_s: float) -> float:
-    """Return how many URLs per period come from outside, without the first period, which may contain the seeds."""
+    """Return how many URLs per period come from outside. The first period does not count, because it may contain the
+    seeds."""
     first = min((row.period for row in taken.rows), default=0) + 1
     came = sum(row.births for row in taken.rows if row.bucket is None and row.period >= first)
     return came / max(taken.at / period_s - first, 1.0)

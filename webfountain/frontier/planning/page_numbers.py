@@ -21,7 +21,7 @@ __all__ = ["KEY_BYTES", "PageNumbers"]
 
 KEY_BYTES: Final = len(fingerprint("http://a.example/"))
 _SEARCHED: Final = 4000
-"""Keys are sorted when more than this number of bytes is unsorted, so that a key is found fast."""
+"""Largest number of unsorted bytes of keys. Above this number the keys are sorted, so that a key is found fast."""
 
 
 class PageNumbers:

@@ -1,8 +1,8 @@
 """Count how many pages of the sites in memory are worth the price.
 
-The price is adjusted by the number of these pages and by the urgency of other pages. The sites in memory are the active
-sites and some that were parked recently. A parked site in memory need not be read again, and its pages can be made due
-when the price falls.
+Their number adjusts the price, together with the urgency of other pages. In memory are the active sites, and some sites
+that were parked recently. When the price falls, pages of a parked site in memory can be made due without reading the
+site again.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = ["PageSupply", "SitesInMemory"]
 SAMPLE: Final = 500
 """Number of sites whose pages are counted at each check."""
 RECALLED: Final = 2.0
-"""Pages of resting sites are made due if fewer pages are due than the budget allows in this number of checks."""
+"""If fewer pages are due than the budget fetches in this number of checks, pages of resting sites are made due."""
 RESTED: Final = 200_000
 """Largest number of pages of parked sites in memory."""
 
@@ -72,7 +72,8 @@ class PageSupply:
         """Return an upper bound of the urgency of pages that were not made due, and the `pages`-th highest of these
         urgencies, s.
 
-        The second number is found among sites without waiting pages, and is 0 if they have fewer pages.
+        The second urgency considers only sites without waiting pages. The second urgency is 0 if these sites have fewer
+        than `pages` pages.
         """
         if at >= self._best_at:
             self._best_at = at + NEARLY * self._pace.check_s
@@ -85,7 +86,7 @@ class PageSupply:
         return self._best
 
     def call(self, price: float, *, at: float) -> dict[str, list[bytes]]:
-        """If few pages are due, make pages of resting sites due that are worth the price, and return their keys by
+        """If few pages are due, make those pages of resting sites due that are worth the price. Return their keys by
         site.
         """
         if at < self._called_at:
@@ -138,7 +139,7 @@ class SitesInMemory:
         return found or self.active.get(name)
 
     def rest(self, name: str) -> None:
-        """Record that a site was parked, and drop the sites that were parked earliest if there is no room."""
+        """Record that a site was parked. If there is no room, the sites that were parked first are dropped."""
         site = self.active.pop(name)
         self.leases.pop(name, None)
         site.rest()

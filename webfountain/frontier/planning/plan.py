@@ -68,7 +68,7 @@ class Forecast(msgspec.Struct, frozen=True):
     """The numbers of pages that are expected at the end of each of the T periods.
 
     `obsolete` follows equation (2) of `core.model`. `obsolete_oldest_first` follows the order in which pages are really
-    taken. `never_crawled` is the model's n, and `pages` its b.
+    taken. `never_crawled` is n in the model, and `pages` is b.
     """
 
     obsolete: tuple[float, ...]
@@ -84,11 +84,11 @@ class GoalCost(msgspec.Struct, frozen=True):
     age_s: float
     """The goal is that at most `share` of the copies are out of date for longer than `age_s` seconds."""
     correction: float
-    """The obsolete share that the last cycles found, divided by the share expected for independent pages at the same
-    rate of fetches.
+    """Ratio of the obsolete share in the last cycles to the share expected for independent pages at this rate of
+    fetches.
     """
     fetches: float | None
-    """Fetches per period that reach the goal, or None if no number of fetches does."""
+    """Fetches per period that reach the goal, or None if no number of fetches reaches the goal."""
     planned: float
     """Fetches per period in the plan; fewer than `fetches` if the capacity is too small."""
     expected: float
@@ -161,7 +161,7 @@ class Plan(msgspec.Struct, frozen=True):
     def weights_at(self, at: float) -> tuple[float, float]:
         """Return the weights of the never-crawled and the recrawl queue: p and 1 - p.
 
-        The result is 1 and 0 if the plan fetches almost all never-crawled pages by the end of the period.
+        If the plan fetches almost all never-crawled pages by the end of the period, the weights are 1 and 0.
         """
         period = self.period_at(at)
         if self.forecast.never_crawled[period] <= 0.1 * (self.recrawl[period] + self.fresh[period]):

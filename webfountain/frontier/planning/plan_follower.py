@@ -36,7 +36,7 @@ logger = logging.getLogger(__name__)
 
 
 def plans(collection: Collection, *, recrawl: bool) -> bool:
-    """Return whether a crawl makes plans: pages are fetched again, and the capacity is set."""
+    """Return whether a crawl makes plans. A crawl makes plans if pages are fetched again and the capacity is set."""
     return recrawl and collection.cycle.capacity_pages_per_period is not None
 
 
@@ -128,7 +128,7 @@ class PlanFollower:
         self._slowest = self.schedule.pace
 
     def _check_pace(self) -> None:
-        """Have due times computed again if the schedule became much faster."""
+        """Order that due times are computed again, if the schedule became much faster."""
         self._slowest = max(self._slowest, self.schedule.pace)
         if self.schedule.pace < FASTER * self._slowest:
             self._hasten()
@@ -179,7 +179,7 @@ class PlanFollower:
     def check(self, at: float, *, starved: bool = True) -> int:
         """Compare the fetches made with the plan. Return how many more pages should be due now.
 
-        Set `starved` to False if pages are due but cannot be fetched, for politeness or because of a slow disk.
+        Set `starved` to False if pages are due but cannot be fetched (politeness, a slow disk).
         """
         plan = self.plan
         self._starved = self._starved or starved

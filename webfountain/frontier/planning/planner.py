@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["FEWEST_PAGES", "Controller", "Planner"]
 
 FEWEST_PAGES: Final = 20
-"""With fewer copies, a plan is put off by a period."""
+"""Smallest number of copies for a plan. With fewer copies, the plan is put off by a period."""
 
 
 class Planner(Order):
@@ -57,8 +57,8 @@ class Planner(Order):
         self._set_due()
 
     def add(self, batch: Batch) -> None:
-        """Set the price in the batch, refresh sites if too few pages were due, and request a census if it is time for a
-        plan.
+        """With a plan, set the price in the batch, and refresh sites if too few pages were due. Request a census if a
+        plan is due.
         """
         if (plan := self.follower.plan) is not None:
             batch.price, batch.budget = self.follower.schedule.price, plan.fetches_per_period
@@ -70,7 +70,7 @@ class Planner(Order):
         self._set_due()
 
     def _set_due(self) -> None:
-        """Set when the planner acts: on each batch under a plan, or else when a census is due."""
+        """Set when the planner acts: with a plan on each batch, else when a census is due."""
         self.due = self._controller.due() if self.follower.plan is None else -inf
 
     def absorb(self, result: BatchResult) -> None:
@@ -78,7 +78,7 @@ class Planner(Order):
         self.follower.hand_over(ranks=result.ranks, waiting=result.waiting, top=result.top, level=result.level)
 
     def making(self) -> Callable[[], Plan | None] | None:
-        """Return a function that makes a plan, once for each census, or None.
+        """Return a function that makes a plan, once for each census; None if no plan is due.
 
         Call the function in a separate thread, and pass its result to `adopt_plan`.
         """
@@ -125,7 +125,7 @@ class Controller:
         return max(self._asked_at + self._cycle.period_s, ends_at)
 
     def census_since(self, at: float) -> int | None:
-        """Return the first period whose counts the next plan needs, or None if it is not time to plan."""
+        """Return the first period whose counts the next plan needs, or None if no plan is due."""
         if at < self.due():
             return None
         self._asked, self._asked_at = True, at

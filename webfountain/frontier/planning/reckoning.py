@@ -1,8 +1,8 @@
 """Compute the urgencies of many sites at once.
 
-The sites of a batch are computed together, as one array (`core.site_urgency`), because many small sites cost little
-more than one site. Before a computation, the sites learn from the results of their visits, and the results are added to
-the collection's forecast.
+The sites of a batch are computed together, as one array (`core.site_urgency`). Most sites are small, and many small
+sites cost little more than one site. Before a computation, the sites learn from their visits, and the collection's
+forecast is updated.
 """
 
 from __future__ import annotations
@@ -79,7 +79,8 @@ class SitesTogether:
             site.ranking.replace(own, self.at, price, reaches[i], rests_until=self.at + rest_s)
 
     def _weigh_dates(self, worth: Array, approach: Approach) -> Approach:
-        """Adjust urgencies, in place, by the dates of sitemaps and feeds. Return their approach."""
+        """Adjust urgencies, in place, by the dates of sitemaps and feeds. Return the approach of the adjusted
+        urgencies."""
         dated = [number for number, site in enumerate(self.sites) if site.ranking.dates]
         if not dated:
             return approach
@@ -109,7 +110,8 @@ class Reckoner:
         self._forecast = forecast
 
     def reckon(self, sites: Iterable[UrgentSite], price: float, at: float) -> None:
-        """Compute the rankings of sites that may have a page worth the price, after learning from their visits."""
+        """Choose the sites that may have a page worth the price. Learn from their visits, then compute their
+        rankings."""
         stale = [site for site in sites if site.is_stale(price, at, self._pace.pause_s)]
         for group in _groups([site for site in stale if site.observed], at):
             self._learn(group)

@@ -2,8 +2,7 @@
 
 The store's recrawl lanes are ordered by the time of the last crawl. A schedule gives a *horizon*: for each lane, the
 latest order that is due now (`store.contract`). A schedule also gives the due time of each order. `BucketSchedule` is
-used before the first plan, `PlanSchedule` under a plan of strategy 1 to 3, and `UrgencySchedule` under the strategy
-`fountain`. Schedules are used in the loop thread only.
+used before the first plan. Schedules are used in the loop thread only.
 """
 
 from __future__ import annotations
@@ -53,13 +52,14 @@ CHECKS_PER_PERIOD: Final = 50
 """Number of comparisons of fetches with the plan per period."""
 SOONER: Final = 0.9
 LATER: Final = 1.003
-"""At each check, intervals are multiplied by SOONER if planned fetches were not made, or else by LATER."""
+"""Factors of the intervals between visits. At each check, SOONER is used if planned fetches were not made, else
+LATER."""
 FASTER: Final = 0.95
 """Due times are computed again if the pace falls below this share of its highest value."""
 REFRESH: float = 0.02
 """Share of a period for which a horizon is reused, so that visits may be late by this share."""
 _ROUND_S: Final = 60.0
-"""Times more than an hour away are rounded up to multiples of this, s, so that pages can be moved together."""
+"""Times more than an hour away are rounded up to multiples of this, s. Pages with equal times are moved together."""
 _HOUR_S: Final = 3600.0
 PATIENCE: Final = 3.0
 _SHORTEST, _LONGEST = 1 / 64, 64.0
@@ -67,7 +67,7 @@ _LEAST_PRICE_S: Final = 1e-3
 
 
 def within_policy(record: PageRecord, revisit: RevisitTable, schedule: Schedule) -> PageRecord:
-    """Return a crawled page's record, with an explicit due time if the bounds of the page's policy require another time
+    """Return a crawled page's record. The record gets an explicit due time if the page's policy has narrower bounds
     than the schedule.
 
     The schedule uses the widest bounds of all policies.
@@ -90,7 +90,7 @@ class Spending(NamedTuple):
     waiting: int
     """Number of pages that were made due or are worth the price, and are not fetched yet."""
     starved: bool
-    """True if at some moment nothing was due."""
+    """True if nothing was due at some moment."""
     owed: float = 0.0
     """Planned fetches minus fetches made, over a longer time and within limits."""
     made: int = 0
@@ -98,7 +98,7 @@ class Spending(NamedTuple):
     top: float = inf
     """Upper bound of the urgency of pages that were not made due, s."""
     level: float = 0.0
-    """Urgency of the n-th most urgent page that was not made due, s, where n is the number of missing pages."""
+    """Urgency of the n-th most urgent page that was not made due, s; n is the number of missing pages."""
 
     @property
     def short(self) -> bool:
@@ -156,7 +156,7 @@ class Schedule:
 
 
 class BucketSchedule(Schedule):
-    """Schedule by buckets alone: a page is due after `1 / VISITS_PER_CHANGE` of its bucket's mean change interval,
+    """Schedule by buckets alone. A page is due after `1 / VISITS_PER_CHANGE` of its bucket's mean change interval,
     within the bounds.
     """
 
@@ -184,7 +184,7 @@ class BucketSchedule(Schedule):
 
 
 class PlanSchedule(Schedule):
-    """Schedule of a plan of strategy 1, 2 or 3: a page is due when its bucket's phase clock has advanced by 1 since the
+    """Schedule by a plan of strategy 1, 2 or 3. A page is due when its bucket's phase clock has advanced by 1 since the
     last crawl.
     """
 
@@ -264,8 +264,8 @@ def page_backoff(failures: int, *, period: float) -> float:
 class UrgencySchedule(Schedule):
     """Schedule of the strategy `fountain`: a page is due when its urgency reaches the price of a fetch.
 
-    The worker finds such pages (`urgent_pages`). The price follows the budget (`core.fetch_price`). Each bucket also
-    has an interval at which a fetch of an average page is worth the plan's price. A page is due in any case after
+    The worker finds the urgent pages (`urgent_pages`). The price follows the budget (`core.fetch_price`). Each bucket
+    also has an interval at which a fetch of an average page is worth the plan's price. A page is due in any case after
     `PATIENCE` of these intervals. With a very large budget, only the intervals are used, and a lower price makes the
     intervals shorter.
     """
@@ -307,7 +307,7 @@ class UrgencySchedule(Schedule):
         self._bounds, self._made_for = bounds, (-inf, 0.0)
 
     def set_price(self, price: float | None) -> None:
-        """Use the price of another ant that is the controller, or with None a price that follows the budget."""
+        """Use the controller's price. Without another controller (None), the price follows the budget."""
         self._is_given = price is not None
         if price is not None:
             self._price = Price(price)

@@ -1,9 +1,9 @@
-"""Ranking of one site's pages: their urgencies, which pages wait, and when others become urgent.
+"""The ranking of one site: how urgent its pages are, which pages wait, and when other pages become urgent.
 
 A ranking contains the result of the last computation (`reckoning`), and which pages were made due or fetched since. For
-several shares of the price (`RUNGS`), a computation also finds a time before which no other page reaches this share. If
-the price falls, these times show whether a new computation is needed. Urgencies and prices are in seconds, and times in
-UTC seconds.
+each of several shares of the price (`RUNGS`), a computation finds a time before which no other page reaches the share.
+If the price falls, the times show whether a new computation is needed. Urgencies and prices are in seconds, and times
+in UTC seconds.
 """
 
 from __future__ import annotations
@@ -29,9 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["EARLY", "RUNGS", "SiteRanking"]
 
 EARLY: Final = 0.8
-"""A site becomes active again when a page reaches this share of the price, because the price may have fallen
-meanwhile.
-"""
+"""Share of the price at which a page makes its site active again, because the price may have fallen meanwhile."""
 RUNGS: Final = (1.0, EARLY, 0.5, 0.3, 0.15, 0.05)
 """Shares of the price. For each share, a computation finds when a page may reach this share."""
 
@@ -68,21 +66,20 @@ class SiteRanking:
         """Begin without urgencies. The keyword arguments were saved with the site."""
         self.steps = steps
         self.candidate_since = candidate_since
-        """(pages,) the time from which each page may be fetched, or inf if its fetches fail, or the page is gone or
-        refused.
-        """
+        """(pages,) time from which each page may be fetched; inf if fetches fail, or if the page is gone or refused."""
         self.dates = PageDates() if dates is None else dates
         """Dates from sitemaps and feeds."""
         self.waits: dict[int, float] = {}
-        """Pages that were made due and not fetched yet, each with the time when the page was made due, oldest first."""
+        """Pages that were made due and are not fetched yet, each with the time when the page was made due, oldest
+        first."""
         self.worth = np.zeros(0)
         """(pages,) the urgency of each page."""
         self.best, self.most = most, most
-        """`best` is an upper bound of all urgencies, and `most` the highest urgency of a page that was not made due."""
+        """`best` is an upper bound of all urgencies. `most` is the highest urgency of a page that was not made due."""
         self.asked = asked
         """Price at the last computation."""
         self.reaches = reaches
-        """For each of `RUNGS`, the time before which no other page reaches this share of the price `asked`."""
+        """For each share in `RUNGS`, the time before which no other page reaches the share of the price `asked`."""
         self.rests_until = rests_until
         """The site is not computed again before this time, unless a change was found while pages wait."""
         self._worth_step = -1
@@ -131,7 +128,7 @@ class SiteRanking:
         self.candidate_since = np.concatenate([self.candidate_since, np.array(candidate_since, dtype=np.float64)])
 
     def end_wait(self, page: int, candidate_since: float) -> None:
-        """Record that a page was fetched, or is no candidate (inf), and set its urgency to 0."""
+        """Record that a page was fetched, or may not be fetched (inf), and set its urgency to 0."""
         self.waits.pop(page, None)
         if not self.candidate_since.flags.writeable:  # then it is a view of the stored bytes
             self.candidate_since = self.candidate_since.copy()
@@ -169,8 +166,8 @@ class SiteRanking:
         return pages, self.worth[pages]
 
     def due_since(self, price: float) -> float:
-        """Return the earliest `candidate_since` of the pages that are worth the price and do not wait, or inf without
-        such pages.
+        """Return the earliest `candidate_since` of pages worth the price that do not wait, or inf without such
+        pages.
         """
         return inf if price > self.most else float(self.candidate_since[self._worthy(price)].min(initial=inf))
 
@@ -213,7 +210,7 @@ class SiteRanking:
     def reaches_at(self, price: float, at: float) -> float | None:
         """Return when a page could first reach the price without new changes: inf if never, None if unknown.
 
-        If the time when a page reaches the share `EARLY` of the price is in the future, this time is returned.
+        If no page has reached the share `EARLY` of the price yet, return when a page reaches this share instead.
         """
         if not self.reaches or (self.asked < price and self.asked <= self.most):
             return None  # the computation left out pages that were worth the price at that time

@@ -1,9 +1,9 @@
-"""Windows of a very large site: each has the pages in one range of keys, and one window is in memory at a time.
+"""Windows of a very large site. Each window has the pages in one range of keys, and one window is in memory at a time.
 
-For every window but the current one, only the results of visits since its last turn are in memory. All windows have
-turns of the same length, and each window has one turn in `UrgencyTerms.turnaround_s` seconds. Keys are spread evenly,
-so each window is a sample of the site, and the same price suits all windows. If a release shows in one window, the
-pages of another window become more urgent at the next turn of that window.
+For other windows, only the results of visits since their last turns are in memory. All windows have turns of the same
+length, and each window has one turn in `UrgencyTerms.turnaround_s` seconds. Keys are spread evenly, so each window is a
+sample of the site. The same price therefore suits all windows. If visits in one window show a release, another window
+learns of the release at its next turn.
 
 Most sites have one window, which is always in memory. `kept_sites` exchanges windows.
 """
@@ -27,12 +27,12 @@ __all__ = ["AWAY", "WINDOW", "Windows"]
 WINDOW: Final = 50_000
 """Largest number of pages in a window, which take about 15 MB during a computation."""
 LEAD: Final = 0.25
-"""A window without urgent pages may end its turn early, by at most this share of a turnaround. Without this rule, up to
-5 % of the fetches were not made.
+"""Largest share of a turnaround by which a window without urgent pages ends its turn early. Without this rule, up to 5
+% of the fetches were not made.
 """
 AWAY: Final = 20_000
-"""Largest number of visits that are kept for windows that are not in memory. With more visits, the window that has most
-of these visits has its turn.
+"""Largest number of visits that are kept for windows outside memory. With more visits, the window with most visits has
+its turn.
 """
 _MARK: Final = b"windows:"
 """First bytes of the saved data of a site with windows. No msgpack array starts with these bytes."""
@@ -52,7 +52,7 @@ class Windows(msgspec.Struct, array_like=True):
 
     hand: int
     others: list[int]
-    """The windows that are not in memory, the next one first."""
+    """The windows outside memory, the next window first."""
     turn_at: float
     """Time of the next turn."""
     taken_at: float
@@ -64,7 +64,8 @@ class Windows(msgspec.Struct, array_like=True):
     believed: dict[int, Belief | None] = msgspec.field(default_factory=dict)
     """Beliefs about each window in the collection's forecast."""
     waits: dict[bytes, float] = msgspec.field(default_factory=dict)
-    """Pages of other windows that were made due and not fetched yet, each with the time when the page was made due."""
+    """Pages of other windows that were made due and are not fetched yet, each with the time when the page was made
+    due."""
 
     @classmethod
     def begun(cls, depth: int, terms: UrgencyTerms, at: float) -> Windows:
@@ -129,7 +130,7 @@ class Windows(msgspec.Struct, array_like=True):
         return next(number for bits in range(8 * KEY_BYTES, -1, -1) if (number := within >> bits) in numbers)
 
     def put_off(self, key: bytes, record: PageRecord | None, kind: str, at: float) -> bool:
-        """Keep the result of a visit, and return True, if the page's window is not in memory."""
+        """If the page's window is not in memory, keep the result of a visit and return True."""
         if not self.others or (number := self.number_of(key)) == self.hand:
             return False
         if record is not None:
@@ -153,7 +154,7 @@ class Windows(msgspec.Struct, array_like=True):
     def turn(self, left: dict[int, Belief | None], waits: dict[bytes, float], terms: UrgencyTerms, at: float) -> int:
         """Make another window the current window, and return its number.
 
-        The next window in order is chosen, or the window with the most kept visits if there are too many visits.
+        The next window in order is chosen. If there are too many kept visits, the window with most visits is chosen.
 
         Parameters
         ----------

@@ -1,12 +1,12 @@
 """Terms of the urgency computation: what applies to all sites, and when a site is computed.
 
-A *step* is one 36th of the mean time between two visits to a page, but at most a period and at least a fiftieth of a
-period. Within a step no page becomes more urgent. The steps of different sites begin at different moments, so that
-sites are not all computed at once. Times are UTC seconds.
+A *step* is one 36th of the mean time between two visits to a page. A step is at least a fiftieth of a period and at
+most a period. Within a step no page becomes more urgent. The steps of different sites begin at different moments, so
+that sites are not all computed at once. Times are UTC seconds.
 
 A site is asked when one of its pages may be worth the price (`UrgencyPace`). A site is also asked at intervals, because
-the price may have fallen. If there are very many sites, each site waits between two computations, and many sites are
-asked at the same moment.
+the price may have fallen. With very many sites, each site waits between two computations, and many sites are asked at
+the same moment.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ STRANGE: Final = 1.5
 STEPS: Final = 36
 """Number of steps between two visits to a page, within the limits of a step's length."""
 FEWEST_CHOICES: Final = 2
-"""Pages are chosen by urgency if the mean time between two visits to a page is at least this number of checks."""
+"""Smallest number of checks between two visits to a page for which pages are chosen by urgency."""
 PAUSE: Final = 0.25
-"""A site with waiting pages learns from changes at most once in this share of a step, because learning costs a
-computation of all its pages.
+"""A site with waiting pages learns from changes at most once in this share of a step. Learning costs a computation of
+all pages of the site.
 """
 WAKES: Final = 0.5
 """Largest number of sites, per fetch, that are asked only because the price may have fallen."""
@@ -59,7 +59,7 @@ AT_LEAST: Final = 50.0
 TOGETHER: Final = 40
 """Number of sites that are asked at the same moment. No site is delayed by more than the time between two checks."""
 NEARLY: Final = 0.9
-"""Work that is done once per check may be done again after this share of the time between two checks."""
+"""Share of the time between two checks after which the work of a check may be done again."""
 READY_S: Final = 1.0
 """Longest time from asking a site until its pages are fetched, s."""
 
@@ -101,7 +101,8 @@ class UrgencyTerms(NamedTuple):
 
     @property
     def rests_mark(self) -> int:
-        """Return a checksum of `rests`, or 0 if `rests` is empty, to compare terms with the saved data of a site."""
+        """Return a checksum of `rests`, or 0 without rests. The saved data of a site are valid only for the same
+        checksum."""
         return crc32(repr(sorted(self.rests.items())).encode()) if self.rests else 0
 
     def rounded(self) -> UrgencyTerms:
@@ -119,9 +120,9 @@ class UrgencyTerms(NamedTuple):
         return record.importance or float(importance_by_depth([path_of(record.url)])[0])
 
     def candidate_since(self, record: PageRecord) -> float:
-        """Return the time after which `shortest` must pass before the page may be due, or inf while its fetches fail.
+        """Return the time after which `shortest` must pass before the page may be due, or inf while fetches fail.
 
-        The time is the last fetch, or later if the page's policy requires a longer time between fetches.
+        The time is the last fetch, or later if the page's policy requires more.
         """
         if record.failures or record.last_crawled is None:
             return inf

@@ -1,11 +1,12 @@
 """Urgent pages of the active sites of this process.
 
-Each active site is asked for the pages that are worth the price of a fetch, which enter lane ADVANCED of the site's
-recrawl queue. A site without such pages waits, or is parked. The loop adjusts the price (`core.fetch_price`). Urgencies
-and prices are in seconds, and times in UTC seconds. `UrgencyStage` is a stage of the store worker.
+Each active site is asked for the pages that are worth the price of a fetch. These pages enter lane ADVANCED of the
+site's recrawl queue. A site without pages worth the price waits or is parked. The loop adjusts the price
+(`core.fetch_price`). Urgencies and prices are in seconds, and times in UTC seconds. `UrgencyStage` is a stage of the
+store worker.
 
-If no page of a site waits, the site learns from its visits when it is next asked. While pages wait, the site learns
-from changes at intervals, because other pages may then be more urgent.
+If no page of a site waits, the site learns from its visits when the site is next asked. While pages wait, the site
+learns from changes at intervals, because other pages may now be more urgent.
 """
 
 from __future__ import annotations
@@ -50,9 +51,10 @@ __all__ = [
 RELEASE: Final = 64
 """Largest number of a site's pages that one batch puts before its waiting pages."""
 OUTRANKS: Final = 2.0
-"""A page is put before a waiting page that is less urgent by more than this factor."""
+"""A page that is this many times as urgent as a waiting page comes before the waiting page."""
 KEEP: Final = 0.002
-"""A site is saved when its unsaved visits reach this share of its pages, which is every visit with up to 500 pages."""
+"""Share of a site's pages that unsaved visits may reach before the site is saved. Sites with up to 500 pages are saved
+at every visit."""
 
 
 def urgent_pages_of(
@@ -153,7 +155,7 @@ class UrgentPages:
     def turn(
         self, names: Iterable[str], price: float, records: Callable[[str], Iterable[PageRecord]], *, at: float
     ) -> list[tuple[SiteLease, bytes]]:
-        """Load another window of very large sites if it is time. Return the data to save with these sites."""
+        """Load another window of very large sites whose turn has ended. Return the data to save with these sites."""
         kept = []
         for name in names if self._has_windows else ():
             site, lease = self.sites.active[name], self.sites.leases[name]
@@ -189,7 +191,7 @@ class UrgentPages:
         copy.
 
         Return the keys of pages with later dates that are not in memory, to make them due. No key is returned if the
-        site's dates were not reliable, or half of the dates are later. If pages are not chosen by urgency, all pages
+        site's dates were not reliable, or if half of the dates are later. If pages are not chosen by urgency, all pages
         with later dates are returned.
         """
         if not self.pace.ranks:
@@ -212,7 +214,7 @@ class UrgentPages:
     def prepare(self, names: Iterable[str], changed: Iterable[str], price: float, *, at: float) -> None:
         """Compute the rankings that this batch will need, all together.
 
-        Pages of the sites `names` may become due, and pages of the sites `changed` were found changed.
+        `names` names sites with pages that may become due. `changed` names sites with pages that were found changed.
         """
         self.reckon(dict.fromkeys([*names, *self._should_learn(changed, at)]), price, at)
 
@@ -237,7 +239,7 @@ class UrgentPages:
         return due
 
     def outranking(self, names: Sequence[str], price: float, *, at: float) -> dict[str, list[bytes]]:
-        """Make pages of active sites due that should come before waiting pages, because changes show a release.
+        """If changes show a release, make pages of active sites due that should come before waiting pages.
 
         In each site, the most urgent page must be more than `OUTRANKS` times as urgent as the least urgent waiting
         page. The second page is compared with the second least urgent waiting page, and so on.
@@ -257,7 +259,7 @@ class UrgentPages:
         return due
 
     def next_at(self, names: Sequence[str], price: float, at: float) -> dict[str, float]:
-        """Return when to ask sites again, because a page may be worth the price or the price may have fallen."""
+        """Return when to ask sites again: when a page may be worth the price, or the price may have fallen."""
         self.reckon(names, price, at)
         latest, found = at + self.pace.sleep_s, dict[str, float]()
         for name in names:

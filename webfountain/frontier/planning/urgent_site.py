@@ -1,8 +1,8 @@
 """One active site whose pages are chosen by urgency.
 
 A site begins from its records (`begin_site`) or continues from its saved data (`resume_site`). A site receives the
-results of visits, and learns from them at its next computation (`reckoning`). The `ranking` shows which pages are worth
-a price. Urgencies and prices are in seconds, and times in UTC seconds.
+results of visits, and learns from the results at the next computation (`reckoning`). The `ranking` shows which pages
+are worth a price. Urgencies and prices are in seconds, and times in UTC seconds.
 
 An `UrgentSite` has the pages of only one window if the site is very large (`site_windows`).
 """
@@ -69,7 +69,7 @@ class UrgentSite:
         kept: bytes = b"",
         encoded: bytes | None = None,
     ) -> None:
-        """`kept` is the data last saved with the site, and `encoded` the encoded `urgencies`."""
+        """`kept` is the data last saved with the site. `encoded` is the part of the data for `urgencies`."""
         self.urgencies = urgencies
         self.pages = pages
         self.ranking = ranking
@@ -77,7 +77,7 @@ class UrgentSite:
         self.windows = Windows.whole()
         """The windows of a very large site."""
         self.observed: dict[int, tuple[int, bool]] = dict(observed or {})
-        """For each fetched page to learn from, the step of the fetch and whether a change was found."""
+        """Fetched pages to learn from: the step of each fetch, and whether the fetch found a change."""
         self.met: dict[bytes, PageRecord] = {}
         """Records of pages without a number."""
         self.believed = believed
@@ -94,8 +94,9 @@ class UrgentSite:
     def follow(self, terms: UrgencyTerms) -> bool:
         """Adopt other terms, or return False if the site must begin again from its records.
 
-        A site must begin again if its steps do not fit the new interval between visits, or if policies require other
-        times between fetches. If the length of a step stays the same, only beliefs change, and the site continues.
+        A site must begin again if its steps do not fit the new interval between visits. The same holds if policies
+        require other times between fetches. If the length of a step stays the same, only beliefs change, and the site
+        continues.
         """
         if terms.rests != self.terms.rests:
             return False
@@ -137,7 +138,7 @@ class UrgentSite:
         """Receive the pages that have a date in a sitemap or feed, and whether each date is later than our copy.
 
         Return the keys of pages with a later date that are not in memory, to make them due. No key is returned if the
-        site's dates were not reliable, for example if the sitemap dates all pages by today.
+        site's dates were not reliable. For example, a sitemap may date all pages by today.
         """
         numbers = {key: self.pages.number(key) for key in later}
         known = [(page, later[key]) for key, page in numbers.items() if page is not None]
@@ -151,7 +152,7 @@ class UrgentSite:
         return [key for key in distinguishing(later) if numbers[key] is None]
 
     def drop(self, key: bytes) -> None:
-        """Record that a page is no candidate until a fetch of it succeeds."""
+        """Record that a page may not be fetched until a fetch succeeds."""
         self.news += 1
         if self.windows.put_off(key, None, "failed", 0.0):
             return
@@ -197,8 +198,8 @@ class UrgentSite:
         return before
 
     def should_learn(self, at: float, pause: float) -> bool:
-        """Return whether to learn while pages wait: changes were found, and the last computation was at least `pause`
-        seconds ago.
+        """Return whether to learn while pages wait. A site learns if changes were found, at least `pause` seconds after
+        the last computation.
         """
         waits = self.ranking.waits
         if not waits or at < max(self._learned_at, next(iter(waits.values()))) + pause:
@@ -321,7 +322,7 @@ class UrgentSite:
 
 
 def resume_site(name: str, data: bytes, terms: UrgencyTerms) -> tuple[UrgentSite | None, Belief | None]:
-    """Return the site that `UrgentSite.encode` wrote, and the beliefs about it.
+    """Return the site that `UrgentSite.encode` wrote, and the beliefs about the site.
 
     The site is None if its data do not fit the terms or cannot be read.
     """
