@@ -46,17 +46,17 @@ _SAMPLE: Final = 40
 _OF_LINES: Final = (3, -1, 30)
 """What a difference adds to the score of a line if it differed again, or if it rested, and the largest score. Noise
 differs again with a chance of .5, and what authors wrote with a chance of .1."""
-_OF_POSITIONS: Final = (1, -2, 10)
-"""The same for positions and orders. The chances are .9 and .3."""
+_OF_POSITIONS: Final = (2, -3, 20)
+"""The same for positions and orders. The chances are .85 and .3."""
 _LEAST: Final = -30
 """Smallest score."""
 _DRAWN_LINE: Final = 6
 """Least score of a line that is noise."""
 _DRAWN_LINES: Final = 12
 """Least score of all lines of an element together. From it on, a line of the element is noise once it was undone."""
-_TRIED: Final = 3
+_TRIED: Final = 6
 """Least score of a position that differed again between two visits seconds apart."""
-_UNTRIED: Final = 5
+_UNTRIED: Final = 10
 """Least score of another position."""
 
 
@@ -119,7 +119,7 @@ class Evidence(msgspec.Struct, frozen=True, array_like=True, gc=False):
             is_noise = (after.acts >= 2 and after.score >= _DRAWN_LINE) or (after.acts >= 1 and is_drawn)
         else:
             least = _TRIED if after.close_again else _UNTRIED * (1 + after.close_rested)
-            is_noise = after.acts >= min(least, _UNTRIED) and after.score >= least
+            is_noise = 2 * after.acts >= min(least, _UNTRIED) and after.score >= least
         is_noise = is_noise or (self.is_noise and after.score >= 0)
         return msgspec.structs.replace(after, is_noise=is_noise and (bool(self.element) or not after.is_rejected))
 
