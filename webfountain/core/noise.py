@@ -118,6 +118,7 @@ class Evidence(msgspec.Struct, frozen=True, array_like=True, gc=False):
         if self.element:
             is_noise = (after.acts >= 2 and after.score >= _DRAWN_LINE) or (after.acts >= 1 and is_drawn)
         else:
+            # Each act adds two to the score.
             least = _TRIED if after.close_again else _UNTRIED * (1 + after.close_rested)
             is_noise = 2 * after.acts >= min(least, _UNTRIED) and after.score >= least
         is_noise = is_noise or (self.is_noise and after.score >= 0)

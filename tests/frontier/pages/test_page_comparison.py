@@ -222,7 +222,7 @@ def test_noise_that_stays_the_same_counts_again() -> None:
     pages = Pages(LEARNING)
     pages.seen("/", *map(clocked, range(12)))
     assert pages.seen("/", clocked(20), clocked(20), clocked(20, "B")) == ["minor", "same", "changed"]
-    pages.seen("/", *[clocked(20)] * 4)
+    pages.seen("/", *[clocked(20)] * 6)
     assert pages.visit("/", clocked(21)).kind == "changed"
 
 
