@@ -258,7 +258,7 @@ class Activity:
         return weight + fade * events, weight + fade * exposure
 
     def passed(self, unchecked: UncheckedPages) -> Array:
-        """Return the hazard of each page since its last fetch."""
+        """Return the expected number of changes of each page since its last fetch (the hazard)."""
         if self._signals.siblings:
             return self.hazard(unchecked)
         passed = self._steps[self.site[unchecked.section]] - unchecked.since

@@ -4,7 +4,8 @@
 - the *order* of an element's lines differs, because a line moved inside its element;
 - a *line*, given by its element and its text, has come or gone.
 
-A line that is inserted into an element moves the lines below it. Their positions and their order do not differ.
+If a line is inserted into an element, the lines below move down. This does not count as a difference of their positions
+or order.
 """
 
 from __future__ import annotations

@@ -133,7 +133,7 @@ def _indexed(path: Path) -> list[IndexRow]:
 
 
 def _unpack(data: bytes, end: int) -> IndexRow:
-    """Return the row of an index that ends at `end`."""
+    """Return the row that ends at the byte `end` of an index."""
     offset, length, kind = _ROW.unpack_from(data, end - _ROW.size)
     return IndexRow(offset, length, _KINDS[kind % len(_KINDS)])
 

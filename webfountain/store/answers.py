@@ -117,7 +117,7 @@ class Statistics(msgspec.Struct, frozen=True, gc=False):
     """A frozen snapshot of the counts.
 
     `immediate` counts the URLs in immediate lanes that are not leased. `settle_lost` counts outcomes whose lease was
-    lost. `fenced` counts other steps whose site lease was lost.
+    lost. `fenced` counts steps other than outcomes that had no effect because their site lease was lost.
     """
 
     pages: Mapping[State, int]

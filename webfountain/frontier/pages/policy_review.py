@@ -132,7 +132,8 @@ class Review:
         self._derivation = _Derivation(self._store, collection, self._judge) if self._progress.derives else None
 
     def place_anew(self) -> None:
-        """Read all crawled pages again, to set earlier visits. If a round is under way, this begins at its end."""
+        """Read all crawled pages again, to set earlier visits. If a round is under way, the reading begins after the
+        round."""
         self.is_waiting = False
         if not self.is_done:
             self._again = True

@@ -31,7 +31,7 @@ _QUANTUM: Final = 1000
 _PATIENCE_S: Final = 1.0
 """A site stays active if its next page is due within this time, s."""
 _FREED_S: Final = 0.5
-"""The claim of a given-up address is dropped within this time after the address's delay, s."""
+"""Time after the delay of a given-up address within which its claim is dropped, s."""
 
 
 class Departures:

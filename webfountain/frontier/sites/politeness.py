@@ -37,7 +37,7 @@ __all__ = [
 HoldRule = Literal["Crawl-delay", "Retry-After", "back-off", "robots.txt"]
 """A rule that delays the requests to a site beyond its usual delay."""
 LONGEST_BACKOFF_S: Final = 86_400.0
-"""Longest back-off, s: one day. It also limits Retry-After."""
+"""Longest back-off, s: one day. Retry-After is limited in the same way."""
 SITE_ERRORS: Final = frozenset({"dns", "private-address", "connect", "tls", "certificate", "timeout", "network"})
 """Errors that concern a whole site."""
 

@@ -64,7 +64,7 @@ class RoundRobin(Generic[T]):
         self._at = -inf  # time of the last `next`
 
     def add(self, member: Sequencer[T]) -> None:
-        """Add a member. Its first turn comes after the next `wake`."""
+        """Add a member. The first turn of the member comes after the next `wake`."""
         self._members[member] = None
 
     def remove(self, member: Sequencer[T]) -> None:
@@ -140,7 +140,7 @@ class Tier(Generic[T]):
         self.gate = Gate(concurrency)
 
     def add(self, member: Sequencer[T]) -> None:
-        """Add a member. Its first turn comes after the next `wake`."""
+        """Add a member. The first turn of the member comes after the next `wake`."""
         self._ring.add(member)
 
     def remove(self, member: Sequencer[T]) -> None:
@@ -211,7 +211,7 @@ class _WaitQueue(Generic[T]):
         self._numbers = itertools.count()
 
     def put(self, member: Sequencer[T], time: float) -> None:
-        """Let a member wait for this time instead of its last one. With inf, the member waits no longer."""
+        """Let a member wait for this time instead of its last one. If the time is inf, the member no longer waits."""
         entry = self.times.get(member)
         if entry is not None:
             if entry[0] == time:

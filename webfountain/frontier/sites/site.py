@@ -243,7 +243,7 @@ class ActiveSite:
     def landed(self, fetched: FetchResult, group: AddressGroup, batch: Batch) -> bool:
         """Process the end of a fetch that `group` released, and give its slots back to the gates.
 
-        Return True if the fetch was a page and the site did not refuse it. Nothing else is to be done then.
+        Return True if the fetch was a page and the site did not refuse it, so that nothing else is to be done.
         """
         refused = self.standing.landed(fetched, group.gate)
         if refused and self.loans:

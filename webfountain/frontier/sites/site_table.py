@@ -136,7 +136,8 @@ class SiteTable:
         return self._timers[0][0] if self._timers else inf
 
     def due(self, at: float) -> Iterator[ActiveSite]:
-        """Yield each site whose `wake_at` has come. Its needs are recorded when the next site is taken."""
+        """Yield each site whose `wake_at` has come. The needs of a site are recorded when the caller takes the next
+        site."""
         while self._timers and self._timers[0][0] <= at:
             site = self.by_name.get(heapq.heappop(self._timers)[1])
             if site is not None and site.pages.wake_at <= at:

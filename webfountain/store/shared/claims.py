@@ -124,8 +124,8 @@ class SharedClaims:
     def _run(
         self, script: Script, names: Sequence[str], head: Sequence[Any], given: Sequence[Any]
     ) -> list[tuple[list[int], Any]]:
-        """Run a script once per key, with the `given` values of the names under this key. Return (positions of the
-        names, answer of the script) for each key.
+        """Run a script once for each key of the server. The script gets the `given` values of the names under the key.
+        Return (positions of the names, answer of the script) for each key.
         """
         by_key: dict[bytes, list[int]] = {}
         for i, name in enumerate(names):

@@ -2,10 +2,10 @@
 
 A crawl begins a *change* if its policy file has another `cycle.period` or `cycle.fastest` than the store. The census
 rows and the plan are deleted, because they are in the old units. The bucket bytes are computed again from the
-histories. If the latest step is later than the server's clock, the change corrects times instead. Other processes that
-open the store wait meanwhile. A change is refused while other processes crawl: each process claims the store in its
-units (`UnitUse`). The position of the pass is written to the shard together with the pages, so after a crash the next
-opening continues the change.
+histories. If the time of the latest step is later than the server's clock, the change corrects times instead of
+converting units. Other processes that open the store wait meanwhile. A change is refused while other processes crawl:
+each process claims the store in its units (`UnitUse`). The position of the pass is written to the shard together with
+the pages, so after a crash the next opening continues the change.
 
 Counts are computed again for ``check --repair``, while no process crawls. New counts replace old counts at the end, so
 an interrupted pass must start from the beginning.
