@@ -11,8 +11,8 @@ A fetch that finds an obsolete page shows in which cycles the page was obsolete:
 
     obsolete page-time of a cycle = found by fetches (in the cycle or later) + still open
 
-The open part is an estimate. It is corrected by the share of earlier estimates that fetches confirmed. Each cycle
-counts as one observation, so a burst counts once.
+The part that is still open is an estimate. It is corrected by the share of earlier estimates that fetches confirmed.
+Each cycle counts as one observation, so a burst counts once.
 
 `next_share` makes the forecast of the next cycle. The current share is the believed share times the usual ratio of
 found to believed shares.

@@ -58,7 +58,8 @@ def make_quotas(instance: Instance, x: Array, z: Array) -> Quotas:
 
 
 def _room(instance: Instance, used: Array, t: int) -> float:
-    """Return the planned time of a period. If the plan leaves less than half a page's time, return the capacity."""
+    """Return the seconds of fetching that the plan uses in a period. If less than half a fetch would be left, return
+    the whole capacity."""
     dearest = max(float(instance.c[t].max(initial=0.0)), float(instance.d[t]))
     capacity = float(instance.C[t])
     return capacity if capacity - used[t] < 0.5 * dearest else float(used[t])

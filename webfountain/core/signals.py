@@ -35,7 +35,8 @@ class Signals:
     prior_exposure: float = 50.0
     """Weight of `prior_rate`, in page-steps."""
     section_steps: float = 120.0
-    """Weight of the parent's rate in a section's rate, in steps of observing the whole section."""
+    """Weight of the parent section's rate as a prior of a section's rate, in steps for which all pages of the section
+    are observed."""
     step_events: float = 0.3
     """Weight of the parent's activity in a section's activity, in expected changes."""
     page_events: float = 0.5

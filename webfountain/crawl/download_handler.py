@@ -163,8 +163,8 @@ class FountainDownloadHandler(BaseStreamingDownloadHandler["StreamedAnswer"]):
             running.cancel()
 
     async def _send(self, request: Request, answer: StreamedAnswer) -> None:
-        """Send a request to the address for which politeness counted the request, or else to the addresses from the
-        reactor's resolver.
+        """Send a request to the address whose politeness allowed it. Without such an address, use the reactor's
+        resolver.
         """
         parts = urlparse_cached(request)
         if parts.scheme not in ("http", "https"):

@@ -123,8 +123,8 @@ class MemoryRequests:
         return MemoryRequest(taken.request.copy(), taken.parent)
 
     def keep_orphan(self, fetch: Fetch, place: bytes) -> bool:
-        """Keep the lease of a request that is not in memory until the request is `put`. Return False for a unique
-        request, which is not yielded again.
+        """Keep the lease of a request that this process does not have. It waits until the spider yields the request
+        again (`put`). Return False for a unique request, which is not yielded again.
         """
         if len(place) > len(_IN_MEMORY) + 1 + _KEY_BYTES:
             return False

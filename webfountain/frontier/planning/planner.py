@@ -86,7 +86,7 @@ class Planner(Order):
         return None if taken is None else partial(self._controller.plan_from, taken)
 
     def adopt_plan(self, plan: Plan | None) -> None:
-        """Use a plan, and store the plan with the next batch. With None, the last plan stays."""
+        """Use a plan, and store the plan with the next batch. If `plan` is None, the last plan stays in force."""
         self.follower.adopt(plan)
         self._controller.planned(plan)
         if plan is not None:

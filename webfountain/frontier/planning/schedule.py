@@ -119,7 +119,7 @@ class Spending(NamedTuple):
 
 
 class Schedule:
-    """Decides which pages are due, and weighs a site's two queues. This base class makes no page due again."""
+    """Decides which pages are due, and weighs a site's two queues. In this base class, no page is ever due again."""
 
     __slots__ = ()
 
