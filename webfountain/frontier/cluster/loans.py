@@ -2,26 +2,28 @@
 
 Life of a loan
 --------------
-A gate of a very large site has several slots, and each slot waits its own delay. So ants that use different slots are
-together as polite as one ant alone. The holder of a site lends slots when its core is fully used, or when slots stay
-open although the site's hand has its maximum size.
+A gate of a very large site has several slots, and each slot waits for its own delay. Ants that use different slots are
+therefore together as polite as one ant alone. The holder of a site lends slots when its core is fully used. The holder
+also lends slots when slots stay open although the site's hand has its maximum size.
 
-1. The holder takes slots out of the gates of site and address (`sites.slot_lending`). With each following heartbeat it
-   renews the site lease, and then claims ``loan/BORROWER/SITE`` for the same time. It stops when the borrower is gone.
-2. The borrower reads its loans at its heartbeats, which are twice as frequent while it borrows. It makes a site object
-   of its own. It leases and settles under the holder's token, so if another ant takes the site over, both holder and
-   borrower are fenced. The borrower never renews or parks the site, learns nothing about it, and fetches neither
-   robots.txt nor sitemaps. Its term ends with the loan at the latest; then its transfers are cut.
+1. The holder takes slots out of the gates of site and address (`sites.slot_lending`). With each following heartbeat,
+   the holder renews the site lease, and then claims ``loan/BORROWER/SITE`` for the same time. The holder stops when the
+   borrower is gone.
+2. The borrower reads its loans at its heartbeats, which are twice as frequent while it borrows. The borrower has a site
+   object of its own. It leases and settles under the holder's token, so if another ant takes the site over, both holder
+   and borrower are fenced. The borrower never renews or parks the site, learns nothing about the site, and fetches
+   neither robots.txt nor sitemaps. The borrower's term ends with the loan at the
+   latest, and its transfers are cut then.
 3. When nothing is due at the site or the loan is gone, the borrower waits until none of its fetches is in flight, and
-   gives the slots back (`SlotReturn`). The holder waits until it has that letter, or until the end of the loan as last
-   claimed. Until then it does not use these slots, does not park the site and keeps its address.
-4. If a borrower dies or does not answer, the holder waits until the loan ends. Then it parks the site as soon as
-   nothing is in flight, which returns the URLs that the borrower had leased. A dead holder renews nothing, so the
+   gives the slots back (`SlotReturn`). The holder waits for this letter, or for the end of the loan as last claimed.
+   Until then, the holder does not use these slots, does not park the site and keeps its address.
+4. If a borrower dies or does not answer, the holder waits until the loan ends. As soon as nothing is in flight, the
+   holder parks the site, which returns the URLs that the borrower had leased. A dead holder renews nothing, so the
    borrower stops before the lease ends.
-5. At the first refusal or missing answer the borrower stops and reports it at once. The holder backs off, recalls all
-   loans of the site and lends none for a while. Few requests are sent until this takes effect: the holder goes on only
-   until it reads the letter (half a second, plus a batch), and other borrowers only until their next heartbeat. All of
-   them keep to their slots and delays.
+5. At the first refusal or missing answer, the borrower stops and reports this at once. The holder backs off, recalls
+   all loans of the site and lends none for a while. Few requests are sent until the recall takes effect. The holder
+   goes on only until it reads the letter (half a second, plus a batch), and other borrowers only until their next
+   heartbeat. All of them keep to their slots and delays.
 
 A crawl with a budget, a ranking or a fixed size lends no slots. Such a crawl needs a single writer for a site.
 """
@@ -158,7 +160,7 @@ class Loans:
         return min(standing.gate.spare(since), group.gate.spare(since)) - (own <= 0)
 
     def give(self, loan: Loan, until: float) -> None:
-        """Record a loan that ends at `until`. Its slots were taken from the gates of the site and of its address."""
+        """Record a loan that ends at `until`. The slots were taken from the gates of the site and of its address."""
         self._lent[loan.borrower] = _LentSlots(loan, until)
 
     def of(self, borrower: str) -> Loan | None:

@@ -1,8 +1,8 @@
 """Count how many pages of the sites in memory are worth the price.
 
-Their number adjusts the price, together with the urgency of other pages. In memory are the active sites, and some sites
-that were parked recently. When the price falls, pages of a parked site in memory can be made due without reading the
-site again.
+The number of these pages and the urgency of other pages adjust the price. In memory are the active sites, and some
+sites that were parked recently. When the price falls, pages of a parked site in memory can be made due without reading
+the site again.
 """
 
 from __future__ import annotations
@@ -86,8 +86,8 @@ class PageSupply:
         return self._best
 
     def call(self, price: float, *, at: float) -> dict[str, list[bytes]]:
-        """If few pages are due, make those pages of resting sites due that are worth the price. Return their keys by
-        site.
+        """If few pages are due, make those pages of resting sites due that are worth the price. Return the keys of
+        these pages by site.
         """
         if at < self._called_at:
             return {}

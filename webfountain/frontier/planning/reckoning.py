@@ -110,8 +110,8 @@ class Reckoner:
         self._forecast = forecast
 
     def reckon(self, sites: Iterable[UrgentSite], price: float, at: float) -> None:
-        """Choose the sites that may have a page worth the price. Learn from their visits, then compute their
-        rankings."""
+        """Choose the sites that may have a page worth the price. These sites learn from their visits, then their
+        rankings are computed."""
         stale = [site for site in sites if site.is_stale(price, at, self._pace.pause_s)]
         for group in _groups([site for site in stale if site.observed], at):
             self._learn(group)

@@ -224,7 +224,7 @@ class UrgentPages:
     def due(self, rooms: Mapping[str, int], price: float, *, at: float) -> dict[str, list[bytes]]:
         """Make pages of active sites due that are worth the price, at most `rooms` per site.
 
-        Return their keys by site, most urgent first.
+        Return the keys of these pages by site, most urgent first.
         """
         self.reckon(rooms, price, at)
         due: dict[str, list[bytes]] = {}
