@@ -1,20 +1,25 @@
 """The error tree. A message gives the bad value, the allowed range and the place.
 
-::
+- `WebfountainError`: the root; the command line prints its text as one line and exits with status 1
 
-    WebfountainError                 root; the command line prints its text as one line and exits with 1
-    ├── InputError                   wrong arguments or input (file, key, value); exit status 2
-    │   ├── CursorLost               the change log no longer reaches back to a cursor
-    │   ├── PolicyError              a policy file's key is unknown, mistyped or out of range
-    │   └── UrlError                 a text that is no crawlable URL
-    ├── StoreError                   the store cannot do what was asked; nothing was written
-    │   ├── StoreAway                the store's server did not answer in time
-    │   ├── StoreHeld                another process has the store open for writing
-    │   ├── StoreVersion             written by another version of the format; exit status 2
-    │   └── StoreBound               the store belongs to another collection; exit status 2
-    ├── RepositoryError              a copy cannot be read or written (disk full, folder not writable)
-    │   └── RepositoryHeld           another process is writing there
-    └── NotConverged                 a numerical iteration did not reach its tolerance
+  - `InputError`: wrong arguments or input (file, key, value); exit status 2
+
+    - `CursorLost`: the change log no longer reaches back to a cursor
+    - `PolicyError`: a policy file's key is unknown, mistyped or out of range
+    - `UrlError`: a text that is no crawlable URL
+
+  - `StoreError`: the store cannot do what was asked; nothing was written
+
+    - `StoreAway`: the store's server did not answer in time
+    - `StoreHeld`: another process has the store open for writing
+    - `StoreVersion`: written by another version of the format; exit status 2
+    - `StoreBound`: the store belongs to another collection; exit status 2
+
+  - `RepositoryError`: a copy cannot be read or written (disk full, folder not writable)
+
+    - `RepositoryHeld`: another process is writing there
+
+  - `NotConverged`: a numerical iteration did not reach its tolerance
 
 Errors of the web are data (a status, an outcome), never one of these exceptions.
 """
