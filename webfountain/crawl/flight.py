@@ -4,7 +4,7 @@ A flight is linked to the request that the scheduler handed out, but not through
 project. Copies of the request have no flight.
 
 A request that is not plain data exists only in memory (`requests`) and would be lost with the process. Therefore the
-flight whose callback yielded the request is settled after the request. `wait` counts such requests, and `end` returns
+flight whose callback yielded such a request is settled only after it. `wait` counts such requests, and `end` returns
 the flights that need not wait any longer.
 """
 

@@ -1,7 +1,7 @@
 """The ranking of one site: how urgent its pages are, which pages wait, and when other pages become urgent.
 
 A ranking contains the result of the last computation (`reckoning`), and which pages were made due or fetched since. For
-each of several shares of the price (`RUNGS`), a computation finds a time before which no other page reaches the share.
+each share in `RUNGS`, a computation finds a time before which no other page's urgency reaches this share of the price.
 If the price falls, the times show whether a new computation is needed. Urgencies and prices are in seconds, and times
 in UTC seconds.
 """

@@ -268,7 +268,7 @@ def _record(fetch: Fetch) -> PageRecord:
 
 
 def _put_probable_first(queue: deque[Fetch], chance: Callable[[PageRecord], float]) -> None:
-    """Order pages of equal importance by their chance to have a page, if any of them may have none."""
+    """Order never-crawled URLs of equal importance by their chance to have a page, if any of them may have none."""
     chances = [chance(_record(fetch)) for fetch in queue]
     if min(chances, default=1.0) < 1.0:
         ready = zip(_emptied(queue), chances, strict=True)

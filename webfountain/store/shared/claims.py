@@ -91,7 +91,7 @@ class SharedClaims:
         )
 
     def end_sooner(self, *, at: float, ahead: float, latest: float) -> None:
-        """Shorten claims that end after `latest`, because a clock that was `ahead` seconds ahead of `at` wrote them.
+        """Shorten claims that end after `latest`. A clock that was `ahead` seconds ahead of `at` wrote them.
 
         Claims without an owner, which contain the open times of addresses, end `ahead` seconds earlier.
         """
