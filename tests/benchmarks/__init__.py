@@ -1,4 +1,4 @@
-"""The figures. Like a user's, the processes that they start keep what they compiled: it is no part of any figure."""
+"""Benchmarks. The processes that they start use compiled bytecode, like a user's processes."""
 
 import os
 

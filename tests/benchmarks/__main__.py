@@ -1,6 +1,7 @@
-"""All benchmarks in turn, what `make bench` runs: ``python -m tests.benchmarks [NAME ...]``, names without ``bench_``.
+"""Run all benchmarks in turn, as `make bench` does: ``python -m tests.benchmarks [NAME ...]``, names without
+``bench_``.
 
-Each is a module of its own with its own options; here they run with those of the acceptance figures.
+Each benchmark is a module with its own options. Here it runs with the options of the acceptance figures.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ BENCHMARKS = {
 
 
 def main() -> int:
-    """The worst exit status of those that ran."""
+    """Return the worst exit status."""
     worst = 0
     for name in sys.argv[1:] or BENCHMARKS:
         print(f"== {name}", flush=True)

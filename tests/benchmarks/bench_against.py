@@ -1,11 +1,10 @@
-"""Whether a change made the crawl slower: this tree against another one, run in turn on one web.
+"""Measure whether a change made the crawl slower: this tree and another tree crawl the same web in turn.
 
 ``python -m tests.benchmarks.bench_against /path/to/other/worktree [--rounds 5] [--pages 4000] [--most 1.03]
-[--extras nothing|duplicates|ranking|both]``
-(``git worktree add /path/to/other COMMIT`` makes one.) CPU seconds of whole crawl processes, ours and theirs in turn,
-each against a server of this tree with the same pages; of a short and a long crawl, so that the slope is a page and the
-intercept a start. The ratio is the median of those of the rounds. A busy machine slows both, but not always alike: a
-round differs from the next by a tenth. 1 when a page costs more than `most` times.
+[--extras nothing|duplicates|ranking|both]`` (``git worktree add /path/to/other COMMIT`` makes one.) The CPU seconds of
+whole crawl processes are compared. A short and a long crawl give the cost of a page (slope) and of a start (intercept).
+The result is the median of the ratios of all rounds, which differ by a tenth on a busy machine. The exit status is 1 if
+a page costs more than `most` times as much.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ SHORT = 500
 
 
 def main() -> int:
-    """Print both, and the ratio."""
+    """Print both costs and the ratio."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("other", type=Path)
     parser.add_argument("--rounds", type=int, default=5)
@@ -63,7 +62,7 @@ def main() -> int:
 
 
 def crawl(folder: Path, tree: Path, pages: int, extras: str = "nothing") -> float:
-    """CPU seconds of a crawl of so many pages by the code of a tree."""
+    """Return the CPU seconds of a crawl of `pages` pages by the code of a tree."""
     store = folder / "store"
     with DemoServer(**WEB) as server:
         collection = policy(folder, server.urls, **WITH[extras])

@@ -1,17 +1,15 @@
-"""What many ants cost together, and how long a dead ant's sites wait.
+"""Measure what many ants cost together, and how long the sites of a dead ant wait.
 
-*Takeover*: how long the sites of a dead ant wait, from SIGKILL to the first request of another ant, and how long an end
-takes.
-Dominated by the lease (two heartbeats, of which one at least is left when an ant dies), the site's delay, and the half
-second between two looks at what is due. Two crawls by four ants at a heartbeat of 5 s and of 1 s, each of which is then
-ended by SIGTERM. The waits are seen from the sites' servers. The figures are wall time, for that is what the question
-is about; on a busy machine the others' next heartbeat comes late.
+*Takeover*: the time from SIGKILL of an ant to the first request of another ant to each of its sites, and the time of an
+end by SIGTERM. Four ants crawl with a heartbeat of 5 s, then of 1 s. The servers of the sites measure the waits, in
+wall time. Most of the time is the lease (up to two heartbeats), the site's delay, and the half second between two
+polls.
 
-*Growth*: so many ants crawl a web of 60 pages a site, each linking to all of its site, through a handler without I/O,
-as far as they come in a time: CPU a page of ants and server, its commands and round trips a page, its bytes a URL.
+*Growth*: a number of ants crawl a web with 60 pages per site for a time, through a handler without I/O. Printed are the
+CPU time of ants and server per page, the commands and round trips per page, and the bytes per URL.
 
-*Split*: one very large site without I/O, with more slots than one ant can use, crawled by one ant and by two, in turn:
-pages a second of wall time, and their CPU. What a loan can gain is a second core, where there is one.
+*Split*: one ant and then two ants crawl one very large site without I/O, with more slots than one ant can use. Printed
+are pages per second of wall time, and the CPU time. A loan can gain at most a second core.
 
 ``python -m tests.benchmarks.bench_ants [--only takeover|growth|split] [--ants N] [--sites N] [--seconds S] [--shards N]
 [--beat S]``
@@ -52,7 +50,9 @@ SPLIT = ("pages", "pages a second", "cores", "ants' CPU ms a page", "server CPU 
 
 
 def measured(beat_s: float) -> tuple[list[float], float]:
-    """Seconds from the kill to the next request, for each address that the dead ant had; from SIGTERM to the end."""
+    """Return the seconds from the kill to the next request, for each address of the dead ant, and the seconds from
+    SIGTERM to the end.
+    """
     town = Town([f"127.0.11.{number}" for number in range(1, 21)], 4, 60)
     with tempfile.TemporaryDirectory() as folder, town, Chaos(town, Path(folder) / "s", ants=4, beat_s=beat_s) as chaos:
         until(lambda: len({visit.address for visit in town.visits}) == 20 and len(chaos.ants()) == 4)
@@ -76,7 +76,7 @@ def measured(beat_s: float) -> tuple[list[float], float]:
 
 
 def _busiest(folder: Path) -> int:
-    """The process that has the most sites: one that started late may have none yet."""
+    """Return the process with the most sites."""
     with opened(folder) as store:
         assert store.claims is not None
         ants = ants_of(store.claims, time.time())
@@ -84,10 +84,10 @@ def _busiest(folder: Path) -> int:
 
 
 class OneLargeSite(NoIoHandler):
-    """Each page has 60 links: 20 of its own, and 40 that all pages have."""
+    """A site of which each page has 60 links: 20 own links, and 40 links that all pages have."""
 
     def links(self, url: str) -> str:
-        """Page n leads to pages 20n + 1 to 20n + 20; robots.txt is not asked for its."""
+        """Return the links of a page: page n leads to pages 20n + 1 to 20n + 20."""
         name = url.rpartition("/")[2]
         page = int(name) if name.isdecimal() else 0
         named = (*range(20 * page + 1, 20 * page + 21), *range(1, 41))
@@ -108,7 +108,7 @@ def growth(
     handlers: Mapping[str, str] = HANDLERS,
     **tables: Mapping[str, object],
 ) -> dict[str, float]:
-    """What a page cost, of a crawl of so many sites by so many ants without I/O, on a store of so many shards."""
+    """Return the costs of a page in a crawl without I/O, by numbers of sites, ants and shards."""
     with tempfile.TemporaryDirectory() as name, single(save="") as (url, client):
         folder = Path(name)
         (folder / "seeds.txt").write_text("".join(f"{site(n)}\n" for n in range(sites)))
@@ -154,7 +154,7 @@ def growth(
 
 
 def split(seconds: float, *, shards: int, beat_s: float) -> None:
-    """Print what one ant and two make of one site, in turn."""
+    """Print the rates of one ant and of two ants on one site."""
     handlers = dict.fromkeys(HANDLERS, f"{__spec__.name}.OneLargeSite")
     slots = {"min_delay": "20ms", "concurrency": 100}
     for ants in (1, 2, 1, 2):
@@ -163,7 +163,7 @@ def split(seconds: float, *, shards: int, beat_s: float) -> None:
 
 
 def main() -> None:
-    """Print what was chosen, or takeover and growth."""
+    """Print the chosen figures, or takeover and growth."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", choices=("takeover", "growth", "split"))
     parser.add_argument("--ants", type=int, default=16)

@@ -1,4 +1,4 @@
-"""What a viewer waits for: milliseconds to the first paint in Chromium, and CPU of ``serve`` with many viewers.
+"""Measure the milliseconds to the first paint in Chromium, and the CPU of ``serve`` with many viewers.
 
 ``python -m tests.benchmarks.bench_browser [--pages N] [--sites N] [--viewers N] [--seconds S]``; a viewer is a page of
 the overview that is open: its event stream of the live figures, and the request every 20 s that loads its charts again.
@@ -29,7 +29,7 @@ PAINT = "performance.getEntriesByType('paint').find(each => each.name == 'first-
 
 
 def paints(login: str, site: str) -> None:
-    """Open each page several times in one window; print the median time to its first paint."""
+    """Open each page several times in one window, and print the median time to its first paint."""
     here = login.split("/login", maxsplit=1)[0] + "/collections/store"
     page_url = f"?url={quote(CHANGED)}"
     more = dict.fromkeys(("page", "compare", "links"), page_url) | {
@@ -57,7 +57,7 @@ def paints(login: str, site: str) -> None:
 
 
 def cpu_of_chromium() -> float:
-    """CPU seconds of this process's Chromium with all its processes."""
+    """Return the CPU seconds of all Chromium processes of this process."""
     parents = dict(pair for each in Path("/proc").glob("[0-9]*") if (pair := process_and_parent(each)) is not None)
     tree = {pid for pid, parent in parents.items() if parent == os.getpid() and is_chromium(pid)}
     while more := {pid for pid, parent in parents.items() if parent in tree} - tree:
@@ -66,7 +66,7 @@ def cpu_of_chromium() -> float:
 
 
 def process_and_parent(place: Path) -> tuple[int, int] | None:
-    """The numbers of a process and of its parent. None for a process that has ended."""
+    """Return the numbers of a process and of its parent, or None for a process that has ended."""
     try:
         return int(place.name), int((place / "stat").read_text().rpartition(")")[2].split()[1])
     except OSError:
@@ -74,12 +74,12 @@ def process_and_parent(place: Path) -> tuple[int, int] | None:
 
 
 def is_chromium(pid: int) -> bool:
-    """Whether a process is Chromium's first."""
+    """Return whether a process is the first process of Chromium."""
     return b"--user-data-dir=" in Path(f"/proc/{pid}/cmdline").read_bytes()
 
 
 async def view(address: str, viewers: int, seconds: float) -> int:
-    """Be so many viewers for a while; the number of reloads."""
+    """Act as `viewers` viewers for a time, and return the number of reloads."""
     host, _, port = address.removeprefix("http://").partition(":")
     reloads = 0
 
@@ -113,14 +113,14 @@ async def view(address: str, viewers: int, seconds: float) -> int:
 
 
 def service_of(folder: Path) -> int:
-    """The process that serves a store."""
+    """Return the number of the process that serves a store."""
     found = (each for each in Path("/proc").iterdir() if each.name.isdigit())
     wanted = f"--store=rocksdb://{folder}".encode()
     return next(int(each.name) for each in found if wanted in (each / "cmdline").read_bytes())
 
 
 def main() -> None:
-    """Fill, open, view, print."""
+    """Fill a store, open its pages, and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pages", type=int, default=1_000_000)
     parser.add_argument("--sites", type=int, default=10_000)

@@ -1,14 +1,14 @@
-"""What the change log costs: an entry in the step that makes it, and a poll, at 10^6 known URLs; or in a whole crawl.
+"""Measure what an entry of the change log and a poll cost, at 10^6 known URLs, or what the log costs in a whole crawl.
 
 ``python -m tests.benchmarks.bench_changes [SIZE]`` or ``--crawl [--pages N] [--rounds N]``
 
-CPU of the whole process. The cost of an entry is the time of settling pages that changed less that of settling as many
-that did not, on one store, in turns. A poll is made by a second opening for reading, as the command line makes it: of a
-store that stands still, and right after a step whose entries it takes (those without what its entries cost). The
-dominating costs are RocksDB's put and the msgpack of an entry, of a poll the catching up with the writer's files.
+CPU time of the whole process is measured. The cost of an entry is the time of settling changed pages, minus the time of
+settling as many unchanged pages. A poll is made by a second opening for reading, on a store without steps and right
+after a step. Most of the cost of an entry is RocksDB's put and msgpack. Most of the cost of a poll is reading the
+writer's new files.
 
-With ``--crawl`` whole crawls of the web of `bench_crawl` are run in turns with the log and without it (`LogRemover`
-takes it out of the process); the figure is the median of the ratios of CPU time of neighbours.
+With ``--crawl``, whole crawls of the web of `bench_crawl` run in turns with the log and without (`LogRemover`). The
+figure is the median of the ratios of CPU time.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ ALWAYS = [float("inf")] * LANES
 
 
 def settle_all(store: FrontierStore, sites: Sequence[SiteLease], kind: OutcomeKind, at: float) -> tuple[float, int]:
-    """CPU seconds and pages of fetching a hand of each site with one outcome."""
+    """Return CPU seconds and number of pages of fetching a hand of each site with one outcome."""
     spent, pages = 0.0, 0
     for site in sites:
         never_crawled, recrawl = (HAND, 0) if kind == "new" else (0, HAND)
@@ -70,17 +70,17 @@ def settle_all(store: FrontierStore, sites: Sequence[SiteLease], kind: OutcomeKi
 
 
 class LogRemover:
-    """A Scrapy extension that takes the change log out of a crawl's process: no entry is made or written."""
+    """A Scrapy extension by which a crawl makes and writes no entries of the change log."""
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Before the store is opened."""
+        """Build the extension, before the store is opened."""
         LocalChangeLog.note_outcome = lambda *_, **__: None  # type: ignore[method-assign]
         return cls()
 
 
 def crawls(pages: int, rounds: int) -> dict[str, float]:
-    """Whole crawls in turns: CPU milliseconds of a page with the log and without, and the median ratio."""
+    """Return the CPU milliseconds of a page with the log and without, and the median ratio."""
     extensions = {**door.EXTENSIONS, f"{__package__}.bench_changes.Unlogged": 1}
     without = ("-s", f"EXTENSIONS={json.dumps(extensions)}")
     spent: list[tuple[float, float]] = []
@@ -120,7 +120,7 @@ def main() -> None:
 
 
 def in_store(size: int) -> None:
-    """Entries and polls at so many known URLs."""
+    """Measure entries and polls at `size` known URLs."""
     folder = Path(tempfile.mkdtemp(prefix="webfountain-bench-"))
     try:
         store = open_store(f"rocksdb://{folder}", collection="bench", period_s=86400)

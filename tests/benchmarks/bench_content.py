@@ -1,7 +1,6 @@
-"""The crawl with `content.text` "main" against "all", and with metadata: CPU of a page, interleaved.
+"""Compare the CPU of a page in a crawl with `content.text` "main", with "all", and with metadata.
 
-``python -m tests.benchmarks.bench_content [--rounds 5] [--pages 500 2500]``. The web is that of `bench_crawl`. The
-dominating cost of "main" is cutting the page into blocks.
+``python -m tests.benchmarks.bench_content [--rounds 5] [--pages 500 2500]``. The web is the web of `bench_crawl`. Most of the cost of "main" is cutting the page into blocks.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ FORMS: Final[dict[str, Mapping[str, Mapping[str, object]]]] = {
 
 
 def cost(pages: tuple[int, int], tables: Mapping[str, Mapping[str, object]]) -> float:
-    """CPU milliseconds of one more page."""
+    """Return the CPU milliseconds of one more page."""
     folder = Path(tempfile.mkdtemp(prefix="bench-content-"))
     try:
         short, long = (fountain(folder, each, tables=tables) for each in pages)
@@ -37,7 +36,7 @@ def cost(pages: tuple[int, int], tables: Mapping[str, Mapping[str, object]]) -> 
 
 
 def main() -> int:
-    """Print the medians and their ratios; 1 when the goal is missed."""
+    """Print the medians and their ratios. Return 1 if the goal is missed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--pages", type=int, nargs=2, default=(500, 2500))

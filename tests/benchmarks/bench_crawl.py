@@ -1,15 +1,16 @@
-"""Pages per CPU second: plain Scrapy, Scrapy with JOBDIR, webfountain with everything on; on one generated web.
+"""Measure pages per CPU second of plain Scrapy, Scrapy with JOBDIR, and webfountain with all features, on one generated
+web.
 
 ``python -m tests.benchmarks.bench_crawl [--plain SHORT LONG] [--ours SHORT LONG] [--json]``
 
-50 sites, 20,000 pages of 20 KB with 60 links each, time stopped. The CPU time of a page is the slope between a
-short and a long run of the whole process, so start-up is told apart; pages are those that the server served. Our
-run counts only when what `cat` gives is what the server holds. A last run tells where the milliseconds go
-(`stages`). The dominating cost of both Scrapys is the Request object per link; ours is Scrapy's engine.
+The web has 50 sites and 20,000 pages of 20 KB with 60 links each, which do not change. The CPU time of a page is the
+slope between a short and a long run of the whole process, so it does not include the start. Our run counts only if
+`cat` returns the pages of the server. A last run measures the time by stage (`stages`). Most of Scrapy's cost is the
+Request object per link, and most of our cost is Scrapy's engine.
 
-``--recrawl [S]``: 2,000 sites of six pages that change, a period of 20 s and a budget of `RECRAWLED` fetches in it; CPU
-of a fetch, all processes of the crawl together, over S seconds [30] once every page was crawled. The dominating cost
-is the fetch; per fetch a site is activated, asked, and parked.
+``--recrawl [S]``: 2,000 sites of six changing pages are crawled with a budget of `RECRAWLED` fetches per period of 20
+s. The CPU of a fetch is measured for S seconds (30 by default) after every page was crawled. For each fetch a site is
+activated, asked and parked.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 GOAL = 5.0
-"""Times the pages per CPU second of the JOBDIR run."""
+"""Least ratio of pages per CPU second to the JOBDIR run."""
 OBSERVED = 500
 SITES, PERIOD_S, RECRAWLED = 2_000, 20, 4_000
 RECRAWL_GOAL_MS = 1.5
@@ -45,7 +46,7 @@ WEB = {"sites": 50, "pages": 20_000, "body_bytes": 20_000, "links": 60, "period"
 
 
 class Cost(NamedTuple):
-    """What a run cost: pages that the server served, CPU seconds, memory, and its folder."""
+    """The costs of a run: pages that the server served, CPU seconds, memory, and its folder."""
 
     pages: int
     cpu_s: float
@@ -53,7 +54,7 @@ class Cost(NamedTuple):
 
 
 def main() -> int:
-    """Print the comparison; 1 when the goals are missed."""
+    """Print the comparison. Return 1 if the goals are missed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--plain", type=int, nargs=2, default=(1_000, 4_000), metavar="PAGES")
     parser.add_argument("--ours", type=int, nargs=2, default=(2_000, 12_000), metavar="PAGES")
@@ -72,7 +73,7 @@ def main() -> int:
 
 
 def measure(folder: Path, plain: tuple[int, int], ours: tuple[int, int]) -> dict[str, Any]:
-    """All runs, each against a server of its own that has nothing in its caches yet."""
+    """Return the costs of all runs, each with its own server with empty caches."""
     scrapy = [_scrapy(folder, pages) for pages in plain]
     jobdir = [_scrapy(folder, pages, jobdir=folder / f"job-{pages}") for pages in plain]
     our = [fountain(folder, pages) for pages in ours]
@@ -93,7 +94,7 @@ def measure(folder: Path, plain: tuple[int, int], ours: tuple[int, int]) -> dict
 
 
 def recrawl(folder: Path, seconds: float) -> int:
-    """Print what a fetch costs where many small sites are fetched again and again; 1 when the goal is missed."""
+    """Print what a fetch costs if many small sites are fetched again and again. Return 1 if the goal is missed."""
     cycle = {"period": f"{PERIOD_S}s", "capacity_pages_per_period": RECRAWLED}
     with DemoServer(sites=SITES, pages=6 * SITES, period=PERIOD_S) as server:
         collection = policy(folder, server.urls, cycle=cycle)
@@ -118,7 +119,7 @@ def recrawl(folder: Path, seconds: float) -> int:
 
 
 def cpu_s(pid: int) -> float:
-    """CPU seconds that a process has used; those of children that it waited for among them."""
+    """Return the CPU seconds of a process, including the children that it waited for."""
     fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
 
@@ -142,7 +143,9 @@ def _scrapy(folder: Path, pages: int, *, jobdir: Path | None = None) -> Cost:
 def fountain(
     folder: Path, pages: int, *options: str, tables: Mapping[str, Mapping[str, object]] = MappingProxyType({})
 ) -> Cost:
-    """A crawl with store, change detection and repository; what it kept is compared with the server's truth."""
+    """Return the cost of a crawl with store, change detection and repository, after comparing the copies with the
+    server's pages.
+    """
     store = folder / f"store-{pages}{len(options)}"
     with DemoServer(**WEB) as server:
         collection = policy(folder, server.urls, **tables)
@@ -156,7 +159,7 @@ def fountain(
 
 
 def _check(store: Path, truth: dict[str, str]) -> None:
-    """`cat` gives what the server holds, for a sample of the pages."""
+    """Check for a sample of the pages that `cat` returns the page of the server."""
     kept = copies(store)
     crawled = [record for record in records(store) if record.state == "crawled"]
     for record in random.Random(1).sample(crawled, min(OBSERVED, len(crawled))):
@@ -167,7 +170,7 @@ def _check(store: Path, truth: dict[str, str]) -> None:
 
 
 def _stages(folder: Path, pages: int) -> dict[str, float]:
-    """Microseconds of a page by stage."""
+    """Return the microseconds of a page by stage."""
     file = folder / "stages.json"
     extensions = {**door.EXTENSIONS, "tests.benchmarks.stages.Stages": 1}
     cost = fountain(folder, pages, "-s", f"EXTENSIONS={json.dumps(extensions)}", "-s", f"BENCH_STAGES={file}")
@@ -182,7 +185,7 @@ def _stages(folder: Path, pages: int) -> dict[str, float]:
 
 
 def _cost(command: list[str]) -> tuple[float, float]:
-    """CPU seconds and peak memory, MB, of a process; raises where it fails."""
+    """Return CPU seconds and peak memory, MB, of a process. Raise an error if the process fails."""
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
@@ -191,7 +194,7 @@ def _cost(command: list[str]) -> tuple[float, float]:
 
 
 def served_by(server: DemoServer) -> int:
-    """Pages that the server served: all visits but robots.txt and sitemaps."""
+    """Return the number of pages that the server served, without robots.txt and sitemaps."""
     return sum("robots.txt" not in visit.path and "sitemap" not in visit.path for visit in server.log())
 
 

@@ -1,11 +1,11 @@
-"""What dead links cost: ``python -m tests.benchmarks.bench_dead_links``, half a minute of CPU.
+"""Measure what dead links cost: ``python -m tests.benchmarks.bench_dead_links``, half a minute of CPU.
 
-`live_webs.DeadLinks` has three dead URLs for each live page; every tenth page goes away and comes back, and one dead
-URL of fifty gets a page. The crawler's own frontier runs under a manual clock for 88 days, with `fountain` and with all
-pages in turn (`bench_live`'s `uniform`). Printed: obsolete share after day 28, the part of the fetches after day 28
-that asked for a page that was not there (goal: at most 10 %), and the median of the days until a page that came back
-was fetched (goal: not above that of in turn). ``--release``: on day 45 thirty new pages and three hundred dead URLs
-are named; printed too are the first fetches of these dead URLs within ten days.
+`live_webs.DeadLinks` has three dead URLs for each live page. Every tenth page disappears and returns, and one dead URL
+of fifty gets a page. The frontier runs under a manual clock for 88 days, with `fountain` and with `uniform` (all pages
+in turn). Printed are figures after day 28: the obsolete share, the share of fetches of missing pages (goal: at most 10
+%), and the median of the days until a returned page was fetched (goal: at most as with `uniform`). With ``--release``,
+thirty new pages and three hundred dead URLs are linked on day 45. Then the first fetches of these dead URLs within ten
+days are printed too.
 """
 
 from __future__ import annotations

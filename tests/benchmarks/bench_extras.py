@@ -1,14 +1,14 @@
-"""What each part that can be switched on costs a crawl: ``python -m tests.benchmarks.bench_extras [--pages S L]``.
+"""Measure what each optional part costs a crawl: ``python -m tests.benchmarks.bench_extras [--pages S L]``.
 
-``--beside N``: instead, pages per second and per CPU second of a crawl beside which N pages are ranked and published,
-over those of the same crawl whose rankings are of its own few pages; goal .8 at 10^7. Told are also the seconds in
-which the epoch's files were written (goal 60), and those from the ranking's start to the epoch. A ranking begins once
-the crawl has spent 12 s of CPU, and the crawl must outlast it: ``--pages 1000 18000`` for 10^6, 80,000 for 10^7. The
-dominating cost is the ranker's own process, which has the lowest priority.
+With ``--beside N``, N pages are ranked and published during a crawl. Its pages per second and per CPU second are
+divided by the rates of a crawl that ranks only its own few pages (goal: 0.8 at 10^7). The seconds for the epoch's files
+(goal: 60) and for the whole ranking are printed too. A ranking begins after 12 s of CPU, and the crawl must last longer
+than the ranking: ``--pages 1000 18000`` for 10^6, 80,000 for 10^7. Most of the cost is the ranker's process, which has
+the lowest priority.
 
-CPU milliseconds of a page, as the slope between a short and a long run of the whole process on the web of
-`bench_crawl`, with duplicate detection, with ranking and scores, with both, and with neither; all in turn, twice. The
-goal is .8 of the pages a CPU second with everything on. The dominating cost of the detector is the sketch of a text.
+Otherwise the CPU milliseconds of a page are printed, as the slope between a short and a long run on the web of
+`bench_crawl`. The crawls run with duplicate detection, with ranking and scores, with both, and with neither. The goal
+is 0.8 of the pages per CPU second with all parts. Most of the detector's cost is the sketch of a text.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ WITH: dict[str, dict[str, dict[str, object]]] = {
 
 
 def main() -> None:
-    """A line for each."""
+    """Print a line for each."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pages", type=int, nargs=2, default=(1_000, 6_000))
     parser.add_argument("--rounds", type=int, default=2)
@@ -69,7 +69,7 @@ def main() -> None:
 
 
 def _beside(count: int, pages: int, rounds: int) -> None:
-    """Two lines: the rates with the large ranking and without."""
+    """Print the rates with the large ranking and without."""
     WEB["pages"] = max(WEB["pages"], pages + pages // 10)
     log = Path(tempfile.mkdtemp(prefix="webfountain-bench-"))
     _write_log(str(log), count)
@@ -102,7 +102,7 @@ def _beside(count: int, pages: int, rounds: int) -> None:
 
 
 def _write_log(url: str, count: int) -> None:
-    """Pages with ten links each, of which `count` are known in the end."""
+    """Write a log of pages with ten links each, until `count` pages are known."""
     log = LinkLog(url, writer="before")
     for page in range(count // 10):
         names = [f"http://known.example/{10 * page + k}" for k in range(10)]

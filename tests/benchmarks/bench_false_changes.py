@@ -1,4 +1,4 @@
-"""False changes of the generated webs under several rules.
+"""Count false changes of the generated webs under several rules.
 
 ``python -m tests.benchmarks.bench_false_changes [--webs first second third] [--seeds 5]``. The second web has kinds of
 noise that the learner's author did not write, the third has blocks that a server draws for each answer.

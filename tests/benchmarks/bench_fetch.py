@@ -1,11 +1,12 @@
-"""CPU time of a fetch: our own, another project's request through our handler, and through Scrapy's default one.
+"""Measure the CPU time of a fetch: our own, and another project's request through our handler and through Scrapy's
+handler.
 
 ``python -m tests.benchmarks.bench_fetch [--rounds N] [--json]``
 
-One page of 20 KB with the headers that servers send, plain and gzip, from a server in another process, over kept
-connections; the three ways take turns in rounds of 200 fetches, and the median round counts. No engine, no middleware:
-what is measured is asking, reading and the response object. Scrapy's handler is the yardstick of the same run. The
-dominating cost of ours is asyncio's (socket, selector), of Scrapy's Twisted's HTTP client.
+A server in another process sends a page of 20 KB, plain and gzip, over kept connections. The three ways take turns in
+rounds of 200 fetches, and the median round counts. Engine and middlewares are left out. Our costs are compared with the
+cost of Scrapy's handler in the same run. Most of our cost is asyncio (socket, selector), and most of Scrapy's cost is
+Twisted's HTTP client.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
 MOST = {"own": 0.5, "project": 1.0}
-"""Greatest cost of each way, as a share of Scrapy's handler."""
+"""Largest cost of each way, as a share of the cost of Scrapy's handler."""
 ROUND = 200
 BODY = b"".join(b"<p>Paragraph %d of a page.</p>\n" % number for number in range(600))
 HEAD = """HTTP/1.1 200 OK
@@ -53,7 +54,7 @@ Cache-Control: max-age=60
 
 
 class Server(asyncio.Protocol):
-    """One answer for each piece of bytes that comes."""
+    """A server that sends one answer for each piece of bytes."""
 
     answers = (
         f"{HEAD}Content-Length: {len(BODY)}\r\n\r\n".encode() + BODY,
@@ -69,7 +70,7 @@ class Server(asyncio.Protocol):
 
 
 def serve(port: Connection) -> None:
-    """The server's process."""
+    """Run the server."""
 
     async def run() -> None:
         server = await asyncio.get_running_loop().create_server(Server, "127.0.0.1", 0)
@@ -80,7 +81,7 @@ def serve(port: Connection) -> None:
 
 
 async def measure(base: str, rounds: int) -> dict[str, dict[str, float]]:
-    """Microseconds of CPU a fetch, by page and way."""
+    """Return the microseconds of CPU of a fetch, by page and way."""
     crawler = get_crawler(Spider)
     crawler.spider = crawler._create_spider("bench")
     handlers = {
@@ -121,7 +122,7 @@ async def measure(base: str, rounds: int) -> dict[str, dict[str, float]]:
 
 
 def main() -> int:
-    """Print the costs and their ratios; 1 when a way costs more than its share."""
+    """Print the costs and their ratios. Return 1 if a way costs more than its share."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--json", action="store_true")

@@ -1,4 +1,5 @@
-"""How good forecasts are, on three real traces: ``python -m tests.benchmarks.bench_forecast``, two minutes of CPU.
+"""Measure how good forecasts are, on three real traces: ``python -m tests.benchmarks.bench_forecast``, two minutes of
+CPU.
 
 kafka (served, without /javadoc), flink (served) and druid, R = .05 and 0, 1096 days from 2020-01-01, a fetch a day for
 a thirtieth of the pages (``--part``). The policy `fountain` of `simulate revisit` with the crawler's own
@@ -48,7 +49,7 @@ NOTABLE = 0.005
 DAY = 86_400.0
 PICTURED = ("flink", 0.05)
 PLACES = (0, 130, 200, 260, 390, 460, 520, 600)
-"""Days of timeweb's record before the first."""
+"""First days, in timeweb's record."""
 LIVE_CYCLES = 7
 
 

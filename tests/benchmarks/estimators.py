@@ -1,10 +1,10 @@
-"""The four estimators of a page's change interval on a real trace: how well each foretells the checks to come.
+"""Compare four estimators of a page's change interval on a real trace, by how well they predict later checks.
 
-Every page alive from beginning to end is checked at random gaps of 1 to 60 days. From the checks of the first half
-each estimator makes the page's mean change interval; its loss is that of the log score -ln P(what was found), mean
-over the checks of the second half. The Poisson probability of finding a change is kept within 1e-4 of 0 and 1, which
-is kind to estimators that say "never" and "always". What such words cost shows where the estimates rule: `shares`
-replays the trace with the greatest urgency at the estimated rate first, all else being equal.
+Every page that exists during the whole trace is checked at random gaps of 1 to 60 days. Each estimator computes the
+page's mean change interval from the checks of the first half. The loss is the mean of -ln P(result) over the checks of
+the second half. The Poisson probability of finding a change is limited to at least 1e-4 and at most 1 - 1e-4, in favour
+of estimates of 0 and infinity. `shares` shows what such estimates cost: it replays the trace with the highest urgency
+at the estimated rate first.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ if TYPE_CHECKING:
     Pages = npt.NDArray[np.int64]
 
 LONGEST = 60
-"""Days between two checks at most."""
+"""Largest number of days between two checks."""
 
 DAY = 86400.0
 _SURE = 1e-4
 
 
 def losses(trace: ChangeTrace, *, seed: int) -> dict[str, float]:
-    """Mean loss per check, nats, by estimator."""
+    """Return the mean loss per check, in nats, by estimator."""
     pages = [checks for checks in _checks(trace, seed) if min(map(len, checks)) > 0]
     reported = [check for first, _ in pages for check in first]
     observed_time, changes = sum(check.interval for check in reported), sum(check.changed for check in reported)
@@ -56,7 +56,7 @@ def losses(trace: ChangeTrace, *, seed: int) -> dict[str, float]:
 
 
 def shares(trace: ChangeTrace, fetches_per_day: int) -> dict[str, float]:
-    """Obsolete share when each estimator rules the replay."""
+    """Return the obsolete share of a replay by each estimator."""
     return {
         name: replay_learner(trace, fetches_per_day, _EstimatorOrder(len(trace.urls), estimate)).obsolete_share
         for name, estimate in ESTIMATORS.items()
@@ -64,7 +64,7 @@ def shares(trace: ChangeTrace, fetches_per_day: int) -> dict[str, float]:
 
 
 class _EstimatorOrder:
-    """The greatest urgency at the estimated rate first; the prior's interval before a page's first check."""
+    """The order of highest urgency at the estimated rate. Before a page's first check, the interval is the prior's."""
 
     def __init__(self, pages: int, estimate: Callable[[list[Check], Prior], float]) -> None:
         self._estimate = estimate
@@ -87,7 +87,9 @@ class _EstimatorOrder:
 
 
 def naive_interval(checks: Sequence[Check]) -> float:
-    """Time watched / changes seen, s; infinite when none was. Misses all but one of the changes between two checks.
+    """Return observed time / changes found, s, or inf without a change.
+
+    Of several changes between two checks, only one is counted.
 
     Source: Cho 2000, section 3 (average change interval).
     """
@@ -96,10 +98,10 @@ def naive_interval(checks: Sequence[Check]) -> float:
 
 
 def bias_corrected_interval(checks: Sequence[Check]) -> float:
-    """Cho's estimator for regular checks, -mean interval / ln((n - X + .5)/(n + .5)), s; infinite without a change.
+    """Return Cho's estimate for regular checks, -mean interval / ln((n - X + .5)/(n + .5)), s, or inf without a change.
 
     Source: Cho & Garcia-Molina, *Estimating frequency of change*, TOIT 2003, section 4.2, equation for -ln((n - X +
-    0.5)/(n + 0.5)). Irregular checks enter by their mean interval, which is where it loses to the likelihood.
+    0.5)/(n + 0.5)). For irregular checks their mean interval is used, which is worse than the likelihood.
     """
     count, changes = len(checks), sum(check.changed for check in checks)
     if not changes:
@@ -109,7 +111,7 @@ def bias_corrected_interval(checks: Sequence[Check]) -> float:
 
 
 def likelihood_interval(checks: Sequence[Check]) -> float:
-    """Maximum likelihood for irregular checks, s: infinite without a change, 0 when every check found one.
+    """Return the maximum likelihood for irregular checks, s: inf without a change, 0 if every check found a change.
 
     Solves sum over unchanged t = sum over changed t/(exp(r t) - 1).
 
@@ -132,7 +134,7 @@ def likelihood_interval(checks: Sequence[Check]) -> float:
 
 
 def _bayesian(checks: list[Check], prior: Prior) -> float:
-    """As the crawler does: by the last 24 checks and the totals."""
+    """Return the crawler's estimate, from the last 24 checks and the totals."""
     history = b""
     for check in checks[-HISTORY_CHECKS:]:
         history = append(history, *check)
@@ -158,7 +160,7 @@ def _lost(interval: float, checks: list[Check]) -> list[float]:
 
 
 def _checks(trace: ChangeTrace, seed: int) -> list[tuple[list[Check], list[Check]]]:
-    """Per page that lives throughout: its checks of the first and of the second half."""
+    """Return the checks of the first and of the second half, for each page that exists during the whole trace."""
     rng = np.random.default_rng(seed)
     steady = trace.alive.copy()
     steady[trace.page[trace.kind != 1]] = False  # born, deleted, or born again
