@@ -1,6 +1,7 @@
 """Compare the CPU of a page in a crawl with `content.text` "main", with "all", and with metadata.
 
-``python -m tests.benchmarks.bench_content [--rounds 5] [--pages 500 2500]``. The web is the web of `bench_crawl`. Most of the cost of "main" is cutting the page into blocks.
+``python -m tests.benchmarks.bench_content [--rounds 5] [--pages 500 2500]``.
+The web is the web of `bench_crawl`. Most of the cost of "main" is cutting the page into blocks.
 """
 
 from __future__ import annotations

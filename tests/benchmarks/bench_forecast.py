@@ -1,18 +1,20 @@
 """Measure how good forecasts are, on three real traces: ``python -m tests.benchmarks.bench_forecast``, two minutes of
 CPU.
 
-kafka (served, without /javadoc), flink (served) and druid, R = .05 and 0, 1096 days from 2020-01-01, a fetch a day for
-a thirtieth of the pages (``--part``). The policy `fountain` of `simulate revisit` with the crawler's own
-`core.forecast`: it is told what fetches found and what is believed, and nothing of the truth. Over each cycle of 14
-days after the first, the distribution that was forecast when it began is held against the true share: the continuous
-ranked probability score (CRPS), the absolute error of its median, how often the truth lies in the interval of 80 %,
-the interval score, and where the truth is .005 or more how often the median is within a factor of two, beside a
-forecaster who knows all changes to come (`informed_share`). Three references, each a point (whose CRPS is its absolute
-error): the mean of the collection's past cycles, the last cycle
-again, and the constant that is best for each row afterwards. The first two are printed as the crawl can know them
-(*found*), and as one could who saw the truth. Goal: CRPS and error 15 % below the best of the three, coverage 75 to
-85 %. ``--timeweb`` does it with the crawler's own frontier instead (`bench_live`'s, under a manual clock): 99 days from
-each of eight places of that record.
+The traces are kafka (served, without /javadoc), flink (served) and druid, with R = 0.05 and 0, over 1096 days from
+2020-01-01. Each day a thirtieth of the pages is fetched (``--part``), by the policy `fountain` of `simulate revisit`
+with the crawler's `core.forecast`.
+
+For each cycle of 14 days after the first, the forecast at its begin is compared with the true obsolete share. The
+scores are the continuous ranked probability score (CRPS), the absolute error of the median, the coverage of the 80 %
+interval, and the interval score. For true shares of at least 0.005, the share of medians within a factor of two is
+printed too, beside a forecaster who knows all changes (`informed_share`). There are three references: the mean of the
+past cycles, the last cycle, and the best constant of each row. The first two are computed from what the crawl found
+(*found*), and from the truth. The goal is a CRPS and an error 15 % below the best reference, and a coverage of 75 to 85
+%.
+
+With ``--timeweb``, the crawler's frontier runs under a manual clock instead (`bench_live`), for 99 days from each of
+eight days of that record.
 """
 
 from __future__ import annotations
@@ -54,21 +56,21 @@ LIVE_CYCLES = 7
 
 
 class Row(NamedTuple):
-    """A cycle after the first: what was forecast, what was known of the cycles before, and what came."""
+    """A cycle after the first: the forecast, what was known about earlier cycles, and the true shares."""
 
     points: list[float]
     outlook: Outlook
     before: list[float]
-    """Shares of the cycles before as the crawl knew them, newest last."""
+    """Shares of the earlier cycles as the crawl found them, newest last."""
     true_before: list[float]
     found: float
     true: float
     informed: float | None = None
-    """What `informed_share` gives; None: it was not computed."""
+    """Result of `informed_share`, or None if not computed."""
 
 
 class Begin(NamedTuple):
-    """The begin of a cycle."""
+    """The state at the begin of a cycle."""
 
     at: float
     points: list[float]
@@ -77,7 +79,7 @@ class Begin(NamedTuple):
 
 
 class Foretelling(AtAPrice):
-    """`fountain`, whose forecasts are written down as each cycle begins."""
+    """`fountain`, with a record of the forecast at the begin of each cycle."""
 
     def __init__(self, trace: ChangeTrace, capacity: int) -> None:
         super().__init__(trace, capacity, signals=Signals())
@@ -96,7 +98,7 @@ class Foretelling(AtAPrice):
 
 
 def foretold(trace: ChangeTrace, capacity: int) -> list[Row]:
-    """Each cycle after the first that ended."""
+    """Return the complete cycles after the first."""
     crawl = Foretelling(trace, capacity)
     days = replay_at_a_price(trace, capacity, crawl)
     ends = DAY * np.arange(1, trace.days + 1)
@@ -117,8 +119,9 @@ def foretold(trace: ChangeTrace, capacity: int) -> list[Row]:
 
 
 def informed_share(days: Replay, within: npt.NDArray[np.bool_]) -> float:
-    """The share of a cycle as one forecasts it who knows how many pages become obsolete on each day to come, releases
-    too, and how many are obsolete when it begins. How soon the crawl finds them is taken from all days before.
+    """Return the forecast for a cycle by a forecaster who knows how many pages become obsolete on each day.
+
+    How soon the crawl finds obsolete pages is taken from all earlier days.
     """
     before = np.concatenate([[0], days.obsolete[:-1]])
     came = days.obsolete - before + days.found  # pages that disappear while obsolete are few
@@ -132,7 +135,7 @@ def informed_share(days: Replay, within: npt.NDArray[np.bool_]) -> float:
 
 
 def foretold_of_timeweb(min_change: float, offset: float) -> list[Row]:
-    """Each cycle after the first of a crawl from a day of the record on."""
+    """Return the cycles after the first of a crawl that begins on a day of the record."""
     web = open_web("timeweb", archive=DATA, seed=1, offset=offset)
     with tempfile.TemporaryDirectory(prefix="webfountain-forecast-") as folder:
         ran = offline(Setting("fountain", min_change, LIVE_CYCLES * CYCLE + 1, 1 / 3), web, Path(folder))
@@ -149,7 +152,7 @@ def foretold_of_timeweb(min_change: float, offset: float) -> list[Row]:
 
 
 def main() -> None:
-    """A row for each site and R; all together at the end."""
+    """Print a row for each site and R, and the sum."""
     options = _options()
     rows: list[Row] = []
     for min_change in (0.05, 0.0):
@@ -224,7 +227,7 @@ def report(name: str, rows: Sequence[Row]) -> None:
 
 
 def within_two(point: float, true: float) -> bool:
-    """Whether two shares differ by at most a factor of two."""
+    """Return whether two shares differ by at most a factor of two."""
     return max(point, true) <= 2.0 * min(point, true)
 
 

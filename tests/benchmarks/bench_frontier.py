@@ -1,17 +1,16 @@
-"""What a link and a lease cost the embedded store at 10^5, 10^6 and, with --full, 10^7 known URLs.
+"""Measure what a link and a lease cost the embedded store at 10^5, 10^6 and, with --full, 10^7 known URLs.
 
 ``python -m tests.benchmarks.bench_frontier [--full] [SIZE ...]``
 
-Rates are per CPU second of the whole process, RocksDB's flush and compaction threads included, from a quiet store
-to a quiet store: each part pays for the compactions that it caused, not for those of the part before. Links come in
-pages of 60 in batches of 16 pages, the pages from an active list of 1000 sites as an ant has it, the links 85 % to
-the page's own site, Zipf within it, the others to any site; building them is not measured.
-New links are measured while the known URLs double, at 10^7 while they grow by half (10^6 and 5 * 10^6 links).
-Compactions come in bursts: at 10^7 one merges what 2.7 * 10^6 links wrote, so the window pays for one or two whole
-turns; at 10^6 hardly any compaction is due yet, and the window pays its flushes: the rate at 10^7 over that at 10^6
-is not flattered by the choice. A fill, from nothing to the size, pays for all that the size owes, from its first link.
-The dominating costs are RocksDB's put and the compactions that follow (new links), its get (known links), and
-the msgpack of the record (lease and settle).
+Rates are per CPU second of the whole process, including RocksDB's flushes and compactions, which have ended before and
+after each part.
+
+Links come in batches of 16 pages with 60 links each, from pages of 1000 active sites. Of the links, 85 % lead to the
+page's own site, by a Zipf law, and the others to any site. Building the links is not measured. New links are measured
+while the number of known URLs doubles, or at 10^7 while it grows by half. At 10^7 one compaction merges what 2.7 * 10^6
+links wrote, so the measured links include one or two compactions. At 10^6 hardly any compaction is due. A fill includes
+all costs from the first link. Most of the cost is RocksDB's put and the compactions (new links), its get (known links),
+and msgpack of the record (lease and settle).
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ class Links:
         self.zipf = np.cumsum(1 / ranks) / np.sum(1 / ranks)
 
     def known(self) -> list[Link]:
-        """A batch of links to known URLs: pages of a few sites, own-site links by Zipf, others anywhere."""
+        """Return a batch of links to known URLs: links to the own sites by a Zipf law, the others to any site."""
         n = PAGES_PER_BATCH * LINKS_PER_PAGE
         own = np.repeat(self.rng.choice(self.active, size=PAGES_PER_BATCH), LINKS_PER_PAGE)
         site = np.where(self.rng.random(n) < OWN_SITE, own, self.rng.integers(self.sites, size=n))
@@ -69,7 +68,7 @@ class Links:
         return [link(int(s), int(p)) for s, p in zip(site, page, strict=True)]
 
     def mixed(self, fresh: list[Link]) -> list[Link]:
-        """Nine known links for each new one."""
+        """Return the new links with nine known links for each."""
         batch = self.known()
         for index, one in zip(range(0, len(batch), 10), fresh, strict=False):
             batch[index] = one
@@ -77,7 +76,7 @@ class Links:
 
 
 def quiet_cpu() -> float:
-    """CPU seconds of the process so far, once flushes and compactions have come to rest."""
+    """Return the CPU seconds of the process, after flushes and compactions have ended."""
     while True:
         before = time.process_time()
         time.sleep(QUIET_S)
@@ -86,19 +85,19 @@ def quiet_cpu() -> float:
 
 
 def window(size: int) -> int:
-    """How many new links are measured at a size; see the module's docstring."""
+    """Return how many new links are measured at a size."""
     return min(max(200_000, size), 5_000_000)
 
 
 def link(site: int, page: int) -> Link:
-    """The link to one page; sites' names and URLs are of real lengths."""
+    """Return the link to a page, with a site name and URL of realistic length."""
     name = f"https://www.site-{site:07d}.example"
     url = f"{name}/section-{page % 37}/some-article-title-{page:06d}.html"
     return Link(url, name, fingerprint(url), 3, "default", 1 / (1 + page), name)
 
 
 def fresh_batches(links: Links, count: int, *, size: int, first_page: int) -> Iterator[list[Link]]:
-    """Batches of never-seen links: 85 % in runs on the sites of the batch's pages, others anywhere."""
+    """Return batches of new links: 85 % in runs on the sites of the batch's pages, the others on any site."""
     used: dict[int, int] = {}
     for _ in range(-(-count // size)):
         own = np.repeat(links.rng.choice(links.active, size=PAGES_PER_BATCH), -(-size // PAGES_PER_BATCH))[:size]
@@ -111,7 +110,7 @@ def fresh_batches(links: Links, count: int, *, size: int, first_page: int) -> It
 
 
 class Building:
-    """CPU seconds that the benchmark's own thread spends on building links, which no part pays for."""
+    """CPU seconds for building links, which are subtracted."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -139,7 +138,7 @@ def fill(store: FrontierStore, links: Links, size: int) -> dict[str, float]:
 
 
 def measure_new(store: FrontierStore, links: Links, size: int) -> dict[str, float]:
-    """Only new links."""
+    """Measure new links."""
     count = window(size)
     batches = fresh_batches(links, count, size=PAGES_PER_BATCH * LINKS_PER_PAGE, first_page=PAGES_PER_SITE)
     before, thread, building, seen, new = quiet_cpu(), time.thread_time(), Building(), 0, 0
@@ -157,7 +156,7 @@ def measure_new(store: FrontierStore, links: Links, size: int) -> dict[str, floa
 
 
 def measure_mixed(store: FrontierStore, links: Links, size: int) -> dict[str, float]:
-    """Nine of ten known, through the duplicate eliminator."""
+    """Measure links of which nine of ten are known, through the duplicate eliminator."""
     due = DuplicateEliminator(store)
     fresh = fresh_batches(links, min(MIXED, 10 * size) // 10, size=NEW_OF_MIXED, first_page=10**6)
     before, building, seen, new = quiet_cpu(), Building(), 0, 0
@@ -179,7 +178,7 @@ def measure_mixed(store: FrontierStore, links: Links, size: int) -> dict[str, fl
 
 
 def measure_lease(store: FrontierStore, links: Links, size: int) -> dict[str, float]:
-    """Activate sites, lease a hand of each, settle it, lease what is due again, settle, park."""
+    """Measure these steps: activate sites, lease and settle a hand of each, lease and settle due pages, park."""
     horizon = [float("inf")] * 258
     sites = min(links.sites, ACTIVE_SITES)
     before, done = quiet_cpu(), 0
@@ -217,7 +216,7 @@ def measure_lease(store: FrontierStore, links: Links, size: int) -> dict[str, fl
 
 
 def run(size: int) -> dict[str, float]:
-    """All measurements on one store, in a folder that is deleted."""
+    """Return all measurements on one store, in a temporary folder."""
     folder = Path(tempfile.mkdtemp(prefix="webfountain-bench-"))
     try:
         store = open_store(f"rocksdb://{folder}", collection="bench", period_s=86400)

@@ -1,13 +1,14 @@
-"""Revisit policies on generated webs: ``python -m tests.benchmarks.bench_generated [--parts 7,30,90] [--kinds …]``.
+"""Compare revisit policies on generated webs: ``python -m tests.benchmarks.bench_generated [--parts 7,30,90] [--kinds
+…]``.
 
-600 pages, two years, a kind of change each (`lab.simulate.generated_webs`); fetches a day = pages / part. The rivals
-are visiting in turn and GREEDY with empirical-Bayes rates; `bound` is what no policy can go below. Printed: obsolete
-shares, fountain over the better rival, and the part of the gap from in turn to the oracle of true rates that fountain
-and GREEDY close (it says something of independent pages alone). Some four seconds of CPU a row and part for the
-rivals, ten for fountain.
+Each web has 600 pages and one kind of change, for two years (`lab.simulate.generated_webs`). The number of fetches per
+day is pages / part. The rivals visit all pages in turn, or are GREEDY with empirical-Bayes rates. No policy can be
+better than `bound`. Printed are the obsolete shares, and the ratio of fountain to the better rival. For independent
+pages, the gap between visits in turn and the oracle of true rates is printed as well, and how much of this gap fountain
+and GREEDY close. A row takes some fourteen seconds of CPU per part.
 
-``--dates`` prints instead what a sitemap that dates all pages gains: fountain's obsolete share with it, over that
-without, for `QUALITIES` of dates. It is read once a day in the place of a page.
+``--dates`` prints instead what a sitemap with dates of all pages gains: the obsolete share of fountain with the
+sitemap, divided by the share without, for `QUALITIES` of dates. The sitemap is read once a day in place of a page.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from webfountain.lab.simulate.revisit import replay, replay_at_a_price
 from webfountain.lab.simulate.trace import Sitemap
 
 QUALITIES = ((1.0, 1.0), (0.8, 0.8), (0.5, 0.8), (0.8, 0.3), (0.2, 0.5), (0.02, 0.1))
-"""Precision and recall of a sitemap's dates. The last ones mean nothing."""
+"""Precision and recall of a sitemap's dates. The last dates mean nothing."""
 NAMES = ("uniform", "greedy-bayes", "poisson-oracle", "fountain-independent", "fountain", "clairvoyant")
 
 

@@ -1,9 +1,8 @@
-"""Link log, epochs, near-duplicates: ``python -m tests.benchmarks.bench_link_log [--full]``.
+"""Measure the link log and epochs: ``python -m tests.benchmarks.bench_link_log [--full]``.
 
-CPU of a page with 60 links, segments written; of a compaction; of publishing scores of 10^6 pages (``--full`` 10^7)
-and looking 10,000 up. Pages are drawn a batch at a time, as a crawl makes them; the dominating cost is a look-up of
-each link among the names that were written. The yardstick of the same run, in turn with what is measured, is what
-hashing the URLs of a page takes: how fast the machine is at this moment.
+Measured is the CPU of logging a page with 60 links, of a compaction, of publishing scores of 10^6 pages (``--full``
+10^7), and of 10,000 look-ups. Most of the cost is a look-up of each link among the names that were written. The costs
+are compared with hashing the URLs of a page in the same run, because the machine's speed varies.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ BATCH = 20
 
 
 def main() -> None:
-    """Three lines."""
+    """Print the three figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--full", action="store_true", help="scores of 10^7 pages")
     full = parser.parse_args().full
@@ -64,7 +63,7 @@ def _log(url: str) -> None:
 
 
 def _drawn(rng: np.random.Generator, site: str, page: int) -> tuple[str, str, tuple[Link, ...]]:
-    """A page as the examiner hands it over: links that were made just now."""
+    """Return a page with new link objects, as the examiner makes them."""
     numbers = dict.fromkeys((rng.random(2 * LINKS) ** 2 * 1000).astype(int).tolist())
     urls = [f"{site}/page/{n}" for n in list(numbers)[:LINKS]]
     return f"{site}/page/{page}", site, tuple(Link(url, site, fingerprint(url)) for url in urls)

@@ -1,16 +1,15 @@
-"""How fresh each policy keeps two real sites over sixty real days: ``python -m tests.benchmarks.bench_live``.
+"""Measure how fresh each policy keeps two real sites over sixty days: ``python -m tests.benchmarks.bench_live``.
 
-The pages and commit times of `timeweb` (a virtual day is a second), capacity for a third of the pages a day, cycles of
-14 days, two of them to warm up. Policies: the model's strategies 1-3, `fountain`, and `uniform`: every page in turn,
-by ``min_interval = max_interval = pages/capacity``, with the same capacity and the same way with new pages. Last
-comes ``clairvoyant``, who knows every change of the record: the best that could be done. At
-least once a virtual day the store is held against the truth. Beside it stands what the plan in force predicted for the
-day's end, by equation (2) and by the oldest-first selection actually used.
+The pages are the versions of `timeweb`, where a virtual day is a second. A third of the pages is fetched per day, in
+cycles of 14 days, of which the first two are not measured. The policies are the model's strategies 1 to 3, `fountain`,
+and `uniform`, which visits every page in turn with the same capacity. ``clairvoyant`` knows every change of the record.
+At least once per virtual day the store is compared with the truth. The plan's predictions for the end of the day, by
+equation (2) and by the selection of oldest pages, are printed too.
 
-By default the crawler's own frontier runs under a manual clock with the web as a function: some seconds a policy, the
-same every time. ``--live`` crawls over HTTP in a process of its own, a second a day. ``--web generated`` and
-``--web bursty`` take generated sites instead, the second with changes that strike a directory at once;
-The dominating cost is reading pages (parsing, shingles).
+By default the frontier runs under a manual clock with the web as a function, some seconds per policy and always with
+the same result. ``--live`` crawls over HTTP in a separate process, one second per day. ``--web generated`` and ``--web
+bursty`` use generated sites, the second with changes of whole directories at once. Most of the cost is reading pages
+(parsing, shingles).
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ GOAL = 0.8
 
 
 def main() -> None:
-    """Print a table for each `min_change`; the ratios at the end."""
+    """Print a table for each `min_change`, and the ratios."""
     options = _options()
     logging.basicConfig(level=logging.WARNING)
     found: dict[str, dict[str, list[Reading]]] = {}
@@ -79,7 +78,7 @@ def _run(policy: str, min_change: float, options: argparse.Namespace) -> list[Re
 
 
 def _report(policy: str, min_change: str, days: list[Reading], warm_up: int, cpu: float) -> None:
-    """One row: mean shares over the measured days."""
+    """Print one row with the mean shares over the measured days."""
     late = _measured(days, warm_up)
     pages = sum(day.pages for day in late)
     cells: list[Any] = [sum(getattr(day, name) for day in late) / pages for name in ("obsolete", "missing")]

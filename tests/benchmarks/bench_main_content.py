@@ -1,7 +1,7 @@
-"""Main content, beside resiliparse and trafilatura: F1 by words on the labelled pages, those held out and those with
-linked cards, and CPU of a page.
+"""Compare the main content with resiliparse and trafilatura: F1 by words on labelled pages, and CPU of a page.
 
-Dominated by cutting the page into blocks. ``python -m tests.benchmarks.bench_main_content``
+The F1 is also printed for pages held out from tuning and for pages with linked cards. Most of the cost is cutting the
+page into blocks. ``python -m tests.benchmarks.bench_main_content``
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def ours(html: str) -> str:
 
 
 def extractors() -> dict[str, Callable[[str], str]]:
-    """Extractors that are installed; the others of the benchmark extra are named as absent."""
+    """Return the installed extractors, and print which extractors are missing."""
     found: dict[str, Callable[[str], str]] = {"webfountain": ours}
     for name, module, call in (
         ("resiliparse", "resiliparse.extract.html2text", _resiliparse),

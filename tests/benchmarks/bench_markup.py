@@ -1,7 +1,7 @@
-"""CPU of hostile markup, tamed and parsed, over that of ordinary markup of the same size parsed in the same run.
+"""Compare the CPU of taming and parsing hostile markup with parsing ordinary markup of the same size.
 
-Dominated by the taming; untamed, nested markup costs thousands of times as much. The goal is a bound
-against quadratic growth, not a speed: ``python -m tests.benchmarks.bench_markup``.
+``python -m tests.benchmarks.bench_markup``. Most of the cost is the taming. Without taming, nested markup costs
+thousands of times as much. The goal is a bound against quadratic growth.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MOST = 20.0
 
 
 def cpu_s(body: bytes, *, prepare: Callable[[bytes], bytes] = bytes) -> float:
-    """CPU seconds of one parse, which must find the text."""
+    """Return the CPU seconds of one parse, which must find the text."""
     start = time.thread_time()
     tree = LexborHTMLParser(prepare(body))
     spent = time.thread_time() - start
@@ -33,7 +33,7 @@ def cpu_s(body: bytes, *, prepare: Callable[[bytes], bytes] = bytes) -> float:
 
 
 def main() -> None:
-    """Print the median ratio of each kind and assert that it is bounded."""
+    """Print the median ratio of each kind, and assert its bound."""
     for name, markup in sorted(HOSTILE.items()):
         body = markup.encode()
         ordinary = b"<p>text</p>" * (len(body) // 11)

@@ -1,12 +1,12 @@
-"""Near-duplicates: ``python -m tests.benchmarks.bench_near_duplicates [--pages N]``, 10^5 unless given.
+"""Measure near-duplicates: ``python -m tests.benchmarks.bench_near_duplicates [--pages N]``, by default 10^5.
 
-CPU a page of the index (look-up, insertion, runs written and merged, in all threads) over the last tenth of N drawn
-pages, of which one in ten is a near-duplicate, in batches as a live crawl has them; and beside it that of a sketch of a
-text of 1,300 words. The dominating cost is looking up ten keys in each run.
+The CPU per page of the index (look-up, insertion, writing and merging of runs) is measured over the last tenth of N
+pages, of which one in ten is a near-duplicate. The CPU of a sketch of a text of 1,300 words is printed too. Most of the
+cost is looking up ten keys in each run.
 
-``--recall DATA``: instead, how well sketches alone find edited versions of the real texts of DATA, the folder that
-holds `timeweb/timeweb.zip`: words replaced, words put in front, words cut off, up to 12 %. A pair is found when it
-shares a band and its estimate is .84 or more; then the texts decide.
+``--recall DATA`` prints instead how well sketches find edited versions of real texts in the folder DATA with
+`timeweb/timeweb.zip`. Up to 12 % of the words are replaced, added at the front, or cut off. A pair is found if it
+shares a band and the estimate is at least 0.84. Then the texts decide.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from webfountain.duplicates.index import DuplicateIndex, IndexedPage
 
 WORDS = 1300
 RESEMBLANCE, LEAST = 0.9, 0.84
-"""From which on pages are duplicates, and from which on their texts are compared."""
+"""Least resemblance of duplicates, and least estimate for a comparison of the texts."""
 
 
 def main() -> None:
-    """Two lines."""
+    """Print the two figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pages", type=int, default=100_000)
     parser.add_argument("--batch", type=int, default=50)

@@ -1,9 +1,9 @@
-"""The optimiser beside IPOPT on EMT-1 (255 x 14), in one run: ``python tests/benchmarks/bench_optimizer.py``.
+"""Compare the optimiser with IPOPT on EMT-1 (255 x 14): ``python tests/benchmarks/bench_optimizer.py``.
 
-IPOPT comes from the casadi wheel (extra ``benchmark``): the same fractions formulation, exact Hessian, default
-options, a cold start from the uniform plan. Ours and IPOPT take turns, so that both see the same machine. The
-dominating cost of ours is SLSQP's own work on some 80 fractions; of IPOPT, factorising the KKT system.
-``--strategies 2,3`` chooses, ``--no-ipopt`` leaves IPOPT out, ``--ipopt-seconds`` bounds each of its runs.
+IPOPT comes from the casadi wheel (extra ``benchmark``), with the same fractions formulation, exact Hessian, default
+options, and a start from the uniform plan. Both take turns on the same machine. Most of our cost is SLSQP's work on
+some 80 fractions, and most of IPOPT's cost is factorising the KKT system. ``--strategies 2,3`` selects strategies,
+``--no-ipopt`` leaves IPOPT out, and ``--ipopt-seconds`` limits each of its runs.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def _timed(k: Instance) -> tuple[float, float, float, float]:
 
 
 def _ipopt(k: Instance, seconds: float) -> tuple[float, float]:
-    """Objective of IPOPT's repaired plan, and its wall time with the building of derivatives left out."""
+    """Return the objective of IPOPT's repaired plan, and the wall time without building derivatives."""
     import casadi
 
     problem, start = _problem(casadi, k)
@@ -101,9 +101,9 @@ def _ipopt(k: Instance, seconds: float) -> tuple[float, float]:
 
 
 def _problem(ca: Any, k: Instance) -> tuple[dict[str, Any], Array]:
-    """The sparse form IPOPT likes: fractions and states as variables, equations (2)-(4) as rows.
+    """Return the sparse form for IPOPT: fractions and states as variables, equations (2)-(4) as rows.
 
-    b is b0 plus p times the sum of z, so one variable a period carries the growth.
+    b is b0 plus p times the sum of z, so one variable per period represents the growth.
     """
     u, y = ca.MX.sym("u", k.B + 1, k.T), ca.MX.sym("y", k.B, k.T)
     grown, n = ca.MX.sym("grown", k.T), ca.MX.sym("n", k.T)

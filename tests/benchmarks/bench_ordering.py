@@ -1,10 +1,10 @@
-"""Orderings on real and generated graphs: ``python -m tests.benchmarks.bench_ordering [--graph FILE --start NODE]``.
+"""Compare orderings on real and generated graphs: ``python -m tests.benchmarks.bench_ordering [--graph FILE --start
+NODE]``.
 
-cnr-2000 from node 217849, the apache sites from their largest home page, and generated sites: the area and the share of
-the hot pages found at each tenth of the crawl, by PageRank and by backlinks, and how far `fountain` (the order of the
-live crawl, played by its own objects) lies below the best of breadth-first, backlink and PageRank order at a tenth.
-`--live` also crawls the graph over HTTP and prints what that crawl found. CPU seconds of ranking beside them. The
-dominating costs are the rankings and the importance of links.
+The graphs are cnr-2000 from node 217849, the apache sites from their largest home page, and generated sites. Printed
+are the area and the share of the hot pages found at each tenth of the crawl, by PageRank and by backlinks. `fountain`
+is the order of the live crawl. Its distance at a tenth from the best of breadth-first, backlink and PageRank order is
+printed too. `--live` also crawls the graph over HTTP. Most of the cost is the rankings and the importance of links.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ RIVALS = ("breadth-first", "backlinks", "pagerank")
 
 
 def main() -> None:
-    """A table for each graph and each meaning of hot."""
+    """Print a table for each graph and each meaning of hot."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--graph", type=Path, help="one graph instead of all: an npz with indptr and indices")
     parser.add_argument("--start", type=int, default=0, help="the page where its crawl starts")
@@ -63,7 +63,7 @@ def graphs() -> Iterator[tuple[str, GraphFile, int]]:
 
 
 def report(title: str, done: dict[str, Crawl], importance: np.ndarray[tuple[int], np.dtype[np.float64]]) -> None:
-    """Print the areas and shares of all orders, and how far ours is below the best rival."""
+    """Print the areas and shares of all orders, and the distance of our order from the best rival."""
     hot = hot_pages(importance)
     curves = {name: shares(each, importance, hot, "threshold") for name, each in done.items()}
     places = {name: np.arange(1, 11) * len(curve) // 10 - 1 for name, curve in curves.items()}

@@ -1,4 +1,4 @@
-"""What a page in a browser costs: CPU milliseconds to read, render and compress it, and its compressed kB.
+"""Measure the CPU milliseconds to read, render and compress a page for a browser, and its compressed kB.
 
 ``python -m tests.benchmarks.bench_pages [--pages N] [--sites N]``; reading rows and filling templates dominate. One
 site was crawled with all versions, one has 5,000 pages, the others have pages that wait. A search index has 10^5 pages
@@ -63,7 +63,7 @@ user_agent = "bench (+https://example.org/bot)"
 
 
 def filled(folder: Path, *, pages: int, sites: int) -> str:
-    """Make the store of all benchmarks of pages; the name of a site in its middle."""
+    """Make the store of all benchmarks of pages. Return the name of a site in its middle."""
     url = crawled_store(folder, seconds=3600.0, rest='[repository]\nkeep = "all"\n[changes]\ndiff = true')
     site = fill(url, sites=sites, pages=pages)
     store = open_store(url, collection=None, period_s=None)
@@ -76,7 +76,7 @@ def filled(folder: Path, *, pages: int, sites: int) -> str:
 
 
 def index(folder: Path, pages: int) -> None:
-    """Make a search index of so many pages, the crawled ones among them."""
+    """Make a search index of `pages` pages, including the crawled pages."""
     with reading(f"rocksdb://{folder}") as store:
         end = store.changes.end()
     _, texts = drawn(pages, words=40)
@@ -122,7 +122,7 @@ def enliven(folder: Path, *, pages: int, sites: int) -> None:
 
 
 async def ask(url: str, site: str) -> None:
-    """Ask for each page; print what it costs."""
+    """Request each page, and print its costs."""
     changed = f"?url={quote(CHANGED)}"
     more = dict.fromkeys(("site", "pages"), f"?site={quote(site)}") | dict.fromkeys(
         ("page", "compare", "links"), changed
@@ -185,7 +185,7 @@ async def ask_tools(url: str, site: str) -> None:
 
 
 def differences() -> None:
-    """Print what the differences of one page of changes cost at most."""
+    """Print the largest cost of the differences of one page of changes."""
     draw = random.Random(3)
     words = [f"word{number}" for number in range(3000)]
     texts = [[" ".join(draw.choices(words, k=60)) for _ in range(25)] for _ in range(60)]
@@ -199,7 +199,7 @@ def differences() -> None:
 
 
 def main() -> None:
-    """Fill, ask, print. The client runs in the same process, so its share is in the figures."""
+    """Fill a store, and print the figures. The client runs in the same process, so the figures include its share."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pages", type=int, default=1_000_000)
     parser.add_argument("--sites", type=int, default=10_000)

@@ -1,13 +1,13 @@
-"""From census to weights at 10^7 known pages, beside a loop: ``python -m tests.benchmarks.bench_planning``.
+"""Measure planning at 10^7 known pages in a thread beside a loop: ``python -m tests.benchmarks.bench_planning``.
 
-A census of 256 buckets is drawn, a plan is made from it for each strategy, as the controller does at a cycle's end:
-in a thread beside the loop. The loop meanwhile reads pages (links and text of 20 kB of HTML) and yields after each;
-the longest time between two of its turns is set beside that of a loop without planning. The dominating cost is the
-calendars' linear programs. The first plan pays for the imports too.
+A plan is made from a census of 256 buckets for each strategy, as by the controller at the end of a cycle. The loop
+meanwhile reads pages of 20 kB of HTML, and yields after each page. The longest time between two of its turns is
+compared with a loop without planning. Most of the cost is the calendars' linear programs. The first plan also includes
+the imports.
 
-With ``--crawl`` it is made within real crawls of generated sites on loopback, which a `heartbeat` watches: gaps
-between beats of the loop and between requests, those that touch the making of a plan apart from the others; medians
-of the runs. The first plan, with its imports, and what was before it are left out.
+With ``--crawl``, plans are made during real crawls of generated sites on loopback. `heartbeat` measures the gaps
+between beats of the loop and between requests, with and without planning. Printed are the medians of the runs, from the
+second plan on.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ PAGE = (
 
 
 def main() -> None:
-    """One line for each strategy and size, or with --crawl a few for each strategy."""
+    """Print a line for each strategy and size, or with --crawl a few lines for each strategy."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--crawl", action="store_true", help="make the plans within real crawls")
     if parser.parse_args().crawl:
@@ -82,7 +82,9 @@ def _made(taken: CensusSnapshot, cycle: CycleTable) -> Plan:
 
 
 def census(pages: int, *, seed: int = 1) -> CensusSnapshot:
-    """Fourteen periods of a crawl that visits every page once in 30 days or once in its own interval."""
+    """Return the census of fourteen periods of a crawl that visits every page once in 30 days or once in its own
+    interval.
+    """
     rng = np.random.default_rng(seed)
     size = 1 + (rng.dirichlet(np.full(BUCKETS, 2.0)) * pages).astype(np.int64)
     interval = intervals_of(np.arange(BUCKETS), DAY / 96)
@@ -125,7 +127,7 @@ async def _measure(work: Callable[[], Plan | None], name: str) -> None:
 
 
 async def _turns(stop: threading.Event) -> list[float]:
-    """Seconds between two turns of the loop while it reads pages."""
+    """Return the seconds between two turns of the loop while it reads pages."""
     gaps, before = [], time.monotonic()
     while not stop.is_set():
         text_of(PAGE, ContentType("text/html", "utf-8"))
@@ -137,7 +139,7 @@ async def _turns(stop: threading.Event) -> list[float]:
 
 
 def _crawl(strategy: int | str) -> dict[str, Times]:
-    """Monotonic times of a crawl's beats and requests, and (census, 10^7 planned, adopted) of its plans."""
+    """Return the monotonic times of a crawl's beats and requests, and (census, 10^7 planned, adopted) of its plans."""
     cycle = {"strategy": strategy, "period": f"{PERIOD_S}s", "capacity_pages_per_period": CAPACITY}
     with tempfile.TemporaryDirectory(prefix="webfountain-bench-") as name, DemoServer(**WEB) as server:
         folder = Path(name)
@@ -150,7 +152,7 @@ def _crawl(strategy: int | str) -> dict[str, Times]:
 
 
 def _print(strategy: int | str, runs: list[dict[str, Times]]) -> None:
-    """Medians over the runs."""
+    """Print the medians of the runs."""
     found = [_figures(each) for each in runs]
     print(f"strategy {strategy}, {len(runs)} crawls")
     for name in found[0]:

@@ -1,12 +1,13 @@
-"""A policy edit on a running crawl of 10^6 known URLs: what is asked after it, and when the tombstones are there.
+"""Measure a policy edit on a running crawl of 10^6 known URLs: the requests after the edit, and the time until the
+tombstones.
 
 ``python -m tests.benchmarks.bench_policy_edit [SIZE]``
 
-A store of 200 sites, half of whose URLs an edit denies; a quarter of all is held. The frontier crawls it with a manual
-clock and the real store; in the middle the edited file is adopted. Told are the denied pages that were asked after that
-(none may be), seconds on the crawl's clock and CPU seconds until every held page that is denied has its tombstone, and
-the longest batch of the worker, against the longest before the edit. The dominating cost is that of ending a page:
-a lease, a settle and an entry of the change log each.
+The store has 200 sites. A quarter of the URLs is held, and the edit denies half of the URLs. The frontier crawls the
+store under a manual clock, and adopts the edited file in the middle. Printed are the denied pages that were requested
+after the edit (none may be), the seconds and CPU seconds until every denied held page has its tombstone, and the
+longest batch of the worker before and after the edit. Most of the cost is a lease, a settle and a log entry for each
+page.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ DENY = "[policies.default]\ndeny = ['/drop/']\n"
 
 
 def collection(rest: str = "") -> Collection:
-    """The sites' home pages are the seeds; each site is asked once a second."""
+    """Return the collection, with the home pages as seeds and one request per second to each site."""
     return collection_of([f"{site(n)}/" for n in range(SITES)], delay_factor=0, rest=rest)
 
 
@@ -49,7 +50,7 @@ def site(number: int) -> str:
 
 
 def links(number: int, many: int) -> Iterator[Link]:
-    """A site's pages, each other one of the kind that will be denied."""
+    """Yield links to a site's pages, of which every second page will be denied."""
     home = site(number)
     for page in range(many):
         url = f"{home}/{'drop' if page % 2 else 'keep'}/{page}"
@@ -77,12 +78,12 @@ def fill(store: FrontierStore, size: int) -> None:
 
 
 def answer(fetch: Fetch, at: float) -> Answer:
-    """Nothing new on any page."""
+    """Return an unchanged page."""
     return (200, {"content-type": "text/html"}, b"text", 0.01) if fetch.kind == "page" else (404, {}, b"", 0.01)
 
 
 def main() -> int:
-    """Print one JSON document; status 1 when a denied page was asked."""
+    """Print one JSON document. Return 1 if a denied page was requested."""
     parser = argparse.ArgumentParser()
     parser.add_argument("size", nargs="?", type=int, default=1_000_000)
     size = parser.parse_args().size
@@ -118,7 +119,7 @@ def main() -> int:
 
 
 def timed_batches(drive: Drive) -> list[float]:
-    """CPU seconds of each batch of the worker from now on."""
+    """Return a list to which each batch of the worker adds its CPU seconds."""
     spent: list[float] = []
     run = drive.frontier.worker.run
 
