@@ -1,7 +1,7 @@
 """Row numbers of 64-bit keys, looked up for many keys at once.
 
-A dict of 8-byte keys costs some cache misses per look-up. This hash table consists of arrays, so the misses of all keys
-of a batch overlap, and a look-up takes a fraction of the time. A batch of a few keys takes about 20 µs.
+A dict of 8-byte keys costs some cache misses per look-up. This hash table consists of arrays, so the cache misses of
+all keys of a batch overlap. A look-up takes a fraction of the time. A batch of a few keys takes about 20 µs.
 
 The table uses multiplicative hashing with a secret factor and linear probing. Nobody can choose keys that collide,
 because the factor differs in each process.
@@ -30,7 +30,7 @@ _FACTOR: Final = np.uint64(secrets.randbits(64) | 1)
 class KeyRows:
     """The rows of keys: 1 for the first key, 2 for the next new key, and so on. At most a third of the slots are used.
 
-    `keys` (n,), all different, have the rows 1 to n.
+    The different `keys` (n,) have the rows 1 to n.
     """
 
     def __init__(self, keys: Keys | None = None) -> None:

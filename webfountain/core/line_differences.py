@@ -4,8 +4,7 @@
 - the *order* of an element's lines differs, because a line moved inside its element;
 - a *line*, given by its element and its text, has come or gone.
 
-If a line is inserted into an element, the lines below move down. This does not count as a difference of their positions
-or order.
+If a line is inserted into an element, the lines below move down, which is no difference of their positions or order.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ Line = tuple[int, str, int, str]
 """A line: its position (0: it always counts), its text, its element, and its form in a diff."""
 LineT = TypeVar("LineT", bound=Line)
 ABSENT: Final = 0
-"""The digest of what is not on a page."""
+"""The digest of a part that is not on a page."""
 
 
 class Difference(NamedTuple):
@@ -87,7 +86,7 @@ def differences_of(old: Sequence[Line], new: Sequence[Line]) -> Differences:
 def _positions(
     sides: Sequence[Sequence[Line]], before: Mapping[int, str], now: Mapping[int, str]
 ) -> dict[int, Difference]:
-    """Return the positions that differ: their line was replaced, or only one copy has them."""
+    """Return the positions that differ. The line at such a position was replaced, or only one copy has the position."""
     gone, come = ({each[0] for each in side} for side in sides)
     differing = (gone & come) | (gone - now.keys()) | (come - before.keys())
     return {each: Difference(_digest(now.get(each)), now.get(each) or before[each]) for each in differing}
@@ -114,7 +113,7 @@ def _digest(text: str | None) -> int:
 def without_noise(
     lines: Sequence[LineT], changed: frozenset[int], differences: Differences, noise: frozenset[int]
 ) -> list[LineT]:
-    """Return the lines, except those that differ by noise: at their position, by themselves, or by their order."""
+    """Return the lines, except changed lines that are noise by their position, their text or their order."""
     return [
         each
         for at, each in enumerate(lines)

@@ -91,8 +91,8 @@ def in_links(indptr: Ints, indices: Ints, columns: int) -> tuple[Ints, Ints]:
     """Return (indptr, sources): for each target, the pages that link to it, ascending. `columns` is the number of
     targets.
 
-    The numbers have four bytes if these are enough. Apart from the two lists, the call needs two bytes of memory per
-    link.
+    The numbers have four bytes if four bytes are enough. Apart from the two lists, the call needs two bytes of memory
+    per link.
     """
     small = max(len(indptr), len(indices), columns) < _FOUR_BYTES
     return turned(indptr, np.asarray(indices, np.int32 if small else np.int64), columns)

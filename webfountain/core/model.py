@@ -51,8 +51,8 @@ __all__ = [
 
 _COHORTS: Final = 16
 _BEFORE: Final = {1: 1.0, 2: 0.0, 3: 0.008}
-"""Strategy -> weight of the periods before the last, which has weight 1. That of strategy 3 is calibrated to Table 3 of
-the paper.
+"""Strategy -> weight of the periods before the last, which has weight 1. The weight of strategy 3 is calibrated to
+Table 3 of the paper.
 """
 
 
@@ -105,8 +105,8 @@ class Trajectory:
 
 
 def weights_of(strategy: int, periods: int) -> Array:
-    """Return the (T,) weights of the periods in the objective (section 4.1): 1, all periods count equally; 2, only the
-    last one counts; 3, the last one counts most.
+    """Return the (T,) weights of the periods in the objective (section 4.1). With strategy 1, all periods count
+    equally; with 2, only the last period counts; with 3, the last period counts most.
 
     Raises ValueError if there is no such strategy.
     """

@@ -1,8 +1,9 @@
 """Learn which parts of a site's pages are noise, such as clocks, adverts, counters, banners and shuffled lists.
 
 A part is a position, an order or a line (`line_differences`). Each difference of a part is judged at the next
-comparison of the page: the part differed *again*, or it *rested*. What authors write rests. So one difference proves
-nothing, even between two visits seconds apart. The judgements of all pages of a site are added up.
+comparison of the page: the part differed *again*, or the part *rested*. A text that an author wrote rests. One
+difference therefore proves nothing, even between two visits seconds apart. The judgements of all pages of a site are
+added up.
 
 - A *line* that a server draws for each answer is undone as often as it stays, whatever its share of the answers is.
   Authors rarely undo what they wrote. A line that is noise hides no other edit, because an edit has another text.
@@ -10,7 +11,7 @@ nothing, even between two visits seconds apart. The judgements of all pages of a
   noise only if they differ at nearly each comparison. A page that its authors edit every day does so, too. Two visits
   seconds apart tell it from a clock.
 
-Equal differences of many pages, such as a notice on all pages, are one act of an author. They count once.
+Equal differences of many pages, such as a notice on all pages, are one act of an author and count once.
 
 Sources: Wald 1945, "Sequential Tests of Statistical Hypotheses" (scores are logarithms of likelihood ratios). The idea
 of noise comes from template detection by comparing versions (Fetterly et al. 2003, section 4.3: most changes of
@@ -36,16 +37,16 @@ MAX_PARTS: Final = 64
 """Largest number of parts that are stored per page."""
 MAX_PARTS_OF_SITE: Final = 512
 TRIES: Final = 3
-"""Number of rests seconds after a difference after which a part is not tried any more."""
+"""A part is no longer tried after it rested this often, seconds after a difference."""
 REST: Final = 10
-"""Number of comparisons without a difference for which noise is stored with a page."""
+"""Largest number of comparisons without a difference for which noise stays in a page's record."""
 _SAMPLE: Final = 40
 """Number of characters of a line that are stored, to show the line."""
 
 
 _OF_LINES: Final = (3, -1, 30)
-"""What a difference adds to the score of a line if it differed again, or if it rested, and the largest score. Noise
-differs again with a chance of .5, and what authors wrote with a chance of .1."""
+"""Added to the score of a line that differed again, added to the score of a line that rested, and the largest score.
+Noise differs again with a chance of .5, and the text of an author with a chance of .1."""
 _OF_POSITIONS: Final = (2, -3, 20)
 """The same for positions and orders. The chances are .85 and .3."""
 _LEAST: Final = -30
@@ -53,15 +54,15 @@ _LEAST: Final = -30
 _DRAWN_LINE: Final = 6
 """Least score of a line that is noise."""
 _DRAWN_LINES: Final = 12
-"""Least score of all lines of an element together. From it on, a line of the element is noise once it was undone."""
+"""Least total score of an element's lines, from which each line of the element is noise as soon as it was undone."""
 _TRIED: Final = 6
-"""Least score of a position that differed again between two visits seconds apart."""
+"""Least score of a position that is noise, if the position differed again between two visits seconds apart."""
 _UNTRIED: Final = 10
-"""Least score of another position."""
+"""Least score of any other position that is noise."""
 
 
 class Evidence(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """What the pages of a site show about a part.
+    """The evidence about a part from all pages of a site.
 
     - `element`: the element of a line; 0 for other parts
     - `is_noise`: True if differences do not count as changes
@@ -81,8 +82,8 @@ class Evidence(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     @property
     def is_rejected(self) -> bool:
-        """Return whether visits seconds apart have shown that a position is not noise. One of them may have found the
-        same by chance."""
+        """Return whether visits seconds apart have shown that a position is not noise. One such visit may have found no
+        difference by chance."""
         return self.close_rested >= 2 + self.close_again
 
     @property
@@ -162,7 +163,8 @@ def encode(parts: Sequence[PagePart]) -> bytes:
 
 
 class SiteNoise:
-    """The evidence about the parts of one site's pages; at most `MAX_PARTS_OF_SITE` of them, those judged last."""
+    """The evidence about the parts of one site's pages. The evidence of the `MAX_PARTS_OF_SITE` parts that were judged
+    last is kept."""
 
     def __init__(self) -> None:
         self._parts: dict[int, Evidence] = {}
@@ -175,7 +177,8 @@ class SiteNoise:
         return frozenset(self._noise)
 
     def learn(self, page: Sequence[PagePart], differences: Differences | None, *, is_close: bool) -> list[PagePart]:
-        """Judge the differences of a page's last comparison by a new one, and return the page's parts after it.
+        """Judge the differences of a page's last comparison by a new comparison. Return the parts of the page after the
+        new comparison.
 
         Parameters
         ----------
@@ -195,7 +198,7 @@ class SiteNoise:
         return sorted(found, key=_worth)[:MAX_PARTS]
 
     def _recall(self, page: Iterable[PagePart]) -> None:
-        """Take the evidence that a former process stored with a page."""
+        """Add the evidence that an earlier process stored with a page."""
         for each in page:
             if each.part not in self._parts and each.evidence.score:
                 self._set(each.part, each.evidence)

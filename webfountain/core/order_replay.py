@@ -63,7 +63,7 @@ def _breadth_first(links: Links) -> Iterator[int]:
 
 
 def _by_backlinks(links: Links) -> Iterator[int]:
-    """Yield the pages in backlink order; of pages with equally many backlinks, the one found first."""
+    """Yield the pages in backlink order. Among pages with equally many backlinks, the page found first comes first."""
     counts, found, crawled = [0] * len(links), [0] * len(links), bytearray(len(links))
     page_of = [0]  # by the number with which a page was found
     # An entry is one number, because a heap of tuples takes twice the time.

@@ -4,12 +4,12 @@ A page is *listed* if a sitemap or feed gives a date for it, and *dated* if this
 
 The fetches of a page alone give a probability that it has changed. A later date multiplies the odds by one ratio, and
 the lack of a later date by another. Each site learns its two ratios from fetches of dated pages and of other listed
-pages. They make the results most likely, so dates that announce only expected changes have a ratio of 1 and do not
-count. A ratio is moved towards 1 by one standard deviation. If pages without a later date also changed more often than
-expected, the dates have no merit in it, and their ratio is smaller.
+pages. The learned ratios make the results of the fetches most likely. Dates that announce only expected changes have a
+ratio of 1 and do not count. A ratio is moved towards 1 by one standard deviation. If pages without a later date also
+changed more often than expected, the ratio of later dates is smaller.
 
-The urgency of a dated page is that of a page that waited until its probability of change was as high. For a known rate
-this is (c + (1 - c) ln(1 - c)) w, where c is the probability and w the time for which the page stays unchanged after a
+A dated page is as urgent as a page without dates that has the same probability of change. For a known rate, the urgency
+is (c + (1 - c) ln(1 - c)) w. Here c is the probability, and w the time for which the page stays unchanged after a
 change. A listed page without a later date loses urgency as it loses probability.
 
 Source: Busa-Fekete, Zimmert, György, Qiu, *GREEDY-NCIS* (2025): urgency from the probability of change, under signals
@@ -32,23 +32,23 @@ if TYPE_CHECKING:
 __all__ = ["PageDates", "distinguishing"]
 
 FIRST: Final = (3.0, 0.25, -1.0, 0.25)
-"""Before any fetch: logarithm of the ratio of a later date, and its weight (the inverse of its variance); the same for
-the lack of a later date."""
+"""Logarithm of the ratio of a later date before any fetch, and the weight (inverse variance) of the logarithm. The
+other two numbers are for the lack of a later date."""
 MOST: Final = 25.0
 """Largest weight of earlier fetches, because a site may change its software."""
 FUTILE: Final = 8.0
-"""If the ratio of later dates is surely smaller, they make no page due of which nothing else is known."""
+"""If the ratio of later dates is surely smaller, a later date alone makes no page due."""
 SMALL: Final = 3.0
-"""If fewer pages than this have dates, they are made due even if all dates are later."""
+"""If fewer pages than this have dates, the pages are made due even if all dates are later."""
 _UNLISTED, _LISTED, _DATED = range(3)
 _SURE: Final = 0.01
-"""Smallest probability that a result is compared with. Otherwise one change of a page that nearly never changes would
-count without bound."""
+"""Smallest probability with which the result of a fetch is compared. Without this limit, a change of a page that nearly
+never changes would count without bound."""
 _TINY: Final = 1e-9
 
 
 class _OddsRatio(NamedTuple):
-    """The odds that a page has changed, divided by the odds that fetches alone give: an estimate."""
+    """An estimate of the odds that a page has changed, divided by the odds that fetches alone give."""
 
     log: float
     weight: float
@@ -70,7 +70,7 @@ class _OddsRatio(NamedTuple):
 
 
 class PageDates:
-    """The dates of one site's pages by number, and what they proved to show."""
+    """The dates of one site's pages by number, and how reliable the dates proved."""
 
     __slots__ = ("_chance", "_dated", "_listed", "_state")
 
@@ -127,8 +127,8 @@ class PageDates:
 
     def weigh(self, worth: Array, still: Array, chance: Array) -> Array:
         """Adjust the urgencies of pages to their dates, in place. Return (pages,) upper bounds of the factors by which
-        the lack of a date reduces them until the time since the last fetch has doubled. The factor is 1 for pages that
-        are dated or not listed.
+        the lack of a date reduces urgencies. The bounds hold until the time since the last fetch has doubled. The
+        factor is 1 for pages that are dated or not listed.
 
         Parameters
         ----------
@@ -156,7 +156,7 @@ class PageDates:
 
 
 def distinguishing(later: Mapping[bytes, bool]) -> list[bytes]:
-    """Return the pages with a later date. Return none if half of the dates are later, because they distinguish no
+    """Return the pages with a later date. Return none if half of the dates are later, because such dates distinguish no
     page."""
     found = [key for key, is_later in later.items() if is_later]
     return found if len(found) < (len(later) + SMALL) / 2 else []
@@ -168,5 +168,6 @@ def _times_odds(chance: Array | float, ratio: float) -> Array:
 
 
 def _worth(chance: Array) -> Array:
-    """Return the part of a sure change's urgency that a page has if it has changed with this probability."""
+    """Return the urgency of a page that has changed with this probability, as a share of the urgency of a sure
+    change."""
     return chance + (1.0 - chance) * np.log1p(-chance)

@@ -352,8 +352,9 @@ class Sites:
         return self._approach(pages).urgency
 
     def unchanged(self) -> tuple[Array, Array]:
-        """Return the time in steps since each page's last fetch times the probability that it is unchanged, weighted by
-        importance, and the probability that it has changed."""
+        """Return two arrays, one element per page. The first is the time since the last fetch, in steps, times the
+        probability that the page is unchanged, weighted by importance. The second is the probability that the page has
+        changed."""
         known = self.page[_EVENTS], self.page[_EXPOSURE]
         chance = chance_of_change(self.activity.hazard(self.unchecked), *self.activity.weights(self.unchecked, *known))
         still = self.activity.passed(self.unchecked) / self.activity.mean_rate(self.unchecked.section) * (1.0 - chance)

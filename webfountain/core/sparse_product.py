@@ -1,8 +1,8 @@
 """Products of sparse matrices with vectors, by the compiled functions of scipy alone.
 
-To import `scipy.sparse` takes .13 s of CPU time, as long as the ranking of some thousand pages, because it imports most
-of numpy, too. The compiled functions need none of this, so their extension module is loaded from its file. The matrices
-are in compressed form: row k has the columns ``columns[indptr[k]:indptr[k + 1]]``.
+An import of `scipy.sparse` takes .13 s of CPU time, as long as a ranking of some thousand pages. The compiled functions
+need only their extension module, which is loaded from its file. The matrices are in compressed form: row k has the
+columns ``columns[indptr[k]:indptr[k + 1]]``.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def add_product(
 
 
 def turned(indptr: Ints, columns: Ints, width: int) -> tuple[Ints, Ints]:
-    """Return (indptr, rows) of the transposed matrix: the rows that have each of the `width` columns, ascending.
+    """Return (indptr, rows) of the transposed matrix: for each of the `width` columns, its rows, ascending.
 
     The result has the type of `columns`. Apart from the arguments and the result, the call needs two bytes per entry.
     """
