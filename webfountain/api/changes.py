@@ -10,8 +10,8 @@
                 remove(change.url)
         change.done()
 
-Hold a page after one of these four classes, and remove it after any other. An entry is an `OtherChange` if a later
-version added its verdict.
+After an entry of these four classes, a reader should hold the page. After any other entry, it should remove the page.
+An entry is an `OtherChange` if a later version added its verdict.
 """
 
 from __future__ import annotations

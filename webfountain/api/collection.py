@@ -271,7 +271,7 @@ class StoredCollection(CollectionNotes):
     def changes(self, *, since: str | None = None, reader: str | None = None, limit: int = 100) -> list[PageChange]:
         """Return up to `limit` entries of the change log after a cursor, or after the place of a named reader.
 
-        Without either, begin at the oldest entry. To continue, use the cursor of the last entry.
+        Without cursor and reader, begin at the oldest entry. To continue, use the cursor of the last entry.
 
         Raises
         ------
@@ -368,7 +368,7 @@ def _decoded(cursor: str) -> bytes:
 
 
 def bounded(limit: int, most: int = MAX_ROWS) -> int:
-    """Return `limit`. Raise InputError if it is less than 1 or more than `most`."""
+    """Return `limit`. Raise InputError if `limit` is less than 1 or more than `most`."""
     if not 1 <= limit <= most:
         raise InputError(f"limit {limit} is out of range (allowed: 1 to {most})")
     return limit

@@ -287,7 +287,7 @@ class CollectionDetails:
 
     def refusals(self, urls: Sequence[str], *, at: float) -> list[tuple[str, str | None]]:
         """Return each URL, in its canonical form if it has one, with the reason why a crawl would refuse it in a note
-        `now`. None if it would not, or if only the crawl can decide.
+        `now`. The reason is None if the crawl would take the URL, or if only the crawl can decide.
         """
         from webfountain.report.explain import refusal_of  # noqa: PLC0415  numpy, 0.1 s
 

@@ -159,8 +159,8 @@ def _open(store: str, tables: Collection) -> FrontierStore:
 
 
 def _stored_end(opened: FrontierStore, *, by: float) -> tuple[Statistics | None, dict[str, Any]]:
-    """Return the counts of the store and its problems. They are empty if the store does not answer before the time
-    `by`, monotonic seconds."""
+    """Return the counts of the store and its problems. Return (None, {}) if the store does not answer before `by`,
+    monotonic seconds."""
 
     def read() -> tuple[Statistics, dict[str, Any]]:
         return opened.census.statistics(), msgspec.to_builtins(troubles_of(opened, year=time.gmtime().tm_year))
@@ -176,7 +176,7 @@ def _limit_end(claims: Claims, kill_hung: Callable[[float], None] | None) -> Non
 
 
 def _shares(pages: int | None, ants: int) -> list[int | None]:
-    """Return how many pages each ant may fetch. An ant that would get none is left out."""
+    """Return how many pages each ant may fetch. Ants that would get no page are left out."""
     if pages is None:
         return [None] * ants
     least, more = divmod(pages, ants)
@@ -184,7 +184,7 @@ def _shares(pages: int | None, ants: int) -> list[int | None]:
 
 
 def write_whole(file: Path, report: Mapping[str, Any]) -> None:
-    """Write a report completely or not at all. A reader may wait for the file to appear."""
+    """Write a report completely or not at all, because a reader may wait for the file to appear."""
     with draft_of(file) as draft:
         draft.write_text(json.dumps(report, indent=2) + "\n")
 
@@ -297,7 +297,8 @@ class AntProcesses:
         return self._folder / f"ant-{number}.json"
 
     def _pass_on(self, number: int, _: FrameType | None) -> None:
-        """Pass a signal on. At the first signal the ants end in order, at a second one at once."""
+        """Pass a signal on. After the first signal the ants settle their pages and end. After the second signal they
+        end immediately."""
         if self.stop_at == inf:
             self.stop_at = time.monotonic()
             self._on_stop()

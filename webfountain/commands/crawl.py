@@ -140,7 +140,8 @@ def _crawl_alone(collection: str, *, settings: tuple[str, ...], strict: bool, as
 def _troubles(config: FountainConfig, file: str | None, report: Mapping[str, Any]) -> dict[str, Any]:
     """Return seeds and sites without a page, and add them to the report's file.
 
-    One of several ants leaves this to its parent. After a signal, a store that does not answer soon is skipped.
+    An ant of `crawl --ants` returns {}, because its parent does this. After a signal, a store that does not answer soon
+    is skipped.
     """
     if PARENT in os.environ or config.store == "memory:":
         return {}

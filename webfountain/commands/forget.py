@@ -55,7 +55,8 @@ def forget(url: str | None, site: str | None, store: str, repository: str | None
 
 
 def _check_requests(note: ForgetNote, store: str) -> None:
-    """Raise InputError if a project's store has no request for the URL. Without one, the key to refuse is unknown."""
+    """Raise InputError if a project's store has no request for the URL. Without a request, the key to refuse is
+    unknown."""
     if note.url is None:
         return
     with reading(store) as opened:

@@ -1,7 +1,7 @@
 """Calls with a time limit, for information that a command would like to print at its end but must not wait for.
 
-A crawl ends within ten seconds after a signal. What it prints then is read from a store that may not answer. The
-interpreter's exit waits for all threads, even for one that waits for the store, so the exit has a time limit too.
+A crawl ends within ten seconds after a signal. Its last output needs the store, which may not answer. The interpreter's
+exit waits for all threads, even for one that waits for the store, so the exit has a time limit too.
 """
 
 from __future__ import annotations

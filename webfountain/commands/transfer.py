@@ -87,7 +87,7 @@ def take_over(
 ) -> int:
     """Take over the queue and the duplicate filter that scrapy-redis left on SERVER for SPIDER.
 
-    Requests are read as plain data, and no code in them is run. Those that contain more than data stay in the queue,
+    Requests are read as plain data, and no code in them is run. Requests that contain more than data stay in the queue,
     and the exit status is 1. Stop the spider's workers first. A second call takes over what was added since.
     """
     from webfountain.crawl.scrapy_redis import take_over as take  # noqa: PLC0415  Scrapy, which other commands do without

@@ -5,7 +5,7 @@ export. A value is a *chunk*: the minutes of an hour, the hours of a day, or the
 of hours reuse a fixed number of names, so their total size is bounded. The days of a year take about 75 kB.
 
 The archive writes once a minute. At the end of an hour or a day it also condenses the ended span, begins a new chunk,
-and updates the *head*. If a kill interrupts this, it is repeated without harm.
+and updates the *head*. After a kill, these steps are repeated without harm.
 """
 
 from __future__ import annotations
@@ -130,7 +130,8 @@ class Archive:
         self._board.put_value(name, msgspec.msgpack.encode(chunk))
 
     def _samples(self, name: str, number: int) -> list[HistorySample]:
-        """Return the samples of a chunk. Return none if its name now holds another span, or if it cannot be read."""
+        """Return the samples of a chunk. Return [] if the chunk's name now belongs to another span, or if the chunk
+        cannot be read."""
         value = self._board.value(name)
         if value is None:
             return []

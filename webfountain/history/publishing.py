@@ -32,7 +32,7 @@ _decoder = msgspec.json.Decoder(LiveSnapshot)
 class LivePlace:
     """Place where a process stores its snapshots. The methods may block, so a thread calls them.
 
-    This is the place of a store in memory: it keeps nothing, because no other process can read it.
+    This base class keeps nothing. It serves a store in memory, which no other process can read.
     """
 
     def put(self, snapshot: LiveSnapshot) -> None:

@@ -118,8 +118,8 @@ class Recorder:
         return sample
 
     def _claim(self, claims: Claims, at: float) -> bool:
-        """Return whether this process keeps the history. A new keeper counts what the other processes do from now
-        on."""
+        """Return whether this process keeps the history. A process that becomes the keeper counts the other processes'
+        work only from then on."""
         [claim] = claims.claim([KEEPER], owner=self._crawl.owner, until=at + _KEEPER_S, at=at)
         keeps, self._keeps = claim.owner == self._crawl.owner, self._keeps
         if keeps and not self._keeps:
@@ -156,7 +156,7 @@ class Recorder:
         )
 
     def _counts_since(self, counts: Mapping[str, Mapping[str, float]]) -> Counter[str]:
-        """Return the counts of all processes since the last call. All counts of a new process are included."""
+        """Return the counts of all processes since the last call. A new process is included with all of its counts."""
         new: Counter[str] = Counter()
         for name, now in counts.items():
             before = self._counted.get(name, {})

@@ -67,7 +67,8 @@ class Roles:
         return None if until is None or until < self._clock() else "operate"
 
     def role_without_token(self, *, is_local: bool) -> Role | None:
-        """Return the role of a client without token and session. `is_local`: the client is on this machine."""
+        """Return the role of a client without token and session. `is_local` is True if the client is on this
+        machine."""
         return "read" if is_local and self._reads_freely else None
 
     def new_login(self) -> str:

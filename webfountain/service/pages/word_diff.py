@@ -26,7 +26,7 @@ Kind = Literal["same", "changed", "removed", "added", "gap"]
 
 
 class Words(NamedTuple):
-    """A part of a line. `marked`: it differs from the other line."""
+    """A part of a line. `marked` is True if the part differs from the other line."""
 
     text: str
     marked: bool
@@ -47,7 +47,7 @@ class WordBudget:
         self._left = most
 
     def allows(self, cost: int) -> bool:
-        """Return whether `cost` comparisons are left, and spend them."""
+        """Return whether `cost` comparisons are left, and if so, subtract them."""
         if cost > self._left:
             return False
         self._left -= cost
