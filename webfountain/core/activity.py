@@ -85,7 +85,7 @@ class Memory:
     """State of the sections of one site."""
 
     step: int
-    """Current step. The window contains the `WINDOW` steps before it."""
+    """Current step. The window contains the last `WINDOW` steps before the current step."""
     tree: npt.NDArray[np.int32]
     """(2, sections) the parent of each section (0 for the site itself) and its depth."""
     rows: npt.NDArray[np.float32]

@@ -2,8 +2,8 @@
 
 A *calendar* of a bucket is the set of periods in which the whole bucket is recrawled. For fixed bucket sizes b[t] (the
 growth path), the best schedule of a bucket is a calendar, because the Lagrangian is linear. Dynamic programming finds
-it. A linear program (HiGHS) finds the best mixture of calendars for each bucket. Its dual prices lead to better
-calendars, until no calendar improves the mixture. Then the growth path is updated for the next round.
+the calendar. A linear program (HiGHS) finds the best mixture of calendars for each bucket. Its dual prices lead to
+better calendars, until no calendar improves the mixture. Then the growth path is updated for the next round.
 
 SLSQP starts from the mixture, because equation (2) assumes that a bucket's crawled pages are drawn at random.
 

@@ -28,7 +28,8 @@ PRIOR_FETCHES: Final = 20.0
 MOST_FINDS: Final = 0.9
 """Upper limit of newnwt, the mean number of new pages found by fetching a never-crawled page."""
 EARLY: Final = 1e-3
-"""Least weight of a period in the objective. It makes an early crawl better than a late one at equal cost."""
+"""Least weight of a period in the objective. This weight makes an early crawl better than a late crawl at equal
+cost."""
 PRIOR_LINKS: Final = 0.02
 """Prior of the number of new URLs per fetch of a known page."""
 
@@ -102,9 +103,9 @@ def instance_from(
     """Build the model's instance for a live collection.
 
     By definition, reachable pages without a copy are obsolete, known or not (DESIGN.md section 1). The model counts
-    only known pages in n, so fetching a new page that leads to another one would seem to gain nothing. Therefore the
-    weight of n is divided by 1 - newnwt, and oldnwt is scaled accordingly. Never-crawled URLs count with the measured
-    share of URLs that have a page.
+    only known pages in n, so fetching a new page that leads to another new page would seem to gain nothing. Therefore
+    the weight of n is divided by 1 - newnwt, and oldnwt is scaled accordingly. Never-crawled URLs count with the
+    measured share of URLs that have a page.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ __all__ = ["FirstFetches", "part_of_share"]
 PRIOR_FETCHES: Final = 4.0
 """Weight of the prior chance, in first fetches."""
 MOST: Final = 200.0
-"""Number of first fetches above which older ones fade."""
+"""Number of first fetches above which older fetches fade."""
 
 
 class FirstFetches(NamedTuple):

@@ -11,8 +11,8 @@ A fetch that finds an obsolete page shows in which cycles the page was obsolete:
 
     obsolete page-time of a cycle = found by fetches (in the cycle or later) + still open
 
-The part that is still open is an estimate. It is corrected by the share of earlier estimates that fetches confirmed.
-Each cycle counts as one observation, so a burst counts once.
+The part that is still open is an estimate. The estimate is corrected by the share of earlier estimates that fetches
+confirmed. Each cycle counts as one observation, so a burst counts once.
 
 `next_share` makes the forecast of the next cycle. The current share is the believed share times the usual ratio of
 found to believed shares.
@@ -134,7 +134,7 @@ class BeliefTotal(msgspec.Struct, array_like=True):
 
 
 class CycleForecast(msgspec.Struct, array_like=True):
-    """All complete cycles of a collection, and the running one."""
+    """All complete cycles of a collection, and the running cycle."""
 
     cycle_s: float
     begin: float
@@ -195,7 +195,7 @@ class CycleForecast(msgspec.Struct, array_like=True):
             after = since
 
     def observe(self, at: float, *, obsolete: float, so_far: float, missing: float, known: float) -> None:
-        """Update the running cycle with the current belief. Call it often, after the calls of `visit`.
+        """Update the running cycle with the current belief. Call `observe` often, after the calls of `visit`.
 
         Parameters
         ----------
@@ -217,7 +217,8 @@ class CycleForecast(msgspec.Struct, array_like=True):
             self._close(at, obsolete, so_far)
 
     def _is_built(self, missing: float, known: float) -> bool:
-        """Return whether the first cycle must start again. It must if half of its pages without a copy now have one.
+        """Return whether the first cycle must start again. The first cycle must start again if half of its pages
+        without a copy now have a copy.
 
         The first cycle finally begins when nearly all pages have a copy.
         """

@@ -394,7 +394,7 @@ class Sites:
         """Return (prices, sites) lower bounds on the steps until a `wanted` page reaches a price, if no change is
         found.
 
-        Close to the price the bound is nearly exact. It is inf if no page ever reaches the price.
+        Close to the price the bound is nearly exact. The bound is inf if no page ever reaches the price.
         """
         until = np.full((len(prices), len(self._sites)), inf)
         pages = np.flatnonzero(wanted)

@@ -13,7 +13,7 @@ lower-cased, and only ASCII white space separates tokens.
 Source: Broder, *On the resemblance and containment of documents*, 1997 (shingles, samples modulo m); Li, König, *b-bit
 minwise hashing*, 2010; Indyk, Motwani, *Approximate nearest neighbors*, 1998 (bands).
 
-An import of scipy by datasketch takes 0.3 s. It is delayed, because a crawl never needs it.
+An import of scipy by datasketch takes 0.3 s. The import is delayed, because a crawl never needs scipy here.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ class _Gap(NamedTuple):
 
 
 def edits(old: Sequence[str], new: Sequence[str], *, work: int = WORK) -> list[TextEdit]:
-    """Return the edits, in order, that turn the old tokens into the new ones. Between two edits the texts are equal.
+    """Return the edits, in order, that turn the old tokens into the new tokens. Between two edits the texts are equal.
 
     The time is O(n) for n tokens, plus at most `work` steps of about 200 ns each.
     """
@@ -243,7 +243,7 @@ def _range(begin: int, end: int) -> str:
 
 
 class DiffBlocks(NamedTuple):
-    """The blocks of a unified diff: removed, added, and changed ones. In changed blocks, the changed words are marked.
+    """The removed, added and changed blocks of a unified diff. In changed blocks, the changed words are marked.
 
     Marks look like this: ``a price of [-12-]{+13+} EUR``.
     """

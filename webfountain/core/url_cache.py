@@ -1,6 +1,6 @@
 """Caches of recently seen URLs. Most links of a page are in the cache, so the store is not asked.
 
-A cache is a bounded set of 8-byte fingerprints. Given a batch of URLs, a cache returns the missing ones and adds them.
+A cache is a bounded set of 8-byte fingerprints. Given a batch of URLs, a cache returns the missing URLs and adds them.
 A crawl uses LRU. `lab.simulate.url_caches` has others for comparison.
 
 Source: Broder, Najork, Wiener, *Efficient URL caching for World Wide Web crawling*, 2003, section 5.
@@ -31,7 +31,7 @@ def hit_rate(hits: int, misses: int) -> float:
 
 
 class LruCache:
-    """A cache of `size` URLs that evicts the least recently used one. Without room it holds nothing."""
+    """A cache of `size` URLs that evicts the least recently used URL. With size 0, the cache holds nothing."""
 
     def __init__(self, size: int) -> None:
         self._size = size

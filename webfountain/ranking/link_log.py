@@ -144,7 +144,8 @@ class LinkLog:
             self._journal.commit()
 
     def _take_appended(self) -> None:
-        """Make the rows of the appended pages. All their links are looked up at once, to find those without a name."""
+        """Make the rows of the appended pages. All links of the pages are looked up at once, to find links without a
+        written name."""
         pages, self._appended = self._appended, []
         if not pages:
             return
@@ -161,7 +162,8 @@ class LinkLog:
                 self._journal.add(row)
 
     def _new_names(self, pages: list[_Page], targets: list[bytes], sources: list[bytes]) -> list[list[Link]]:
-        """Return for each page the links whose names must be written, and a link to itself if its own must be."""
+        """Return, for each page, the links whose names must be written. A link to the page itself means that the page's
+        own name must be written."""
         keys = keys_of(b"".join([part for both in zip(targets, sources, strict=True) for part in both]))
         if len(self._named) + len(keys) > _KNOWN_NAMES:
             self._named = KeyRows()

@@ -1,9 +1,9 @@
 """The term of an ant: the time until which all its leases and claims are valid.
 
-A heartbeat extends the term, and each request checks it. The term is measured by a clock that does not stop while the
-process is stopped. When the term is over, nothing more is sent. `TermGuard` cuts the transfers before another ant may
-fetch their pages. The guard is a timer of the event loop, because the store or the worker thread may not answer. A lone
-ant has an `EndlessTerm`.
+The term is checked before each request, and a heartbeat extends the term. The term is measured by a clock that does not
+stop while the process is stopped. When the term is over, nothing more is sent. `TermGuard` cuts the transfers before
+another ant may fetch their pages. The guard is a timer of the event loop, because the store or the worker thread may
+not answer. A lone ant has an `EndlessTerm`.
 """
 
 from __future__ import annotations
