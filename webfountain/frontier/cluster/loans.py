@@ -92,7 +92,7 @@ class LoanClaims:
         self._owner = owner
 
     def prolong(self, loans: Sequence[Loan], sites: set[str], *, until: float, at: float) -> list[Loan]:
-        """Extend the loans of `sites` to living borrowers. This ant still holds the sites. Return the loans that are
+        """Extend the loans of `sites`, which this ant still holds, to living borrowers. Return the loans that are
         over.
         """
         if not loans:

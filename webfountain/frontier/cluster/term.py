@@ -2,7 +2,7 @@
 
 The term is checked before each request, and a heartbeat extends the term. The term is measured by a clock that does not
 stop while the process is stopped. When the term is over, nothing more is sent. `TermGuard` cuts the transfers before
-another ant may fetch their pages. The guard is a timer of the event loop, because the store or the worker thread may
+another ant may fetch the same pages. The guard is a timer of the event loop, because the store or the worker thread may
 not answer. A lone ant has an `EndlessTerm`.
 """
 

@@ -1,7 +1,7 @@
 """Follow the plan in one ant.
 
 During a cycle, the number of fetches made is compared with the plan. Pages become due sooner if too few fetches were
-made, or else later. This module is used in the loop thread.
+made, or else later. Only the loop thread uses this module.
 """
 
 from __future__ import annotations

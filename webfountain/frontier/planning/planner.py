@@ -2,7 +2,7 @@
 
 One ant, the controller, requests the store's census at the end of each cycle. `make_plan` makes a plan from the census
 in a separate thread, while the crawl continues. The plan is used (`plan_follower`), and stored with the next batch. If
-planning fails, the last plan stays. This module is used in the loop thread.
+planning fails, the last plan stays. Only the loop thread uses this module.
 """
 
 from __future__ import annotations

@@ -110,7 +110,7 @@ class Reckoner:
         self._forecast = forecast
 
     def reckon(self, sites: Iterable[UrgentSite], price: float, at: float) -> None:
-        """Choose the sites that may have a page worth the price. These sites learn from their visits, then their
+        """Choose the sites that may have a page worth the price. The chosen sites learn from their visits. Then their
         rankings are computed."""
         stale = [site for site in sites if site.is_stale(price, at, self._pace.pause_s)]
         for group in _groups([site for site in stale if site.observed], at):

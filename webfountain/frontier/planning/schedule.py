@@ -86,7 +86,7 @@ class Spending(NamedTuple):
     planned: float
     """Planned fetches."""
     unspent: float
-    """Number of planned fetches that were not made. It is counted since the last check that made more pages due."""
+    """Number of planned fetches that were not made since the last check that made more pages due."""
     waiting: int
     """Number of pages that were made due or are worth the price, and are not fetched yet."""
     starved: bool

@@ -279,7 +279,7 @@ class UrgentSite:
         )
 
     def join(self, windows: Windows, newest: SiteUrgency | None) -> None:
-        """Make this object the current window of a site. It continues with the section rates of the window `newest`."""
+        """Make this object the current window of a site, and continue with the section rates of the window `newest`."""
         if newest is not None:
             self.urgencies.follow(newest)
             self._encoded = None
