@@ -172,7 +172,7 @@ def _chain(path: Path, name: str, written: Mapping[str, Mapping[str, Any]], foun
 
 
 def _check_keys(path: Path, tables: PolicyFile) -> None:
-    """Check the keys that must agree with each other. Raise PolicyError for the first one that does not."""
+    """Check the keys that must agree with each other. Raise PolicyError for the first key that does not agree."""
     politeness, cycle = tables.politeness, tables.cycle
     if politeness.max_delay < politeness.min_delay:
         allowed = f"politeness.min_delay or more: {spell_duration(politeness.min_delay)}"

@@ -234,7 +234,7 @@ class Judge:
     def bounds_by_policy(self) -> bool:
         """Return whether the revisit bounds of a page depend on its policy.
 
-        False if all policies have the bounds from which the schedules were made.
+        Return False if all policies have the bounds from which the schedules were made.
         """
         bounds = self._law.bounds
         return len(bounds) > 1 or bounds != self._bounds_at_start

@@ -17,8 +17,8 @@ depth) follows from the standing of its parent, by the same rules by which the j
    `also = "discovered"`.
 5. A page stays as it is if it has another origin, or if its parent was forgotten.
 
-Records of earlier versions contain no provenance, which is then guessed if possible. If it is unknown how trust was
-divided, trust is never raised. This module changes nothing in the store.
+Records of earlier versions contain no provenance, which is then guessed if possible. If a record does not show how
+trust was divided among links, the page's trust is never raised. This module changes nothing in the store.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["UNRECORDED", "Arrival", "Cause", "Provenance", "arrived", "numbered", "rule_number"]
 
 Arrival = Literal["unrecorded", "seed", "link", "redirect", "sitemap", "now"]
-"""How a URL was discovered. `now` is a note of a person."""
+"""How a URL was discovered. `now` means that a user requested the URL in a note."""
 Cause = Literal["found", "rule", "switch", "conflict", "followed", "edit"]
 """What gave a page its policy and trust.
 

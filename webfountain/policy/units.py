@@ -16,7 +16,8 @@ _NUMBER: Final = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,9})?) ?([A-Za-z]{1,2})", 
 
 
 def _read(value: object, units: dict[str, float] | dict[str, int], form: str) -> float:
-    """Return the value of a number with a unit, in seconds or bytes. ValueError says what is allowed."""
+    """Return the value of a number with a unit, in seconds or bytes. The message of a ValueError says what is
+    allowed."""
     found = _NUMBER.fullmatch(value.strip()) if isinstance(value, str) else None
     if found is None or found[2] not in units:
         raise ValueError(f"(allowed: {form})")

@@ -3,7 +3,8 @@
 Life of a number
 ----------------
 
-The frontier counts it (`metrics`), or the store keeps it (census, records). During a crawl `progress` shows it; at the
-end `end_summary` puts it into a sentence. `status`, `pages`, `texts`, `copy` and `plan` read it from the store
-at any time. `explain` gives the reasons for a page's state. `wholeness` checks store and repository for damage.
+The state comes from the counts of the frontier (`metrics`), or from the store (census, records). `progress` shows the
+state during a crawl, and `end_summary` puts it into sentences at the end. `status`, `pages`, `texts`, `copy` and `plan`
+read the store at any time. `explain` gives the reasons for a page's state. `wholeness` checks store and repository for
+damage.
 """

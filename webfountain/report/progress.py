@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 __all__ = ["Moment", "ProgressDisplay", "line", "moment_of", "spell_seconds", "table"]
 
 LINE_EVERY_S: Final = 5.0
-"""Seconds between plain lines in the first minute, on an output that is no terminal. Later LATE_LINE_EVERY_S
-applies."""
+"""Seconds between plain lines in the first minute, on an output that is no terminal. After the first minute,
+LATE_LINE_EVERY_S applies."""
 LATE_LINE_EVERY_S: Final = 60.0
 _WINDOW_S: Final = 5.0
 """Time over which the shown rate is averaged, s."""

@@ -131,8 +131,8 @@ def mend_copies(store: FrontierStore, lost: Iterable[LostCopy], *, at: float) ->
 
 
 def _lost_copy(store: FrontierStore, repository: Pages, site: str, record: PageRecord) -> LostCopy | None:
-    """Return the lost copy of a page, or None if its copy can be read. If the copy was moved meanwhile, read it at its
-    new place.
+    """Return the lost copy of a page, or None if its copy can be read. If a running crawl moved the copy meanwhile,
+    read the copy at its new place.
     """
     now: PageRecord | None = record
     while now is not None and now.copy is not None:
