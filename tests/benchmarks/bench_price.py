@@ -1,20 +1,16 @@
-"""Pages chosen at a price, at any size: ``python -m tests.benchmarks.bench_price [--sites N] [--days D]``.
+"""Measure the choice of pages at a price: ``python -m tests.benchmarks.bench_price [--sites N] [--days D]``.
 
-Generated sites of 100 pages in five directories; releases of the whole site (one in 90 days), of a directory (60) and
-of single pages (200, log-normal) change them. The frontier runs without I/O under a manual clock over an embedded
-store whose pages were crawled within the last 30 days, with what their histories taught, at a fetch a day for a
-thirtieth of them. Told: CPU of what selection costs (`UrgentPages`, all of it) for each fetch and of the crawl's CPU
-(the web's own and the clock's not counted), peak memory, budget used over budget given, the obsolete share. Setting the
-collection up is not measured; ``--store DIR`` keeps it there for the next run with the same options. ``--sites 100000
---days 1 --store DIR`` is 10^7 pages (filling takes some 10 minutes, once); the default is 10^5.
-
-A budget of a few fetches for one large site must be used, too: ``--sites 1 --pages 900 --interval 90 --days 20`` used
-.53 of it when only those pages counted as missed that were due at the moment. A very large one is held in windows:
-``--sites 1 --pages 100000 --window 10000``, or with ``--window 100000`` as a whole.
-
-``--ranking`` beside it ranks all pages of the same collection together fifty times a day, by the same urgencies, and
-tells the ratio of the obsolete shares (goal 1.05); for a collection that can be ranked. The dominating cost of a fetch
-is reading its page; of selection, numpy over the sites of a batch.
+The generated sites have 100 pages in five directories. Releases change a whole site (every 90 days), a directory (60
+days) or a single page (200 days, log-normal). The frontier runs without I/O under a manual clock, on an embedded store
+with pages that were crawled within the last 30 days. Each day a thirtieth of the pages is fetched. Printed are the CPU
+of the selection (`UrgentPages`) per fetch and as a share of the crawl's CPU, peak memory, the used share of the budget,
+and the obsolete share. The set-up is not measured, and ``--store DIR`` keeps the store for the next run with the same
+options. The default is 10^5 pages. With ``--sites 100000 --days 1 --store DIR`` there are 10^7 pages, and filling the
+store takes some 10 minutes. With ``--sites 1 --pages 900 --interval 90 --days 20`` the budget is a few fetches for one
+large site. With ``--sites 1 --pages 100000 --window 10000`` a very large site has windows, and with ``--window 100000``
+it is in memory as a whole. ``--ranking`` also ranks all pages of the collection together fifty times a day, and prints
+the ratio of the obsolete shares (goal 1.05). Most of the cost of a fetch is reading its page. Most of the cost of the
+selection is numpy over the sites of a batch.
 """
 
 from __future__ import annotations
@@ -64,38 +60,37 @@ if TYPE_CHECKING:
     Ints = npt.NDArray[np.int64]
 
 RATE = 333.0
-"""Fetches a second: as one busy process makes them, so a day is as short as it takes to visit a thirtieth of the pages.
-"""
+"""Fetches per second, as by one busy process. A day takes as long as the fetches of a thirtieth of the pages."""
 POLITE = 15.0
-"""Fetches a second of one site: politeness allows 20."""
+"""Fetches per second of one site, where politeness allows 20."""
 SHORTEST_DAY_S = 10
 BATCH_S = 0.1
-"""The worker thread takes what has come in so long, as it does when it is busy."""
+"""Time between two batches of the worker thread, s, as when it is busy."""
 START = 1e9
 DIRECTORIES = 5
 SITE_DAYS, DIRECTORY_DAYS, PAGE_DAYS = 90.0, 60.0, 200.0
 POLLS = 10
-"""Looks at the truth in a day."""
+"""Number of comparisons with the truth per day."""
 OBSERVED = 400
-"""Sites that are held against the truth."""
+"""Number of sites that are compared with the truth."""
 SELECTION: tuple[tuple[type, tuple[str, ...]], ...] = (
     (UrgentPages, ("wants", "admit", "prepare", "outranking", "due", "observe", "refuse", "next_at", "leave", "turn")),
     (UrgencyPace, ("divide",)),
     (PageSupply, ("demand", "best", "call")),
     (CollectionForecast, ("update", "encode")),
 )
-"""All that choosing pages costs."""
+"""Functions that are measured as the cost of choosing pages."""
 
 
 class Releases(NamedTuple):
-    """Changes of one site: times of each page, page after page, and where each page's begin."""
+    """Changes of one site: the times of all pages, page after page, and where the times of each page begin."""
 
     times: Array
     begins: Ints
 
 
 class Web:
-    """What the sites look like at a time."""
+    """The generated sites as a function of time."""
 
     def __init__(self, options: argparse.Namespace, *, seed: int = 1) -> None:
         sites: int = options.sites
@@ -130,7 +125,7 @@ class Web:
         return int(np.searchsorted(releases.times[begin:end], at, side="right"))
 
     def obsolete(self, sites: range, at: float) -> float:
-        """Share of the pages of some sites whose copy is not what the page is."""
+        """Return the share of the pages of some sites with an obsolete copy."""
         stale = 0
         for site in sites:
             releases = self.releases(site)
@@ -140,7 +135,7 @@ class Web:
         return stale / (len(sites) * self.pages)
 
     def answer(self, fetch: Fetch, at: float) -> tuple[int, dict[str, str], bytes, float]:
-        """The page, or that it is as we have it."""
+        """Return the page, or that it is unchanged."""
         begun = time.thread_time()
         try:
             if fetch.kind != "page":
@@ -158,12 +153,12 @@ class Web:
 
 
 class PacedDrive(Drive):
-    """The worker thread is busy: it takes a batch every `BATCH_S`."""
+    """A drive whose worker thread takes a batch every `BATCH_S` seconds."""
 
     work_at = 0.0
 
     def go(self, end: float) -> None:
-        """Until a time."""
+        """Run until a time."""
         while (now := self.clock.now()) < end:
             while (fetch := self.frontier.next()) is not None:
                 self._send(fetch)
@@ -180,7 +175,7 @@ class PacedDrive(Drive):
 
 
 def main() -> None:
-    """Set up, crawl, tell."""
+    """Set up, crawl, and print the figures."""
     options = _options()
     site_windows.WINDOW = options.window  # type: ignore[misc]
     web = Web(options)
@@ -202,7 +197,9 @@ def main() -> None:
 
 
 def _filled(options: argparse.Namespace, web: Web, collection: Collection, folder: Path) -> Path:
-    """A store as a crawl left it that went before, and what the copies in it are versions of: made, or found."""
+    """Return a store as an earlier crawl left it, and the versions of its copies. Use an existing store if there is
+    one.
+    """
     name = f"{options.sites}-{options.pages}-{options.interval}-{options.days:g}"
     kept = (options.store or folder) / name
     if not kept.exists():
@@ -219,7 +216,7 @@ def _filled(options: argparse.Namespace, web: Web, collection: Collection, folde
 
 
 def _copy(store: Path, to: Path) -> None:
-    """A store that is written to while the other stays as it is; RocksDB changes no table that is written."""
+    """Return a copy of a store, by links to its tables, which RocksDB never changes."""
     for path in store.rglob("*"):
         target = to / path.relative_to(store)
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -242,7 +239,7 @@ def _options() -> argparse.Namespace:
 
 
 def records_of(web: Web, site: int) -> list[PageRecord]:
-    """The site's pages as a crawl left them that visited each once in the interval, the last time at random."""
+    """Return the pages of a site after a crawl that visited each page once per interval, the last time at random."""
     rng = random.Random(site)
     records = []
     for page in range(web.pages):
@@ -259,7 +256,7 @@ def records_of(web: Web, site: int) -> list[PageRecord]:
 
 
 def set_up(store: FrontierStore, web: Web, collection: Collection) -> None:
-    """Pages known and crawled, sites inactive, with what was learned of each; nothing of this is measured."""
+    """Fill a store with crawled pages and inactive sites, with what was learned about each site."""
     urgent = urgent_pages_of(collection, recrawl=True)
     assert urgent is not None
     urgent.pace.divide(len(web.names) * web.pages, len(web.names))
@@ -298,7 +295,7 @@ def set_up(store: FrontierStore, web: Web, collection: Collection) -> None:
 def crawl(
     store: FrontierStore, web: Web, collection: Collection, clock: ManualClock, days: float, capacity: int
 ) -> float:
-    """Drive the frontier; the mean obsolete share."""
+    """Drive the frontier, and return the mean obsolete share."""
     spent: dict[str, float] = defaultdict(float)
     for part, names in SELECTION:
         for name in names:
@@ -350,7 +347,7 @@ def _timed(method: Any, name: str, spent: dict[str, float]) -> Any:
 
 
 def ranked(web: Web, collection: Collection, days: float, capacity: int) -> float:
-    """All pages ranked together fifty times a day, the most urgent fetched at once; the mean obsolete share."""
+    """Rank all pages together fifty times a day, and fetch the most urgent pages. Return the mean obsolete share."""
     urgent = urgent_pages_of(collection, recrawl=True)
     assert urgent is not None
     urgent.pace.divide(len(web.names) * web.pages, len(web.names))

@@ -1,13 +1,12 @@
-"""Ranking: cnr-2000 beside networkx and igraph, and its growth: ``python -m tests.benchmarks.bench_rank [--full]``.
+"""Compare ranking with networkx and igraph on cnr-2000, and measure its growth: ``python -m tests.benchmarks.bench_rank
+[--full]``.
 
-All are given the graph in the form they rank (CSR, igraph's own) and run in turn, CPU seconds; errors are L1 distances
-to a ranking of tolerance 1e-13. Generated graphs (power-law targets, sites of 1000 pages, ten links a page) of 10^5 to
-10^7 links, with ``--full`` 10^8, tell time and memory per link; memory is the graph's arrays. The dominating cost is
-one gather per link and step.
-
-``--parquet LINKS...``: instead, the same graphs as a compacted link log, a power of time per link fitted through them.
-Each is ranked in a process of its own, whose peak memory is told (that of a process which has ranked nothing taken
-off, files that are mapped counted). What is laid on the disk is 30 bytes a link.
+All libraries get the graph in their own form (CSR, igraph's own) and run in turn. Errors are L1 distances to a ranking
+with tolerance 1e-13. Generated graphs (power-law targets, sites of 1000 pages, ten links per page) of 10^5 to 10^7
+links, with ``--full`` 10^8, show time and memory per link. Memory is the arrays of the graph. Most of the cost is one
+gather per link and step. ``--parquet LINKS...`` uses the same graphs as a compacted link log, which takes 30 bytes per
+link on disk, and prints the power by which the time grows. Each graph is ranked in a separate process, and the peak
+memory above that of an idle process is printed, including mapped files.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ ROUNDS = 3
 
 
 def main() -> None:
-    """A line for each library, then one for each size."""
+    """Print a line for each library, then a line for each size."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--full", action="store_true", help="also 10^8 links: 1.5 GB")
     parser.add_argument("--parquet", type=float, nargs="+", metavar="LINKS")
@@ -91,7 +90,7 @@ def _beside_others(indptr: npt.NDArray[np.int32], indices: npt.NDArray[np.int32]
 
 
 def _networkx(matrix: object) -> npt.NDArray[np.float64]:
-    """The power iteration of networkx 3.6, `_pagerank_scipy`, on a matrix that is there already."""
+    """Return the result of the power iteration of networkx 3.6, `_pagerank_scipy`, on a ready matrix."""
     import scipy as sp
 
     nodes, _ = matrix.shape  # type: ignore[attr-defined]
@@ -124,7 +123,7 @@ def _grow(links: int) -> None:
 
 
 def _generated(links: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-    """Successor lists."""
+    """Return the successor lists of a generated graph."""
     rng = np.random.default_rng(1)
     nodes = links // 10
     sources = np.sort(rng.integers(0, nodes, links, dtype=np.int32))
@@ -137,7 +136,7 @@ def _generated(links: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]
 
 
 class RankingCost(NamedTuple):
-    """CPU seconds of reading a log and of ranking it, steps, pages that were ranked, bytes at most."""
+    """The CPU seconds of reading and of ranking a log, the numbers of steps and pages, and the peak memory in bytes."""
 
     read_s: float
     rank_s: float
@@ -147,7 +146,7 @@ class RankingCost(NamedTuple):
 
 
 def _from_parquet(sizes: list[int]) -> None:
-    """A line for each size, and the power of its links by which time grows."""
+    """Print a line for each size, and the power of the number of links by which the time grows."""
     seconds = []
     for links in sizes:
         with tempfile.TemporaryDirectory(prefix="webfountain-bench-") as folder:
@@ -168,13 +167,13 @@ def _from_parquet(sizes: list[int]) -> None:
 
 
 def _alone(act: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:
-    """Done in a process of its own."""
+    """Run a function in a separate process."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
         return process.submit(act, *args, **options).result()
 
 
 def _write_log(links: int, url: str) -> None:
-    """Segments of 100,000 pages, compacted; fingerprints are spread as hashes are."""
+    """Write compacted segments of 100,000 pages, with evenly spread fingerprints."""
     indptr, targets = _generated(links)
     nodes = len(indptr) - 1
     numbers = np.arange(nodes, dtype=np.uint64)

@@ -1,11 +1,13 @@
-"""Revisit policies on three real traces: ``python -m tests.benchmarks.bench_revisit``, about ten minutes of CPU.
+"""Compare revisit policies on three real traces: ``python -m tests.benchmarks.bench_revisit``, about ten minutes of
+CPU.
 
-kafka (served, without /javadoc), flink (served) and druid (all), 1096 days from 2020-01-01, fetches a day = pages
-alive at the start / 30, changes above R = 0.05 and of any byte (R = 0); /7 and /90 without the plans, which take
-most of the time (78 solves each; ``--no-plans`` leaves them out). Ratio is (policy - clairvoyant)/(best -
-clairvoyant) with best = the best of uniform, nutch-adaptive and poisson-learned; the goal is .85 on each site and .7
-in the geometric mean at R = 0.05, and 1 at R = 0. Then each signal switched off or on, importance, a sitemap, other
-start dates, and the estimators' forecasts of checks to come.
+The traces are kafka (served, without /javadoc), flink (served) and druid (all), over 1096 days from 2020-01-01. The
+number of fetches per day is the number of pages at the start / 30. A change counts above R = 0.05, or with R = 0 if any
+byte differs. With /7 and /90 the plans are left out, which take most of the time (78 solves each; ``--no-plans`` always
+leaves them out). The ratio is (policy - clairvoyant)/(best - clairvoyant), where best is the best of uniform,
+nutch-adaptive and poisson-learned. The goal is 0.85 on each site and 0.7 in the geometric mean at R = 0.05, and 1 at R
+= 0. After that, each signal is switched off or on, and importance, a sitemap, other start dates and the estimators are
+measured.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ OTHER_WINDOWS = (
     ("kafka", "2019-01-01"), ("flink", "2019-01-01"), ("kafka", "2021-10-01"), ("flink", "2021-10-01"),
     ("druid", "2021-10-01"),
 )  # fmt: skip
-"""Site and first day; druid has too few pages before 2020."""
+"""Site and first day. Druid has too few pages before 2020."""
 
 
 def main() -> None:
@@ -69,7 +71,7 @@ def _options() -> argparse.Namespace:
 
 
 def trace_of(site: str, min_change: float, *, start: str = "2020-01-01", days: int = 1096) -> ChangeTrace:
-    """The window of a site's trace."""
+    """Return the window of a site's trace."""
     files = [DATA / f"{site}-{part}.parquet" for part in ("events", "pages")]
     return load_trace(*files, start=start, days=days, min_change=min_change, **SITES[site])
 
@@ -79,7 +81,7 @@ def _run(trace: ChangeTrace, part: int, names: list[str] | tuple[str, ...]) -> d
 
 
 def _reordered(trace: ChangeTrace, seed: int) -> ChangeTrace:
-    """The trace with its pages in another order, which decides between equals."""
+    """Return the trace with its pages in another order, which decides between equal pages."""
     place = np.random.default_rng(seed).permutation(len(trace.urls))
     back = np.argsort(place)
     urls = [trace.urls[page] for page in back.tolist()]
@@ -87,7 +89,9 @@ def _reordered(trace: ChangeTrace, seed: int) -> ChangeTrace:
 
 
 def _in_turn(min_change: float, part: int) -> None:
-    """Fountain over visiting all in turn, in every window: the mean and the largest of `ORDERS` orders of pages."""
+    """Print the ratio of fountain to visits in turn in every window: the mean and the largest over `ORDERS` orders of
+    pages.
+    """
     print(
         f"\nfountain / uniform, obsolete shares, R = {min_change}, pages/{part} a day: mean of {ORDERS} orders (most)"
     )
@@ -125,7 +129,7 @@ def _table(min_change: float, part: int, names: list[str]) -> None:
 
 
 def _sum_up(ratios: list[float], oracle: list[float]) -> None:
-    """Fountain's ratios, and on how many rows it is ahead of an oracle that knows the true rates."""
+    """Print the ratios of fountain, and on how many rows it is better than an oracle of the true rates."""
     mean = float(np.exp(np.mean(np.log(np.maximum(ratios, 1e-3)))))
     ahead = sum(own < other for own, other in zip(ratios, oracle, strict=True))
     print(
@@ -134,7 +138,7 @@ def _sum_up(ratios: list[float], oracle: list[float]) -> None:
 
 
 def _signals(min_change: float) -> None:
-    """Obsolete shares with each signal off or on, all and by importance, relative to fountain as it is."""
+    """Print the obsolete shares with each signal off or on, relative to fountain, for all pages and by importance."""
     print(f"\nsignals, R = {min_change}, pages/30 a day: obsolete share, and against fountain; (by importance)")
     print(f"{'':20}" + "".join(f"{site:>34}" for site in SITES))
     runs = {site: _run(trace_of(site, min_change), 30, EXTRAS) for site in SITES}

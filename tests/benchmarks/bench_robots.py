@@ -1,4 +1,5 @@
-"""What a hostile robots.txt costs: taking out what binds us (in a process of its own), then reading and asking that.
+"""Measure what a hostile robots.txt costs: the extraction of our rules in a separate process, then reading and asking
+the rules.
 
 ``python -m tests.benchmarks.bench_robots`` (some seconds). Dominated by splitting 500 KiB into lines. The yardstick is
 Protego's reading of an ordinary file of 2,000 rules in the same run; goals are that the loop's share, reading what was
@@ -34,7 +35,7 @@ URLS = [f"http://h.example/{number}{'ab/' * 600}" for number in range(16)]
 
 
 def cpu_s(act: Callable[[], object]) -> float:
-    """Median CPU seconds."""
+    """Return the median CPU seconds."""
     times = []
     for _ in range(RUNS):
         start = time.thread_time()
@@ -44,7 +45,7 @@ def cpu_s(act: Callable[[], object]) -> float:
 
 
 def main() -> int:
-    """0 when no file costs the loop too much."""
+    """Return 0 if no file costs the loop too much."""
     yardstick = cpu_s(lambda: Protego.parse(ORDINARY))
     worst = 0.0
     for name, body in HOSTILE.items():

@@ -1,9 +1,10 @@
-"""The scheduler's hot path at 10,000 active sites: ``python -m tests.benchmarks.bench_scheduler`` (about a minute).
+"""Measure the scheduler's frequent calls at 10,000 active sites: ``python -m tests.benchmarks.bench_scheduler`` (a
+minute).
 
-A real crawl through a download handler without I/O. CPU time of `next_request`, median and 99th percentile, and of
-`has_pending_requests`, over a yardstick of the same process taken right after each call: a pop and a push on a heap of
-10,000 sites, what the choice of the next site costs at the least. Goals: the median below 60 yardsticks, the 99th
-percentile below 1500, `has_pending_requests` below 30 (it must not look at the sites).
+A real crawl runs through a download handler without I/O. The CPU time of `next_request` (median and 99th percentile)
+and of `has_pending_requests` is divided by a yardstick of the same process right after each call. The yardstick is a
+pop and a push on a heap of 10,000 sites, the least cost of choosing the next site. The goals are a median below 60, a
+99th percentile below 1500, and below 30 for `has_pending_requests`, which must not visit the sites.
 """
 
 from __future__ import annotations
@@ -93,7 +94,7 @@ allow_private = true
 
 
 def measure() -> dict[str, float]:
-    """Figures of one crawl; those of `GOALS` in yardsticks."""
+    """Return the figures of one crawl. The figures of `GOALS` are in yardsticks."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "c.toml").write_text(POLICY)
@@ -107,7 +108,7 @@ def measure() -> dict[str, float]:
 
 
 def main() -> int:
-    """0 when every goal is met."""
+    """Return 0 if every goal is met."""
     found = measure()
     for name, value in found.items():
         goal = GOALS.get(name)

@@ -1,4 +1,5 @@
-"""Full-text search: CPU milliseconds of a query at 10^5 pages, and the index as a share of the texts.
+"""Measure full-text search: CPU milliseconds of a query at 10^5 pages, and the size of the index as a share of the
+texts.
 
 ``python -m tests.benchmarks.bench_search [--pages N]``. The texts of the queries are drawn from a Zipf law. That is the
 worst case for the size, so it is also measured on real prose, the manuals of Python's standard library.
@@ -40,7 +41,7 @@ VOCABULARY = 60_000
 
 
 def drawn(many: int, words: int = WORDS) -> tuple[list[str], Iterable[str]]:
-    """The vocabulary, the commonest word first, and that many texts of so many words."""
+    """Return the vocabulary, the most common word first, and `many` texts of `words` words."""
     draw = random.Random(7)
     letters = "abcdefghijklmnopqrstuvwxyz"
     known = ["".join(draw.choices(letters, k=draw.randint(2, 10))) for _ in range(VOCABULARY)]
@@ -49,7 +50,7 @@ def drawn(many: int, words: int = WORDS) -> tuple[list[str], Iterable[str]]:
 
 
 def prose() -> list[str]:
-    """The docstrings of each module of the standard library."""
+    """Return the docstrings of each module of the standard library."""
     texts = []
     for path in sorted(Path(sysconfig.get_paths()["stdlib"]).rglob("*.py")):
         try:
@@ -64,7 +65,7 @@ def prose() -> list[str]:
 
 
 def indexed(folder: Path, texts: Iterable[str]) -> tuple[SearchIndex, float]:
-    """An index of texts, and its size as a share of theirs."""
+    """Return an index of texts, and its size as a share of the size of the texts."""
     index, size, batch = SearchIndex(folder / "index"), 0, list[IndexedText]()
     for number, text in enumerate(texts):
         size += len(text.encode())
@@ -82,7 +83,7 @@ def indexed(folder: Path, texts: Iterable[str]) -> tuple[SearchIndex, float]:
 
 
 def live(seconds: float) -> None:
-    """Print the lags between fetches and their entries in the index; the whole list at the start does not count."""
+    """Print the lags between fetches and their entries in the index, without the whole list at the start."""
     with (
         tempfile.TemporaryDirectory() as name,
         DemoServer(seed=3, sites=6, pages=300, period=20, latency=0.002) as web,
@@ -111,7 +112,7 @@ def live(seconds: float) -> None:
 
 
 def main() -> None:
-    """Make both, ask, print."""
+    """Make both indexes, query them, and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--live", type=float)
     parser.add_argument("--pages", type=int, default=100_000)

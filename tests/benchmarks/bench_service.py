@@ -1,4 +1,4 @@
-"""What the service costs: CPU milliseconds and compressed kB of each answer, a scrape, and its memory.
+"""Measure what the service costs: CPU milliseconds and compressed kB of each answer, a scrape, and memory.
 
 ``python -m tests.benchmarks.bench_service [--pages N] [--sites N]``; the dominating cost is reading and encoding rows.
 Bounds of the project: 50 ms of CPU and 100 kB compressed at 10^6 pages on 10^4 sites, a scrape 20 ms, memory 120 MB.
@@ -32,7 +32,7 @@ ROUNDS = 5
 
 
 def fill(url: str, *, sites: int, pages: int) -> str:
-    """Fill a store with never-crawled pages and two days of minutes; the name of a site in its middle."""
+    """Fill a store with never-crawled pages and a history of two days. Return the name of a site in its middle."""
     is_new = not (Path(url.removeprefix("rocksdb://")) / "db").exists()
     store = open_store(url, collection="bench" if is_new else None, period_s=3600.0 if is_new else None)
     for number in range(sites):
@@ -48,7 +48,7 @@ def fill(url: str, *, sites: int, pages: int) -> str:
 
 
 def main() -> None:
-    """Fill, ask, print."""
+    """Fill a store, request the answers, and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pages", type=int, default=1_000_000)
     parser.add_argument("--sites", type=int, default=10_000)

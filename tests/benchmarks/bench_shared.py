@@ -1,4 +1,4 @@
-"""What the shared store costs: server and client CPU of each step, then pages per CPU second of ants and of peers.
+"""Measure what the shared store costs: server and client CPU of each step, then pages per CPU second of crawls.
 
 ``python -m tests.benchmarks.bench_shared [--urls N] [--shards N] [--pages PAGES PAGES] [--plain PAGES PAGES] [--only X]
 [--idle N]``
@@ -49,13 +49,15 @@ if TYPE_CHECKING:
 AT = 1.76e9
 BATCH, SITES, HAND = 1000, 1000, 16
 BEAT_S = 5.0
-"""An ant's heartbeat."""
+"""Heartbeat of an ant, s."""
 GOALS = {"times scrapy-redis": 8.0, "of embedded": 0.8, "two ants of one": 0.85}
 MOST_ROUND_TRIPS = 1.0
 
 
 class Cost(NamedTuple):
-    """Of a run: pages, CPU seconds of its processes and of the server, how often that read, and wall time."""
+    """The costs of a run: pages, CPU seconds of its processes and of the server, number of reads by the server, and
+    wall time.
+    """
 
     pages: int
     own_s: float
@@ -65,7 +67,7 @@ class Cost(NamedTuple):
 
 
 def main() -> int:
-    """Print what was asked for; 1 when a goal is missed."""
+    """Print the requested figures. Return 1 if a goal is missed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--urls", type=int, default=20_000)
     parser.add_argument("--pages", type=int, nargs=2, default=(2_000, 10_000), metavar="PAGES")
@@ -88,7 +90,7 @@ def main() -> int:
 
 
 def measure_steps(urls: int, shards: int) -> dict[str, Any]:
-    """Microseconds a URL of each step, server and client apart; what the server was asked."""
+    """Return the microseconds per URL of each step, by server and client, and the commands to the server."""
     with single() as (url, client):
         store = open_store(f"{url}?shards={shards}", collection="bench", period_s=86_400.0)
         store.queues.discover([Link("https://warm.example/", "https://warm.example", bytes(8))], at=AT)
@@ -154,9 +156,10 @@ def _outcome(lease: Any) -> Outcome:
 
 
 def measure_idle(ants: int) -> dict[str, float]:
-    """Share of a core that so many idle ants cost the server: each has a connection, looks, counts and beats as an ant.
+    """Return the share of a core that idle ants cost the server.
 
-    A thousand ants are reckoned from those there are, but for heartbeats, whose cost grows with their number.
+    Each ant has a connection, and polls, counts and sends heartbeats. The share of a thousand ants is computed from
+    fewer ants, except for heartbeats, whose cost grows with the number of ants.
     """
     with single(maxclients=str(ants + 100)) as (url, client):
         first = open_store(url, collection="bench", period_s=86_400.0)
@@ -189,12 +192,12 @@ def measure_idle(ants: int) -> dict[str, float]:
 
 
 def _mean_s(longest_s: float) -> float:
-    """Between two looks of an ant that has been idle for long, on the mean."""
+    """Return the mean time between two polls of an ant that has been idle for long, s."""
     return POLL_INTERVAL_S + 0.75 * (longest_s - POLL_INTERVAL_S)
 
 
 def _idle_poll(store: FrontierStore, number: int) -> None:
-    """As the store worker looks for an ant that has no site."""
+    """Poll the store like the store worker of an ant without sites."""
     assert store.claims is not None
     feed = store.feed()
     assert feed is not None
@@ -215,7 +218,7 @@ def _beat(one: Membership, at: float) -> None:
 
 
 def measure_crawl(ours: tuple[int, int], plain: tuple[int, int]) -> dict[str, Any]:
-    """CPU milliseconds of one more page for each, ants and server apart, and what they come to."""
+    """Return the CPU milliseconds of one more page for each kind of crawl, by ants and server, and the sums."""
     folder = Path(tempfile.mkdtemp(prefix="wf-"))
     runs: dict[str, tuple[Callable[[int, Path], Cost], tuple[int, int]]] = {
         "embedded": (_embedded, ours),
@@ -263,7 +266,7 @@ def _two_ants(pages: int, folder: Path) -> Cost:
 
 
 class _ServerWork:
-    """What a server does for a crawl."""
+    """The work of a server for a crawl."""
 
     def __init__(self, client: redis.Redis) -> None:
         self._client = client
@@ -276,7 +279,7 @@ class _ServerWork:
         self._client.close()
 
     def with_server(self, cost: Cost) -> Cost:
-        """The cost of a crawl and of the server for it."""
+        """Return the cost of a crawl with the cost of its server."""
         server_s, reads = self._begin
         return cost._replace(server_s=_server_s(self._client) - server_s, reads=self._reads() - reads)
 
@@ -307,7 +310,7 @@ def _scrapy_redis(pages: int, folder: Path) -> Cost:
 
 
 def _cpu(command: list[str]) -> float:
-    """CPU seconds of a process and those that it has waited for."""
+    """Return the CPU seconds of a process and of the children that it waited for."""
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)

@@ -1,8 +1,8 @@
-"""What a start costs: ``python -m tests.benchmarks.bench_startup`` (half a minute).
+"""Measure what a start costs: ``python -m tests.benchmarks.bench_startup`` (half a minute).
 
-CPU seconds of child processes, interleaved, medians of nine runs, over yardsticks of the same run: `status` over the
-imports that it cannot do without (click, msgspec, rocksdict), a crawl until its first request over the import of
-Scrapy's crawler and reactor. Goals: each below 3.5 times.
+The figures are medians of the CPU seconds of nine child processes, divided by yardsticks of the same run. The yardstick
+of `status` is the import of click, msgspec and rocksdict. The yardstick of a crawl until its first request is the
+import of Scrapy's crawler and reactor. The goal is below 3.5 for both.
 """
 
 from __future__ import annotations
@@ -37,20 +37,20 @@ allow_private = true
 
 
 def environment() -> dict[str, str]:
-    """Ours, but that programs keep what they compiled, as a user's do: else each start compiles what is new."""
+    """Return this process's environment, with compiled bytecode kept, as for a user."""
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     return {**kept, "PYTHONPATH": str(ROOT)}
 
 
 def python(code: str, folder: Path) -> float:
-    """The last number that a program prints: its CPU seconds."""
+    """Return the CPU seconds that a program prints as its last number."""
     run = [sys.executable, "-c", code]
     done = subprocess.run(run, cwd=folder, env=environment(), capture_output=True, text=True, check=True)
     return float(done.stdout.splitlines()[-1])
 
 
 def crawl(folder: Path) -> float:
-    """CPU seconds until the first request of a crawl of five pages, imports included."""
+    """Return the CPU seconds until the first request of a crawl of five pages, including imports."""
     code = (
         "from webfountain.cli import main; "
         "main(['crawl', 'c.toml', '--store', 'rocksdb://store', '--max-seconds', '1', "
@@ -62,7 +62,7 @@ def crawl(folder: Path) -> float:
 
 
 def main() -> int:
-    """0 when every goal is met."""
+    """Return 0 if every goal is met."""
     spent: dict[str, list[float]] = {"bare": [], "status": [], "scrapy": [], "crawl": []}
     with tempfile.TemporaryDirectory() as name, DemoServer(seed=1, sites=1, pages=5, period=0) as web:
         folder = Path(name)

@@ -1,4 +1,4 @@
-"""What event streams cost: CPU of ``serve``, and the pages per CPU second of the crawl beside it.
+"""Measure what event streams cost: CPU of ``serve``, and pages per CPU second of a crawl beside it.
 
 ``python -m tests.benchmarks.bench_streams [--pairs N] [--seconds S] [--streams N]``; a pair is two crawls of generated
 webs at the same time, at the same polite rate, one of them beside a service with open streams. So both meet the same
@@ -24,7 +24,7 @@ from webfountain.lab.demo.process import DemoServer
 
 
 async def follow(address: str, streams: int, seconds: float) -> int:
-    """Hold so many streams open; the number of bytes that came. Nothing is parsed, so that this costs little itself."""
+    """Hold streams open, and return the number of received bytes. Nothing is parsed, to save CPU."""
     host, _, port = address.removeprefix("http://").partition(":")
     request = f"GET /v1/collections/store/changes?feed=sse HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n".encode()
     received = 0
@@ -46,13 +46,13 @@ async def follow(address: str, streams: int, seconds: float) -> int:
 
 
 def cpu_of(pid: int) -> float:
-    """CPU seconds that a process has taken."""
+    """Return the CPU seconds of a process."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def begin(folder: Path, web: DemoServer, seconds: float) -> subprocess.Popen[bytes]:
-    """Begin a crawl whose report is ``report.json`` in the folder."""
+    """Begin a crawl that writes ``report.json`` in the folder."""
     rules = policy(folder, web.urls, cycle={"period": "20s"}, politeness={"min_delay": "400ms"})
     command = [sys.executable, "-m", "webfountain", "crawl", str(rules), f"--store=rocksdb://{folder}/store"]
     return subprocess.Popen(
@@ -62,7 +62,7 @@ def begin(folder: Path, web: DemoServer, seconds: float) -> subprocess.Popen[byt
 
 
 def serve(folder: Path, seconds: float, streams: int) -> tuple[float, float]:
-    """Serve a store with open streams; the share of a core that this takes, and its memory, MB."""
+    """Serve a store with open streams. Return the share of a core and the memory, MB."""
     while not (folder / "store" / "live.json").exists():
         time.sleep(0.1)
     serving = subprocess.Popen(
@@ -81,13 +81,15 @@ def serve(folder: Path, seconds: float, streams: int) -> tuple[float, float]:
 
 
 def pages_per_cpu_second(folder: Path) -> float:
-    """The figure of a crawl that has ended."""
+    """Return the pages per CPU second of an ended crawl."""
     found = json.loads((folder / "report.json").read_text())
     return float(found["pages_fetched"] / found["cpu_seconds"])
 
 
 def pair(home: Path, webs: tuple[DemoServer, DemoServer], given: argparse.Namespace) -> tuple[float, float]:
-    """Run both crawls; the ratio of the one beside streams to the other, and the share of a core of the service."""
+    """Run both crawls. Return the ratio of the crawl beside streams to the other crawl, and the share of a core of the
+    service.
+    """
     folders = (home / "beside", home / "alone")
     for folder in folders:
         folder.mkdir()
@@ -105,7 +107,7 @@ def pair(home: Path, webs: tuple[DemoServer, DemoServer], given: argparse.Namesp
 
 
 def main() -> None:
-    """Run the pairs, print each, and the medians."""
+    """Run the pairs, and print each pair and the medians."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pairs", type=int, default=10)
     parser.add_argument("--seconds", type=float, default=60.0)

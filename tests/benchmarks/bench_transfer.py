@@ -1,4 +1,4 @@
-"""A frontier of a million URLs from an embedded store to a server and back, through files; each way with its CPU.
+"""Measure the transfer of a million URLs from an embedded store to a server and back, through files.
 
 ``python -m tests.benchmarks.bench_transfer [--urls N] [--sites N] [--form jsonl|parquet] [--json]``
 
@@ -38,7 +38,7 @@ AT = 1.75e9
 
 
 def main() -> int:
-    """Print seconds and CPU of each part; 1 when the goal is missed or something was lost."""
+    """Print seconds and CPU of each part. Return 1 if the goal is missed or something was lost."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--urls", type=int, default=1_000_000)
     parser.add_argument("--sites", type=int, default=1_000)
@@ -66,7 +66,9 @@ def main() -> int:
 def measure(
     folder: Path, server: str, client: redis.Redis, urls: int, sites: int, form: str
 ) -> dict[str, tuple[float, float, float]]:
-    """Seconds, CPU seconds and those of the server, of each part; asserts that the last file is the first."""
+    """Return the seconds, CPU seconds and CPU seconds of the server of each part. Assert that the last file equals the
+    first.
+    """
     first, second = f"rocksdb://{folder}/first", f"rocksdb://{folder}/second"
     _fill(first, urls, sites)
     files = [folder / f"{number}.{form}" for number in range(3)]

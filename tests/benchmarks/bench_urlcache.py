@@ -1,9 +1,9 @@
-"""URL caches: ``python -m tests.benchmarks.bench_urlcache [--rates ANTS]``.
+"""Compare URL caches: ``python -m tests.benchmarks.bench_urlcache [--rates ANTS]``.
 
-Look-ups a CPU second of each cache of 50,000 entries, in batches of 4096, on the links of a breadth-first crawl of
-cnr-2000, beside a plain dict that never forgets; with ``--rates`` the miss rates at 2^5 .. 2^22 of the full trace (1)
-or of the links between so many ants, the knee, and what must hold of them. The dominating cost is one dict look-up a
-link.
+Printed are the look-ups per CPU second of each cache of 50,000 entries, in batches of 4096, on the links of a
+breadth-first crawl of cnr-2000, and those of a plain dict. With ``--rates``, the miss rates at 2^5 to 2^22 entries are
+printed, for the full trace (1) or for the links between a number of ants, with the knee. Most of the cost is one dict
+look-up per link.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ BATCH = 4096
 
 
 def main() -> None:
-    """A line for each cache; with --rates a table."""
+    """Print a line for each cache, or a table with --rates."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rates", type=int, metavar="ANTS", help="miss rates at all sizes, some minutes")
     ants = parser.parse_args().rates
@@ -76,7 +76,7 @@ def _rates(ants: int) -> None:
 
 
 def _knee(sizes: list[int], rates: list[float]) -> int:
-    """The first size from which on no doubling spares one look-up of a hundred."""
+    """Return the first size from which no doubling saves one look-up of a hundred."""
     steps = [before - after for before, after in itertools.pairwise(rates)]
     return sizes[max((place + 1 for place, spared in enumerate(steps) if spared >= 0.01), default=0)]
 

@@ -1,11 +1,10 @@
-"""Beats of a crawl's loop, its requests and its plans, each with its time: what `bench_planning --crawl` looks at.
+"""Record the times of a crawl's beats, requests and plans, for `bench_planning --crawl`.
 
-A Scrapy extension, added to EXTENSIONS. A task beats in the crawl's own loop every millisecond, the scheduler's
-`next_request` is noted where it gave a request. A plan is in the making from the moment when the worker takes the
-census until the loop has adopted the plan. Before each plan of its own the crawl makes that of `bench_planning`'s
-census of 10^7 pages in 256 buckets, with its day and budget, and lets it go: so planning costs at least what it costs
-there (by buckets and periods, not by pages; the store keeps the census as it goes) and the plan in force fits the
-crawl. Monotonic seconds are written as JSON to BENCH_HEARTBEAT when the crawl ends.
+This is a Scrapy extension for EXTENSIONS. A task in the crawl's loop records a beat every millisecond, and each request
+of the scheduler is recorded. A plan is being made from the moment when the worker takes the census until the loop
+adopts the plan. Before each plan, the crawl also makes and drops a plan from `bench_planning`'s census of 10^7 pages in
+256 buckets, so planning has realistic costs. Monotonic seconds are written as JSON to BENCH_HEARTBEAT when the crawl
+ends.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class Heartbeat:
-    """When the loop turned, when a request went out, and from when to when a plan was made."""
+    """The times of the loop's turns, of requests, and of the begin and end of each plan."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -51,7 +50,7 @@ class Heartbeat:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Listen in on the crawl's parts, beat once the spider is open, write when it is closed."""
+        """Connect to the crawl: beat after the spider is open, and write when it is closed."""
         heart = cls(Path(crawler.settings["BENCH_HEARTBEAT"]))
         heart.listen()
         crawler.signals.connect(heart.start, signals.spider_opened)
@@ -59,7 +58,7 @@ class Heartbeat:
         return heart
 
     def listen(self) -> None:
-        """Wrap where the census is taken, a plan is made and adopted, a request goes out."""
+        """Wrap the functions that take the census, make and adopt a plan, and return a request."""
         take, make, adopt = store_worker.take_census, make_plan.make_plan, Planner.adopt_plan
         give, large = FountainScheduler.next_request, census(KNOWN)
 
@@ -90,7 +89,7 @@ class Heartbeat:
         FountainScheduler.next_request = given  # type: ignore[method-assign,assignment]
 
     def start(self) -> None:
-        """Beat from now on, in the loop that runs."""
+        """Begin to beat, in the running loop."""
         self._task = asyncio.get_running_loop().create_task(self._beat())
 
     async def _beat(self) -> None:
@@ -99,7 +98,7 @@ class Heartbeat:
             await asyncio.sleep(0.001)
 
     def write(self) -> None:
-        """The crawl is over; a plan that is still in the making ends never."""
+        """Write the times at the end of the crawl. A plan that is still being made has no end."""
         self._task.cancel()
         if self._begun > self._plans[-1][-1]:
             self._plans.append((self._begun, inf, inf))

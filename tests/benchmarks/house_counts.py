@@ -1,4 +1,4 @@
-"""Size of the house: lines of code, statements and modules of a git revision, product and laboratory apart.
+"""Count lines of code, statements and modules of a git revision, for product and laboratory.
 
 ``python -m tests.benchmarks.house_counts aa57f92 HEAD`` prints one row a revision and room, and the share of the first
 revision's product that the last one has. Without arguments: HEAD. A line of code is a line with at least one token that
@@ -30,7 +30,7 @@ _SILENT: Final = {
 
 
 class Size(NamedTuple):
-    """Of some files."""
+    """The size of some files."""
 
     modules: int = 0
     lines: int = 0

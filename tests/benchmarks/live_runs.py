@@ -1,7 +1,7 @@
-"""One policy over one web, for `bench_live`: under a manual clock without network, or as a real crawl over HTTP.
+"""Run one policy over one web for `bench_live`: under a manual clock without network, or as a real crawl over HTTP.
 
-A virtual day is a second of the crawl's clock in both, so all waits and leases are in the same proportion. Beside them
-the best that could be done: a crawler that knows every change of the record, to come too, with the same budget.
+In both, a virtual day is a second of the crawl's clock, so all waits and leases have the same proportion. `clairvoyant`
+knows every change of the record, and has the same budget.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ __all__ = ["CYCLE", "POLICIES", "POLLS", "Ran", "Reading", "Setting", "clairvoya
 
 POLICIES = ("uniform", "1", "2", "3", "fountain", "clairvoyant")
 CYCLE = 14
-"""Days."""
+"""Length of a cycle, days."""
 LATENCY_S = 0.002
 POLLS = 4
-"""Samples a virtual day under the manual clock; a live store is read once."""
+"""Number of samples per virtual day under the manual clock. A live store is read once per day."""
 _TURNS = 24
-"""Times a day that the clairvoyant fetches."""
+"""How many times a day the clairvoyant fetches."""
 
 
 class Setting(NamedTuple):
-    """What one run is about; `share` of the first day's pages is the capacity of a day."""
+    """The setting of one run. The capacity of a day is the `share` of the first day's pages."""
 
     policy: str
     min_change: float
@@ -55,10 +55,11 @@ class Setting(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """A look at the store.
+    """A sample of the store.
 
-    Pages of the truth, obsolete ones, those of them without a copy; fetches since the last look; predictions. The plan
-    in force predicts for its period's end, never-crawled pages included; None while there is no plan.
+    The fields are the number of true pages, of obsolete pages, and of obsolete pages without a copy, then the fetches
+    since the last sample, and predictions. The current plan predicts for the end of its period, including never-crawled
+    pages. The prediction is None without a plan.
     """
 
     day: float
@@ -71,19 +72,19 @@ class Reading(NamedTuple):
 
 
 class Ran(NamedTuple):
-    """What a run showed."""
+    """The result of a run."""
 
     checks: list[Reading]
     cycles: list[tuple[float, Cycle]]
-    """Day of its begin, and what was foretold, shown and found of each cycle that was over."""
+    """For each complete cycle, the first day, and its forecast, true and found shares."""
     points: dict[float, list[float]]
-    """Equally likely shares that were forecast for the cycle that began on each day; read under the manual clock."""
+    """Equally likely shares that were forecast for the cycle that began on each day, under the manual clock."""
     fetched: list[tuple[float, str]]
     """Day and URL of each fetch of a page under the manual clock."""
 
 
 def offline(setting: Setting, web: Web, folder: Path) -> Ran:
-    """The frontier under a manual clock; the same every time."""
+    """Run the frontier under a manual clock, always with the same result."""
     start = 1_000_000.0
     bodies: dict[str, bytes] = {}
     judge = Judge(setting.min_change, bodies.__getitem__)
@@ -137,10 +138,10 @@ def _cycles(store: FrontierStore, start: float) -> list[tuple[float, Cycle]]:
 
 
 def clairvoyant(setting: Setting, web: Web) -> list[Reading]:
-    """Greedy, with every change known: of the obsolete pages that exist those that stay as they are for longest.
+    """Return the samples of a greedy crawler that knows every change.
 
-    `_TURNS` times a day it fetches its part of the day's budget; what it has no use for is lost. A page without a copy
-    is obsolete.
+    Of the obsolete pages, it fetches the pages that stay unchanged for longest, `_TURNS` times a day. A budget that is
+    not needed is lost. A page without a copy is obsolete.
     """
     turns = setting.days * _TURNS
     truths = [web.truth(turn / _TURNS) for turn in range(turns + 1)]
@@ -171,7 +172,7 @@ def clairvoyant(setting: Setting, web: Web) -> list[Reading]:
 
 
 def _lasts(url: str, truths: Sequence[Mapping[str, str]], judge: Judge) -> int:
-    """Turns for which a copy of the page as it is in the first truth will do."""
+    """Return the number of turns for which a copy of the page in the first truth stays fresh."""
     copy = truths[0][url]
     for turn, truth in enumerate(truths):
         if url not in truth or judge.obsolete(copy, truth[url]):
@@ -180,7 +181,7 @@ def _lasts(url: str, truths: Sequence[Mapping[str, str]], judge: Judge) -> int:
 
 
 def _remember(bodies: dict[str, bytes], web: Web, truth: dict[str, str], sites: Mapping[str, int], day: float) -> None:
-    """Keep the bodies of today's truth, fetched or not: copies are compared with them."""
+    """Keep the bodies of today's truth, to compare copies with them."""
     for url, digest in truth.items():
         if digest not in bodies:
             base = next(base for base in sites if url.startswith(f"{base}/"))
@@ -188,7 +189,7 @@ def _remember(bodies: dict[str, bytes], web: Web, truth: dict[str, str], sites: 
 
 
 def live(setting: Setting, archive: Path, folder: Path, *, offset: float) -> Ran:
-    """A crawl in a process of its own over HTTP, its store read from outside once a day."""
+    """Run a crawl over HTTP in a separate process, and read its store once a day."""
     store = folder / "store"
     with TimeServer(archive, rate=DAY, origin=START + offset * DAY, latency=LATENCY_S) as server:
         web = RecordedWeb(archive, bases=[url.rstrip("/") for url in server.urls])
@@ -217,7 +218,7 @@ def live(setting: Setting, archive: Path, folder: Path, *, offset: float) -> Ran
 
 
 def _read(store: Path) -> tuple[Plan | None, dict[str, PageRecord]]:
-    """The plan in force and the records by URL; nothing while the crawl has not made its store."""
+    """Return the current plan and the records by URL, or nothing before the crawl has made its store."""
     try:
         opened = open_store(f"rocksdb://{store}", collection=None, period_s=None, read_only=True)
     except (StoreError, InputError):
@@ -230,7 +231,7 @@ def _read(store: Path) -> tuple[Plan | None, dict[str, PageRecord]]:
 
 
 def _policy(setting: Setting, seeds: Iterable[str], pages: int, folder: Path) -> Path:
-    """Policy file: capacity for a share of the pages; `uniform` is every page in turn."""
+    """Write the policy file, with a capacity for a share of the pages. `uniform` visits every page in turn."""
     capacity = round(pages * setting.share)
     every = f"{pages / capacity:.4f}s"
     strategy: object = setting.policy if setting.policy == "fountain" else 3

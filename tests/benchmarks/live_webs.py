@@ -1,7 +1,7 @@
-"""The webs that `bench_live` crawls, as functions of the day: recorded real sites, and generated ones.
+"""The webs that `bench_live` crawls, as functions of the day: recorded real sites and generated sites.
 
-Each answers a path of a site on a day and names its truth; `Judge` tells whether a copy that differs from the live
-page is obsolete. The pages of `Bursty` change as releases do: now and then a whole directory or site at once.
+Each web has an answer for a path of a site on a day, and a truth for each day. `Judge` decides whether a copy that
+differs from the live page is obsolete. The pages of `Bursty` change by releases, a whole directory or site at once.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ class Web(Protocol):
     bases: list[str]
 
     def respond(self, site: int, path: str, day: float) -> Answer:
-        """What a server answers."""
+        """Return a server's answer."""
         ...
 
     def truth(self, day: float) -> dict[str, str]:
-        """URL and digest of each page that links reach."""
+        """Return URL and digest of each page that links reach."""
         ...
 
 
 class RecordedWeb:
-    """`timeweb`, from `offset` days after its first."""
+    """The web of `timeweb`, from `offset` days after its first day."""
 
     def __init__(self, archive: Path, *, offset: float = 0.0, bases: Iterable[str] = ()) -> None:
         self.bases = list(bases) or ["http://flink.example", "http://kafka.example"]
@@ -56,7 +56,7 @@ class RecordedWeb:
         return dict(self._web.truth(self._start + day * DAY))
 
     def body(self, digest: str) -> bytes:
-        """The body of a digest, whatever its page and time."""
+        """Return the body with a digest, of any page and time."""
         if self._blobs is None:
             names = {blob for site in self._web.versions for _, blobs in site.values() for blob in blobs if blob}
             self._blobs = {self._web.digest(blob): blob for blob in names}
@@ -64,7 +64,7 @@ class RecordedWeb:
 
 
 class GeneratedWeb:
-    """The demonstration's web: pages change by Poisson processes of their own."""
+    """The demonstration's web, where each page changes by its own Poisson process."""
 
     def __init__(self, seed: int) -> None:
         self._web = generated_web(seed, sites=4, pages=300, body_bytes=1500, links=15, births=0.2, deaths=0.1, span=90)
@@ -78,7 +78,7 @@ class GeneratedWeb:
 
 
 class Bursty:
-    """Three sites of directories: releases strike a site or a directory at a time, few pages change alone."""
+    """Three sites with directories. Releases change a site or a directory at a time, and few pages change alone."""
 
     _DIRECTORIES = (4, 8, 12, 20, 30)
     _SITE, _DIRECTORY, _PAGE = 1 / 40, 1 / 25, 1 / 150  # changes a day, mean
@@ -123,25 +123,26 @@ class Bursty:
 
 
 class DeadLinks:
-    """A site whose home names three dead URLs for each live page. Every tenth page goes away for a time; a few of the
-    dead URLs get a page in the end.
+    """A site with three dead URLs on its home page for each live page.
+
+    Every tenth page disappears for a time, and a few of the dead URLs get a page.
     """
 
     RELEASED = 45.0
-    """Day from which the home names the URLs of a release."""
+    """Day from which the home page has the URLs of a release."""
     _LIVE, _DEAD_PER_LIVE = 150, 3
     GUIDES, _DEAD_APIS = 30, 300
     _SLOWEST, _FASTEST = 1 / 500, 1 / 5  # changes a day
 
     def __init__(self, seed: int, *, births: bool = True, release: bool = False, days: int = 1000) -> None:
-        """`births`: one of fifty dead URLs gets a page. `release`: one day, the home names thirty new pages of one
-        directory and three hundred dead URLs of another.
+        """With `births`, one of fifty dead URLs gets a page. With `release`, on one day the home page links thirty new
+        pages of one directory and three hundred dead URLs of another.
         """
         self.bases = ["http://dead.example"]
         rng = random.Random(seed)
         self._changes: dict[str, list[float]] = {"/": [self.RELEASED] if release else []}
         self.absent: dict[str, tuple[float, float]] = {}
-        """Path and days from which and until which a page is away."""
+        """Path of each page that disappears, with the days of its end and of its return."""
         for number in range(self._LIVE):
             rate = self._SLOWEST * (self._FASTEST / self._SLOWEST) ** rng.random()
             self._changes[f"/part{number % 6}/page{number}.html"] = _poisson(rng, rate, days)
@@ -188,7 +189,7 @@ class DeadLinks:
 
 
 def _poisson(rng: random.Random, rate: float, days: int) -> list[float]:
-    """Times of a Poisson process."""
+    """Return the times of a Poisson process."""
     times, at = [], rng.expovariate(rate)
     while at < days:
         times.append(at)
@@ -197,7 +198,7 @@ def _poisson(rng: random.Random, rate: float, days: int) -> list[float]:
 
 
 def open_web(name: str, *, archive: Path, seed: int, offset: float) -> Web:
-    """The web of a name."""
+    """Return the web with a name."""
     if name == "timeweb":
         return RecordedWeb(archive, offset=offset)
     if name == "dead":
@@ -206,15 +207,17 @@ def open_web(name: str, *, archive: Path, seed: int, offset: float) -> Web:
 
 
 class Judge:
-    """Whether a copy is obsolete: it differs from the live page by a change that counts (DESIGN.md section 1)."""
+    """Decides whether a copy is obsolete: it differs from the live page by a change that counts (DESIGN.md section
+    1).
+    """
 
     def __init__(self, min_change: float, body: Callable[[str], bytes]) -> None:
-        """`body` gives the bytes of a digest."""
+        """`body` returns the bytes with a digest."""
         self._min_change, self._body = min_change, body
         self._resemblance = lru_cache(maxsize=None)(self._compare)
 
     def obsolete(self, held: str, live: str) -> bool:
-        """Digests of our copy and of the live page."""
+        """Return whether our copy is obsolete, by the digests of our copy and of the live page."""
         if held == live or not self._min_change:
             return held != live
         return self._resemblance(held, live) < 1 - self._min_change

@@ -1,4 +1,4 @@
-"""The crawl that everybody writes: Scrapy, LinkExtractor, its own scheduler; the comparison of `bench_crawl`.
+"""A usual crawl with Scrapy, LinkExtractor and Scrapy's scheduler, for the comparison of `bench_crawl`.
 
 ``python -m tests.benchmarks.plain_scrapy SEEDS.json PAGES [--jobdir FOLDER | --redis URL]``. It is not held back: no
 delay, many requests at once, warnings only, no telnet console. robots.txt is obeyed, as Scrapy's own template has it
@@ -24,27 +24,27 @@ if TYPE_CHECKING:
 
 
 class PlainSpider(Spider):
-    """Follows every link of its sites, one item a page."""
+    """Follows every link of its sites, and yields one item per page."""
 
     name = "plain"
     seeds: tuple[str, ...] = ()
 
     async def start(self) -> AsyncIterator[Request]:
-        """The seeds."""
+        """Yield the seeds."""
         self.links = LinkExtractor()
         self.allowed_domains = [host_of(url) for url in self.seeds]
         for url in self.seeds:
             yield Request(url)
 
     def parse(self, response: Any) -> Iterator[Any]:
-        """The page, then its links."""
+        """Yield the item of the page, then its links."""
         yield {"url": response.url, "title": response.css("title::text").get(), "body": response.body}
         for link in self.links.extract_links(response):
             yield Request(link.url)
 
 
 def main() -> None:
-    """Crawl so many pages."""
+    """Crawl a number of pages."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("seeds", type=Path)
     parser.add_argument("pages", type=int)

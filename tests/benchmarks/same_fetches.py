@@ -1,4 +1,4 @@
-"""The fetches of a seeded crawl on a manual clock: ``python -m tests.benchmarks.same_fetches [--plain]``, a line each.
+"""Print the fetches of a seeded crawl under a manual clock: ``python -m tests.benchmarks.same_fetches [--plain]``.
 
 To be run on two commits and compared with ``diff``: it runs on every commit that has `tests.frontier.drive`, with the
 checkout first in PYTHONPATH. A web of 10 sites at 8 addresses and 300 pages, of which each changes at its own rate, is
@@ -31,7 +31,7 @@ Answer = tuple[int, dict[str, str], bytes, float]
 
 
 class ChangingWeb:
-    """Pages whose text is a function of their rate and of time."""
+    """Pages with a text that is a function of their rate and of time."""
 
     def __init__(self, pages: int) -> None:
         rng = random.Random(8)
@@ -42,7 +42,7 @@ class ChangingWeb:
         self._links = {url: rng.sample(self.urls, 4) for url in self.urls}
 
     def answer(self, fetch: Fetch, at: float) -> Answer:
-        """A page with its version in every sentence, so that each change counts."""
+        """Return a page with its version in every sentence, so that each change counts."""
         every = self._every.get(fetch.url)
         if every is None:
             return 404, {}, b"", 0.1

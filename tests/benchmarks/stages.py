@@ -1,4 +1,4 @@
-"""Where the milliseconds of a page go: CPU time by stage of the walk, measured inside a running crawl.
+"""Measure the CPU time of a page by stage, inside a running crawl.
 
 A Scrapy extension (``-s EXTENSIONS_BASE``-free: `bench_crawl` names it in EXTENSIONS). It wraps the seams of the
 walk with `time.thread_time`, each stage without the stages that it calls, and writes seconds by stage as JSON to
@@ -77,7 +77,7 @@ SEAMS: list[tuple[str, Any, str]] = [
 
 
 class Stages:
-    """CPU seconds by stage, each exclusive of the stages inside it."""
+    """CPU seconds by stage, without the stages inside it."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -86,7 +86,7 @@ class Stages:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Wrap the seams and write the result when the engine has stopped."""
+        """Wrap the functions of the stages, and write the result when the engine has stopped."""
         stages = cls(Path(crawler.settings["BENCH_STAGES"]))
         for stage, owner, name in SEAMS:
             setattr(owner, name, stages.timed(stage, getattr(owner, name)))
@@ -94,7 +94,7 @@ class Stages:
         return stages
 
     def timed(self, stage: str, function: Any) -> Any:
-        """`function`, its own CPU time added to `stage`."""
+        """Return `function`, with its own CPU time added to `stage`."""
         seconds, inner, clock = self.seconds, self._inner, time.thread_time
 
         def measured(*args: Any, **kwargs: Any) -> Any:
@@ -111,6 +111,6 @@ class Stages:
         return measured
 
     def write(self) -> None:
-        """The loop thread's own total is told apart, so that what no stage claims is known."""
+        """Write the seconds by stage, and the total of the loop thread, which includes the time outside all stages."""
         document = {"loop": time.thread_time(), "process": time.process_time(), "stages": self.seconds}
         self._file.write_text(json.dumps(document))

@@ -1,4 +1,4 @@
-"""Steps of a walk: calls from one module of the package to another, counted in a running frontier.
+"""Count the calls from one module of the package to another in a running frontier.
 
 ``python -m tests.benchmarks.walks`` prints, for an address that comes in, a page from its lease to its settling, and a
 discovered link until the store has it, how many such calls there are and through how many modules they lead. One site,
@@ -34,20 +34,20 @@ class Step(NamedTuple):
 
 
 def answer(fetch: Fetch, at: float) -> Answer:
-    """A home page with one link; no robots.txt."""
+    """Return a home page with one link, and no robots.txt."""
     if fetch.url.endswith("robots.txt"):
         return 404, {}, b"", 0.1
     return 200, {"Content-Type": "text/html"}, PAGE, 0.1
 
 
 def module_of(frame: FrameType | None) -> str | None:
-    """The module of the package that a frame runs in."""
+    """Return the module of the package in which a frame runs."""
     name = None if frame is None else frame.f_code.co_filename
     return name.removeprefix(PACKAGE).removesuffix(".py") if name is not None and name.startswith(PACKAGE) else None
 
 
 def steps_of(drive: Drive) -> list[Step]:
-    """All steps of a crawl until both pages are settled."""
+    """Return all steps of a crawl until both pages are settled."""
     steps: list[Step] = []
 
     def note(frame: FrameType, event: str, argument: object) -> None:
@@ -66,13 +66,15 @@ def steps_of(drive: Drive) -> list[Step]:
 
 
 def summary(steps: list[Step]) -> dict[str, int]:
-    """Calls between modules, and how many modules they lead through."""
+    """Return the number of calls between modules, and the number of modules."""
     own = [step for step in steps if step.caller != "driver" or step.callee.startswith("frontier")]
     return {"steps": len(own), "modules": len({step.callee for step in own})}
 
 
 def between(steps: list[Step], begin: tuple[str, str], end: tuple[str, str]) -> list[Step]:
-    """From the first call of a function (in a module whose name begins so) to the next of another, both included."""
+    """Return the steps from the first call of a function, given by its name and the beginning of its module's name, to
+    the next call of another function.
+    """
 
     def index_of(function: tuple[str, str], start: int) -> int:
         found = (n for n in range(start, len(steps)) if steps[n].callee.startswith(function[0]))
@@ -83,7 +85,7 @@ def between(steps: list[Step], begin: tuple[str, str], end: tuple[str, str]) -> 
 
 
 def address(steps: list[Step]) -> list[Step]:
-    """The steps of `Frontier.resolved`, until the driver calls again."""
+    """Return the steps of `Frontier.resolved`, until the driver calls again."""
     first = next(n for n, step in enumerate(steps) if step.function == "resolved" and step.caller == "driver")
     end = next(n for n in range(first + 1, len(steps)) if steps[n].caller == "driver")
     return steps[first:end]
