@@ -62,7 +62,6 @@ class Pool:
         return Pool(np.concatenate([self.owner, owner]), np.concatenate([self.share, share], axis=1))
 
     def only(self, chosen: npt.NDArray[np.bool_]) -> Pool:
-        """Return a pool of the chosen schedules."""
         return Pool(self.owner[chosen], self.share[:, chosen])
 
 

@@ -77,7 +77,6 @@ class LinkGraph:
 
     @property
     def edges(self) -> int:
-        """Number of links."""
         return sum(len(block.sources) for block in self.blocks)
 
     def in_degree(self) -> npt.NDArray[np.int64]:

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 __all__ = ["ORDERS", "OrderBlend", "weights_by_losses"]
 
 ORDERS: Final = ("breadth-first", "backlinks", "pagerank")
-"""The blended orders."""
 _PRIOR: Final = np.array([1.0, 1.0, 10.0]) / 12.0
 """Weights before the first replay. On most webs studied, PageRank order was the best (Cho 1998)."""
 _RATE: Final = 20.0

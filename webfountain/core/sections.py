@@ -121,7 +121,6 @@ class Level(NamedTuple):
 
     sections: Ints
     parents: Ints
-    """Parent of each section."""
     families: Ints
     """The parents, each once."""
     begins: Ints

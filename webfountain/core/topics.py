@@ -152,7 +152,6 @@ class Topics:
         return min(1.0, product / (_length(wanted) * _length(found)))
 
     def _weights_of_query(self, query: str) -> dict[str, float]:
-        """Return the weights of the words of a query."""
         asked, texts, weights = self._asked
         if asked != query or texts != self._texts:
             texts, weights = self._texts, self._weights(query)
@@ -198,7 +197,6 @@ def _words(text: str) -> list[str]:
 
 
 def _counted(text: str) -> Mapping[str, int]:
-    """Return the word counts of a text."""
     return _counted_link(text) if len(text) <= _LINK_TEXT else _counted_page(text[:_LONGEST])
 
 

@@ -293,7 +293,6 @@ class HeartbeatRequest(NamedTuple):
     """One heartbeat on its way to the store."""
 
     note: AntNote
-    """The note of this ant."""
     steady: float
     """Time at which the heartbeat began, by the clock of the term."""
     leases: Sequence[SiteLease]

@@ -51,7 +51,6 @@ class TermGuard:
         self._check()
 
     def stop(self) -> None:
-        """Stop the guard."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

@@ -119,7 +119,6 @@ class SitesInMemory:
     def __init__(self) -> None:
         self.active: dict[str, UrgentSite] = {}
         self.leases: dict[str, SiteLease] = {}
-        """Leases of the active sites."""
         self.rested: dict[str, UrgentSite] = {}
         """Parked sites, the newest last."""
         self._rested_pages = 0

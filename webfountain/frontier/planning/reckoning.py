@@ -92,7 +92,6 @@ class SitesTogether:
         return approach.times(factor)
 
     def believed(self) -> list[Belief]:
-        """Return the beliefs about each site."""
         candidates = np.isfinite(np.concatenate([site.ranking.candidate_since for site in self.sites]))
         pages = np.bincount(self.urgencies.site[candidates], minlength=len(self.sites))
         rows = zip(pages.tolist(), *(each.tolist() for each in self.urgencies.reckon(candidates)), strict=True)
@@ -120,7 +119,6 @@ class Reckoner:
             group.reckon(price, rest_s=self._pace.rest_s)
 
     def learn(self, site: UrgentSite, at: float) -> None:
-        """Learn from the visits of one site."""
         if site.observed:
             self._learn(SitesTogether([site], at))
 

@@ -112,7 +112,6 @@ class Windows(msgspec.Struct, array_like=True):
         return [each for each in (*others, *of_hand) if each is not None]
 
     def turn_s(self, terms: UrgencyTerms) -> float:
-        """Return the length of a turn, s."""
         return terms.turnaround_s / (1 + len(self.others))
 
     def is_time(self, terms: UrgencyTerms, at: float) -> bool:

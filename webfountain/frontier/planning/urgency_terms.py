@@ -82,7 +82,6 @@ class UrgencyTerms(NamedTuple):
 
     @property
     def step_s(self) -> float:
-        """Return the length of a step, s."""
         return self.period / self._steps
 
     @property
@@ -114,7 +113,6 @@ class UrgencyTerms(NamedTuple):
         return 1 / STRANGE < interval / self.interval < STRANGE
 
     def weight(self, record: PageRecord) -> float:
-        """Return the weight of a page's urgency."""
         if not self.weighed:
             return 1.0
         return record.importance or float(importance_by_depth([path_of(record.url)])[0])
