@@ -9,12 +9,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from webfountain.core import sparse_product
 from webfountain.core.sparse_product import add_product, turned
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
 
+@pytest.fixture(params=["private", "public"])
+def functions(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The compiled functions, then the public classes, as if scipy had no such module."""
+    if request.param == "public":
+        monkeypatch.setattr(sparse_product, "_compiled", lambda: None)
+
+
+@pytest.mark.usefixtures("functions")
 @pytest.mark.parametrize("ints", [np.int32, np.int64])
 @pytest.mark.parametrize("reals", [np.float32, np.float64])
 def test_a_product_is_added_to_the_total(ints: type, reals: type) -> None:
@@ -28,6 +37,7 @@ def test_a_product_is_added_to_the_total(ints: type, reals: type) -> None:
     np.testing.assert_allclose(total, 1.0 + dense @ vector, rtol=1e-6)
 
 
+@pytest.mark.usefixtures("functions")
 @pytest.mark.parametrize("ints", [np.int32, np.int64])
 def test_a_matrix_is_turned_with_its_rows_in_order(ints: type) -> None:
     dense = np.random.default_rng(5).integers(0, 2, (6, 9))

@@ -1,13 +1,15 @@
 """Products of sparse matrices with vectors, by the compiled functions of scipy alone.
 
 An import of `scipy.sparse` takes .13 s of CPU time, as long as a ranking of some thousand pages. The compiled functions
-need only their extension module, which is loaded from its file. The matrices are in compressed form: row k has the
-columns ``columns[indptr[k]:indptr[k + 1]]``.
+need only their extension module, which is loaded from its file. That module is private: if a release of scipy does not
+have it, the public classes do the same work. The matrices are in compressed form: row k has the columns
+``columns[indptr[k]:indptr[k + 1]]``.
 """
 
 from __future__ import annotations
 
 from functools import cache
+from importlib import import_module
 from importlib.machinery import PathFinder
 from importlib.util import find_spec, module_from_spec
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -36,7 +38,11 @@ def add_product(
     vector : (c,) all columns are below c; this is not checked
     total : (r,)
     """
-    _compiled().csr_matvec(len(indptr) - 1, len(vector), indptr, columns, values, vector, total)
+    compiled, rows, width = _compiled(), len(indptr) - 1, len(vector)
+    if compiled is None:
+        total += _public(indptr, columns, values[: len(columns)], width) @ vector
+    else:
+        compiled.csr_matvec(rows, width, indptr, columns, values, vector, total)
 
 
 def turned(indptr: Ints, columns: Ints, width: int) -> tuple[Ints, Ints]:
@@ -44,20 +50,28 @@ def turned(indptr: Ints, columns: Ints, width: int) -> tuple[Ints, Ints]:
 
     The result has the type of `columns`. Apart from the arguments and the result, the call needs two bytes per entry.
     """
-    indptr = np.asarray(indptr, columns.dtype)
-    starts, rows = np.empty(width + 1, dtype=columns.dtype), np.empty_like(columns)
+    indptr, compiled = np.asarray(indptr, columns.dtype), _compiled()
     marks = np.ones((2, len(columns)), dtype=np.int8)
-    _compiled().csr_tocsc(len(indptr) - 1, width, indptr, columns, marks[0], starts, rows, marks[1])
+    if compiled is None:
+        matrix = _public(indptr, columns, marks[0], width).tocsc()
+        return matrix.indptr.astype(columns.dtype), matrix.indices.astype(columns.dtype)
+    starts, rows = np.empty(width + 1, dtype=columns.dtype), np.empty_like(columns)
+    compiled.csr_tocsc(len(indptr) - 1, width, indptr, columns, marks[0], starts, rows, marks[1])
     return starts, rows
 
 
 @cache
 def _compiled() -> Any:
+    """Return the extension module, or None if this release of scipy does not have it."""
     package = find_spec("scipy")
     folders = [f"{each}/sparse" for each in (package and package.submodule_search_locations) or ()]
     spec = PathFinder.find_spec("scipy.sparse._sparsetools", folders)
     if spec is None or spec.loader is None:
-        raise ImportError("scipy has no scipy.sparse._sparsetools")
+        return None
     module = module_from_spec(spec)
     spec.loader.exec_module(module)
-    return module
+    return module if hasattr(module, "csr_matvec") and hasattr(module, "csr_tocsc") else None
+
+
+def _public(indptr: Ints, columns: Ints, values: npt.NDArray[Any], width: int) -> Any:
+    return import_module("scipy.sparse").csr_array((values, columns, indptr), shape=(len(indptr) - 1, width))
