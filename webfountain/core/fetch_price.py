@@ -120,6 +120,7 @@ def intervals_at_price(rates: Array, price: float, *, longest: float = inf) -> A
 
 
 def _worth(x: Array) -> Array:
+    """Return 1 - e^-x (1 + x)."""
     return np.where(x < 1e-4, x * x * (0.5 - x / 3.0), -np.expm1(-x) - x * np.exp(-x))
 
 

@@ -79,6 +79,7 @@ class UrgentSite:
         self.observed: dict[int, tuple[int, bool]] = dict(observed or {})
         """Fetched pages to learn from: the step of each fetch, and whether the fetch found a change."""
         self.met: dict[bytes, PageRecord] = {}
+        """Records of fetched pages that have no number yet."""
         self.believed = believed
         """Beliefs about the site in the collection's forecast."""
         self.news = 0
