@@ -7,7 +7,8 @@ DOWNLOADER_CLIENTCONTEXTFACTORY go to Scrapy's default handler.
 
 As in Scrapy, TLS certificates are not verified unless the collection (`network.verify_tls`) or
 DOWNLOAD_VERIFY_CERTIFICATES requires it. Private addresses are refused, after DNS and for every redirect, unless the
-collection (`network.allow_private`) allows them. Without a collection file, WEBFOUNTAIN_ALLOW_PRIVATE [on] decides.
+collection (`network.allow_private`) allows them. Without a collection file, the setting WEBFOUNTAIN_ALLOW_PRIVATE
+decides, which is on by default.
 """
 
 from __future__ import annotations

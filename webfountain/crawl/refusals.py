@@ -50,8 +50,8 @@ class Refusals:
         self._due: dict[LeaseId, float] = {}
 
     def take_work(self) -> Batch | None:
-        """Return the frontier's next batch, without newly refused requests, but with refused requests whose errback was
-        called.
+        """Return the frontier's next batch. Newly refused requests are taken out, and earlier refused requests are
+        added after their errback was called.
         """
         batch = self._frontier.work.take() if self.unreported() <= MOST else None
         if batch is not None:

@@ -168,7 +168,7 @@ class WorkerAssembly:
 def _due_by_dates(
     collection: Collection, urgent: UrgentPages | None
 ) -> Callable[[str, Mapping[bytes, bool]], list[bytes]]:
-    """Return how the dates of sitemaps make pages due."""
+    """Return the function that chooses which pages the dates of sitemaps make due."""
     if urgent is not None:
         return urgent.receive_dates
     if collection.cycle.capacity_pages_per_period is None:

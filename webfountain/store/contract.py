@@ -261,7 +261,7 @@ class PageRecords(Protocol):
         ...
 
     def waiting(self, site: str, n: int) -> list[PageRecord]:
-        """Return the first `n` never-crawled URLs of a site: immediate ones, then lane by lane.
+        """Return the first `n` never-crawled URLs of a site, first the immediate URLs, then lane by lane.
 
         Leased URLs may be missing.
         """

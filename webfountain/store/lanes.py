@@ -52,7 +52,7 @@ LANES: Final = 258
 IMMEDIATE: Final = 258
 """Number that `recrawl_place` returns for the immediate lane."""
 RETRY_SHARE: Final = 10
-"""While other lanes have due URLs, one in this number of leased recrawl URLs may come from RETRY (`choose`)."""
+"""While other lanes have due URLs, at most one of this number of leased recrawl URLs comes from RETRY (`choose`)."""
 AT_ONCE: Final = 0.0
 """Due time of a site with new immediate URLs; it sorts before all other due times."""
 

@@ -132,7 +132,7 @@ class GuardedExaminer:
                 return await self._reader.run(partial(self.examine, fetched), size=size)
 
     def cut_short(self) -> None:
-        """Stop examining. If the crawl ends before, the next crawl fetches the page again."""
+        """Stop examining. If the crawl ends before the page is examined, the next crawl fetches the page again."""
         self._reader.close()
 
     def close(self) -> None:

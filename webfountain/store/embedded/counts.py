@@ -58,7 +58,7 @@ class Counts:
         self._clean()
 
     def present(self) -> Counts:
-        """Return the current counts, in a store opened for reading after reading them again."""
+        """Return the current counts. A store opened for reading reads the counts again."""
         if not self._disk.read_only:
             return self
         self._disk.refresh()

@@ -1,4 +1,4 @@
-"""Open or create a shared store, and warn of server settings that endanger it.
+"""Open or create a shared store, and warn of server settings that endanger the store.
 
 The URL may contain parameters of the store. ``?prefix=NAME`` is the beginning of each key, by default webfountain, and
 ``?shards=N`` is the number of shards of a new store, by default 256.

@@ -1,4 +1,4 @@
-"""The recent work of one process on a shared store, which is repeated if the store loses it.
+"""The recent work of one process on a shared store, which is repeated if the store loses this work.
 
 Steps are kept as they were sent, other work as function calls. The oldest steps and calls are dropped first.
 """
