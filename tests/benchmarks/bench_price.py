@@ -184,6 +184,8 @@ def main() -> None:
         [f"{web.names[0]}/d0/0"], min_delay="50ms", delay_factor=1, period=f"{web.day_s}s", collection='scope = "any"',
         rest=f'capacity_pages_per_period = {capacity}\nperiods = 14\nstrategy = "fountain"\n',
     )  # fmt: skip
+    if options.store is not None:
+        options.store.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="webfountain-price-", dir=options.store) as folder:
         filled = _filled(options, web, collection, Path(folder))
         _copy(filled, Path(folder) / "run")
