@@ -10,7 +10,7 @@ from webfountain.core.first_fetch import MOST, FirstFetches, part_of_share
 def counted(lived: int, dead: int) -> FirstFetches:
     counts = FirstFetches()
     for number in range(lived + dead):
-        counts = counts.add(lived=number < lived)
+        counts.count(lived=number < lived)
     return counts
 
 

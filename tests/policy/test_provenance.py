@@ -10,7 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from webfountain.policy.patterns import compile_pattern
-from webfountain.policy.provenance import UNRECORDED, Arrival, Cause, Provenance, arrived, numbered, rule_number
+from webfountain.policy.provenance import (
+    UNRECORDED,
+    Arrival,
+    Cause,
+    Provenance,
+    arrival_of,
+    arrived,
+    numbered,
+    rule_number,
+)
 from webfountain.policy.tables import RuleTable, SwitchTable, WhenTable
 
 SWITCH = SwitchTable(WhenTable(text=compile_pattern("casino"), count=3), "distrust")
@@ -31,6 +40,7 @@ def test_what_is_kept_comes_back_in_eight_bytes_at_most(given: Provenance) -> No
     data = given.encode()
     assert len(data) <= 8
     found = Provenance.decode(data)
+    assert arrival_of(data) == found.arrival
     assert found == msgspec.structs.replace(given, links=found.links)
     assert found.links == given.links or (found.links == 0 and given.rule and given.at is not None)
 

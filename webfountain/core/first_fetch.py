@@ -12,7 +12,7 @@ Source: the mean of a beta distribution; its use is ours.
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 __all__ = ["FirstFetches", "part_of_share"]
 
@@ -22,17 +22,21 @@ MOST: Final = 200.0
 """Number of first fetches above which older fetches fade."""
 
 
-class FirstFetches(NamedTuple):
+class FirstFetches:
     """Results of the first fetches of a site, or of a class of its URLs."""
 
-    made: float = 0.0
-    lived: float = 0.0
-    """Number of fetches that found a page."""
+    __slots__ = ("lived", "made")
 
-    def add(self, *, lived: bool) -> FirstFetches:
-        """Return the counts with one more fetch."""
-        fade = min(1.0, MOST / (self.made + 1.0))
-        return FirstFetches(fade * (self.made + 1.0), fade * (self.lived + lived))
+    def __init__(self, made: float = 0.0, lived: float = 0.0) -> None:
+        self.made, self.lived = made, lived
+        """Number of fetches, and of those that found a page."""
+
+    def count(self, *, lived: bool) -> None:
+        """Count one more fetch."""
+        self.made += 1.0
+        self.lived += lived
+        if self.made > MOST:
+            self.made, self.lived = MOST, self.lived * MOST / self.made
 
     def chance(self, prior: float = 1.0) -> float:
         """Return the chance that a URL has a page; without evidence it is `prior`."""

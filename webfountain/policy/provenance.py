@@ -23,7 +23,7 @@ import xxhash
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["UNRECORDED", "Arrival", "Cause", "Provenance", "arrived", "numbered", "rule_number"]
+__all__ = ["UNRECORDED", "Arrival", "Cause", "Provenance", "arrival_of", "arrived", "numbered", "rule_number"]
 
 Arrival = Literal["unrecorded", "seed", "link", "redirect", "sitemap", "now"]
 """How a URL was discovered. `now` means that a user requested the URL in a note."""
@@ -95,6 +95,12 @@ class Provenance(msgspec.Struct, frozen=True):
 
 
 UNRECORDED: Final = Provenance()
+
+
+def arrival_of(data: bytes) -> Arrival:
+    """Return the arrival in an encoded provenance. This is faster than `Provenance.decode`."""
+    number = data[0] & 7 if data else 0
+    return _ARRIVALS[number] if number < len(_ARRIVALS) else "unrecorded"
 
 
 @functools.lru_cache(maxsize=4096)

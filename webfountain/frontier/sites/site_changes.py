@@ -22,8 +22,7 @@ from webfountain.core.return_time import (
     time_to_return,
 )
 from webfountain.frontier.planning.schedule import VISITS_PER_CHANGE
-from webfountain.policy.provenance import Provenance
-from webfountain.urls import path_of
+from webfountain.policy.provenance import arrival_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -77,7 +76,7 @@ class SiteChanges:
             unborn=self.returned.urls,
             unborn_asked=self.returned.asked,
             unborn_classes=tuple((name, each.found, each.gone_s) for name, each in self.classes.items()),
-            first_fetches=tuple(self.first.items()),
+            first_fetches=tuple((name, (each.made, each.lived)) for name, each in self.first.items()),
         )
 
     def add(self, before: PageRecord, visit: Visit, *, price: float | None, believed: Prior) -> Visit:
@@ -135,7 +134,10 @@ class SiteChanges:
     def _count_first(self, record: PageRecord, *, lived: bool) -> None:
         for name in (_SITE, _class_of(record, self.first)):
             if name is not None:
-                self.first[name] = self.first.get(name, FirstFetches()).add(lived=lived)
+                counts = self.first.get(name)
+                if counts is None:
+                    counts = self.first[name] = FirstFetches()
+                counts.count(lived=lived)
 
     def _wait_of_gone(self, before: PageRecord, *, at: float, price: float | None, believed: Prior) -> float:
         """Return the seconds until a gone page should be requested again: at least one period, at most `LONGEST`
@@ -160,6 +162,7 @@ class SiteChanges:
 
 def _class_of(record: PageRecord, known: Mapping[str, object]) -> str | None:
     """Return the class of a URL, its source and first directory, or None if there are too many classes."""
-    path = path_of(record.url)
-    name = f"{Provenance.decode(record.provenance).arrival} {path[: path.find('/', 1) + 1]}"
+    start = record.url.find("/", 8)
+    directory = record.url[start : record.url.find("/", start + 1) + 1] if start >= 0 else ""
+    name = f"{arrival_of(record.provenance)} {'' if '?' in directory else directory}"
     return name if name in known or len(known) < MOST_CLASSES else None
