@@ -42,7 +42,7 @@ _DIGITS: Final = tuple("0123456789")
 _HOST_FIRST: Final = re.compile(r"(?:[\w-]+(?:\.[\w-]+)*\.(?:[^\W\d]{2,}|\d{1,3})|localhost)\.?(?::\d+)?(?:[/?#]\S*)?")
 """Pattern of a URL without its scheme, as people type it: a host with a dot, perhaps a port and a path."""
 MAX_URL_LENGTH = 2083
-"""Maximum length of a URL, characters. Search engines index no longer ones."""
+"""Maximum length of a URL, characters. Search engines do not index longer URLs."""
 
 
 def canonical(url: str) -> str:

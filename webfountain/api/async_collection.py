@@ -96,7 +96,7 @@ class AsyncCollection:
     async def texts(
         self, *, since: str | None = None, format: PageFormat = "text", main: bool = False
     ) -> AsyncIterator[TextAnswer]:
-        """Yield all pages as texts, then the changes since the beginning, until there are no more."""
+        """Yield the texts of all pages, and then the later changes."""
         read = partial(StoredCollection.texts, format=format, main=main, limit=_PART)
         while found := await self.call(partial(read, since=since)):
             for text in found:

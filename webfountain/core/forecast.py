@@ -78,7 +78,7 @@ class Cycle(msgspec.Struct, frozen=True, array_like=True):
     lasted: float = 0.0
     """Page-seconds of all known pages in the cycle."""
     settled: float = 0.0
-    """Obsolete page-seconds of this cycle found by fetches so far, plus those of pages without a copy."""
+    """Obsolete time in this cycle so far, page-seconds: what fetches found, and the time of pages without a copy."""
     left: float = 0.0
     """Page-seconds of this cycle that were believed obsolete at its end and not yet found."""
     late: float = 0.0

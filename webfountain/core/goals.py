@@ -85,7 +85,8 @@ def cost_of(goal: Goal, pages: PageClasses, *, correction: float = 1.0) -> Cost 
 
 
 def share_at(age_s: float, pages: PageClasses, fetches_per_s: float) -> float:
-    """Return the share of pages that are out of date for longer than `age_s`, at a rate of fetches."""
+    """Return the share of pages that have been out of date for longer than `age_s`, if pages are fetched at a given
+    rate."""
     interval = _intervals(pages, fetches_per_s)
     is_visited = np.isfinite(interval)
     late = np.where(is_visited, np.maximum(interval - age_s, 0.0), 0.0)

@@ -73,7 +73,7 @@ class OrderBlend:
     def importance(self, backlinks: Array, ranks: Array) -> Array:
         """Return the (n,) importance of waiting pages, relative to a mean page.
 
-        The importance of a page with the highest score so far grows with its score.
+        A page whose score exceeds all earlier scores gets an importance that grows with the score.
 
         Parameters
         ----------

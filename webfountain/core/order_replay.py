@@ -122,7 +122,8 @@ def _by_rank(links: Links) -> Iterator[int]:
 
 
 def _crawl(links: Links, add: Callable[[int, Sequence[int]], None], take: Callable[[], int | None]) -> Iterator[int]:
-    """Yield the pages in the order of `take`. Pages without in-links (other seeds) come when nothing else waits."""
+    """Yield the pages in the order of `take`. A page without in-links, such as a second seed, is visited only when no
+    other page waits."""
     known, crawled = bytearray(len(links)), bytearray(len(links))
     seeds = iter(range(len(links)))
     for _ in links:

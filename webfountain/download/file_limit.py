@@ -50,7 +50,7 @@ class FileLimit:
         return self._waiting[-1]
 
     def withdraw(self, turn: asyncio.Future[None]) -> None:
-        """End a wait that `reserve` began. If the file was counted meanwhile, give it back."""
+        """End a wait that `reserve` began. If the file has already been counted, uncount it."""
         if turn.cancelled():
             self._waiting.remove(turn)
         else:

@@ -49,7 +49,7 @@ NO_SKETCH: Final = bytes(SKETCH_BYTES)
 KEYS_A_PAGE: Final = BANDS + 2
 """Number of keys per page: one per band of the sketch, one for the digest, one for the page itself."""
 _DIGEST, _SELF = np.uint64(0xD1CE57), np.uint64(0x5E1F)
-"""Numbers that keep the keys of digests, of pages and of bands apart."""
+"""Numbers in the keys of the index. Digests, pages and bands have different numbers, so their keys differ."""
 _FILES: Final = ("records", "urls", "again")
 _USUAL_BYTES: Final = 256
 _MOST_BYTES: Final = 1 << 16

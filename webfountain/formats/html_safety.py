@@ -43,9 +43,8 @@ _FORMATTING: Final = re.compile(
     rb"<[bcefinstuBCEFINSTU](?:(?<=[bB])[iI][gG]|[oO](?:[dD][eE]|[nN][tT]|[bB][rR])|[mM](?:[aA][lL][lL])?"
     rb"|[tT](?:[rR][iI][kK][eE]|[rR][oO][nN][gG])?)?[\s/][^>]*+"
 )
-"""Start tag with attributes of b, big, code, em, font, i, nobr, s, small, strike, strong, tt or u. The parser never
-keeps two ``a`` elements open.
-"""
+"""Start tag that has attributes, of an element b, big, code, em, font, i, nobr, s, small, strike, strong, tt or u. The
+parser never keeps two ``a`` elements open."""
 _TAG_START: Final = re.compile(rb"<[A-Za-z]")
 _GREATER_IN_QUOTES: Final = re.compile(rb"=\s*+(?:\"[^\">]*+>|'[^'>]*+>)")
 _GREATER_IN_APOSTROPHES: Final = re.compile(rb"=\s*+'[^'>]*+>")

@@ -7,8 +7,8 @@ that is due adds what its part of the crawl needs. Examples are leases and sites
 (`Chores`) and polls for messages from outside (`Polls`). The worker carries out the batch. Each order then reads the
 result. `assembly` lists the orders.
 
-A busy process polls the store twice per second. An idle process among several polls less often (`PollTimer`), to spare
-the server.
+A busy process polls the store twice per second. If several processes share a store, an idle one polls less often
+(`PollTimer`). This spares the server.
 """
 
 from __future__ import annotations

@@ -171,7 +171,8 @@ def unkept(lease: Lease, at: float, *, period_s: float) -> Outcome:
 
 
 def acknowledged(lease: Lease, *, status: int | None, error: str | None, at: float, seconds: float = 0.0) -> Outcome:
-    """Return the end of another project's request, or of a page of a site that was given up.
+    """Return the visit that ends a request without a page: another project's request, or one of a site that was given
+    up.
 
     The page is not requested again. The error `REPLACED` means that the answer led to another request.
     """

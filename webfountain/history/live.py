@@ -23,7 +23,7 @@ EVERY_S: Final = 2.0
 STALE_S: Final = 30.0
 """Age above which a snapshot's process counts as dead, s."""
 MAX_SITES: Final = 200
-"""Maximum number of active sites that a snapshot describes. Of further sites it contains only the number."""
+"""Maximum number of active sites that a snapshot describes. It only counts the other sites."""
 
 WaitReason = Literal[
     "in flight", "polite", "back-off", "robots.txt", "no robots.txt", "address", "barred", "leasing", "not due", "ready"

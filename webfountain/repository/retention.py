@@ -53,12 +53,12 @@ _ENOUGH: Final = 0.8
 _WORTHWHILE: Final = 0.02
 """Superseded share of a file below which the file counts as live."""
 _CHEAP: Final = 0.25
-"""Least superseded share of a file that is rewritten before the limit is near."""
+"""A file is rewritten, even far below the limit, if at least this share of it is superseded."""
 _MOST_PER_LIVE: Final = 2.0
 """Ratio of all bytes to live bytes at which a folder without a size limit is compacted."""
 _ENOUGH_PER_LIVE: Final = 1.5
 _LEAST_STEP: Final = 32_000_000
-"""Smallest number of bytes written between two checks without a limit."""
+"""If there is no size limit: the number of bytes that are written before the next check."""
 
 
 class CopyStore(Protocol):

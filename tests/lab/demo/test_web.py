@@ -176,5 +176,5 @@ def test_sitemaps_list_a_share_of_the_live_pages_with_the_dates_of_their_changes
 
 
 def test_more_sites_than_pages_are_refused() -> None:
-    with pytest.raises(ValueError, match="sites 5 must be 1 to pages"):
+    with pytest.raises(ValueError, match="sites 5 must be from 1 to"):
         generated_web(1, sites=5, pages=4)

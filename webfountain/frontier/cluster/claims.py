@@ -177,7 +177,7 @@ class AntStage(Stage):
             self._claims.post(owner, [msgspec.json.encode(letter) for to, letter in batch.letters if to == owner])
 
     def drain(self, ants: Sequence[str]) -> None:
-        """Send other ants a letter to give up their sites and end."""
+        """Ask other ants, by a letter, to give up their sites and end."""
         for ant in ants:
             self._claims.post(ant, [msgspec.json.encode(Drain(ant))])
 

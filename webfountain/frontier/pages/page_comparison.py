@@ -82,7 +82,7 @@ class PageComparison:
     def compare(
         self, record: PageRecord, fetched: FetchResult, digest: str, document: Document, rules: CountingRules
     ) -> ComparisonResult:
-        """Compare the copy of a page with a new body of another digest."""
+        """Compare the copy of a page with a new body whose digest differs."""
         self._learner.count_visit(fetched.fetch.site)
         if is_outdated(record, rules):
             self._report_edit()

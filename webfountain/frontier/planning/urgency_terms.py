@@ -43,9 +43,8 @@ STEPS: Final = 36
 FEWEST_CHOICES: Final = 2
 """Smallest number of checks between two visits to a page for which pages are chosen by urgency."""
 PAUSE: Final = 0.25
-"""A site with waiting pages learns from changes at most once in this share of a step. Learning costs a computation of
-all pages of the site.
-"""
+"""A site with waiting pages learns from changes at most once in this share of a step. To learn, the urgency of all
+pages of the site is computed again."""
 WAKES: Final = 0.5
 """Largest number of sites, per fetch, that are asked only because the price may have fallen."""
 LEAST_WAKES: Final = 6000.0

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["AddressGroup", "Addresses", "Place"]
 
 _CLAIM_S: Final = 0.25
-"""Time until another try to move a fetch in flight to an address that this ant does not hold yet, s."""
+"""Time until the next attempt, s, if a fetch in flight needs an address that this ant does not hold yet."""
 
 
 class AddressGroup(Tier[Fetch]):

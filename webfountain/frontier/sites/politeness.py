@@ -130,9 +130,8 @@ class Gate:
             self.give(open_at)
 
     def next_for_others(self, at: float, delay_s: float) -> float:
-        """Return when another process may use all slots if this process ends at `at`. A slot in use opens only after
-        the delay.
-        """
+        """Return the time from which another process may use all slots. This process ends at `at`. A slot in use opens
+        only after the delay."""
         opens = max(self._free, default=0.0)
         return max(opens, at + delay_s, self.lent_until + delay_s) if self.in_flight else opens
 

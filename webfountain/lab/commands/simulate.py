@@ -114,7 +114,7 @@ def ordering(*, orderings: str, as_json: bool, **given: Any) -> None:
 @click.option("--start", type=int, required=True, metavar="NODE", help="Number of the page to start at.")
 @click.option("--ordering", default="breadth-first", show_default=True, help="Ordering of the virtual crawl.")
 @click.option(
-    "--sizes", default="32,1024,32768,1048576", show_default=True, metavar="a,b,…", help="Cache sizes, entries."
+    "--sizes", default="32,1024,32768,1048576", show_default=True, metavar="a,b,…", help="Cache sizes, in entries."
 )
 @click.option("--policies", default="all", show_default=True, metavar="a,b,…", help="min, lru, clock, …")
 @click.option(

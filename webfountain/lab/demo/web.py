@@ -81,7 +81,7 @@ def generated_web(
     - `utc`: converts web time to UTC seconds.
     """
     if not 0 < sites <= pages:
-        raise ValueError(f"sites {sites} must be 1 to pages ({pages})")
+        raise ValueError(f"sites {sites} must be from 1 to {pages}, the number of pages")
     homes = list(bases) or [f"http://site{i + 1}.example" for i in range(sites)]
     sizes = [pages // sites + (i < pages % sites) for i in range(sites)]
     draw = Draws(seed)

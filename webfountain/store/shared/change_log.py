@@ -279,7 +279,7 @@ class ShardedChangeLog:
         """Yield (shard, number, entry) of up to `n` entries after one number per shard, in order of time. Entries of a
         shard are in order of number.
 
-        The iterator ends when the entries read from a shard are used up, because that shard may have the next entry.
+        The iterator ends after the last entry that was read from any shard. The next entry may be in that shard.
         """
         if not begin or n <= 0:
             return

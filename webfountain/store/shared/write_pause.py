@@ -1,8 +1,8 @@
 """A pause of all writes on a store's servers, so that an export sees every shard at one moment.
 
-The servers delay all writes meanwhile; the ants wait as for a slow server. A server has only one pause for all its
-clients, and any client can end it. One process at a time owns the pause, and its connection has a name that other
-processes see (``CLIENT LIST``).
+During the pause the servers delay all writes. The ants wait, as they do for a slow server. A server has only one pause
+for all its clients, and any client can end it. One process at a time owns the pause, and its connection has a name that
+other processes see (``CLIENT LIST``).
 """
 
 from __future__ import annotations
