@@ -7,10 +7,12 @@ import random
 from email.utils import formatdate
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.frontier.sites.street import SEVEN, Street
 from webfountain.frontier.batch import Batch
 from webfountain.frontier.cluster.loans import LOAN_PAUSE_S, Loans
 from webfountain.frontier.planning.schedule import page_backoff
@@ -26,6 +28,7 @@ from webfountain.frontier.sites.politeness import (
     retry_after,
 )
 from webfountain.frontier.sites.sequencers import RoundRobin
+from webfountain.frontier.visit import Visit as PageVisit
 from webfountain.metrics import Metrics
 from webfountain.policy.tables import PolitenessTable
 from webfountain.policy.units import Duration
@@ -197,3 +200,24 @@ def test_a_site_that_refused_lends_nothing_until_it_has_rested_and_a_while_more(
     loans.recall(at, batch)
     assert batch.freed == {}
     assert [loans.spare(standing, group, at + each, unused_s=-INF) for each in (0.0, LOAN_PAUSE_S)] == [0, 5]
+
+
+@pytest.mark.parametrize(
+    ("delay_s", "next_is_in_flight", "is_stored"), [(60, False, True), (1, False, False), (1, True, False)]
+)
+def test_a_long_wait_of_a_site_is_stored_when_its_page_is_settled(
+    delay_s: float, *, next_is_in_flight: bool, is_stored: bool
+) -> None:
+    """A short wait may be lost by a kill. While the next request is in flight there is no wait to store."""
+    street = Street(min_delay=f"{delay_s}s")
+    lease = street.enter(SEVEN[0])
+    fetch = street.next(0.0)
+    street.land(fetch, 0.1)
+    if next_is_in_flight:
+        street.next(2.0)
+    assert fetch.lease is not None
+    ended = PageVisit(
+        FetchResult(fetch, 0.1, 0.1, 200), "new", msgspec.structs.replace(fetch.lease.record, state="crawled")
+    )
+    street.list.flights.finished(ended, street.at(2.5))
+    assert (lease.site in street.batch.learned) is is_stored

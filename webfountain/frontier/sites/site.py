@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from enum import Enum
 from functools import partial
+from math import inf
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -278,7 +279,7 @@ class ActiveSite:
             self.standing.slow_page(batch.at)
         else:
             self.standing.ordinary_page()
-        if self.standing.gate.opens_at > batch.at + _KEPT_S:
+        if batch.at + _KEPT_S < self.standing.gate.opens_at < inf:  # inf: the next request is already in flight
             self.keep(batch)
         return True
 
