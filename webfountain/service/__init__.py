@@ -3,12 +3,13 @@
 Life of a request
 -----------------
 
-`server` listens on loopback, on a Unix socket or, with tokens, on other addresses. `guards` refuse requests from
-foreign pages or under foreign host names. `roles` define who may do what.
+`server` listens on loopback, on a Unix socket or, with tokens, on other addresses. `guards` refuse requests that a web
+page of another site sends, and requests for an unknown host name. `roles` defines what each client may do.
 
 The `table` has one `operation` for each URL: method, path, and types of query, body and answer. The `application`
-routes requests by the table, and `openapi` describes it. A read runs in the thread of its `served_store`, which opens
-the store when it is available. Errors are `problems`. The `feeds` and their `streams` deliver news to waiting clients.
+routes requests by the table, and `openapi` describes the table. Each store has a `served_store` with a thread of its
+own, which opens the store and runs all calls on it. `problems` turns errors into answers. The `feeds` and their
+`streams` deliver news to waiting clients.
 
-The service reads stores and leaves notes. No part of a crawl depends on the service.
+The service reads stores and sends requests to the crawl. No part of a crawl depends on the service.
 """

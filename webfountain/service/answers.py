@@ -64,7 +64,7 @@ __all__ = [
 MAX_LIMIT = 200
 MAX_POLICY = 200_000
 """Maximum length of a policy file that the service checks, characters. The command `policy check` checks longer files.
-Each pattern costs about 0.3 ms of CPU in the thread of the store."""
+The limit protects the thread of the store, because each pattern of a file costs about 0.3 ms of CPU."""
 Limit = Annotated[int, Meta(ge=1, le=MAX_LIMIT, description="Maximum number of rows in this part.")]
 Url = Annotated[str, Meta(min_length=1, max_length=8000, description="A URL; the service uses its canonical form.")]
 Site = Annotated[str, Meta(min_length=1, max_length=2000, description="scheme://host[:port]")]
@@ -78,7 +78,7 @@ class CollectionEntry(msgspec.Struct, frozen=True):
     """A served collection."""
 
     name: str
-    """Name in the URLs of the service."""
+    """Name of the collection in the URLs of the service."""
     available: bool
     problem: str | None
     """Reason why the store cannot be read."""
@@ -94,8 +94,7 @@ class SitesQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Query for a list of sites."""
 
     sort: SiteOrder = "name"
-    """Order of the list: by name, or with the most pages, the most failed pages, the latest change or the earliest due
-    time first."""
+    """Order of the list, such as `pages` for the sites with the most pages first."""
     after: Annotated[
         str, Meta(max_length=2100, description="`next` of the previous part, or with the order `name` a site.")
     ] = ""
@@ -108,7 +107,7 @@ class SitesPart(msgspec.Struct, frozen=True):
 
     items: list[SiteAnswer]
     next: str | None
-    """Value of `after` for the next part; None in the last part."""
+    """Value of `after` for the next part, or None if this part is the last."""
 
 
 class SiteQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -127,11 +126,11 @@ class PagesQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class PagesPart(msgspec.Struct, frozen=True):
-    """One part of the pages of a site, in the order of the store. A part may be empty although it is not the last."""
+    """One part of the pages of a site, in the order of the store. A part may be empty even if more parts follow."""
 
     items: list[PageAnswer]
     next: str | None
-    """Value of `after` for the next part; None in the last part."""
+    """Value of `after` for the next part, or None if this part is the last."""
 
 
 class PageQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -213,7 +212,7 @@ class TextsPart(msgspec.Struct, frozen=True):
 
 
 class ChangesQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Query for changes, with the kind of feed."""
+    """Query for changes, by poll, long poll or server-sent events."""
 
     since: Cursor = ""
     after: Annotated[float | None, Meta(description="Start time, UTC seconds, if `since` is empty.")] = None
@@ -252,7 +251,8 @@ class HistoryQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Query for a part of the history."""
 
     step: Literal["minute", "hour", "day"] = "minute"
-    """Length of a sample. Minutes are kept for two days, hours for ninety days, days forever."""
+    """Length of time that each row covers. The service keeps rows per minute for two days, rows per hour for ninety
+    days, and rows per day forever."""
     since: Seconds = 0.0
     until: Seconds | None = None
     limit: Annotated[int, Meta(ge=1, le=3000, description="Maximum number of rows, the newest first.")] = 1500
@@ -265,7 +265,7 @@ class HistoryPart(msgspec.Struct, frozen=True):
 
 
 class LiveQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Query for live snapshots, with the kind of feed."""
+    """Query for live snapshots, by poll or server-sent events."""
 
     feed: Literal["poll", "sse"] = "poll"
 
@@ -329,7 +329,7 @@ class HealthAnswer(msgspec.Struct, frozen=True):
 
 
 class ReadyAnswer(msgspec.Struct, frozen=True):
-    """State of the service: whether at least one store can be read, and the problems of the others."""
+    """Answer to a readiness probe: `ready` is True if at least one store can be read."""
 
     ready: bool
     stores: list[CollectionEntry]

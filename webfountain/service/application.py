@@ -1,7 +1,7 @@
 """The web application of the service: it routes, checks and answers requests by the table of operations.
 
-The query and body of a request are converted to the types of the operation. A problem names the invalid field. Answers
-are JSON with an ETag, compressed if large.
+The query and body of a request are converted to the types of the operation. If a field is invalid, the answer names the
+field. Answers are JSON with an ETag, compressed if large.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ __all__ = ["MAX_BODY", "Service", "figures_of"]
 MAX_BODY: Final = 1_000_000
 """Maximum size of a request body, bytes."""
 _RECENT_S: Final = 3600.0
-"""Maximum age of a sample from which disk sizes are reported, s."""
+"""Maximum age of a reported disk size, s."""
 
 
 class Service:
@@ -72,7 +72,7 @@ class Service:
         return app
 
     def _own_operations(self) -> tuple[Operation, ...]:
-        """Return the operations that belong to no single collection."""
+        """Return the operations that concern the whole service, such as the health check."""
         return (
             Operation(
                 "collections", "GET", "/v1/collections", "The served collections.", CollectionsAnswer,
@@ -180,7 +180,7 @@ class Service:
 
 
 def figures_of(collection: StoredCollection, name: str) -> Figures:
-    """Return the figures of a collection for a Prometheus scrape. `name` is their label."""
+    """Return the figures of a collection for a Prometheus scrape. `name` is the Prometheus label of the collection."""
     status = collection.status()
     samples = collection.history(since=status.at - _RECENT_S)
     return Figures(

@@ -1,5 +1,5 @@
-"""The feeds: the change log and the live snapshots, by poll or as server-sent events. All viewers of a store share each
-read."""
+"""The feeds: the change log and the live snapshots, by poll or as server-sent events. One read of the store serves all
+clients."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 __all__ = ["changes", "live"]
 
 _STREAM_WAIT_S: Final = 5.0
-"""Longest wait of a stream for news, s."""
+"""Longest time that a stream waits for new entries before it polls the change log again, s."""
 
 
 async def changes(call: Call) -> object:
-    """Answer a poll, a long poll or a stream."""
+    """Answer a poll, a long poll or a stream request for the change log."""
     store, query = call.store, call.query
     assert store is not None
     wanted = ChangeFilter.of(query.site, query.prefix, query.verdict, query.least)
@@ -47,7 +47,7 @@ async def changes(call: Call) -> object:
 
 
 async def live(call: Call) -> object:
-    """Answer with the last snapshots, or with a stream of them."""
+    """Return the last snapshots, or a stream of snapshots."""
     assert call.store is not None
     if call.query.feed == "sse":
         return await send_stream(call.request, _snapshots(call.store))
@@ -55,7 +55,7 @@ async def live(call: Call) -> object:
 
 
 def _begin(collection: StoredCollection, since: str, after: float | None, *, at_end: bool) -> str | None:
-    """Return the cursor at which to begin; None: at the oldest entry."""
+    """Return the cursor of the first read, or None to begin at the oldest entry."""
     if since:
         return since
     if after is not None:

@@ -1,8 +1,8 @@
 """Checks of each request before its operation runs.
 
-A web page of another site must not act in the name of its viewer (Origin). A foreign host name must not lead to the
-service (Host, DNS rebinding). A client may only do what its role allows. Each answer forbids the browser to run
-anything.
+The check of the Origin header stops web pages of other sites, which could otherwise use the session of a visitor. The
+check of the Host header prevents DNS rebinding. A client may only do what its role allows. The headers of each answer
+forbid the browser to run scripts.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ SECURITY_HEADERS: Final = {
 
 
 class Guard:
-    """Check of a request by its address, headers and role."""
+    """Checks the host name, the origin and the role of each request."""
 
     def __init__(self, settings: ServeSettings, roles: Roles) -> None:
         self._hosts = {host.lower() for host in settings.hosts}
@@ -84,7 +84,7 @@ class Guard:
 
     @staticmethod
     def _is_own_address(request: web.Request, name: str) -> bool:
-        """Return whether a host is a loopback address, or the IP address that received the request."""
+        """Return whether a host is a loopback address or equals the IP address that received the request."""
         try:
             address = ipaddress.ip_address(name)
         except ValueError:
@@ -134,7 +134,7 @@ async def answer_problems(
 
 
 async def add_security_headers(_: web.Request, response: web.StreamResponse) -> None:
-    """Forbid the browser to run anything, and hide the name of the server's software."""
+    """Forbid the browser to run scripts, and hide the name of the server's software."""
     for name, value in SECURITY_HEADERS.items():
         response.headers.setdefault(name, value)
     response.headers["Server"] = "webfountain"
@@ -154,7 +154,7 @@ def _is_unix(request: web.Request) -> bool:
 def _is_loopback(request: web.Request) -> bool:
     """Return whether the request arrived at a loopback address.
 
-    Requests through a local proxy arrive there too, so a service behind a proxy needs tokens.
+    Requests through a proxy on this machine arrive at a loopback address too. So a service behind a proxy needs tokens.
     """
     socket = None if request.transport is None else request.transport.get_extra_info("sockname")
     return isinstance(socket, tuple) and ipaddress.ip_address(socket[0]).is_loopback

@@ -62,7 +62,8 @@ async def serve_http(
 def http_application(
     store: ServedStore, tokens: Mapping[str, Role], hosts: Sequence[str], *, is_local: bool, read_only: bool
 ) -> RoleGate:
-    """Return the application for readers and operators. On loopback, a client may read without a token."""
+    """Return the ASGI application, which serves readers and operators. On loopback, a client may read without a
+    token."""
     security = TransportSecuritySettings(
         allowed_hosts=[f"{host}{port}" for host in ("127.0.0.1", "localhost", "[::1]", *hosts) for port in ("", ":*")],
         allowed_origins=[],
@@ -78,7 +79,7 @@ def http_application(
 
 
 class RoleGate:
-    """ASGI application that passes each request to the application of its client's role."""
+    """ASGI application that looks up the client's role and passes the request to the application for this role."""
 
     def __init__(self, apps: Mapping[str, Any], roles: Roles) -> None:
         self._apps = apps

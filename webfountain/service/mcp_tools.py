@@ -37,7 +37,7 @@ _PAGE_STATE: Final = ("state", "last_crawled", "last_changed", "checks", "change
 
 
 class CollectionTools:
-    """The tools of one served store. Each returns JSON."""
+    """The tools of one served store. Each tool returns JSON."""
 
     def __init__(self, store: ServedStore) -> None:
         self._store = store

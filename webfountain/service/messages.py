@@ -1,4 +1,4 @@
-"""What REST and the pages share for requests and responses: typed fields, bounded waiting, compression, ETags."""
+"""Functions for requests and responses of REST and of the web pages: typed fields, time limits, compression, ETags."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _T = TypeVar("_T")
 
 
 def store_of(request: web.Request, stores: Mapping[str, ServedStore]) -> ServedStore:
-    """Return the store that the path of a request names. Raise ProblemError if there is none."""
+    """Return the store that the path of a request names. Raise ProblemError if the service has no such store."""
     found = stores.get(request.match_info["collection"])
     if found is None:
         raise ProblemError(404, "unknown-collection", "no served collection has this name (see /v1/collections)")
@@ -45,7 +45,7 @@ def fields_of(given: Mapping[str, Any], kind: type[msgspec.Struct]) -> Any:
 
 
 async def received(body: Awaitable[_T]) -> _T:
-    """Return a body when it has arrived. Raise ProblemError if this takes too long."""
+    """Wait for the body of a request and return it. Raise ProblemError if the body takes longer than `BODY_S`."""
     try:
         async with asyncio.timeout(BODY_S):
             return await body

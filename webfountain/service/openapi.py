@@ -1,4 +1,5 @@
-"""The OpenAPI 3.1 description of the service, as JSON and as a page. The table of operations is the source."""
+"""The OpenAPI 3.1 description of the service, as JSON and as a page. The description is generated from the table of
+operations."""
 
 from __future__ import annotations
 
@@ -49,7 +50,7 @@ def description(operations: Sequence[Operation], *, base_path: str) -> dict[str,
 
 
 def reference_page(description: Mapping[str, Any]) -> bytes:
-    """Return an HTML page of an OpenAPI document. It needs no script and no style."""
+    """Render an OpenAPI document as an HTML page. The page needs no scripts and no style sheets."""
     return environment().get_template("reference.html").render(description).encode()
 
 
@@ -99,7 +100,7 @@ def _path_parameters(each: Operation) -> list[dict[str, Any]]:
 
 
 def _query_parameters(each: Operation, schema_of: dict[str, Any], components: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the fields of the query type as parameters. Remove the type's schema from the components."""
+    """Return the fields of the query type as OpenAPI parameters."""
     name = schema_of[str(each.query)]["$ref"].rpartition("/")[2]
     schema = components[name]
     required = set(schema.get("required", ()))

@@ -1,7 +1,6 @@
 """An operation: a row of the table by which requests are routed, checked, answered and described.
 
-A *read* or *write* is a function that runs in the thread of the store. A *handle* is a coroutine that creates the
-response itself.
+The functions `read` and `write` run in the thread of the store. The coroutine `handle` runs in the event loop.
 """
 
 from __future__ import annotations
@@ -46,11 +45,11 @@ class Operation(NamedTuple):
     query: type[msgspec.Struct] = NoParameters
     body: type[msgspec.Struct] | None = None
     role: Role | None = "read"
-    """Role that the operation needs; None: every client may use it."""
+    """Role that a client needs for the operation, or None if every client may use the operation."""
     read: Callable[[StoredCollection, Any], object] | None = None
-    """Function that answers from the open collection and the query, in the thread of the store."""
+    """Function that computes the answer from the open collection and the query."""
     write: Callable[[StoredCollection, Any], object] | None = None
-    """Function that answers from the open collection and the body, in the thread of the store."""
+    """Function that computes the answer from the open collection and the body."""
     handle: Callable[[Call], Awaitable[object]] | None = None
     media: str = "application/json"
     tag: str = "collections"

@@ -47,11 +47,12 @@ _KINDS: Final[tuple[tuple[type[Exception], int, str, int | None], ...]] = (
     (RepositoryError, 503, "copy-unreadable", 60),
     (WebfountainError, 503, "failed", None),
 )
-"""Rows of error class, status, kind, and seconds until another try. The first matching row counts."""
+"""Rows of (error class, HTTP status, kind, value of Retry-After in s). The first row whose class matches an error
+describes the error."""
 
 
 class Problem(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Description of an error, for people (`title`, `detail`) and for programs (`kind`)."""
+    """Description of an error: `title` and `detail` are for people, `kind` is for programs."""
 
     status: int
     title: str
@@ -61,7 +62,7 @@ class Problem(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class ProblemError(Exception):
-    """Error that answers a request with a problem."""
+    """Error that becomes the answer to a request, as a problem document."""
 
     def __init__(self, status: int, kind: str, detail: str = "", *, retry_after_s: int | None = None) -> None:
         super().__init__(detail)

@@ -1,8 +1,8 @@
-"""Roles of clients: readers read, operators leave notes.
+"""Roles of clients: readers may read, operators may also send requests to the crawl.
 
 On loopback and on a Unix socket, every client may read. Operators, and readers on other machines, need a token or a
-session. A token is in the token file and is sent as ``Authorization: Bearer TOKEN``. The login URL that the service
-prints at its start opens one session. Tokens are compared in constant time and never shown.
+session. A token is in the token file and is sent as ``Authorization: Bearer TOKEN``. The service prints a login URL at
+its start, which opens one session for an operator. Tokens are compared in constant time and never shown.
 """
 
 from __future__ import annotations
@@ -90,7 +90,9 @@ class Roles:
 
 
 def read_tokens(file: str) -> dict[str, Role]:
-    """Read a token file: lines ``operate TOKEN`` and ``read TOKEN``. Only its owner may read it (mode 0600).
+    """Read a token file: lines ``operate TOKEN`` and ``read TOKEN``.
+
+    The file must have mode 0600, so that only its owner can read the tokens.
 
     Raises
     ------

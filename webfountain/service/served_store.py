@@ -1,7 +1,8 @@
-"""A served store: it opens when the store is available, closes on failure and opens again later.
+"""A served store: the service opens it, closes it after a failure, and opens it again later.
 
 All calls run one after another in the thread of the store, so a slow store delays no other store. After a failure the
-service tries to open the store again, with growing pauses. A store whose folder is replaced is opened again.
+service tries to open the store again, with growing pauses. If the folder of a store is replaced, the service opens the
+new store.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ logger = logging.getLogger(__name__)
 _T = TypeVar("_T")
 
 MAX_WAITING: Final = 64
-"""Maximum number of requests that wait for a store's thread; further ones are refused."""
+"""Maximum number of requests that wait for a store's thread, before more requests are refused."""
 ANSWER_S: Final = 10.0
 """Time without an answer after which a store counts as unavailable, s."""
 _FIRST_RETRY_S: Final = 1.0
@@ -42,7 +43,7 @@ _LONGEST_RETRY_S: Final = 15.0
 
 
 class ServedStore:
-    """One store with its name. `clock` returns monotonic seconds."""
+    """A store that the service reads, with its own thread. `clock` returns monotonic seconds."""
 
     def __init__(self, entry: StoreEntry, *, clock: Callable[[], float] = time.monotonic) -> None:
         self.name = entry.name
@@ -90,7 +91,7 @@ class ServedStore:
         return await self.call(lambda collection: collection.changes(since=cursor, limit=READ))
 
     def close(self) -> None:
-        """Close the store after its running calls have ended."""
+        """Close the store as soon as its running calls have ended."""
         self._give_up()
         self._thread.submit(self._close)
         self._thread.shutdown(wait=False)
@@ -99,7 +100,7 @@ class ServedStore:
         self._waiting -= 1
 
     def _give_up(self) -> None:
-        """Stop waiting for an unavailable server. The next call opens the store again."""
+        """Stop waiting for an unavailable server. The next request opens the store again."""
         collection = self._collection
         if collection is not None:
             collection.end_within(0.0)

@@ -1,6 +1,6 @@
 """The server: it listens, reports its addresses, and runs until a signal ends it.
 
-It has an event loop of its own, so it neither slows down nor ends a crawl.
+The server runs in an event loop of its own, separate from the crawl.
 """
 
 from __future__ import annotations
@@ -32,17 +32,16 @@ if TYPE_CHECKING:
 __all__ = ["serve", "serving"]
 
 HEADERS_S: Final = 30.0
-"""Time within which the headers of a request must arrive, s. The time begins when the connection starts or the last
-answer was sent.
-"""
+"""Time within which the headers of a request must arrive, counted from the connection or the last answer, s."""
 _END_S: Final = 2.0
 """Time that open streams have to finish when the service ends, s."""
 
 
 @contextlib.asynccontextmanager
 async def serving(settings: ServeSettings) -> AsyncIterator[list[str]]:
-    """Serve until the block ends, and yield the addresses. If clients may operate the crawl, the first address contains
-    a one-time login code.
+    """Serve while the `with` block runs, and yield the addresses.
+
+    If clients may operate the crawl, the first address contains a one-time login code.
 
     Raises
     ------
@@ -81,7 +80,8 @@ async def serving(settings: ServeSettings) -> AsyncIterator[list[str]]:
 async def serve(
     settings: ServeSettings, *, listening: Callable[[list[str]], None], until_stdin_closes: bool = False
 ) -> None:
-    """Serve until SIGINT, SIGTERM or the end of standard input. Call `listening` with the addresses."""
+    """Serve until SIGINT, SIGTERM or the end of standard input. As soon as the server listens, call `listening` with
+    the addresses."""
     ended = asyncio.Event()
     loop = asyncio.get_running_loop()
     if until_stdin_closes:

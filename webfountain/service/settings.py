@@ -45,7 +45,7 @@ class StoreEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ServeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """All settings. The module's docstring shows an example."""
+    """All settings of the service. The module's docstring shows an example."""
 
     stores: tuple[StoreEntry, ...] = ()
     listen: tuple[str, ...] = (DEFAULT_ADDRESS,)
@@ -56,7 +56,8 @@ class ServeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     read_only: bool = False
 
     def checked(self) -> ServeSettings:
-        """Return the settings with all derived values. Raise InputError if they contradict each other."""
+        """Check the settings and return them, with the default store if no store is given. Raise InputError if a
+        setting is invalid."""
         if not self.stores:
             return msgspec.structs.replace(self, stores=(store_entry(DEFAULT_STORE),)).checked()
         names = [store.name for store in self.stores]
@@ -90,7 +91,9 @@ class Address(msgspec.Struct, frozen=True):
 
 
 def address_of(text: str) -> Address:
-    """Return the address that a text gives: HOST:PORT, PORT, or a path. HOST is an IP address or localhost.
+    """Parse an address of the form HOST:PORT, PORT, or a path.
+
+    HOST is an IP address or localhost.
 
     Raises
     ------
@@ -114,7 +117,7 @@ def address_of(text: str) -> Address:
 
 
 def store_entry(url: str, *, repository: str | None = None) -> StoreEntry:
-    """Return the entry for a store URL. The entry has the name of the store's folder or database."""
+    """Return the entry of a store, named after its folder or database."""
     folder = folder_of(url)
     text = folder.resolve().name if folder is not None else re.split(r"[/?]", without_password(url).strip("/"))[-1]
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip(".-_") or "store"
@@ -122,7 +125,9 @@ def store_entry(url: str, *, repository: str | None = None) -> StoreEntry:
 
 
 def read_settings(file: str) -> ServeSettings:
-    """Read a configuration file. Its paths are relative to the file.
+    """Read a configuration file.
+
+    The path of the token file is relative to the configuration file.
 
     Raises
     ------

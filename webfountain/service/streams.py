@@ -1,7 +1,7 @@
 """Streams of server-sent events, in limited number.
 
-A stream is a series of chunks, each with one or more events. All streams at the same cursor of a change log share one
-chunk. So fifty streams cost about as much as one stream. A client that does not read is disconnected. Between events,
+A stream is a series of chunks, each with one or more events. The next chunk after a cursor is computed once for all
+streams. So fifty streams cost about as much as one stream. A client that does not read is disconnected. Between events,
 comments keep the connection open.
 """
 
@@ -29,7 +29,7 @@ __all__ = ["MAX_STREAMS", "READ", "STREAMS", "ChangeFilter", "StreamParts", "Str
 READ: Final = 500
 """Number of entries that are read at once."""
 _PARTS: Final = 64
-"""Maximum number of encoded chunks that are kept for other streams."""
+"""Maximum number of chunks that are kept in memory for other streams."""
 MAX_STREAMS: Final = 200
 QUIET_S: Final = 15.0
 """Time without an event after which a comment is sent, s."""
@@ -40,7 +40,7 @@ _COMMENT: Final = b": \n\n"
 
 
 class StreamPlaces:
-    """Limit on the number of open streams."""
+    """Counter that limits the number of open streams."""
 
     def __init__(self, most: int = MAX_STREAMS) -> None:
         self._most = most
@@ -49,7 +49,7 @@ class StreamPlaces:
 
     @contextmanager
     def taken(self) -> Iterator[None]:
-        """Occupy a place while the block runs. Raise ProblemError if no place is free."""
+        """Count one more open stream while the `with` block runs. Raise ProblemError if too many streams are open."""
         if self.open >= self._most:
             raise ProblemError(503, "busy", f"{self._most} event streams are open already", retry_after_s=10)
         self.open += 1
@@ -63,13 +63,14 @@ STREAMS: Final = web.AppKey("streams", StreamPlaces)
 
 
 def event(name: str, data: object, *, cursor: str | None = None) -> bytes:
-    """Return an event with data as JSON. A client that reconnects sends `cursor` back."""
+    """Return an event with data as JSON. After an interruption, the client sends `cursor` to continue there."""
     head = b"" if cursor is None else b"id: " + cursor.encode() + b"\n"
     return head + b"event: " + name.encode() + b"\ndata: " + msgspec.json.encode(data) + b"\n\n"
 
 
 async def send_stream(request: web.Request, chunks: AsyncIterator[bytes]) -> web.StreamResponse:
-    """Send chunks as they arrive, until they end or the client disconnects. An empty chunk means no news."""
+    """Send chunks as they arrive, until they end or the client disconnects. An empty chunk means that nothing is
+    new."""
     with request.app[STREAMS].taken():
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-store"})
         response.headers["X-Accel-Buffering"] = "no"
@@ -100,15 +101,15 @@ class ChangeFilter(NamedTuple):
 
     site: str = ""
     prefix: str = ""
-    """Beginning of the URL."""
+    """Text with which the URL must begin."""
     verdicts: frozenset[str] = frozenset()
     least: int = 0
-    """Minimum share of the text that changed, %. An entry without a comparison has the share 0."""
+    """Minimum share of the text that changed, %. If the texts were not compared, the share counts as 0."""
 
     @classmethod
     def of(cls, site: str, prefix: str, verdicts: str, least: int = 0) -> ChangeFilter:
-        """Return the filter of query parameters. `verdicts` are separated by commas. Raise InputError for an unknown
-        verdict."""
+        """Return a filter made from query parameters. `verdicts` are separated by commas. Raise InputError for an
+        unknown verdict."""
         words = [word.strip() for word in verdicts.split(",") if word.strip()]
         for word in words:
             if not word.isalpha():
@@ -127,7 +128,8 @@ class ChangeFilter(NamedTuple):
 
 
 class StreamParts:
-    """Encoded chunks of one store's log, shared by its streams. `read` returns the entries after a cursor."""
+    """Cache of encoded chunks of a change log, for all streams of the store. `read` returns the entries after a
+    cursor."""
 
     def __init__(self, read: Callable[[str], Awaitable[list[PageChange]]]) -> None:
         self._read = read

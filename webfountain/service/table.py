@@ -63,7 +63,7 @@ def _page(collection: StoredCollection, query: answers.PageQuery) -> PageAnswer:
 
 
 def _known(check: _Handler, read: _Handler) -> _Handler:
-    """Return a read that first calls `check`, which raises a problem if the store does not know the site or page."""
+    """Return a function that calls `check` and then `read`. `check` raises ProblemError for an unknown site or page."""
 
     def checked(collection: StoredCollection, query: Any) -> object:
         check(collection, query)
@@ -98,19 +98,19 @@ def _read(
     path: str | None = None,
     **more: Any,
 ) -> Operation:
-    """Return the operation that reads a collection; its path ends with its name unless `path` is given."""
+    """Return an operation that reads a collection. The last part of its URL is `path`, by default the name."""
     return Operation(name, "GET", f"{PREFIX}/{path or name}", summary, answer, query, read=read, **more)
 
 
 def _feed(
     name: str, summary: str, answer: Any, handle: Callable[[Call], Awaitable[object]], query: type[msgspec.Struct]
 ) -> Operation:
-    """Return an operation that can wait for news."""
+    """Return an operation that a client can also use as a stream."""
     return Operation(name, "GET", f"{PREFIX}/{name}", summary, answer, query, handle=handle)
 
 
 def _note(name: str, summary: str, body: type[msgspec.Struct], write: _Handler) -> Operation:
-    """Return the operation that leaves a note to the crawl."""
+    """Return an operation that sends a request to the crawl."""
     return Operation(
         name, "POST", f"{PREFIX}/{name}", summary, NoteAnswer, body=body, role="operate", write=write, tag="notes"
     )

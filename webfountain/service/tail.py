@@ -1,7 +1,6 @@
-"""The end of a store's change log, polled once for all waiting clients.
+"""The newest entry of a store's change log, which one task polls for all waiting clients.
 
-New entries wake the clients. Without clients the store is not polled. `SharedAnswer` shares one answer among clients in
-the same way.
+While no client waits, the store is not polled. `SharedAnswer` computes an answer once for many clients.
 """
 
 from __future__ import annotations
@@ -16,11 +15,11 @@ __all__ = ["POLL_S", "ChangeTail", "SharedAnswer"]
 
 _T = TypeVar("_T")
 POLL_S: Final = 0.5
-"""Time between two polls of a log with waiting clients, s."""
+"""Time between two polls while clients wait, s."""
 
 
 class ChangeTail:
-    """The end of one change log. `end` returns the cursor after the newest entry."""
+    """Waits for new entries of one change log. `end` returns the cursor after the newest entry."""
 
     def __init__(self, end: Callable[[], Awaitable[str]]) -> None:
         self._end = end
@@ -31,7 +30,9 @@ class ChangeTail:
         self._beginning = asyncio.Lock()
 
     async def wait_beyond(self, cursor: str, seconds: float) -> bool:
-        """Wait until the log may have entries after a cursor. Return False if there are none within `seconds`.
+        """Wait until the log may have entries after a cursor.
+
+        Return False if no entry arrives within `seconds`.
 
         Raises
         ------
@@ -52,7 +53,7 @@ class ChangeTail:
             self._waiting -= 1
 
     async def _begin(self) -> None:
-        """Start the task that polls the store for all clients, unless it runs."""
+        """Start the polling task if it does not run."""
         async with self._beginning:
             if self._task is None or self._task.done():
                 self._raise_failure()
@@ -93,7 +94,7 @@ class SharedAnswer(Generic[_T]):
         self._making: asyncio.Future[_T] | None = None
 
     async def get(self) -> _T:
-        """Return the answer, which is at most `seconds` old. Raise the errors of its computation."""
+        """Return an answer that is at most `seconds` old. Raise the error if the computation fails."""
         now = asyncio.get_running_loop().time()
         if self._making is None or (self._making.done() and now - self._made_at >= self._seconds):
             self._made_at = now

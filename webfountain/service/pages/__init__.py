@@ -4,10 +4,10 @@ Life of a page
 --------------
 
 `views` is the table of pages: path, query, template, and the function that reads the values for the template. The
-`router` checks the role, calls this function in the thread of the store, and renders the template. The functions use
-the Python API, and none of them reads a whole store. `rendering` formats times, numbers and links; `strangers_text`
-makes untrusted texts harmless. `charts` are drawn as SVG, each beside a table of its numbers. `word_diff` marks the
-changed words of a diff.
+`router` checks the role, calls this function in the thread of the store, and renders the template. The functions that
+read values use the Python API and read a bounded number of rows. `rendering` formats times, numbers and links;
+`strangers_text` makes untrusted texts harmless. `charts` are drawn as SVG, each beside a table of its numbers.
+`word_diff` marks the changed words of a diff.
 
-The pages work without scripts. With scripts, `assets/live.js` updates the figures that change from the live snapshots.
+The pages work without scripts. If scripts are allowed, `assets/live.js` keeps the figures on the page up to date.
 """

@@ -1,4 +1,4 @@
-"""The values for the page of changes: the change log, newest first, filtered, with readable diffs.
+"""The values for the page of changes, which lists the change log, newest first, with readable diffs.
 
 One request reads a bounded number of entries. If few entries match the filter, the page says how far it has read.
 """
@@ -32,17 +32,17 @@ class ChangesPageQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Query of the page of changes."""
 
     before: Annotated[str, Meta(max_length=30, pattern=r"^\d*(\.\d+)?$")] = ""
-    """Only entries before this time, UTC seconds."""
+    """The page shows only entries before this time, UTC seconds."""
     site: Annotated[str, Meta(max_length=2000)] = ""
     prefix: Annotated[str, Meta(max_length=2000)] = ""
     verdict: Annotated[str, Meta(max_length=20)] = ""
     least: Annotated[str, Meta(max_length=3, pattern=r"^\d*$")] = ""
-    """Only changes of at least this share of the text, percent."""
+    """The page shows only changes of at least this share of the text, percent."""
     view: Literal["inline", "side"] = "inline"
 
     @property
     def filter(self) -> ChangeFilter:
-        """The filter that the fields describe. Raise InputError for an invalid verdict."""
+        """Filter made from the fields of the query. Raise InputError for an invalid verdict."""
         return ChangeFilter.of(self.site, self.prefix, self.verdict, int(self.least or 0))
 
 
@@ -71,8 +71,8 @@ def changes_page(collection: StoredCollection, query: ChangesPageQuery) -> Mappi
 def items_of(
     collection: StoredCollection, query: ChangesPageQuery, before: float, *, url: str = "", most: int = _ITEMS
 ) -> tuple[list[ChangeItem], float | None]:
-    """Return the newest entries before a time that the filters accept, and the time from which to continue. This time
-    is None at the end of the log."""
+    """Return the newest matching entries before a time, and the time at which the next page begins. The second value is
+    None if no older entries exist."""
     found: list[Change] = []
     wanted = query.filter
     for number, entry in enumerate(collection.details.entries_before(before)):

@@ -1,7 +1,7 @@
 """Charts as inline SVG, drawn on the server.
 
-A chart has a title and a description for screen readers. Colours are classes of the style sheet, for dark mode and
-print.
+A chart has a title and a description for screen readers. The style sheet sets the colours, so that dark mode and print
+can have other colours.
 """
 
 from __future__ import annotations
@@ -22,28 +22,29 @@ HEIGHT: Final = 200
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 12, 12, 26
 _DAY: Final = 86400.0
 _FORMS: Final = ((300.0, "%H:%M:%S"), (_DAY, "%H:%M"), (3 * _DAY, "%d %b %H:%M"), (float("inf"), "%Y-%m-%d"))
-"""Longest span of a chart, s, and the format of its times."""
+"""Rows of (longest time span of a chart in s, format of the times on its axis)."""
 _INTERVALS: Final = 5
 """Maximum number of intervals between the ticks of an axis."""
 
 
 class Series(NamedTuple):
-    """Values in one colour, one for each time of the chart. None means unknown."""
+    """A curve or a series of bars: one value for each time of the chart, all in one colour. None stands for an unknown
+    value."""
 
     name: str
     values: Sequence[float | None]
     low: Sequence[float | None] = ()
-    """Lower end of the interval around each value; empty without intervals."""
+    """Lower end of the uncertainty interval of each value. The sequence is empty if the chart shows no intervals."""
     high: Sequence[float | None] = ()
 
 
 class _Plane(NamedTuple):
-    """Map of times and values to places in the drawing."""
+    """Converts times and values into coordinates of the drawing."""
 
     begin: float
     end: float
     ticks: Sequence[float]
-    """Values with a line across the drawing, ascending. The first and the last are at the lower and upper edge."""
+    """Values of the horizontal grid lines, from the bottom to the top of the drawing."""
 
     def x(self, at: float) -> float:
         share = (at - self.begin) / max(self.end - self.begin, 1e-9)
@@ -55,7 +56,7 @@ class _Plane(NamedTuple):
 
 
 def lines(title: str, times: Sequence[float], series: Sequence[Series], *, as_percent: bool = False) -> Markup:
-    """Return a chart of lines over time, with their intervals. Unknown values leave gaps."""
+    """Return a line chart over time, with a band for the interval of each value. Unknown values leave gaps."""
     known = [
         value for each in series for part in (each.values, each.low, each.high) for value in part if value is not None
     ]
@@ -94,7 +95,7 @@ def bars(title: str, times: Sequence[float], series: Sequence[Series], *, step: 
 
 
 def histogram(title: str, counts: Sequence[tuple[str, int]]) -> Markup:
-    """Return one bar for each name, with its number above."""
+    """Return a chart with one bar for each name, and the number above each bar."""
     most = max((many for _, many in counts), default=0)
     if not most:
         return Markup("")
@@ -124,7 +125,7 @@ def histogram(title: str, counts: Sequence[tuple[str, int]]) -> Markup:
 
 
 def strip(title: str, marks: Sequence[bool]) -> Markup:
-    """Return a strip of marks, oldest first. A true mark is drawn high."""
+    """Return a row of small bars, oldest first. The bar of a True value is twice as high."""
     parts = [
         Markup('<rect class="bar s{}" x="{}" y="{}" width="12" height="{}"/>').format(
             int(not mark), number * 16 + 2, 4 if mark else 16, 24 if mark else 12
@@ -199,7 +200,7 @@ def _stretch(points: Sequence[tuple[float, float]], number: int) -> Markup:
 
 
 def _runs(plane: _Plane, times: Sequence[float], values: Sequence[float | None]) -> list[list[tuple[float, float]]]:
-    """Return the points of each run of known values."""
+    """Return the points of each unbroken sequence of known values."""
     runs: list[list[tuple[float, float]]] = [[]]
     for at, value in zip(times, values, strict=True):
         if value is None:

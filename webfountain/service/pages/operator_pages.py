@@ -38,7 +38,7 @@ _DISK_SPAN_S: Final = 30 * 86400.0
 
 
 class PolicyForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The editor of the policy file."""
+    """The form that sends an edited policy file."""
 
     text: Annotated[str, Meta(max_length=2 * MAX_POLICY)]
     digest: Annotated[str, Meta(max_length=64)]
@@ -46,7 +46,7 @@ class PolicyForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class NowForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The form with URLs to fetch now."""
+    """The form in which an operator enters URLs to fetch now."""
 
     urls: Annotated[str, Meta(max_length=900_000)]
     act: Literal["check", "send"]
@@ -73,7 +73,7 @@ def policy_page(collection: StoredCollection, _: NoParameters) -> Mapping[str, A
 
 
 def edit_policy(collection: StoredCollection, form: PolicyForm) -> Mapping[str, Any]:
-    """Check an edited policy file, try it on the collection, or write it."""
+    """Check an edited policy file, show its effect on the collection, or write the file."""
     text = form.text.replace("\r\n", "\n")
     if len(text) > MAX_POLICY:
         raise InputError(f"the file has {len(text):,} characters (allowed here: {MAX_POLICY:,}); use `policy check`")
@@ -91,7 +91,7 @@ def edit_policy(collection: StoredCollection, form: PolicyForm) -> Mapping[str, 
 
 
 def _cost(collection: StoredCollection, effect: Mapping[str, Any]) -> Mapping[str, float | None]:
-    """Estimate the cost of an edit, from the tried pages and the current rate of fetches."""
+    """Estimate how many pages and fetches an edit of the policy file adds or saves in the whole collection."""
     status = collection.status()
     scale = status.known / max(effect["known"], 1)
     dropped, taken = sum(effect["dropped"].values()) * scale, effect["taken"] * scale
@@ -106,13 +106,13 @@ def _cost(collection: StoredCollection, effect: Mapping[str, Any]) -> Mapping[st
 
 
 def now_page(collection: StoredCollection, _: NoParameters) -> Mapping[str, Any]:
-    """Return the values for the form with URLs to fetch now."""
+    """Return the values for the page with the form of URLs to fetch now."""
     live = collection.live()
     return {"urls": "", "judged": None, "immediate": sum(each.immediate for each in live)}
 
 
 def send_now(collection: StoredCollection, form: NowForm) -> Mapping[str, Any]:
-    """Judge each line of the form, or send the URLs."""
+    """Show what would happen to each URL of the form, or send the URLs to the crawl."""
     urls = [line.strip() for line in form.urls.splitlines() if line.strip()]
     if not urls:
         return {"problem": "Enter at least one URL."}

@@ -37,7 +37,7 @@ _SPANS: Final[dict[str, tuple[float, Literal["minute", "hour", "day"], float]]] 
     "days": (4 * _DAY, "hour", 3600.0),
     "months": (120 * _DAY, "day", _DAY),
 }
-"""Name of a span -> its length, s; the step of the history; the length of a step, s."""
+"""Name of a time span -> (length of the time span in s, name of the step of the history, length of the step in s)."""
 _FAILING: Final = 0.1
 """Share of failing pages above which a collection needs attention."""
 _LAG_S: Final = 1.0
@@ -84,7 +84,7 @@ def overview(collection: StoredCollection, query: OverviewQuery) -> Mapping[str,
 
 
 def summary_of(collection: StoredCollection) -> dict[str, Any]:
-    """Return the values that the home page shows of a collection."""
+    """Return the values about a collection that the home page shows."""
     status, live = collection.status(), collection.live()
     recent = collection.history(since=status.at - 3600.0)
     alive = [each for each in live if status.at - each.at < STALE_S]
@@ -98,8 +98,7 @@ def summary_of(collection: StoredCollection) -> dict[str, Any]:
 
 
 def first_sites(collection: StoredCollection, order: SiteOrder, *, limit: int) -> list[SiteAnswer]:
-    """Return the first sites in an order, or none if the store was written by an older version that lacks this
-    order."""
+    """Return the first sites in an order, or an empty list if an older version wrote the store without this order."""
     try:
         found, _ = collection.sorted_sites(order, limit=limit)
     except InputError:
@@ -108,7 +107,7 @@ def first_sites(collection: StoredCollection, order: SiteOrder, *, limit: int) -
 
 
 def live_figures(live: Sequence[LiveSnapshot]) -> dict[str, Any]:
-    """Return the figures that change often, summed over the crawling processes."""
+    """Return the live figures, such as the rate of fetches, summed over the crawling processes."""
     return {
         "fetched": sum(each.fetched for each in live),
         "rate": sum(each.pages_per_second for each in live),

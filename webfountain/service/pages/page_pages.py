@@ -1,4 +1,4 @@
-"""The values for the pages about one URL: state, checks, explanation, changes, text; its versions; its links."""
+"""The values for the three pages about one URL: its state and text, its versions, its links."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ __all__ = [
 ]
 
 MAX_TEXT: Final = 20_000
-"""Maximum number of characters of a copy's text that are shown."""
+"""Maximum number of characters of a copy's text that the page shows."""
 _HEADERS: Final = 100
 _CHANGES: Final = 20
-"""Maximum number of change-log entries that are shown."""
+"""Maximum number of change-log entries that the page shows."""
 _VERSIONS: Final = 50
 
 
@@ -47,8 +47,8 @@ class PagePageQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ComparePageQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Query of the page that compares two versions. The versions are given by the times of their fetches; by default
-    the newest two."""
+    """Query of the page that compares two versions. `old` and `new` are the times at which the versions were fetched;
+    by default, the newest two are compared."""
 
     url: Annotated[str, Meta(min_length=1, max_length=8000)]
     old: Annotated[str, Meta(max_length=30, pattern=r"^\d*(\.\d+)?$")] = ""

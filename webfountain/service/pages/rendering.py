@@ -45,14 +45,15 @@ _WAITS: Final[dict[str, str]] = {
     "not due": "nothing is due",
     "ready": "next in turn",
 }
-"""Reason why an active site waits -> the reason in words for people."""
+"""Code of the reason why an active site waits -> words that the page shows."""
 _LATEST: Final = 253_402_300_799.0
 """The last second of the year 9999."""
 
 
 @cache
 def environment() -> Environment:
-    """Return the environment of all templates. Every value is escaped, and an unknown name is an error."""
+    """Return the environment of all templates. The templates escape every value, and raise an error for an undefined
+    name."""
     found = Environment(
         loader=PackageLoader("webfountain.service.pages"),
         autoescape=True,
@@ -70,12 +71,12 @@ def environment() -> Environment:
 
 
 def wait_words(reason: str, word: str | None = None) -> str:
-    """Return in words why a site waits. `word` is the crawl's own word for the reason."""
+    """Return in words why a site waits. `word` is a detail from the crawl that is appended."""
     return _WAITS.get(reason, reason) + (f": {word}" if word else "")
 
 
 def when(at: float | None) -> Markup:
-    """Return a time in UTC. The pages' script adds the viewer's own time zone."""
+    """Return a time in UTC. In the browser, a script adds the time in the user's time zone."""
     if at is None or not 0 <= at <= _LATEST:
         return _NOTHING
     moment = datetime.fromtimestamp(at, UTC)

@@ -1,6 +1,6 @@
-"""Reports: every table of the pages as CSV and JSON, and the values for the page to print.
+"""Reports: the tables of the web pages as CSV or JSON, and the values for a page that can be printed.
 
-A long table is sent in parts, so that it does not block the store's thread or fill the memory.
+A long table is read and sent in parts, which saves memory and lets other requests of the store run in between.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ MAX_ROWS: Final = 1_000_000
 """Maximum number of rows of a table."""
 _PART: Final = 1000
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
-"""First characters by which a spreadsheet recognises a formula."""
+"""A spreadsheet treats a value as a formula if the value begins with one of these."""
 
 Part = tuple["Iterable[Any]", str | None]
-"""Rows, and the place from which to continue; None at the end."""
+"""Rows of a table, and a cursor for the next part. The cursor is None after the last row."""
 
 
 class ReportQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -58,16 +58,16 @@ class ReportQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ReportTable(NamedTuple):
-    """A table: its title, and a function that returns the part after a place."""
+    """A table: its title, and a function that returns the part after a cursor."""
 
     title: str
     read: Callable[[StoredCollection, ReportQuery, str], Part]
     about: Literal["", "site", "url", "words"] = ""
-    """Field of the query that the table needs."""
+    """Field that the query for the table must have."""
 
 
 def report_page(collection: StoredCollection, _: NoParameters) -> Mapping[str, Any]:
-    """Return the values for the page to print."""
+    """Return the values for the page that can be printed."""
     found = summary_of(collection)
     days = collection.history("day", since=found["status"].at - 90 * 86400.0)
     tables = [(name, each.title) for name, each in TABLES.items() if not each.about]
@@ -77,7 +77,7 @@ def report_page(collection: StoredCollection, _: NoParameters) -> Mapping[str, A
 def report_part(
     collection: StoredCollection, table: str, query: ReportQuery, after: str
 ) -> tuple[list[dict[str, Any]], str | None]:
-    """Return the part of a table after a place, and the place from which to continue (None at the end).
+    """Return the part of a table after a cursor, and the cursor for the next part (None at the end).
 
     Raises
     ------
@@ -175,7 +175,7 @@ TABLES: Final[Mapping[str, ReportTable]] = {
 
 
 def as_csv(rows: Sequence[Mapping[str, Any]], *, with_head: bool) -> str:
-    """Return rows as CSV. No cell begins like a formula of a spreadsheet."""
+    """Return rows as CSV. An apostrophe before some values keeps spreadsheets from running them as formulas."""
     text = io.StringIO()
     writer = csv.writer(text)
     if rows and with_head:

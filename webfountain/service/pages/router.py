@@ -1,4 +1,4 @@
-"""The router of pages: check the role, read in the thread of the store, carry out forms, and render."""
+"""The router of pages: it checks the role, processes forms, reads the values in the store's thread, and renders."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ PAGE_HEADERS: Final = {
 }
 ASSETS: Final = {"style.css": "text/css", "live.js": "text/javascript", "icon.svg": "image/svg+xml"}
 SHARED_S: Final = 3.0
-"""Time for which all viewers of a page get the same values, s."""
+"""Time for which the values of a page are reused for all users, s."""
 _MENU: Final = tuple((each.path, each.title, each.name) for each in VIEWS if each.in_menu)
 
 
@@ -67,7 +67,7 @@ class PageRouter:
         router.add_get(table, self._page(self._table), allow_head=False)
 
     def _page(self, answer: Callable[[web.Request], Awaitable[web.StreamResponse]]) -> Any:
-        """Return a handler that shows errors as pages."""
+        """Return a handler that shows errors as HTML pages."""
 
         async def handle(request: web.Request) -> web.StreamResponse:
             try:
@@ -88,7 +88,7 @@ class PageRouter:
         return handle
 
     async def _home(self, request: web.Request) -> web.StreamResponse:
-        """Show all collections."""
+        """Show the home page, which lists all collections."""
         self._guard.check(request, "read")
 
         async def summary(store: ServedStore) -> tuple[str, Mapping[str, Any] | None, str | None]:
@@ -119,7 +119,7 @@ class PageRouter:
         return handle
 
     async def _shared_values(self, store: ServedStore, view: View, query: Any) -> Mapping[str, Any]:
-        """Return the values of a page. All viewers within SHARED_S share one read."""
+        """Return the values of a page. The values are read from the store at most once per SHARED_S, for all users."""
         place = (store.name, view.name, query)
         found = self._shared.get(place)
         if found is None:
@@ -153,7 +153,7 @@ class PageRouter:
         return response
 
     async def _asset(self, request: web.Request) -> web.StreamResponse:
-        """Send a file of the package."""
+        """Send a static file, such as the style sheet."""
         self._guard.check(request, None)
         name = request.match_info["name"]
         if name not in ASSETS:
@@ -194,7 +194,7 @@ class PageRouter:
 
 
 def _values(collection: Any, view: View, query: Any, form: Any) -> Mapping[str, Any]:
-    """Return the values for a view. If a form was sent, carry it out first."""
+    """Return the values for a view. If the user sent a form, process the form first."""
     if form is None:
         return view.read(collection, query)
     assert view.act is not None

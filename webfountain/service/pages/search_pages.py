@@ -23,13 +23,13 @@ Day = Annotated[str, Meta(max_length=10, pattern=r"^(\d{4}-\d\d-\d\d)?$")]
 
 
 class SearchPageQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Query of the page of search."""
+    """Query of the search page."""
 
     words: Annotated[str, Meta(max_length=1000)] = ""
     site: Annotated[str, Meta(max_length=2000)] = ""
     verdict: Annotated[str, Meta(max_length=20)] = ""
     since: Day = ""
-    """First day of the last fetch, UTC."""
+    """The page finds only copies that were fetched on this day (UTC) or later."""
     until: Day = ""
     """Last day."""
 
@@ -47,7 +47,7 @@ def search_page(collection: StoredCollection, query: SearchPageQuery) -> Mapping
 
 
 def found_pages(collection: StoredCollection, query: SearchPageQuery, *, limit: int) -> SearchAnswer:
-    """Return the best pages. Raise InputError for a query that cannot be searched."""
+    """Return the pages that match the query best. Raise InputError for a query that cannot be searched."""
     return collection.search.find(
         query.words,
         site=query.site,
@@ -59,7 +59,8 @@ def found_pages(collection: StoredCollection, query: SearchPageQuery, *, limit: 
 
 
 def _begin_of(day: str, *, days: int) -> float | None:
-    """Return the beginning of the day that is `days` after a day. Raise InputError for a day that does not exist."""
+    """Return the first second of a day, or of the day that is `days` later. Raise InputError for a day that does not
+    exist."""
     try:
         return (datetime.fromisoformat(day).replace(tzinfo=UTC) + timedelta(days)).timestamp() if day else None
     except (ValueError, OverflowError):

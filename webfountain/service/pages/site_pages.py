@@ -38,12 +38,12 @@ __all__ = [
 
 _ROWS: Final = 100
 _SAMPLE: Final = 1000
-"""Maximum number of pages that the page of a site summarises."""
+"""Maximum number of pages that are read for the summary of a site."""
 _INTERVALS: Final = {
     "1 min": 60.0, "10 min": 600.0, "1 h": 3600.0, "6 h": 21_600.0, "1 d": 86_400.0, "7 d": 604_800.0,
     "31 d": 2_678_400.0, "1 year": 31_622_400.0,
 }  # fmt: skip
-"""Label of a bar in the histogram of change intervals -> longest interval, s."""
+"""Label of a bar in the histogram of change intervals -> longest change interval in the bar, s."""
 
 
 class SitesPageQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -85,14 +85,14 @@ class SiteRow(NamedTuple):
 
 
 def sites_page(collection: StoredCollection, query: SitesPageQuery) -> Mapping[str, Any]:
-    """Return the values for the list of sites. With a filter, up to 1000 sites are read for one part."""
+    """Return the values for the list of sites. If the list is filtered, at most 1000 sites are read for one request."""
     at, live = _live(collection)
     rows, place = _rows(collection, query, live, at)
     return {"rows": rows, "next": place, "filters": msgspec.structs.asdict(query)}
 
 
 def site_page(collection: StoredCollection, query: SitePageQuery) -> Mapping[str, Any]:
-    """Return the values for the page of a site. At most 1000 of its pages are summarised."""
+    """Return the values for the page of a site. The summary covers at most 1000 pages of the site."""
     found = collection.site(query.site)
     if found is None:
         raise ProblemError(404, "unknown-site", "this site is not known here")
@@ -150,7 +150,7 @@ def _live(collection: StoredCollection) -> tuple[float, dict[str, LiveSite]]:
 def _rows(
     collection: StoredCollection, query: SitesPageQuery, live: Mapping[str, LiveSite], at: float
 ) -> tuple[list[SiteRow], str | None]:
-    """Return the rows of a part of the list, and the place from which to continue (None at the end)."""
+    """Return some rows of the list, and the cursor for the next rows (None at the end)."""
     rows, place, unread = list[SiteRow](), query.after, _SAMPLE if query.only else _ROWS
     while unread > 0 and len(rows) < _ROWS:
         found, more = part_of_sites(collection, query.sort, after=place, limit=_ROWS)
@@ -166,8 +166,8 @@ def _rows(
 def part_of_sites(
     collection: StoredCollection, order: SiteOrder, *, after: str, limit: int
 ) -> tuple[list[SiteAnswer], str | None]:
-    """Return up to `limit` sites after a place, and the next place (None at the end). In a list by name, a place is a
-    name."""
+    """Return up to `limit` sites after a cursor, and the cursor for the next sites (None at the end). If the sites are
+    sorted by name, the cursor is the name of a site."""
     if order != "name":
         return collection.sorted_sites(order, after=after, limit=limit)
     found = collection.sites(after=after, limit=limit)
@@ -197,7 +197,7 @@ def _reason(site: SiteAnswer, here: LiveSite | None, at: float) -> tuple[str, fl
 
 
 def _intervals(pages: list[PageAnswer], fastest_s: float) -> list[tuple[str, int]]:
-    """Return the number of crawled pages for each change interval."""
+    """Return the number of crawled pages for each bar of the histogram."""
     counts = dict.fromkeys((*_INTERVALS, "longer"), 0)
     for page in pages:
         if page.state == "crawled":

@@ -1,7 +1,7 @@
-"""Show untrusted texts safely: cut, isolated from the text around them, with invisible characters made visible.
+"""Show untrusted texts safely: cut long texts, and make invisible characters visible.
 
-Titles, URLs, headers and diffs come from any page of the web. The templates escape these texts. This module keeps them
-readable: a direction override cannot reverse a line, and a zero-width character cannot hide.
+Titles, URLs, headers and diffs are untrusted, because anybody can write a web page. The templates escape these texts.
+This module keeps them readable: a direction override cannot reverse a line, and a zero-width character cannot hide.
 """
 
 from __future__ import annotations
@@ -18,14 +18,12 @@ if TYPE_CHECKING:
 __all__ = ["MAX_SHOWN", "cut", "plain", "shown", "web_url", "with_marks"]
 
 MAX_SHOWN: Final = 300
-"""Maximum number of characters of a text in a line."""
+"""Maximum number of characters of an untrusted text that is shown in one line."""
 _INVISIBLE: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f\u2028-\u202e"
     "\u2060-\u2069\u206a-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e0fff]"
 )
-"""C0 except tab and line feed, DEL, C1, soft hyphen, fillers, direction marks and overrides, zero-width characters,
-separators, annotations, lone surrogates, tags and variation selectors of plane 14.
-"""
+"""Invisible characters, such as control characters, direction marks, zero-width characters and lone surrogates."""
 
 
 def cut(text: str, most: int = MAX_SHOWN) -> str:
@@ -34,18 +32,20 @@ def cut(text: str, most: int = MAX_SHOWN) -> str:
 
 
 def plain(text: object, most: int = MAX_SHOWN) -> str:
-    """Return a text for an attribute or a field. A long text is cut, and each invisible character is written as its
-    number."""
+    """Return an untrusted text as plain text, such as for an HTML attribute. A long text is cut, and each invisible
+    character is replaced by its code, such as [U+200B]."""
     return _INVISIBLE.sub(_number, cut(str(text), most))
 
 
 def shown(text: object, most: int = MAX_SHOWN) -> Markup:
-    """Return a text for a page. The text is cut, escaped and isolated, and each invisible character is marked."""
+    """Return an untrusted text as HTML. The text is cut and escaped, and each invisible character is replaced by a
+    marked code."""
     return Markup("<bdi>{}</bdi>").format(_marked(cut(str(text), most)))
 
 
 def with_marks(text: object, words: Sequence[str]) -> Markup:
-    """Return a text like `shown`. The words that begin with one of `words` are marked."""
+    """Return an untrusted text as HTML, like `shown`, with some words marked. A word is marked if it begins with one of
+    `words`."""
     pattern = "|".join(map(re.escape, words)) or r"(?!)"
     parts = re.split(rf"(\b(?:{pattern}))", cut(str(text)), flags=re.IGNORECASE)
     body = (Markup("<mark>{}</mark>").format(_marked(part)) if i % 2 else _marked(part) for i, part in enumerate(parts))
@@ -53,8 +53,8 @@ def with_marks(text: object, words: Sequence[str]) -> Markup:
 
 
 def web_url(url: object) -> str | None:
-    """Return a URL to which a page may link. Return None for other schemes than http and https, and for invalid
-    URLs."""
+    """Return an untrusted URL if a page may safely link to it. Return None for other schemes than http and https, and
+    for invalid URLs."""
     text = str(url)
     if _INVISIBLE.search(text) or any(each.isspace() for each in text):
         return None

@@ -54,22 +54,22 @@ __all__ = ["VIEWS", "View"]
 
 
 class View(NamedTuple):
-    """A page of a collection. `path` is below the collection's path."""
+    """A page of a collection. `path` is relative to the path of the collection."""
 
     name: str
-    """Name of the template, and of the page in the navigation."""
+    """Name of the template."""
     path: str
     title: str
     read: Callable[[StoredCollection, Any], Mapping[str, Any]]
-    """Function that reads the values of the template from the open collection and the query."""
+    """Function that returns the values for the template, from the open collection and the query."""
     query: type[msgspec.Struct] = NoParameters
     form: type[msgspec.Struct] | None = None
     """Type of the form that operators send to the page."""
     act: Callable[[StoredCollection, Any], Mapping[str, Any]] | None = None
-    """Function that carries out the form. The function returns further values for the template."""
+    """Function that does what the form asks for, and returns more values for the template."""
     in_menu: bool = True
     is_shared: bool = False
-    """True if viewers share the values, because many people keep the page open and it updates itself."""
+    """True if all users get the same values for a few seconds, which keeps a page cheap that reloads itself."""
 
 
 VIEWS: Final = (

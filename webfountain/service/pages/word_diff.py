@@ -1,6 +1,6 @@
-"""Show a unified diff as rows for people: changed lines next to each other, with the changed words marked.
+"""Convert a unified diff into rows for people: the old and the new line next to each other, with changed words marked.
 
-The work is bounded. Long lines are cut, and whole lines are marked if comparing their words would cost too much.
+Long lines are cut. If comparing the words would cost too much, whole lines are marked.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 __all__ = ["DiffRow", "WordBudget", "Words", "diff_rows"]
 
 MAX_LINE: Final = 2000
-"""Maximum number of characters of a line that are shown."""
+"""Longer lines of a diff are cut to this number of characters."""
 MAX_ROWS: Final = 400
-"""Maximum number of rows of one diff that are shown."""
+"""Maximum number of rows that are shown for one diff."""
 _HUNK: Final = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 _TOKEN: Final = re.compile(r"\w+|\s+|[^\w\s]")
 Kind = Literal["same", "changed", "removed", "added", "gap"]
@@ -33,7 +33,8 @@ class Words(NamedTuple):
 
 
 class DiffRow(NamedTuple):
-    """A row of a diff: the old line and the new line. Either may be missing."""
+    """A row of a diff: the old line and the new line. `before` is None for an added line, `after` is None for a removed
+    line."""
 
     kind: Kind
     before: tuple[Words, ...] | None
@@ -41,13 +42,13 @@ class DiffRow(NamedTuple):
 
 
 class WordBudget:
-    """Number of word comparisons that are left for one page."""
+    """Limit on the number of word comparisons for one page."""
 
     def __init__(self, most: int = 60_000) -> None:
         self._left = most
 
     def allows(self, cost: int) -> bool:
-        """Return whether `cost` comparisons are left, and if so, subtract them."""
+        """Return whether `cost` more comparisons are allowed, and count them."""
         if cost > self._left:
             return False
         self._left -= cost
@@ -89,7 +90,7 @@ def _rows(lines: Sequence[str], budget: WordBudget) -> Iterator[DiffRow]:
 
 
 def _block(removed: list[str], added: list[str], budget: WordBudget) -> Iterator[DiffRow]:
-    """Yield rows for lines that were replaced by others, and empty both lists."""
+    """Yield rows for the removed and added lines, and empty both lists."""
     for i in range(max(len(removed), len(added))):
         before = removed[i] if i < len(removed) else None
         after = added[i] if i < len(added) else None
