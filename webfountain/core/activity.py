@@ -6,17 +6,17 @@ models the number of changes of each page per step:
     hazard of page j in step d  =  r_j * mean_g * u_g[d]
 
 Here mean_g is the long-run rate of section g. In step d, the section has the activity u_g[d], which is 1 at the
-long-run level. The factor r_j is the rate of page j relative to its section. All three are estimated with priors. A
-section starts from its parent's rate and activity, a page from its section's rate. A fetch that finds a change raises
-the activity u in the steps since the page's previous fetch. A fetch that finds no change lowers u in these steps. So
-one fetch changes the urgency of all pages of the section. The step of a change is unknown. So a change is spread over
-the steps between two fetches, in proportion to the hazard. After each batch of fetches, the changes of the last
-`WINDOW` steps are spread again (expectation maximisation).
+long-run level. The factor r_j is the rate of page j relative to its section. All three are estimated with priors. A new
+section starts with the rate and activity of its parent section, and a new page with the rate of its section. A fetch
+that finds a change raises the activity u in the steps since the page's previous fetch. A fetch that finds no change
+lowers u in these steps. So one fetch changes the urgency of all pages of the section. The step of a change is unknown.
+So a change counts in parts: it is divided among the steps between the two fetches, in proportion to the hazard. After
+each batch of fetches, the changes of the last `WINDOW` steps are divided again (expectation maximisation).
 
 Between two uses, a `Memory` holds the state of a site, about 500 bytes per section.
 
-A step is a whole number; in a crawl, a step is a fraction of the time between two visits. For each page the caller
-stores five values: its section, the step of its last fetch, `events`, `exposure` and `before`.
+Time is counted in whole steps; in a crawl, a step is a fraction of the time between two visits. For each page the
+caller stores five values: its section, the step of its last fetch, `events`, `exposure` and `before`.
 
 Source: interval-censored Poisson likelihood as in `change_rate`; gamma frailty: Vaupel, Manton & Stallard 1979; the
 combination is ours.
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 __all__ = ["WINDOW", "Activity", "Memory", "UncheckedPages", "chance_of_change", "summed"]
 
 WINDOW: Final = 60
-"""Number of the latest steps whose activity is still revised."""
+"""Number of recent steps whose activity is estimated again after each batch of fetches."""
 TELLABLE: Final = 4.0
 """Largest mean rate, in expected changes between two visits. At this rate 49 of 50 checks find a change, so a faster
 rate cannot be measured. Without this limit, one overestimated site could use up a small budget.
@@ -52,7 +52,7 @@ _SWEEPS: Final = 2
 _TINY: Final = 1e-12
 _FACTS: Final = 5
 _MEAN, _SIZE, _EVENTS, _EXPOSURE, _OPEN = range(_FACTS)
-"""Columns of a section:
+"""Each section has five columns:
 
 - mean rate
 - largest number of pages observed at once, weighted by relative rate
@@ -69,7 +69,7 @@ def summed(place: Ints, amounts: Array, size: int) -> Array:
 
 
 class UncheckedPages(NamedTuple):
-    """Pages since their last fetch; one element per page."""
+    """The section and the last fetch of each page; one element per page."""
 
     section: Ints
     since: Ints
@@ -89,14 +89,14 @@ class Memory:
     tree: npt.NDArray[np.int32]
     """(2, sections) the parent of each section (0 for the site itself) and its depth."""
     rows: npt.NDArray[np.float32]
-    """(sections, `_WIDTH`) columns:
+    """(sections, `_WIDTH`) Each section has a row with these columns:
 
     - `_MEAN` to `_OPEN`
     - the hazard in each step of the window
     - the exposure that begins (negative: ends) in each of these steps and in the current step
     """
     changes: Array
-    """(changes in the window, 4) columns:
+    """(changes in the window, 4) Each change has a row with four columns:
 
     - section
     - step of the previous fetch
@@ -106,7 +106,7 @@ class Memory:
 
     @classmethod
     def begun(cls, *, signals: Signals, step: int) -> Memory:
-        """Return the memory of a new site at `step`, without evidence."""
+        """Return the memory of a new site at `step`, which contains only the priors."""
         rows = np.zeros((1, _WIDTH), dtype=np.float32)
         rows[0, _MEAN] = rows[0, _FACTS : _FACTS + WINDOW] = signals.prior_rate
         rows[0, _SIZE] = 1.0
@@ -175,8 +175,8 @@ class Activity:
     # ------------------------------------------------------------------ time
 
     def advance(self, step: int | Ints, unchecked: UncheckedPages) -> UncheckedPages:
-        """Advance the time to `step`, one number or (sites,). Return the pages with `before` computed for the new
-        window.
+        """Advance all sites to `step`, which is one number or an array (sites,). Return the pages with new values of
+        `before`, because the window moves too.
         """
         passed = np.maximum(step - self._steps, 0)
         if not passed.any():
@@ -237,8 +237,9 @@ class Activity:
         return np.asarray(self._facts[_MEAN, section])
 
     def hazard(self, unchecked: UncheckedPages, *, until: Ints | None = None) -> Array:
-        """Return the (pages,) expected changes of an average page of the section, from the page's last fetch to
-        `until`."""
+        """Return (pages,) how often an average page of the same section is expected to change between the page's last
+        fetch and `until`.
+        """
         section, since, before = unchecked
         first = self._first()[section]
         end = WINDOW if until is None else np.clip(until - first, 0, WINDOW)
@@ -289,7 +290,7 @@ class Activity:
     # -------------------------------------------------------------- learning
 
     def begin_with(self, events: Array, observed_time: Array, pages: Array) -> None:
-        """Add the results of fetches from before this site had statistics.
+        """Add the results of fetches that were made before this site had statistics.
 
         Parameters
         ----------
@@ -328,7 +329,7 @@ class Activity:
         return fade * events + changed, fade * exposure + observed_time
 
     def _fade(self, unchecked: UncheckedPages, *, until: Ints | None = None) -> Array | float:
-        """Return the (pages,) factors for old evidence, now or at `until`."""
+        """Return the (pages,) factors by which old evidence about each page has faded, now or at the step `until`."""
         if not self._signals.forgetting:
             return 1.0
         now = self._steps[self.site[unchecked.section]] if until is None else until
@@ -416,7 +417,9 @@ def chance_of_change(hazard: Array, events: Array, exposure: Array) -> Array:
 
 
 def _observed_share(risk: Array) -> Array:
-    """Return the mean part of an interval before the first change: 1/x - 1/(e^x - 1)."""
+    """Return which share of the interval between two fetches passes on average before the first change: 1/x - 1/(e^x -
+    1).
+    """
     x = np.maximum(risk, 1e-4)
     with np.errstate(over="ignore"):
         return np.asarray(1 / x - 1 / np.expm1(x))

@@ -55,5 +55,5 @@ def intervals_of(buckets: npt.ArrayLike, fastest: float) -> npt.NDArray[np.float
 
 
 def of_every_bucket(known: npt.NDArray[np.int64], values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return (256,) values, interpolated from the values of the `known` buckets (ascending)."""
+    """Return (256,) values, one per bucket, interpolated from the values of the `known` buckets (ascending)."""
     return np.asarray(np.interp(np.arange(BUCKETS), known, values))

@@ -5,7 +5,8 @@ growth path), the best schedule of a bucket is a calendar, because the Lagrangia
 the calendar. A linear program (HiGHS) finds the best mixture of calendars for each bucket. Its dual prices lead to
 better calendars, until no calendar improves the mixture. Then the growth path is updated for the next round.
 
-SLSQP starts from the mixture, because equation (2) assumes that a bucket's crawled pages are drawn at random.
+The mixture is only a starting point for SLSQP, because equation (2) assumes that the crawled pages of a bucket are
+drawn at random.
 
 Source: Edwards 2001, section 3, equations (1)-(6); the decomposition is ours (Dantzig-Wolfe).
 """
@@ -208,7 +209,7 @@ def _ladder(instance: Instance, pool: Pool) -> Pool:
 
 
 def _generate(master: _Master, pool: Pool) -> Mixture:
-    """Solve the linear program and add calendars by its prices, until value and bound meet."""
+    """Solve the linear program and add calendars by its prices, until the value of the program meets the bound."""
     k, b = master.instance, master.b
     waits = waiting_costs(k, b)
     cost = schedule_costs(k, b, pool)
@@ -244,7 +245,7 @@ def _followed(following: Ints) -> Array:
 
 
 def _solve(master: _Master, pool: Pool, cost: Array) -> _Solution:
-    """Solve the linear program over schedule weights, z and n."""
+    """Solve the linear program, whose variables are the weights of the schedules, z and n."""
     k, m, T = master.instance, pool.owner.size, master.instance.T
     rows_ub, rows_eq = _rows(master, pool)
     low, high = np.zeros(m + 2 * T), np.full(m + 2 * T, np.inf)
@@ -293,7 +294,7 @@ def _rows(master: _Master, pool: Pool) -> tuple[sparse.csr_array, sparse.csr_arr
 
 
 def _growth_cost(instance: Instance, mixture: Mixture) -> Array:
-    """Return the (T,) costs of a page that enters the buckets, summed over later periods."""
+    """Return the (T,) costs that a page causes in all later periods if it enters the buckets in period t."""
     path = simulate_plan(instance, mixture.f * growth_path(instance, mixture.z)[:-1], mixture.z)
     silent = replace(instance, newwt=np.zeros(instance.T), o=np.zeros_like(instance.o), d=np.zeros(instance.T))
     unseen = replace(path, n=np.ones(instance.T + 1))

@@ -1,7 +1,7 @@
 """Estimate the constants of the optimisation model from the counts of a crawl.
 
-Each bucket has a change rate, crawl seconds, new links and births. Further constants are URLs from outside and obsolete
-pages.
+The constants of a bucket are its change rate, its crawl time per page, the new links found, and the share of new pages
+that fall into it. The census also gives the number of URLs from outside and the number of obsolete pages.
 
 Source: Edwards 2001, section 3, the constants a, c, d, oldnwt, newnwt, nconst, p of equations (1)-(4).
 """
@@ -28,15 +28,16 @@ PRIOR_FETCHES: Final = 20.0
 MOST_FINDS: Final = 0.9
 """Upper limit of newnwt, the mean number of new pages found by fetching a never-crawled page."""
 EARLY: Final = 1e-3
-"""Least weight of a period in the objective. This weight makes an early crawl better than a late crawl at equal
-cost."""
+"""Least weight of a period in the objective. Strategy 2 counts only the last period, so without this weight a late
+crawl would be as good as an early one.
+"""
 PRIOR_LINKS: Final = 0.02
-"""Prior of the number of new URLs per fetch of a known page."""
+"""Before any fetch is counted, a fetch is assumed to find this number of new URLs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Census:
-    """Counts of one collection over its last periods, by non-empty bucket.
+    """Counts of one collection over its last periods; arrays have one element per non-empty bucket.
 
     Attributes
     ----------
@@ -102,10 +103,10 @@ def instance_from(
 ) -> Instance:
     """Build the model's instance for a live collection.
 
-    By definition, reachable pages without a copy are obsolete, known or not (DESIGN.md section 1). The model counts
-    only known pages in n, so fetching a new page that leads to another new page would seem to gain nothing. Therefore
-    the weight of n is divided by 1 - newnwt, and oldnwt is scaled accordingly. Never-crawled URLs count with the
-    measured share of URLs that have a page.
+    A reachable page without a copy counts as obsolete, even before its URL is known (DESIGN.md section 1). But the
+    model's n contains only known pages. So fetching a new page that leads to another new page would seem to gain
+    nothing. Therefore the weight of n is divided by 1 - newnwt, and oldnwt is multiplied by 1 - newnwt. A never-crawled
+    URL counts as a fraction of a page: the measured chance that the URL has a page.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ Verdict = Literal["same", "minor", "changed"]
 
 
 class Comparison(NamedTuple):
-    """Verdict on a new copy, and the resemblance of its text to the old text, if computed."""
+    """The verdict on a new copy, with the resemblance of the old and the new text (None if not computed)."""
 
     verdict: Verdict
     resemblance: float | None = None

@@ -52,7 +52,7 @@ class Check(NamedTuple):
     interval: float
     """Time since the previous fetch, s."""
     changed: bool
-    """True if a change that counts was found."""
+    """True if the check found a change that counts."""
 
 
 class Totals(NamedTuple):
@@ -65,7 +65,7 @@ class Totals(NamedTuple):
 
 
 class Prior(NamedTuple):
-    """Prior of a page, as if `weight` changes had been found, on average one per `interval`."""
+    """A prior belief about a page's changes, as strong as `weight` observed changes, on average one per `interval`."""
 
     interval: float
     """Mean time between changes of similar pages (same site or section), s, above 0."""
@@ -93,8 +93,8 @@ def estimate_interval(history: bytes, *, totals: Totals | None = None, prior: Pr
 
     ln posterior = w ln r - w D0 r - r (unchanged time) + sum over changed checks of ln(1 - exp(-r t)). The posterior is
     concave in ln r, so safeguarded Newton steps find its maximum. The gamma prior keeps the estimate finite if no
-    check, or every check, found a change. Checks older than the history are taken from `totals`. A call takes about 10
-    µs for 24 checks.
+    check, or every check, found a change. The history contains only the newest checks, so `totals` supplies the older
+    ones. A call takes about 10 µs for 24 checks.
 
     Source: likelihood for irregular intervals: Singh, *Estimating the rate of web page updates*, IJCAI 2007, and Cho &
     Garcia-Molina, *Estimating frequency of change*, TOIT 2003, section 6; the gamma prior is ours.
@@ -129,8 +129,9 @@ def _add_older(groups: dict[float, float], still: float, history: bytes, totals:
 
 
 def _mode(still: float, groups: list[tuple[float, float]], weight: float) -> float:
-    """Return the solution r of weight - r still + sum n x/(exp(x) - 1) = 0, where x = r t. `still` must be above 0, and
-    so must `weight` or the number of changes."""
+    """Return the solution r of weight - r still + sum n x/(exp(x) - 1) = 0, where x = r t. `still` must be above 0. At
+    least one of `weight` and the number of changes must be above 0, too.
+    """
     top = weight + sum(number for _, number in groups)
     rate = top / (still + sum(number * interval for interval, number in groups) / 2)
     low, high = rate, top / still

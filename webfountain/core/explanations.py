@@ -4,9 +4,9 @@ Each explanation (`activity`, `independent_pages`) predicts the result of each v
 predictions gets the larger weight. Urgencies and beliefs are weighted means of both. At first, independent pages have
 almost no weight.
 
-The weights follow Hedge with rate 1. The loss of an explanation is its log likelihood ratio to the better explanation,
-at most `MOST_GAIN` = 1 per batch of visits. Without fading, the loss of the mixture is at most (L + ln(1/w)) / (1 -
-1/e), where L is the loss of the better explanation and w its first weight.
+The weights follow Hedge with rate 1. In each batch of visits, the worse explanation loses the logarithm of the
+likelihood ratio, at most `MOST_GAIN` = 1. Without fading, the loss of the mixture is at most (L + ln(1/w)) / (1 - 1/e),
+where L is the loss of the better explanation and w its first weight.
 
 Source: Freund & Schapire, *A decision-theoretic generalization of on-line learning*, JCSS 1997, theorem 2; Hoeting et
 al., *Bayesian model averaging: a tutorial*, Statistical Science 1999.
@@ -33,7 +33,7 @@ __all__ = ["Explanations", "TrustInSections", "log_odds_of"]
 PRIOR_AGAIN: Final = 0.25
 """A site's prior is estimated again after this number of fetches per page."""
 FIRST_ODDS: Final = 5.0
-"""First log odds of the sections."""
+"""Log odds, for a new site, that its pages change together by section."""
 MOST_GAIN: Final = 1.0
 """Largest change of the log odds by one batch of visits. A release changes many pages, so the visits of a batch are not
 independent evidence.
@@ -41,13 +41,15 @@ independent evidence.
 HALF: Final = 2000.0
 """Number of visits after which a prediction has half of its weight."""
 DECIDED: Final = 0.98
-"""Weight of an explanation above which the other one is not computed."""
+"""If one explanation has more than this weight, the other one is not computed."""
 _LEAST_CHANCE: Final = 1e-4
 """Smallest probability assumed for a result, so that no single fetch outweighs all others."""
 
 
 class TrustInSections(NamedTuple):
-    """Log odds of a site's sections, and the prior of page rates if pages change independently."""
+    """Log odds that a site's pages change together by section, and the prior of their rates if they change
+    independently.
+    """
 
     log_odds: float
     fetches: float
@@ -78,7 +80,7 @@ class Explanations:
         self._usual_rate = usual_rate
         self.prior = np.array([trust.prior for trust in self.trusts], dtype=np.float64)
         self.share = self._shares()
-        """(sites,) weight of the sections."""
+        """(sites,) weight of the explanation by sections, 0..1."""
 
     def learn(self, site: Ints, odds: Array, past: Sequence[Array]) -> None:
         """Learn from visits.
@@ -107,6 +109,8 @@ class Explanations:
 
 
 def log_odds_of(by_sections: Array, alone: Array, changed: Flags) -> Array:
-    """Return by how much each visit changes the log odds of the sections, given both predicted chances of a change."""
+    """Return what each visit adds to the log odds of the sections, given the chance of a change that each explanation
+    predicted.
+    """
     one, other = (np.clip(each, _LEAST_CHANCE, 1.0 - _LEAST_CHANCE) for each in (by_sections, alone))
     return np.where(changed, np.log(one / other), np.log((1.0 - one) / (1.0 - other)))

@@ -1,10 +1,10 @@
-"""The price of a fetch is the obsolete time that a fetch must save. The price is the Lagrange multiplier of the budget
-of fetches.
+"""The price of a fetch: a page is fetched only if the fetch is expected to save at least this much obsolete time. The
+price is the Lagrange multiplier of the budget of fetches.
 
 A page is due when its urgency reaches the price. So a site chooses among its own pages, and no sort over all sites is
 needed. With one price for all sites, the budget goes to the most urgent pages of all sites. A control loop finds the
-price at which the budget is spent. The price falls while fewer fetches are made than planned, because no page is due.
-The price rises while more pages are due than can be fetched soon.
+price at which the budget is spent. If fewer fetches are made than planned because too few pages are due, the price
+falls. If more pages are due than can be fetched soon, the price rises.
 
 If fetches are divided optimally, one more fetch gains as much in one bucket as in any other. So the price determines
 how often each bucket is visited.
@@ -27,7 +27,7 @@ __all__ = ["MOST_AHEAD", "TOLERANCE", "Price", "interval_of_rest", "intervals_at
 
 LEAST_AHEAD: Final = 0.5
 MOST_AHEAD: Final = 3.0
-"""Largest number of due pages at a correct price, as a multiple of the planned fetches between two checks."""
+"""The price rises if more pages wait than about this multiple of the planned fetches between two checks."""
 TOLERANCE: Final = 0.03
 """Share of the planned fetches that may be missed, beyond one fetch, before the price falls."""
 _FALL: Final = 0.8
@@ -36,18 +36,19 @@ _EASE: Final = 0.97
 _STEEPNESS: Final = 0.5
 _STEEPEST_RISE: Final = 2.0
 _RISE: Final = 0.3
-"""Largest rise of the price per check, as a share, while more fetches are made than planned."""
+"""Largest rise of the price per check, as a share of the price, if more fetches were made than planned."""
 _LEAST: Final = 1e-6
 _LARGEST: Final = 1e9
-"""Upper limit of the price, s. Some fetches ignore the price (`revisit.max_interval`). Without a limit, they could
-raise the price forever."""
+"""Upper limit of the price, s. A fetch that `revisit.max_interval` demands is made at any price. Without a limit, such
+fetches could raise the price forever.
+"""
 _GIVEN_UP: Final = 1.0 - 1e-9
 _LARGEST_X: Final = 50.0
 _HALVINGS: Final = 45
 
 
 class Price:
-    """The current price, `value`, s, adjusted several times per period."""
+    """The current price, `value`, in s. The price is adjusted several times per period."""
 
     __slots__ = ("_fall", "value")
 
@@ -103,11 +104,11 @@ class Price:
 
 
 def intervals_at_price(rates: Array, price: float, *, longest: float = inf) -> Array:
-    """Return the (B,) intervals, s, between fetches that save `price` of obsolete time each.
+    """Return the (B,) intervals, s, at which each fetch of a page saves exactly `price` of obsolete time.
 
     An interval is found by bisection of (1 - e^-x (1 + x)) / rate = price, where x = rate * interval. Pages that never
-    change get `longest`. So do pages that change too fast to be worth the price. A page changes too fast if the price
-    is above `_GIVEN_UP` times the largest possible gain.
+    change get `longest`. Pages that change too fast to be worth the price get `longest`, too. For such pages, the price
+    is above `_GIVEN_UP` times the largest obsolete time that a fetch can save.
     """
     low, high = np.zeros_like(rates), np.full_like(rates, _LARGEST_X)
     wanted = np.minimum(price * rates, 1.0)
@@ -127,7 +128,7 @@ def _worth(x: Array) -> Array:
 def price_of_budget(
     pages: Array, rates: Array, fetches_per_s: float, *, longest: float = inf, shortest: float = 0.0
 ) -> float:
-    """Return the price at which all pages together use `fetches_per_s`; 0 if they need less.
+    """Return the price at which all pages together use `fetches_per_s`, or 0 if they need fewer fetches.
 
     Every interval is between `shortest` and `longest` (s).
     """
@@ -149,10 +150,10 @@ def _asked(pages: Array, rates: Array, price: float, longest: float, shortest: f
 
 
 def interval_of_rest(pages: Array, rates: Array, price: float, fetches_per_s: float) -> float:
-    """Return the interval, s, between visits of pages that change too fast to be worth the price. Such pages share the
-    fetches that other pages leave. The interval is inf if none are left.
+    """Return the interval, s, between visits of pages that change too fast to be worth the price. All pages that change
+    too fast share the fetches that the other pages do not use. The interval is inf if no fetches are left for them.
 
-    A page that would have a longer interval at the price gets this one instead.
+    A page gets this interval, too, if its own interval at the price would be longer.
     """
     intervals = intervals_at_price(rates, price)
     sharing, rest = np.zeros(len(rates), dtype=np.bool_), inf

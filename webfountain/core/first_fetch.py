@@ -4,8 +4,8 @@ The dead links of a site often come from one source or lead to one directory. So
 estimated per class. URLs of one source and first directory are a class. The prior of a class is the chance for all URLs
 of the site.
 
-The first copy of a page saves the time for which pages of the site stay unchanged. If a first fetch is expected to save
-less than the price, the never-crawled queue gets a smaller share of the fetches.
+The first copy of a page saves obsolete time: on average, the time until the page changes. If a first fetch is expected
+to save less than the price, the never-crawled queue gets a smaller share of the fetches.
 
 Source: the mean of a beta distribution; its use is ours.
 """
@@ -29,7 +29,7 @@ class FirstFetches:
 
     def __init__(self, made: float = 0.0, lived: float = 0.0) -> None:
         self.made, self.lived = made, lived
-        """Number of fetches, and of those that found a page."""
+        """Number of first fetches, and number of first fetches that found a page."""
 
     def count(self, *, lived: bool) -> None:
         """Count one more fetch."""
@@ -39,14 +39,14 @@ class FirstFetches:
             self.made, self.lived = MOST, self.lived * MOST / self.made
 
     def chance(self, prior: float = 1.0) -> float:
-        """Return the chance that a URL has a page; without evidence it is `prior`."""
+        """Return the chance that a URL has a page; before any fetch, the chance is `prior`."""
         return (self.lived + PRIOR_FETCHES * prior) / (self.made + PRIOR_FETCHES)
 
 
 def part_of_share(chance: float, *, change_s: float, price_s: float) -> float:
-    """Return which part of their planned share first fetches get, at most 1.
+    """Return the factor, at most 1, by which to multiply the planned share of first fetches.
 
-    If every URL surely has a page, the whole share is returned.
+    If every URL has a page (`chance` is 1), the factor is 1.
 
     Parameters
     ----------

@@ -11,16 +11,16 @@ A fetch that finds an obsolete page shows in which cycles the page was obsolete:
 
     obsolete page-time of a cycle = found by fetches (in the cycle or later) + still open
 
-The part that is still open is an estimate. The estimate is corrected by the share of earlier estimates that fetches
-confirmed. Each cycle counts as one observation, so a burst counts once.
+The part that is still open is an estimate. Later fetches confirm only a part of each estimate, so a new estimate is
+multiplied by the usual part. Each cycle counts as one observation, so a burst counts once.
 
-`next_share` makes the forecast of the next cycle. The current share is the believed share times the usual ratio of
-found to believed shares.
+`next_share` makes the forecast of the next cycle. The current obsolete share is estimated as the believed share, times
+the usual ratio of the share found to the share believed.
 
 Times are UTC seconds.
 
-Source: renewal-reward, as Cho & Garcia-Molina, *Effective page refresh policies for web crawlers*, TODS 2003, section
-2, measures freshness over time.
+Source: Cho & Garcia-Molina, *Effective page refresh policies for web crawlers*, TODS 2003, section 2 (mean freshness
+over time, by renewal-reward).
 """
 
 from __future__ import annotations
@@ -58,29 +58,31 @@ __all__ = ["Belief", "BeliefTotal", "Cycle", "CycleForecast", "Outlook", "SavedF
 NEGLIGIBLE: Final = 0.005
 """Share of pages without a copy below which a collection counts as complete."""
 BELIEF_ERROR: Final = 0.6
-"""Standard deviation, in logarithms, of the error of the believed share, before the first complete cycle."""
+"""Standard deviation of ln(true share / believed share), assumed before the first complete cycle."""
 MARGIN: Final = 1.3
 """Factor that widens the interval of the current share."""
 LATELY: Final = 0.1
-"""Number of cycles after which a fetch has the weight 1/e in the share of fetches that found a change."""
+"""Number of cycles after which a fetch counts only 1/e in the share of recent fetches that found a change."""
 HITS_WEIGHT: Final = 2.0
-"""Weight of a prior, in fetches: the usual share of fetches that find a change."""
+"""Weight, in fetches, of the prior `USUAL_HITS`, the usual share of fetches that find a change."""
 
 
 class Cycle(msgspec.Struct, frozen=True, array_like=True):
-    """A complete cycle: its forecast, and the mean shares that were believed and found."""
+    """A complete cycle, with its forecast, the share that was believed obsolete, and the share that fetches found
+    obsolete.
+    """
 
     begin: float
     foretold: Outlook
     shown: float
     found: float
-    """Obsolete share that fetches found, up to the end of the latest complete cycle."""
+    """Obsolete share of this cycle, from all fetches up to the end of the latest complete cycle."""
     lasted: float = 0.0
     """Page-seconds of all known pages in the cycle."""
     settled: float = 0.0
-    """Obsolete time in this cycle so far, page-seconds: what fetches found, and the time of pages without a copy."""
+    """Obsolete page-seconds of this cycle that are certain: fetches found them, or the page had no copy."""
     left: float = 0.0
-    """Page-seconds of this cycle that were believed obsolete at its end and not yet found."""
+    """Page-seconds of this cycle that were believed obsolete at its end, but that no fetch had confirmed by then."""
     late: float = 0.0
     """Obsolete page-seconds of this cycle that fetches found after its end."""
     began: Began | None = None
@@ -88,14 +90,16 @@ class Cycle(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Belief(msgspec.Struct, frozen=True, array_like=True):
-    """Belief about the pages of one site at a time. The belief holds until one of these pages is fetched."""
+    """What is believed about the pages of one site at the time `at`. The belief holds until one of these pages is
+    fetched.
+    """
 
     at: float
     pages: float
     obsolete: float
     """Number of pages expected to be obsolete."""
     so_far: float
-    """Page-seconds for which these pages have been obsolete."""
+    """For how long these pages have been obsolete, in page-seconds."""
     growing: float
     """Number of pages that become obsolete per second."""
 
@@ -149,7 +153,7 @@ class CycleForecast(msgspec.Struct, array_like=True):
     is_begun: bool = False
     """True after the first call of `observe`."""
     found: float = 0.0
-    """Obsolete page-seconds of this cycle found by fetches, plus those of pages without a copy."""
+    """Obsolete page-seconds of this cycle that are certain: fetches found them, or the page had no copy."""
     shown: float = 0.0
     """Page-seconds of this cycle that were believed obsolete."""
     lasted: float = 0.0
@@ -159,13 +163,13 @@ class CycleForecast(msgspec.Struct, array_like=True):
     began: Began | None = None
     """What was known when this cycle began; None if nothing was known."""
     points: list[float] = msgspec.field(default_factory=list)
-    """Equally likely shares of this cycle, forecast when it began."""
+    """The forecast of this cycle's obsolete share, made when the cycle began, as equally likely values."""
     laws: list[list[float]] = msgspec.field(default_factory=list)
-    """The distributions that were blended when this cycle began."""
+    """The two distributions that were blended into this forecast (`next_share`)."""
     losses: list[float] = msgspec.field(default_factory=lambda: [0.0, 0.0])
-    """Losses of these distributions in earlier cycles, faded."""
+    """Loss of each of the two laws in earlier cycles; old losses fade."""
     fetches_at: float = 0.0
-    """Time of `fetches` and `changes`, which fade with `LATELY`."""
+    """Time of the last update of `fetches` and `changes`, which fade with `LATELY`."""
     fetches: float = 0.0
     changes: float = 0.0
 
@@ -176,9 +180,9 @@ class CycleForecast(msgspec.Struct, array_like=True):
         return cls(cycle_s, at, outlook_of(points, cycles=0), points=points, fetches_at=at)
 
     def visit(self, at: float, lasted: Sequence[float], *, fetches: int) -> None:
-        """Add `fetches` that were compared with a copy by the time `at`.
+        """Count `fetches` that were compared with a copy by the time `at`.
 
-        `lasted` contains the time, s, for which each changed page had been obsolete.
+        `lasted` has an element for each changed page: for how long, in s, the page had been obsolete.
         """
         faded = exp(-max(at - self.fetches_at, 0.0) / (LATELY * self.cycle_s))
         self.fetches_at = max(at, self.fetches_at)
@@ -217,10 +221,10 @@ class CycleForecast(msgspec.Struct, array_like=True):
             self._close(at, obsolete, so_far)
 
     def _is_built(self, missing: float, known: float) -> bool:
-        """Return whether the first cycle must start again. The first cycle must start again if half of its pages
-        without a copy now have a copy.
+        """Return whether the first cycle must start again. The first cycle starts again each time that the share of
+        pages without a copy has been halved.
 
-        The first cycle finally begins when nearly all pages have a copy.
+        So the first cycle finally begins when nearly all pages have a copy.
         """
         return not self.cycles and self.waited > NEGLIGIBLE and missing <= self.waited / 2 * known
 
@@ -246,8 +250,8 @@ class CycleForecast(msgspec.Struct, array_like=True):
         return outlook_of(self.points, cycles=len(past))
 
     def _reckon(self, at: float, obsolete: float, so_far: float) -> None:
-        """Compute what is known about each cycle at the time `at`. Pages still believed obsolete are assumed to have
-        become obsolete evenly until `at`.
+        """Compute the obsolete share of each cycle again, from all fetches until `at`. The pages that are still
+        believed obsolete are assumed to have become obsolete at an even rate.
         """
         span = 2.0 * so_far / obsolete if obsolete > 0 else 0.0
 
@@ -282,7 +286,7 @@ class CycleForecast(msgspec.Struct, array_like=True):
 
 
 class SavedForecast(msgspec.Struct, frozen=True, array_like=True):
-    """Forecast as a crawl stores it."""
+    """The forecast and the beliefs that a crawl stores."""
 
     forecast: CycleForecast
     standing: BeliefTotal
@@ -297,7 +301,8 @@ def published(data: bytes | None) -> SavedForecast | None:
 
 
 def _since(moment: float, at: float, lasted: Sequence[float]) -> float:
-    """Return the sum of the seconds of all periods after `moment`. Each period ended at `at` and has a length of
-    `lasted`, s."""
+    """Return the total length of some periods, s, counted only from `moment` on. All periods end at `at`; `lasted` are
+    their lengths, s.
+    """
     reach = max(at - moment, 0.0)
     return sum(min(each, reach) for each in lasted)

@@ -1,9 +1,10 @@
-"""Compute how many fetches a goal of freshness takes, and which share fewer fetches would give.
+"""Compute how many fetches a freshness goal takes, and how many pages would be obsolete with fewer fetches.
 
 A goal limits the share of obsolete pages, or of pages whose copies have been out of date for some time. Pages of a
 bucket are assumed to change by a Poisson process. Visits are divided so that one more fetch gains as much in one bucket
-as in any other (`fetch_price`). Each rate of fetches then gives a share, and bisection finds the rate for a goal. Real
-pages do not change independently, so the model is corrected by the share that fetches found.
+as in any other (`fetch_price`). So each number of fetches gives an obsolete share, and bisection finds the number that
+meets a goal. Real pages do not change independently, so the model is corrected by the obsolete share that real fetches
+found.
 
 Source: Cho & Garcia-Molina, *Effective page refresh policies for web crawlers*, TODS 2003 (freshness and age); Edwards
 2001, section 5.4 (resources for a desired state of the repository).
@@ -25,18 +26,19 @@ if TYPE_CHECKING:
 __all__ = ["Cost", "Goal", "PageClasses", "correction_of", "cost_of", "share_at"]
 
 LESS: Final = 0.9
-"""Fetches of the cheaper alternative, as a share of the fetches for the goal."""
+"""The cheaper alternative to a goal makes this share of the goal's fetches."""
 LEAST_SHARE: Final = 1e-4
 """Smallest measured or modelled share that is used in a correction."""
 _HALVINGS: Final = 36
 _MOST_VISITS: Final = 1e4
-"""Largest number of visits per change that a goal may take."""
+"""If a goal takes more visits per change than this, it counts as out of reach."""
 
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """At most `share` of the pages may be out of date for longer than `age_s`. With `age_s` 0, every obsolete page
-    counts."""
+    """A freshness goal: at most `share` of the pages may be out of date for longer than `age_s`. With `age_s` 0, every
+    obsolete page counts.
+    """
 
     share: float
     age_s: float = 0.0
@@ -44,7 +46,7 @@ class Goal:
 
 @dataclass(frozen=True, slots=True)
 class PageClasses:
-    """(B,) for each bucket, the number of pages and the changes per second of a page."""
+    """Pages by bucket: (B,) the number of pages, and (B,) the changes per second of one page."""
 
     count: Array
     rate: Array
@@ -52,7 +54,7 @@ class PageClasses:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Fetches per second that a goal takes, and the share that `LESS` times as many fetches would give."""
+    """Fetches per second that a goal takes, and the out-of-date share if only `LESS` times as many are made."""
 
     fetches_per_s: float
     share: float
@@ -62,7 +64,7 @@ class Cost:
 
 
 def correction_of(found: float, pages: PageClasses, fetches_per_s: float) -> float:
-    """Return the measured obsolete share divided by the share in the model, at this rate of fetches."""
+    """Return the measured obsolete share divided by the share that the model predicts for `fetches_per_s`."""
     return max(found, LEAST_SHARE) / max(share_at(0.0, pages, fetches_per_s), LEAST_SHARE)
 
 

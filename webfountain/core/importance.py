@@ -44,15 +44,15 @@ METRICS: Final = ("pagerank", "trust", "backlinks", "topic", "location")
 PRIOR: Final = 0.1
 """Score of a page with unknown in-links."""
 MOST_OF_TRUST: Final = 4.0
-"""Largest rank of a page, as a multiple of its trust (both relative to their means)."""
+"""The rank of a page is limited to this multiple of its trust; both are relative to their means."""
 RISE: Final = 1.5
 """A waiting page is queued again when its importance has grown by this factor, about the width of a lane."""
 
 _FIRST_ROOM: Final = 1000
 _NEXT_RISE: Final = 2.0
-"""Ratio of two successive bounds of a page's importance."""
+"""When a page's importance reaches its bound, the next bound is this multiple of the importance."""
 _EMPTY_ROW: Final = np.array([0.0, 0.0, np.nan, 0.0, np.inf, 0.0])
-"""Row of a page that was never credited. Columns:
+"""Row of a page to which no fetched page links yet. Columns:
 
 - rank gained
 - backlinks gained
@@ -69,13 +69,13 @@ _HOMES: Final = frozenset({"", "index", "home", "default", "welcome"})
 
 
 def bounded_by_trust(ranks: Array, trusts: Array) -> Array:
-    """Return the (n,) ranks, each at most `MOST_OF_TRUST` times the page's trust. A rank without known trust (below 0)
-    stays.
+    """Return the (n,) ranks, each at most `MOST_OF_TRUST` times the page's trust. If the trust is unknown (below 0),
+    the rank stays unchanged.
 
     Pages of a link farm can give each other any rank, but their trust comes from the seeds.
 
     Source: Gyongyi, Berkhin, Garcia-Molina, Pedersen, *Link spam detection based on mass estimation*, 2006. Deviation:
-    a page with much spam mass is kept, with the limited rank.
+    a page with much spam mass is not removed; only its rank is limited.
     """
     return np.where(trusts < 0, ranks, np.minimum(ranks, MOST_OF_TRUST * trusts))
 
@@ -123,8 +123,8 @@ class OnlineImportance:
         scores: Array,
         linked: npt.NDArray[np.bool_],
     ) -> dict[int, float]:
-        """Credit the targets of all fetched pages of a batch. Return the targets that reached their bound (`weigh`):
-        position in `targets` -> importance.
+        """Credit the targets of all fetched pages of a batch. Return the importance of each target that reached its
+        bound (`weigh`), by its position in `targets`.
 
         Parameters
         ----------

@@ -1,7 +1,7 @@
 """Explain a site's changes by independent pages: each page changes at its own rate.
 
-If pages are unrelated, `activity` mistakes chance for bursts. In this explanation, a page has one of a grid of rates. A
-visit finds a change with probability 1 - e^(-rate d), if d steps have passed since the last visit. The prior of the
+If pages are unrelated, `activity` mistakes chance for bursts. Each page is assumed to have one of the rates in `RATES`.
+A visit finds a change with probability 1 - e^(-rate d), if d steps have passed since the last visit. The prior of the
 rates is chosen so that the past of the site's pages is most likely.
 
 Source: Cho & Garcia-Molina, *Estimating frequency of change*, TOIT 2003 (likelihood); Efron, *Empirical Bayes
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 __all__ = ["COLUMNS", "FIRST_PRIOR", "RATES", "PageEstimates", "PageRates", "evidence_of", "likelier_prior"]
 
 RATES: Final = np.geomspace(0.03, 2000.0, 16)
-"""Grid of rates, as multiples of `Signals.prior_rate`."""
+"""Possible rates of a page, as multiples of `Signals.prior_rate`."""
 COLUMNS: Final = 3
-"""Columns of a page's past:
+"""The past of a page is three numbers:
 
 - number of visits that found a change
 - sum of the logarithms of the intervals before these visits
@@ -79,12 +79,12 @@ class PageRates:
 
 
 def evidence_of(age: Array, changed: Flags) -> Array:
-    """Return the (`COLUMNS`, pages) evidence of visits, each `age` steps after the visit before."""
+    """Return the (`COLUMNS`, pages) summary of one visit to each page, made `age` steps after its previous visit."""
     return np.stack([changed, np.where(changed, np.log(np.maximum(age, 1e-9)), 0.0), np.where(changed, 0.0, age)])
 
 
 def likelier_prior(past: Array, prior: Array, *, usual_rate: float) -> npt.NDArray[np.float32]:
-    """Return a better prior of a site, by one step of expectation maximisation."""
+    """Return a prior that fits the site's pages better, by one step of expectation maximisation."""
     rates = PageRates(past[:, past[0] + past[2] > 0], prior[None], usual_rate=usual_rate)
     found = rates.chances.sum(axis=0) + PRIOR_PAGES * FIRST_PRIOR
     return np.asarray(found / found.sum(), dtype=np.float32)
@@ -96,4 +96,4 @@ def _first_prior() -> npt.NDArray[np.float32]:
 
 
 FIRST_PRIOR: Final = _first_prior()
-"""(rates,) prior of a site without evidence."""
+"""(rates,) prior of a site whose pages were not visited yet."""

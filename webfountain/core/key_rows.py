@@ -1,7 +1,8 @@
 """Row numbers of 64-bit keys, looked up for many keys at once.
 
 A dict of 8-byte keys costs some cache misses per look-up. This hash table consists of arrays, so the cache misses of
-all keys of a batch overlap. A look-up takes a fraction of the time. A batch of a few keys takes about 20 µs.
+all keys of a batch overlap. So a look-up takes a fraction of the time that a dict takes. A batch of a few keys takes
+about 20 µs.
 
 The table uses multiplicative hashing with a secret factor and linear probing. Nobody can choose keys that collide,
 because the factor differs in each process.
@@ -30,7 +31,7 @@ _FACTOR: Final = np.uint64(secrets.randbits(64) | 1)
 class KeyRows:
     """The rows of keys: 1 for the first key, 2 for the next new key, and so on. At most a third of the slots are used.
 
-    The different `keys` (n,) have the rows 1 to n.
+    The `keys` (n,) given at the start must differ from each other; they get the rows 1 to n.
     """
 
     def __init__(self, keys: Keys | None = None) -> None:
@@ -59,7 +60,7 @@ class KeyRows:
         return rows
 
     def rows(self, keys: Keys) -> Rows:
-        """Return the (k,) rows of keys. New keys get the next rows in the order in which they come first."""
+        """Return the (k,) rows of keys. New keys get the next rows, in the order of their first occurrence."""
         rows = self.find(keys)
         missing = (rows == 0).nonzero()[0]
         if len(missing):
@@ -69,7 +70,7 @@ class KeyRows:
         return rows
 
     def _add(self, new: Keys) -> None:
-        """Add different, unknown keys."""
+        """Add keys that are unknown and differ from each other."""
         begin, self._count = self._count + 1, self._count + len(new)
         if self._count >= len(self._keys):
             grown = np.zeros(2 * self._count + 1, dtype=np.uint64)
@@ -94,12 +95,12 @@ class KeyRows:
 
 
 def keys_of(joined: bytes) -> Keys:
-    """Return the (n,) keys in joined fingerprints of 8 bytes."""
+    """Return the (n,) keys in a bytes object of n fingerprints of 8 bytes each."""
     return np.frombuffer(joined, dtype=">u8").astype(np.uint64)
 
 
 def _first_places(keys: Keys) -> npt.NDArray[np.int64]:
-    """Return the position at which each different key comes first, ascending."""
+    """Return the positions at which keys occur for the first time, in ascending order."""
     order = np.argsort(keys, kind="stable")
     ordered = keys[order]
     first = np.ones(len(keys), dtype=np.bool_)

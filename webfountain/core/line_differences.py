@@ -4,7 +4,8 @@
 - the *order* of an element's lines differs, because a line moved inside its element;
 - a *line*, given by its element and its text, has come or gone.
 
-If a line is inserted into an element, the lines below move down, which is no difference of their positions or order.
+A line inserted into an element moves the lines below it, but the positions and the order of those lines do not count as
+different.
 """
 
 from __future__ import annotations
@@ -21,14 +22,15 @@ if TYPE_CHECKING:
 __all__ = ["ABSENT", "Difference", "Differences", "differences_of", "without_noise"]
 
 Line = tuple[int, str, int, str]
-"""A line: its position (0: it always counts), its text, its element, and its form in a diff."""
+"""A line of a page: its position, its text, its element, and its form in a diff. A line at position 0 is never
+noise."""
 LineT = TypeVar("LineT", bound=Line)
 ABSENT: Final = 0
 """The digest of a part that is not on a page."""
 
 
 class Difference(NamedTuple):
-    """A difference of a part.
+    """A part that differs between two copies.
 
     - `now`: a digest of what the new copy shows there, or `ABSENT`
     - `text`: the line to show
@@ -93,7 +95,7 @@ def _positions(
 
 
 def _orders(elements: set[int], lines: Iterable[Line]) -> dict[int, Difference]:
-    """Return the elements with their lines in the new order."""
+    """Return a difference for each of these elements, made from its lines in the new order."""
     texts: dict[int, list[str]] = {}
     for each in lines:
         if each[2] in elements:
@@ -102,7 +104,7 @@ def _orders(elements: set[int], lines: Iterable[Line]) -> dict[int, Difference]:
 
 
 def _number(line: Line) -> int:
-    """Return the number of a line's text in its element."""
+    """Return a number that identifies a line by its element and its text."""
     return crc32(b"=" + line[1].encode("utf-8", "replace"), line[2])
 
 
@@ -113,7 +115,7 @@ def _digest(text: str | None) -> int:
 def without_noise(
     lines: Sequence[LineT], changed: frozenset[int], differences: Differences, noise: frozenset[int]
 ) -> list[LineT]:
-    """Return the lines, except changed lines that are noise by their position, their text or their order."""
+    """Return the lines, but leave out changed lines whose position, text or order is noise."""
     return [
         each
         for at, each in enumerate(lines)

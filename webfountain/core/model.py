@@ -51,8 +51,8 @@ __all__ = [
 
 _COHORTS: Final = 16
 _BEFORE: Final = {1: 1.0, 2: 0.0, 3: 0.008}
-"""Strategy -> weight of the periods before the last, which has weight 1. The weight of strategy 3 is calibrated to
-Table 3 of the paper.
+"""For each strategy, the weight of every period before the last; the last period has weight 1. The weight of strategy 3
+is calibrated to Table 3 of the paper.
 """
 
 
@@ -267,8 +267,8 @@ def _share(part: Array, whole: Array) -> Array:
 
 
 def obsolete_oldest_first(instance: Instance, x: Array, z: Array, *, mean_age: Array) -> Array:
-    """Return the (T,) obsolete pages at the end of each period if each bucket is crawled oldest first, without the
-    never-crawled pages.
+    """Return the (T,) numbers of obsolete crawled pages at the end of each period, if each bucket is crawled oldest
+    first.
 
     Equation (2) assumes a random choice within a bucket. Crawling the oldest first leaves fewer obsolete pages, because
     no page waits long (Figure 2).

@@ -47,26 +47,26 @@ USUAL_HITS: Final = 0.03
 """Centre of the regression: usual obsolete share, and usual share of fetches that find a change."""
 BETWEEN: Final = 1.4
 WITHIN: Final = 1.9
-"""Standard deviations of logarithms. `BETWEEN` is the spread of collections around `USUAL_SHARE`. `WITHIN` is the
-spread of cycles around the usual share of their collection.
+"""Standard deviations of the logarithm of a share. `BETWEEN` is the spread of collections around `USUAL_SHARE`.
+`WITHIN` is the spread of cycles around the usual share of their collection.
 """
 SPREADS: Final = 3.0
-"""Weight of `WITHIN` and of `NOISE`, in cycles."""
+"""Weight of the priors `WITHIN` and `NOISE`, in cycles."""
 ERROR: Final = 0.35
-"""Standard deviation, in logarithms, of the error in a past cycle's share."""
+"""Standard deviation of the error in the logarithm of a past cycle's share."""
 SLOPES: Final = (0.0, 0.3, 0.4)
 SLOPE_SPREADS: Final = (0.2, 0.3, 0.3)
 NOISE: Final = 0.12
-"""Prior of the regression between square roots of shares. `SLOPES`: constant, slope for fetches that found a change,
-slope for the believed share. `SLOPE_SPREADS`: the standard deviations of these three. `NOISE`: the standard deviation
-of the residual.
+"""Prior of a linear regression, in which the square root stands for each share. `SLOPES` are the constant, the slope
+for the share of fetches that found a change, and the slope for the believed share. `SLOPE_SPREADS` are the standard
+deviations of these three numbers. `NOISE` is the standard deviation of the residual.
 """
 HALF_OF_PRESENT: Final = 24.0
 """Number of cycles after which the weight of a cycle is halved in `by_present`."""
 ALIKE: Final = 0.15
-"""Distance of two beginnings, in square roots of shares, at which `_likeness` is e^-1/2."""
+"""If the beginnings of two cycles differ by this much, in square roots of shares, their `_likeness` is e^-1/2."""
 ROOT_ERROR: Final = 0.05
-"""Standard deviation, in square roots of shares, of the error in a past cycle's share."""
+"""Standard deviation of the error in the square root of a past cycle's share."""
 RATE: Final = 2.0
 FADE: Final = 0.95
 LEAST: Final = 2e-4
@@ -85,7 +85,7 @@ DEVIATES: Final = (*(-each for each in reversed(_UPPER)), *_UPPER)
 
 
 class Outlook(msgspec.Struct, frozen=True, array_like=True):
-    """An obsolete share: its distribution in a few numbers, and the number of cycles behind it."""
+    """A distribution of the obsolete share, as a median, an interval and a mean."""
 
     median: float
     low: float
@@ -101,7 +101,7 @@ class Began(msgspec.Struct, frozen=True, array_like=True):
     """What was known about a cycle when it began."""
 
     hits: float
-    """Share of the last fetches that found a change."""
+    """Share of the recent fetches that found a change."""
     believed: float
     """Share of the pages that were believed obsolete."""
 
@@ -112,7 +112,7 @@ class PastCycle(NamedTuple):
 
 
 def recent(count: int, *, half: float = HALF) -> list[float]:
-    """Return weights for `count` cycles, newest last."""
+    """Return the weights of `count` cycles, from the oldest to the newest."""
     return [0.5 ** ((count - 1 - number) / half) for number in range(count)]
 
 
@@ -163,7 +163,7 @@ def _dot(some: Sequence[float], others: Sequence[float]) -> float:
 
 
 def _likeness(one: Began, other: Began) -> float:
-    """Return how similar two beginnings are, from 0 to 1."""
+    """Return how similar the beginnings of two cycles are, from 0 to 1."""
     far = (sqrt(one.hits) - sqrt(other.hits)) ** 2 + (sqrt(one.believed) - sqrt(other.believed)) ** 2
     return exp(-far / 2 / ALIKE**2)
 
@@ -173,20 +173,20 @@ def _row(began: Began) -> list[float]:
 
 
 def blended(laws: Sequence[Sequence[float]], losses: Sequence[float]) -> list[float]:
-    """Return the blend of distributions, weighted by the losses of each."""
+    """Return one distribution, blended from several; a distribution with a smaller loss has a larger weight."""
     least = min(losses)
     weights = [exp(-RATE * (loss - least)) for loss in losses]
     return quantiles([(value, weight) for law, weight in zip(laws, weights, strict=True) for value in law])
 
 
 def outlook_of(points: Sequence[float], *, cycles: int) -> Outlook:
-    """Return a few numbers that describe a distribution."""
+    """Return the median, the interval and the mean of a distribution."""
     low, middle, high = quantiles([(point, 1.0) for point in points], parts=INTERVAL)
     return Outlook(middle, 0.0 if low < LEAST else low, high, cycles, sum(points) / len(points))
 
 
 def faded_losses(losses: Sequence[float], laws: Sequence[Sequence[float]], share: float) -> list[float]:
-    """Return the losses of the laws after a cycle with this share."""
+    """Return the losses of the laws, updated after a cycle with this share."""
     scores = [crps(law, share) for law in laws]
     total = max(sum(scores), _TINY)
     return [FADE * loss + score / total for loss, score in zip(losses, scores, strict=True)]
@@ -201,7 +201,7 @@ def crps(points: Sequence[float], share: float) -> float:
 
 
 def quantiles(values: Sequence[tuple[float, float]], *, parts: Sequence[float] = EVENLY) -> list[float]:
-    """Return quantiles of weighted values (value, weight), interpolated."""
+    """Return interpolated quantiles of `values`, which are pairs of a value and its weight."""
     ordered = sorted(values)
     total = sum(weight for _, weight in ordered)
     ends = [end / total for end in accumulate(weight for _, weight in ordered)]
@@ -220,7 +220,7 @@ def quantiles(values: Sequence[tuple[float, float]], *, parts: Sequence[float] =
 
 
 def _law(logs: list[float], weights: list[float]) -> list[float]:
-    """Return equally likely logarithms of the next share."""
+    """Return the distribution of the logarithm of the next share, as equally likely values."""
     seen, usual, known = sum(weights), log(USUAL_SHARE), (WITHIN / BETWEEN) ** 2
     mean = sum(w * each for w, each in zip(weights, logs, strict=True)) / max(seen, 1e-9)
     middle = (known * usual + seen * mean) / (known + seen)

@@ -1,9 +1,9 @@
 """Learn which parts of a site's pages are noise, such as clocks, adverts, counters, banners and shuffled lists.
 
 A part is a position, an order or a line (`line_differences`). Each difference of a part is judged at the next
-comparison of the page: the part differed *again*, or the part *rested*. A text that an author wrote rests. One
-difference therefore proves nothing, even between two visits seconds apart. The judgements of all pages of a site are
-added up.
+comparison of the page: the part differed *again*, or the part *rested*. A part that only an author changes usually
+rests. So one difference proves nothing, even between two visits seconds apart. The judgements of all pages of a site
+are added up.
 
 - A *line* that a server draws for each answer is undone as often as it stays, whatever its share of the answers is.
   Authors rarely undo what they wrote. A line that is noise hides no other edit, because an edit has another text.
@@ -37,32 +37,33 @@ MAX_PARTS: Final = 64
 """Largest number of parts that are stored per page."""
 MAX_PARTS_OF_SITE: Final = 512
 TRIES: Final = 3
-"""A part is no longer tried after it rested this often, seconds after a difference."""
+"""No more extra visits are made for a part after it stayed the same this often within seconds."""
 REST: Final = 10
-"""Largest number of comparisons without a difference for which noise stays in a page's record."""
+"""Noise leaves a page's record after more than this number of comparisons without a difference."""
 _SAMPLE: Final = 40
 """Number of characters of a line that are stored, to show the line."""
 
 
 _OF_LINES: Final = (3, -1, 30)
-"""Added to the score of a line that differed again, added to the score of a line that rested, and the largest score.
-Noise differs again with a chance of .5, and the text of an author with a chance of .1."""
+"""What a line's score gains if the line differs again, what it gains if the line rests, and the largest score. A line
+of noise differs again with a chance of .5, a line that an author wrote with a chance of .1.
+"""
 _OF_POSITIONS: Final = (2, -3, 20)
-"""The same for positions and orders. The chances are .85 and .3."""
+"""The same three numbers for the score of a position or an order. Here the two chances are .85 and .3."""
 _LEAST: Final = -30
 """Smallest score."""
 _DRAWN_LINE: Final = 6
-"""Least score of a line that is noise."""
+"""A line with at least this score is noise."""
 _DRAWN_LINES: Final = 12
-"""Least total score of an element's lines, from which each line of the element is noise as soon as it was undone."""
+"""If the lines of an element have at least this score together, each of them is noise as soon as it differs again."""
 _TRIED: Final = 6
-"""Least score of a position that is noise, if the position differed again between two visits seconds apart."""
+"""A position with at least this score is noise, if the position differed again between two visits seconds apart."""
 _UNTRIED: Final = 10
-"""Least score of any other position that is noise."""
+"""Any other position with at least this score is noise."""
 
 
 class Evidence(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """The evidence about a part from all pages of a site.
+    """What all pages of a site have shown about one part.
 
     - `element`: the element of a line; 0 for other parts
     - `is_noise`: True if differences do not count as changes
@@ -82,18 +83,19 @@ class Evidence(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     @property
     def is_rejected(self) -> bool:
-        """Return whether visits seconds apart have shown that a position is not noise. One such visit may have found no
-        difference by chance."""
+        """Return whether visits seconds apart have shown that a position is not noise. One visit without a difference
+        is not enough, because it may be chance.
+        """
         return self.close_rested >= 2 + self.close_again
 
     @property
     def is_undecided(self) -> bool:
-        """Return whether another visit seconds after the last one would help to decide about a position."""
+        """Return whether one more visit within seconds would help to decide whether a position is noise."""
         is_open = self.is_rejected or not self.close_again
         return not self.element and self.score > 0 and is_open and self.close_rested < TRIES * (1 + self.close_again)
 
     def after(self, now: int) -> Evidence:
-        """Return the evidence after a difference that judges nothing."""
+        """Return the evidence after a difference that only the next comparison will judge."""
         return self if now == self.latest else msgspec.structs.replace(self, latest=-1)
 
     def judged(self, now: int | None, *, is_close: bool, is_drawn: bool) -> Evidence:
@@ -163,8 +165,9 @@ def encode(parts: Sequence[PagePart]) -> bytes:
 
 
 class SiteNoise:
-    """The evidence about the parts of one site's pages. The evidence of the `MAX_PARTS_OF_SITE` parts that were judged
-    last is kept."""
+    """What the pages of a site have shown about their parts. Only the `MAX_PARTS_OF_SITE` parts that were judged last
+    are kept.
+    """
 
     def __init__(self) -> None:
         self._parts: dict[int, Evidence] = {}
@@ -245,5 +248,5 @@ class SiteNoise:
 
 
 def _worth(part: PagePart) -> tuple[bool, bool, int]:
-    """Return a sort key with which the parts to keep come first."""
+    """Return a sort key that puts the parts to keep first."""
     return not part.is_noise, bool(part.evidence.element), part.quiet

@@ -1,4 +1,4 @@
-"""The optimiser finds a good plan of a cycle, and a bound on what the best plan could gain.
+"""The optimiser finds a good plan of a cycle, and a bound on how good any plan could be.
 
 With at most 16 buckets, SLSQP also runs on all fractions, and the better plan is kept. With more buckets, SLSQP runs on
 a working set and starts from a mixture of calendars (`calendars`). ``quality="high"`` also starts again near the best
@@ -63,8 +63,8 @@ class Solution:
 
 
 def solve(instance: Instance, *, solver: Solver = "auto", quality: Quality = "normal", seed: int = 0) -> Solution:
-    """Return the best plan found. The ``solver`` "slsqp" uses no calendars. The ``solver`` "calendars" uses no other
-    start for SLSQP.
+    """Return the best plan found. The ``solver`` "slsqp" uses no calendars. With the ``solver`` "calendars", SLSQP
+    starts only from a mixture of calendars.
     """
     # These matrices are too small for several threads.
     with threadpool_limits(limits=1, user_api="blas"):
@@ -140,7 +140,7 @@ def _bounded(instance: Instance, held: _Incumbent) -> _Incumbent:
 
 
 def _restarted(instance: Instance, held: _Incumbent, restarts: int, rng: np.random.Generator) -> _Incumbent:
-    """Start again near the best plan, with split buckets assigned to one schedule or with disturbed weights."""
+    """Start again near the best plan: assign each partly crawled bucket to one schedule, or disturb the weights."""
     for turn in range(restarts):
         if held.mixture is None:
             break

@@ -1,12 +1,12 @@
 """A blend of the orders in which waiting pages can be fetched, with weights learned from replays.
 
-Breadth-first order takes pages as they were found. Backlink order takes pages with the most in-links first. PageRank
-order takes pages with the highest rank first, and pages found since the last ranking last. The best order depends on
-the web, so `order_replay` replays the crawl of the known web in each order. The loss of an order is the mean logarithm
-of the places at which it fetches the important pages.
+Breadth-first order takes pages in the order in which they were found. Backlink order takes pages with the most in-links
+first. PageRank order takes pages with the highest rank first, and pages found since the last ranking last. The best
+order depends on the web, so `order_replay` replays the crawl of the known web in each order. The loss of an order is
+large if the order fetches important pages late: the mean logarithm of their places.
 
-A waiting page at place r of an order gets a chance proportional to 1/r. The importance of a page is the weighted mean
-of its three chances, relative to a mean page.
+The waiting page at place r of an order gets a chance proportional to 1/r. The importance of a page is the weighted mean
+of its chances in the three orders, relative to a mean page.
 
 Let l(t, k) be the loss of order k in replay t, and w(k) the weight of order k before this replay. The loss of the blend
 is L(t) = -ln(sum of w(k) exp(-RATE l(t, k))) / RATE. Over all replays, the sum of L exceeds the sum of l for any order
@@ -33,13 +33,14 @@ ORDERS: Final = ("breadth-first", "backlinks", "pagerank")
 _PRIOR: Final = np.array([1.0, 1.0, 10.0]) / 12.0
 """Weights before the first replay. On most webs studied, PageRank order was the best (Cho 1998)."""
 _RATE: Final = 20.0
-"""Weight of a replay, as a number of important pages."""
+"""Learning rate: the larger this number is, the more the weights follow the losses in replays."""
 _LEAST: Final = 0.1
-"""Orders below this share of the largest weight are left out."""
+"""An order is left out if its weight is below this share of the largest weight."""
 
 
 def weights_by_losses(losses: Sequence[float]) -> Array:
-    """Return the (3,) weights of `ORDERS` from the sums of their losses. `losses` is empty before a replay."""
+    """Return the (3,) weights of `ORDERS` from the sums of their losses. If there was no replay yet, `losses` is
+    empty."""
     weights = _posterior(losses)
     weights = np.where(weights < _LEAST * weights.max(), 0.0, weights)
     return np.asarray(weights / weights.sum())
@@ -73,7 +74,7 @@ class OrderBlend:
     def importance(self, backlinks: Array, ranks: Array) -> Array:
         """Return the (n,) importance of waiting pages, relative to a mean page.
 
-        A page whose score exceeds all earlier scores gets an importance that grows with the score.
+        If a page's score exceeds all earlier scores, its importance grows in proportion to the score.
 
         Parameters
         ----------
@@ -90,7 +91,7 @@ class OrderBlend:
 
 
 def _table(sample: Array, waiting: int) -> tuple[Array, Array]:
-    """Return the ascending scores of a sample of the waiting pages, with a chance for each score."""
+    """Return the ascending scores of a sample of the waiting pages, and the chance that belongs to each score."""
     if not len(sample):
         return np.zeros(1), np.ones(1)
     scores, counts = np.unique(sample, return_counts=True)

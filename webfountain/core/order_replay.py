@@ -1,7 +1,7 @@
 """Replays of the known web, which show how early each order finds the important pages.
 
-Each order starts at the first page and follows links until it has fetched all crawled pages. The loss of an order is
-the mean logarithm of the places of the important pages.
+Each replay starts at the first page and follows links until all crawled pages have been fetched again. The loss of an
+order is the mean logarithm of the places at which its replay fetches the important pages.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ _FEWEST_HOT: Final = 10
 _RANKINGS: Final = 50
 """Number of rankings in a replay of PageRank order."""
 _STEPS: Final = 10
-"""Number of steps per ranking. A ranking starts from the previous one."""
+"""Number of power-iteration steps per ranking. Each ranking starts from the result of the previous ranking."""
 _DAMPING: Final = 0.9
 _NUMBER_BITS: Final = 32
 _NUMBERS: Final = (1 << _NUMBER_BITS) - 1
 
 Links = list[list[int]]
-"""For each page, in the order of fetches, the crawled pages to which the page links."""
+"""The links of each page, in the order in which the pages were fetched; only links to crawled pages count."""
 
 
 def replay_losses(links: Links, *, ranks: Array, backlinks: Array) -> list[float]:
@@ -83,7 +83,7 @@ def _by_backlinks(links: Links) -> Iterator[int]:
 
 
 def _by_rank(links: Links) -> Iterator[int]:
-    """Yield the pages in PageRank order by the latest ranking, then pages found since."""
+    """Yield the pages in the order of the latest ranking; pages that it does not contain come last."""
     pages = len(links)
     degree = np.array(list(map(len, links)), dtype=np.float64)
     targets = np.array([each for row in links for each in row], dtype=np.int32)
@@ -122,8 +122,9 @@ def _by_rank(links: Links) -> Iterator[int]:
 
 
 def _crawl(links: Links, add: Callable[[int, Sequence[int]], None], take: Callable[[], int | None]) -> Iterator[int]:
-    """Yield the pages in the order of `take`. A page without in-links, such as a second seed, is visited only when no
-    other page waits."""
+    """Yield the pages in the order in which `take` returns them. A page without in-links, such as a second seed, is
+    visited only when no other page waits.
+    """
     known, crawled = bytearray(len(links)), bytearray(len(links))
     seeds = iter(range(len(links)))
     for _ in links:

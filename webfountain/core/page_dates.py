@@ -2,15 +2,16 @@
 
 A page is *listed* if a sitemap or feed gives a date for it, and *dated* if this date is later than our copy.
 
-The fetches of a page alone give a probability that it has changed. A later date multiplies the odds by one ratio, and
-the lack of a later date by another. Each site learns its two ratios from fetches of dated pages and of other listed
-pages. The learned ratios make the results of the fetches most likely. Dates that announce only expected changes have a
-ratio of 1 and do not count. A ratio is moved towards 1 by one standard deviation. If pages without a later date also
-changed more often than expected, the ratio of later dates is smaller.
+The past fetches of a page give a probability that the page has changed. If the page's date is later than our copy, the
+odds are multiplied by one ratio; if not, by another ratio. Each site learns the first ratio from fetches of dated
+pages, and the second ratio from fetches of other listed pages. Learning moves each ratio towards the value under which
+the results of the fetches are most likely. If dates announce only changes that were expected anyway, their ratio is 1.
+Each ratio is moved towards 1 by one standard deviation, to be careful. The ratio of later dates is lowered if pages
+without a later date also changed more often than expected.
 
 A dated page is as urgent as a page without dates that has the same probability of change. For a known rate, the urgency
 is (c + (1 - c) ln(1 - c)) w. Here c is the probability, and w the time for which the page stays unchanged after a
-change. A listed page without a later date loses urgency as it loses probability.
+change. If a listed page has no later date, its urgency falls by the same factor as its probability of change.
 
 Source: Busa-Fekete, Zimmert, György, Qiu, *GREEDY-NCIS* (2025): urgency from the probability of change, under signals
 with a precision and a recall. The learned ratios are ours.
@@ -32,23 +33,26 @@ if TYPE_CHECKING:
 __all__ = ["PageDates", "distinguishing"]
 
 FIRST: Final = (3.0, 0.25, -1.0, 0.25)
-"""Logarithm of the ratio of a later date before any fetch, and the weight (inverse variance) of the logarithm. The
-other two numbers are for the lack of a later date."""
+"""Before any fetch: the logarithm of the ratio of a later date, and the weight (inverse variance) of this logarithm.
+The other two numbers are the logarithm and weight for pages without a later date.
+"""
 MOST: Final = 25.0
-"""Largest weight of earlier fetches, because a site may change its software."""
+"""All earlier fetches together have at most this weight, because a site may change its software."""
 FUTILE: Final = 8.0
-"""If the ratio of later dates is surely smaller, a later date alone makes no page due."""
+"""If the ratio of later dates is almost certainly below this number, a later date alone makes no page due."""
 SMALL: Final = 3.0
-"""If fewer pages than this have dates, the pages are made due even if all dates are later."""
+"""If fewer pages than this have dates, their dates count even if all of them are later than our copies."""
 _UNLISTED, _LISTED, _DATED = range(3)
 _SURE: Final = 0.01
-"""Smallest probability with which the result of a fetch is compared. Without this limit, a change of a page that nearly
-never changes would count without bound."""
+"""When a ratio is learned, no page counts as less likely to have changed than this. Without this limit, one change of a
+page that hardly ever changes could outweigh all other fetches.
+"""
 _TINY: Final = 1e-9
 
 
 class _OddsRatio(NamedTuple):
-    """An estimate of the odds that a page has changed, divided by the odds that fetches alone give."""
+    """An estimate of the factor by which a date, or the lack of a later date, changes the odds that a page has
+    changed."""
 
     log: float
     weight: float
@@ -61,16 +65,16 @@ class _OddsRatio(NamedTuple):
         return _OddsRatio(self.log + (changed - expected) / weight, weight)
 
     def least(self) -> float:
-        """Return the logarithm less one standard deviation."""
+        """Return a careful low estimate: the logarithm less one standard deviation."""
         return self.log - 1.0 / sqrt(self.weight)
 
     def most(self) -> float:
-        """Return the logarithm plus one standard deviation."""
+        """Return a careful high estimate: the logarithm plus one standard deviation."""
         return self.log + 1.0 / sqrt(self.weight)
 
 
 class PageDates:
-    """The dates of one site's pages by number, and how reliable the dates proved."""
+    """The dates of one site's pages, and how reliable these dates have proved."""
 
     __slots__ = ("_chance", "_dated", "_listed", "_state")
 
@@ -79,14 +83,14 @@ class PageDates:
         counts = counts if len(counts) == len(FIRST) else FIRST  # an earlier version kept five other counts
         self._dated, self._listed = _OddsRatio(*counts[:2]), _OddsRatio(*counts[2:])
         self._chance = np.zeros(len(self._state), dtype=np.float32)
-        """(pages,) probability that each page has changed, by its fetches alone."""
+        """(pages,) probability that each page has changed, judged only by its past fetches."""
 
     def __bool__(self) -> bool:
         """Return whether any page ever had a date."""
         return len(self._state) > 0
 
     def saved(self) -> tuple[bytes, tuple[float, ...]]:
-        """Return the arguments for a later object that continues from this state."""
+        """Return the arguments from which an equal object can be created."""
         return self._state.tobytes(), (*self._dated, *self._listed)
 
     def some(self, pages: Flags) -> PageDates:
@@ -102,7 +106,7 @@ class PageDates:
 
     @property
     def is_futile(self) -> bool:
-        """Return whether later dates proved to show little: a ratio of `FUTILE` is unlikely."""
+        """Return whether later dates have proved nearly useless: their ratio is very likely below `FUTILE`."""
         return self._dated.most() < log(FUTILE)
 
     @property
@@ -127,7 +131,7 @@ class PageDates:
 
     def weigh(self, worth: Array, still: Array, chance: Array) -> Array:
         """Adjust the urgencies of pages to their dates, in place. Return (pages,) upper bounds of the factors by which
-        the lack of a date reduces urgencies. The bounds hold until the time since the last fetch has doubled. The
+        the lack of a later date reduces urgencies. The bounds hold until the time since the last fetch has doubled. The
         factor is 1 for pages that are dated or not listed.
 
         Parameters
@@ -156,8 +160,9 @@ class PageDates:
 
 
 def distinguishing(later: Mapping[bytes, bool]) -> list[bytes]:
-    """Return the pages with a later date. Return none if half of the dates are later, because such dates distinguish no
-    page."""
+    """Return the pages with a date later than our copy. Return an empty list if half of the dates are later, because
+    such dates do not set any page apart.
+    """
     found = [key for key, is_later in later.items() if is_later]
     return found if len(found) < (len(later) + SMALL) / 2 else []
 
@@ -168,6 +173,6 @@ def _times_odds(chance: Array | float, ratio: float) -> Array:
 
 
 def _worth(chance: Array) -> Array:
-    """Return the urgency of a page that has changed with this probability, as a share of the urgency of a sure
-    change."""
+    """Return the urgency of a page that has changed with this probability, divided by its urgency if it surely
+    changed."""
     return chance + (1.0 - chance) * np.log1p(-chance)

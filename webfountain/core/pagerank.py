@@ -2,9 +2,9 @@
 
 PageRank x = (1-d) v + d (P' x + v * sum of x over pages without links) is, up to a factor, the solution of the linear
 system y = (1-d) v + d P' y. The linear system has no special case for pages without links. PageRank is y divided by its
-sum. The residual is in double precision and proves the error bound. Corrections are in single precision, by ORTHOMIN(4)
-(Vinsome 1976), or by the power iteration if ORTHOMIN stalls. ORTHOMIN needs about two thirds of the steps of the power
-iteration.
+sum. The residual is computed in double precision, and the error bound follows from the residual. Corrections are in
+single precision, by ORTHOMIN(4) (Vinsome 1976), or by the power iteration if ORTHOMIN stalls. ORTHOMIN needs about two
+thirds of the steps of the power iteration.
 
 Source: Cho 1998, section 2 (IR, d = 0.9, a page without links links to every page); Policies 2006 (TrustRank's
 dampening and splitting). Deviation: scores sum to 1; in the paper they sum to the number of pages.
@@ -41,7 +41,7 @@ DAMPENING: Final = 0.85
 """Share of trust that is left after one link."""
 
 _GAIN: Final = 1e-3
-"""Factor by which corrections reduce the residual until it is computed anew."""
+"""After corrections have reduced the residual by this factor, the residual is computed anew."""
 
 _KEPT: Final = 4
 """Number of earlier directions that ORTHOMIN keeps."""
@@ -124,10 +124,10 @@ def trustrank(
     dampening: float = DAMPENING,
     tolerance: float = 1e-10,
 ) -> Ranking:
-    """Spread trust from the pages `trusted` along the links. At each page, the share `dampening` of the trust remains
-    and is split equally among the page's links.
+    """Spread trust from the pages `trusted` along the links. Each page passes on the share `dampening` of its trust,
+    divided equally among its links.
 
-    `weights` (k,) gives the trust of each page in `trusted`; None: equal.
+    `weights` (k,) gives the trust of each page in `trusted`; if None, all are trusted equally.
 
     Raises ValueError if no page is trusted or a trusted page is not in the graph; NotConverged as `pagerank` does.
 
@@ -191,7 +191,7 @@ def _orthomin(links: _Links[np.float32], flow: _Single, least: float, steps: int
 
 
 class _Links(Generic[_Real]):
-    """Blocks of a graph as sparse matrices of ones, in one precision."""
+    """The blocks of a graph as sparse matrices of ones, in single or double precision."""
 
     def __init__(self, graph: LinkGraph, damping: float, precision: type[_Real]) -> None:
         self._share: npt.NDArray[_Real] = (graph.share * damping).astype(precision)

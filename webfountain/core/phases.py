@@ -37,13 +37,13 @@ class Phases:
 
     @classmethod
     def running(cls, speed: Array, *, start: float) -> Phases:
-        """Return clocks without a plan, at a constant `speed` (L,), phase per second."""
+        """Return clocks that follow no plan and run at a constant `speed` (L,), in phase per second."""
         return cls(np.array([start]), np.zeros((1, speed.size)), speed, speed)
 
     def planned(self, increments: Array, *, start: float, period: float, keep: int = 64) -> Phases:
-        """Return clocks with a plan of (T, L) increments from `start`, one per `period`.
+        """Return clocks that follow a plan: from `start` on, they gain one row of `increments` (T, L) per `period`.
 
-        Only the last `keep` of the knots before `start` stay.
+        Of the knots before `start`, only the last `keep` stay.
         """
         past = self.times < start
         begin = self.at(start)
@@ -66,11 +66,12 @@ class Phases:
         return np.asarray(self.values[k - 1] + share * (self.values[k] - self.values[k - 1]))
 
     def horizon(self, t: float, *, gain: float = 1.0) -> Array:
-        """Return the (L,) latest times since which each lane's clock has gained `gain`; -inf if never."""
+        """Return, for each of L lanes, the latest time since which its clock has gained `gain`; -inf if there is
+        none."""
         return self._latest(self.at(t) - gain)
 
     def due(self, lane: int, order: float, *, gain: float = 1.0) -> float:
-        """Return when a lane's clock will have gained `gain` since `order`; inf if never."""
+        """Return the time at which a lane's clock will have gained `gain` since the time `order`; inf if never."""
         line, phase = self.values[:, lane], float(self.at(order)[lane]) + gain
         if phase < line[0]:
             return float(self.times[0] - (line[0] - phase) / self.before[lane])
@@ -80,7 +81,7 @@ class Phases:
         return float(self.times[-1] + (phase - line[-1]) / speed) if speed > 0 else np.inf
 
     def _latest(self, phase: Array) -> Array:
-        """Return the (L,) latest times at which each lane's clock showed `phase`; -inf if never."""
+        """Return, for each of L lanes, the latest time at which its clock showed `phase`; -inf if there is none."""
         found = np.full(phase.size, -np.inf)
         first, last = self.values[0], self.values[-1]
         early = phase < first
@@ -93,8 +94,8 @@ class Phases:
         return found
 
     def _between(self, lane: int, phase: float, *, late: bool) -> float:
-        """Return when a lane's clock shows a phase between its first and last knot. With `late`, return the last such
-        time if the clock stands still.
+        """Return the time at which a lane's clock shows a phase that lies between its first and last knot. If the clock
+        stands still at this phase, return the first such time, or the last one if `late` is True.
         """
         line = self.values[:, lane]
         k = int(np.searchsorted(line, phase, side="right" if late else "left"))

@@ -1,4 +1,4 @@
-"""Convert a plan into quotas in whole pages, the weight p, and the increments of the phase clocks.
+"""Convert a plan into quotas in whole pages, the share of never-crawled pages, and the increments of the phase clocks.
 
 Quotas are rounded by largest remainder, within the capacity. Fractions lost by rounding are carried over: a third of a
 page per period becomes a page in every third period.
@@ -42,8 +42,8 @@ class Quotas:
 def make_quotas(instance: Instance, x: Array, z: Array) -> Quotas:
     """Return the quotas of the plan ``x`` (T, B), ``z`` (T,) in pages.
 
-    Invariant: a quota is never negative and never above the pages that the plan expects. In each period the quotas cost
-    at most the capacity.
+    A quota is never negative, and never above the number of pages that the plan expects to exist. In each period the
+    quotas cost at most the capacity.
     """
     path = simulate_plan(instance, x, z)
     wanted = np.column_stack([path.x, path.z])
@@ -58,15 +58,16 @@ def make_quotas(instance: Instance, x: Array, z: Array) -> Quotas:
 
 
 def _room(instance: Instance, used: Array, t: int) -> float:
-    """Return the seconds of fetching that the plan uses in a period. If less than half a fetch would be left, return
-    the whole capacity."""
+    """Return the seconds of fetching that the plan uses in a period. If less than half a fetch would be left of the
+    capacity, return the whole capacity.
+    """
     dearest = max(float(instance.c[t].max(initial=0.0)), float(instance.d[t]))
     capacity = float(instance.C[t])
     return capacity if capacity - used[t] < 0.5 * dearest else float(used[t])
 
 
 def _whole(wanted: Array, carried: Array, present: Ints, cost: Array, room: float) -> Ints:
-    """Return the whole pages (B+1,) of one period, rounded by largest remainder within `room`."""
+    """Return the (B+1,) quotas of one period, rounded by largest remainder, at a cost of at most `room`."""
     given = np.minimum(np.floor(wanted + _DUST).astype(np.int64), present)
     left = room * (1.0 + 1e-12) + _DUST * cost.max(initial=0.0) - float(given @ cost)
     order = np.argsort(-(wanted + carried - given), kind="stable")

@@ -1,12 +1,12 @@
 """Decide when to request a gone page again.
 
-A gone page may come back, and is then obsolete until the next fetch. A gone page has the urgency of a live page that
-changes at the rate of return (`urgency`). The return rates of a site's gone pages are assumed to follow a gamma
-distribution. The mean return rate is the number of returns found, divided by the total time for which pages were gone.
-Most dead links never led to a page, so pages that had a copy are counted apart. URLs of one source and directory form a
-class, whose prior is the rate of the site.
+A gone page may come back, and is then obsolete until the next fetch. A gone page is as urgent as a live page that
+changes at the rate at which gone pages return (`urgency`). The return rates of a site's gone pages are assumed to
+follow a gamma distribution. The mean return rate is the number of returns found, divided by the total time for which
+pages were gone. Most dead links never led to a page, so pages that had a copy are counted apart. URLs of one source and
+directory form a class, whose prior is the rate of the site.
 
-Each request informs about all dead URLs of the site, so the number of early requests is limited (`Returns.spacing`).
+Each early request shows something about all dead URLs of the site, so few of them are needed (`Returns.spacing`).
 
 Source: Azar et al., *Tractable near-optimal policies for crawling*, PNAS 2018 (the urgency); the gamma mixture of rates
 is the Lomax law.
@@ -22,16 +22,17 @@ __all__ = ["CAME_BACK", "LONGEST", "NEVER_LIVED", "Returns", "price_of_interval"
 SHAPE: Final = 0.5
 CAME_BACK: Final = 10.0
 NEVER_LIVED: Final = 60.0
-"""Prior of the mean time until a page comes back, in periods. `CAME_BACK` is for pages that had a copy, `NEVER_LIVED`
-for URLs that never had one."""
+"""Assumed mean time until a page comes back, in periods, before any request. `CAME_BACK` is for pages that had a copy,
+`NEVER_LIVED` for URLs that never had one.
+"""
 PRIOR_RETURNS: Final = 0.25
-"""Weight of this prior, in returns."""
+"""Weight of the assumed mean time until a page comes back, as a number of returns."""
 CLASS_RETURNS: Final = 0.5
-"""Weight of the site's rate in the rate of a class, in returns."""
+"""Weight of the site's rate of return in the rate of a class of its URLs, as a number of returns."""
 SAMPLE: Final = 40
 """Number of a site's dead URLs that are requested early, to learn its rate of return."""
 LONGEST: Final = 1000.0
-"""Largest number of periods until a gone page is requested again."""
+"""A gone page is requested again after at most this number of periods."""
 _HALVINGS: Final = 40
 
 
@@ -46,7 +47,7 @@ class Returns(NamedTuple):
     """Number of later requests for gone URLs."""
 
     def add(self, *, came: bool, waited_s: float) -> Returns:
-        """Return the evidence with one more request, `waited_s` after the last one."""
+        """Return the evidence with one more request, made `waited_s` seconds after the previous one."""
         return Returns(self.found + came, self.gone_s + waited_s, self.urls, self.asked + 1)
 
     def rate(self, *, usual_s: float) -> float:

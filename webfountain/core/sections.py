@@ -3,8 +3,8 @@
 A page belongs to the directory of its path. Each directory is a subsection of its parent, and the site is the root. A
 section with few pages uses the statistics of its parent.
 
-`SectionTree` adds up values towards the root and passes values towards the leaves. The tree contains several sites as
-arrays, level by level, and each site has a root at depth 0.
+`SectionTree` adds up values from the leaves towards the root. One tree contains several sites, each with a root at
+depth 0.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ __all__ = ["SITE", "Level", "SectionTree", "Sections"]
 SITE = 0
 """Number of the root section."""
 _COUNTED: Final = 20
-"""Largest number of counted directories per allowed section."""
+"""Pages are counted for at most this number of directories per allowed section."""
 
 
 class Sections:
-    """Numbers of a site's sections, in the order of appearance. A number never changes, and a parent has a smaller
-    number than its children.
+    """The sections of one site, numbered in the order in which they were found. A number never changes, and a parent
+    has a smaller number than its children.
     """
 
     def __init__(self, *, max_depth: int = 8, most: int = 1000) -> None:
-        """Set the limits of the tree. A directory below `max_depth` counts as its ancestor at that depth. With 0, a
-        site is one section.
+        """Set the limits of the tree. A directory below `max_depth` counts as its ancestor at that depth. If
+        `max_depth` is 0, a site is one section.
 
         If there are more than `most` directories, those with the fewest pages belong to the section of their parent.
         """
@@ -51,7 +51,7 @@ class Sections:
         return len(self._parent)
 
     def sections_of(self, paths: Sequence[str]) -> list[int]:
-        """Return the section of each new page by its URL path.
+        """Add new pages by their URL paths, and return the section of each page.
 
         Everything after the last slash of the path is ignored.
         """
@@ -122,19 +122,19 @@ class Level(NamedTuple):
     sections: Ints
     parents: Ints
     families: Ints
-    """The parents, each once."""
+    """The parents of these sections, each listed once."""
     begins: Ints
-    """Position of the first child of each parent."""
+    """Position of each parent's first child."""
 
 
 class SectionTree:
-    """Sections by number. A parent has a lower number than its children; a root is its own parent."""
+    """A tree of numbered sections. A parent has a lower number than its children; a root is its own parent."""
 
     def __init__(self, parent: Ints, depth: Ints) -> None:
         self.parent = parent
         self.depth = depth
         self.levels: list[Level] = []
-        """Levels from depth 1 on."""
+        """The levels of the tree, beginning at depth 1."""
         for number in range(1, int(depth.max(initial=0)) + 1):
             level = np.flatnonzero(depth == number)
             level = level[np.argsort(parent[level], kind="stable")]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 __all__ = ["VISITS", "Signals"]
 
 VISITS = 12
-"""Smallest memory of evidence, in visits to a page (`lasting`)."""
+"""Evidence is remembered for at least this number of visits to a page."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,12 +31,13 @@ class Signals:
     memory: float = 250.0
     """Number of steps after which evidence has the weight 1/e."""
     prior_rate: float = 1 / 120
-    """Prior of the changes per page and step: one in four months."""
+    """Changes per page and step that are assumed before any fetch: one in four months."""
     prior_exposure: float = 50.0
     """Weight of `prior_rate`, in page-steps."""
     section_steps: float = 120.0
-    """Weight of the parent section's rate as a prior of a section's rate, in steps for which all pages of the section
-    are observed."""
+    """When a section's rate is estimated, its parent's rate counts as much as this number of steps in which all pages
+    of the section are observed.
+    """
     step_events: float = 0.3
     """Weight of the parent's activity in a section's activity, in expected changes."""
     page_events: float = 0.5
@@ -45,12 +46,13 @@ class Signals:
     """Mean number of steps between two visits to a page."""
 
     def lasting(self, interval: float) -> Signals:
-        """Return the signals for visits to each page every `interval` steps. The memory lasts at least `VISITS`
-        visits."""
+        """Return the signals for a site whose pages are visited every `interval` steps. The memory lasts at least
+        `VISITS` visits.
+        """
         return replace(self, memory=max(self.memory, VISITS * interval), visit=interval)
 
     def spread(self, steps: float) -> Signals:
-        """Return the same priors with a period divided into `steps` steps."""
+        """Return the same priors for a period that is divided into `steps` steps."""
         return replace(
             self,
             memory=self.memory * steps,

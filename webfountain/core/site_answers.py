@@ -23,39 +23,37 @@ class SectionRate(NamedTuple):
 
 
 class SiteBeliefs(NamedTuple):
-    """Beliefs about a site's pages at one step; one element per site."""
+    """What is believed about the pages of sites at one step; arrays have one element per site."""
 
     obsolete: Array
     """Number of pages expected to be obsolete."""
     so_far: Array
-    """Expected page-steps for which pages have been obsolete."""
+    """For how long these pages have been obsolete, in expected page-steps."""
     growing: Array
     """Number of pages expected to become obsolete in the next step."""
 
 
 class Approach(NamedTuple):
-    """Urgency of pages, and how it can grow until a change is found; one element per page."""
+    """The urgency of each page, and bounds on its growth until a change is found; one element per page."""
 
     urgency: Array
     """Urgency, steps."""
     slope: Array
     """Upper bound of the slope of ln(urgency) over ln(`lasted`)."""
     lasted: Array
-    """Number of steps that would give the hazard since the last fetch at the long-run rate."""
+    """The number of steps at the section's long-run rate that would give the hazard since the last fetch."""
     elapsed: Array
-    """`lasted`, or the steps since the last fetch if they count and are more."""
+    """`lasted`, or the number of steps since the last fetch if it is larger and the page may change independently."""
     least: Array
-    """Lower bound of the time, steps since the last fetch, at which the page has an urgency, divided by the urgency's
-    square root.
-    """
+    """A page reaches an urgency u at the earliest `least` times √u steps after its last fetch."""
 
     def times(self, factor: Array) -> Approach:
-        """Return the approach with all urgencies multiplied by `factor`."""
+        """Return a copy in which all urgencies are multiplied by `factor`."""
         return self._replace(urgency=factor * self.urgency, least=self.least / factor**0.5)
 
 
 class FetchEvidence(NamedTuple):
-    """Results of fetches, compared with the beliefs before them."""
+    """Results of fetches, next to what was expected before these fetches."""
 
     expected: Array
     """(sites,) number of fetched pages that were expected to be obsolete."""

@@ -1,7 +1,8 @@
 """Compute the urgency of each page of a site, and how many pages are obsolete (`core.activity`).
 
-A step is a whole number, whose length the caller defines. A `SiteUrgency` is the stored state of one site. `Sites`
-computes many sites at once, so that a small site costs little. Pages are numbered from 0 in the order of `add`.
+Time is counted in whole steps; the caller chooses the length of a step. A `SiteUrgency` is the stored state of one
+site. `Sites` computes many sites at once, so that a small site costs little. Pages are numbered from 0 in the order of
+`add`.
 """
 
 from __future__ import annotations
@@ -30,14 +31,14 @@ if TYPE_CHECKING:
 __all__ = ["Approach", "FetchEvidence", "Past", "SiteBeliefs", "SiteUrgency", "Sites"]
 
 _FARTHEST: Final = 4096.0
-"""Number of steps after which a page counts as never reaching a price."""
+"""If a page needs more steps than this to reach a price, it counts as never reaching the price."""
 _TINY: Final = 1e-30
 _NEVER: Final = 2**53
-"""Step after all others."""
+"""A step that is later than any other."""
 _SLICE: Final = 50_000
 """Number of pages that are computed at once, to save memory."""
 _EVENTS, _EXPOSURE, _BEFORE, _IMPORTANCE = range(4)
-"""Columns of a page:
+"""The data of a page begin with four numbers:
 
 - changes found
 - exposure
@@ -56,7 +57,7 @@ class SiteUrgency:
     __slots__ = ("_page", "_section", "_sections", "_since", "memory", "signals", "trust")
 
     def __init__(self, *, signals: Signals, step: int = 0) -> None:
-        """Create a site at `step` without pages and without evidence."""
+        """Create a site at `step`, without pages."""
         self.signals = signals
         self.memory = Memory.begun(signals=signals, step=step)
         self._sections: Sections | bytes = Sections()
@@ -142,7 +143,7 @@ class SiteUrgency:
         return np.arange(known, len(self))
 
     def renew(self, pages: Ints, *, step: int) -> None:
-        """Record first fetches of pages, which are no evidence of change."""
+        """Record first fetches of pages, which show nothing about changes."""
         together = Sites([self], step=step)
         together.renew(pages, step=step)
         together.keep()
@@ -217,7 +218,9 @@ class SiteUrgency:
 
 
 class Past:
-    """Evidence of a site's earlier fetches, added in parts. `site` creates a site with any of the added pages."""
+    """The results of a site's earlier fetches, added in parts. `site` then creates a site that contains any of the
+    added pages.
+    """
 
     def __init__(self, *, signals: Signals) -> None:
         self._signals = signals
@@ -246,7 +249,7 @@ class Past:
         step: int,
         alone: Array | float = 0.0,
     ) -> SiteUrgency:
-        """Create a site at `step` with pages of the given sections. Add no pages after that."""
+        """Create a site at `step` with pages of the given sections. After this call, no more pages may be added."""
         if self._begun is None:
             self._begun = self._begin(step)
         begin, memory, rate = self._begun
@@ -272,11 +275,11 @@ class Past:
 
 
 class Sites:
-    """Several sites that are computed together at one step. Their pages are numbered in a row."""
+    """Several sites that are computed together at one step. The pages of all sites are numbered in one sequence."""
 
     def __init__(self, sites: Sequence[SiteUrgency], *, step: int | Ints) -> None:
-        """Combine sites with equal signals. `step` is the current step, one number or (sites,). The sites do not change
-        until `keep`.
+        """Combine sites with equal signals. `step` is the current step, one number or (sites,). The sites change only
+        when `keep` is called.
         """
         self._sites = sites
         self._step = np.broadcast_to(np.asarray(step, dtype=np.int64), len(sites))
@@ -303,7 +306,7 @@ class Sites:
             site._since, site._page = self.unchecked.since[begin:end].copy(), page[:, begin:end].copy()
 
     def renew(self, pages: Ints, *, step: int) -> None:
-        """Record first fetches of pages, which are no evidence of change."""
+        """Record first fetches of pages, which show nothing about changes."""
         self.unchecked.since[pages], self.unchecked.before[pages] = step, 0.0
 
     def observe(self, pages: Ints, changed: Flags, steps: Ints) -> FetchEvidence:
@@ -339,7 +342,7 @@ class Sites:
         return places, some, self.explanations.share[self.site[some]], np.maximum(age, 0.0)
 
     def _learn_alone(self, pages: Ints, changed: Flags, age: Array, by_sections: Array) -> None:
-        """Learn from visits for both explanations."""
+        """Update the past of visited pages, and the weights of the two explanations."""
         seen = age > 0.0  # a second fetch in the same step shows nothing
         pages, changed, age = pages[seen], changed[seen], age[seen]
         odds = log_odds_of(by_sections[seen], self._rates(pages).changed(age), changed)
@@ -352,9 +355,9 @@ class Sites:
         return self._approach(pages).urgency
 
     def unchanged(self) -> tuple[Array, Array]:
-        """Return two arrays, one element per page. The first is the time since the last fetch, in steps, times the
-        probability that the page is unchanged, weighted by importance. The second is the probability that the page has
-        changed."""
+        """Return two arrays, one element per page. The first is the importance, times the steps since the last fetch,
+        times the probability that the page is unchanged. The second is the probability that the page has changed.
+        """
         known = self.page[_EVENTS], self.page[_EXPOSURE]
         chance = chance_of_change(self.activity.hazard(self.unchecked), *self.activity.weights(self.unchecked, *known))
         still = self.activity.passed(self.unchecked) / self.activity.mean_rate(self.unchecked.section) * (1.0 - chance)

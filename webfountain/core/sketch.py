@@ -2,10 +2,10 @@
 
 A sketch is a MinHash of datasketch (128 permutations, `affine32`) over the shingles of a text, its runs of four tokens.
 The lowest byte of each hash value is kept. `sketch_resemblance` counts the equal bytes of two sketches, and corrects
-for chance matches (one in 256). A long text is sampled down to about 512 shingles. Only hashes that are multiples of a
-power of two are used. A text near the limit of a power has two sketches (`sketches`). A *band* is eight successive
-bytes of a sketch. Two pages are candidates if at least one of their eight bands is equal. Of the pairs with resemblance
-.9, 99 % are candidates. Of the pairs with resemblance .6, one in eight is a candidate.
+for chance matches (one in 256). Of a long text, about 512 shingles are used: those whose hashes are multiples of a
+power of two. A text whose length is near the limit of such a power has two sketches (`sketches`). A *band* is eight
+successive bytes of a sketch. Two pages are candidates if at least one of their eight bands is equal. Of the pairs with
+resemblance .9, 99 % are candidates. Of the pairs with resemblance .6, one in eight is a candidate.
 
 Tokens are hashed by numpy over all bytes of a text, four times as fast as xxh3 per token. Only ASCII letters are
 lower-cased, and only ASCII white space separates tokens.
@@ -13,7 +13,8 @@ lower-cased, and only ASCII white space separates tokens.
 Source: Broder, *On the resemblance and containment of documents*, 1997 (shingles, samples modulo m); Li, König, *b-bit
 minwise hashing*, 2010; Indyk, Motwani, *Approximate nearest neighbors*, 1998 (bands).
 
-An import of scipy by datasketch takes 0.3 s. The import is delayed, because a crawl never needs scipy here.
+datasketch imports scipy, which takes 0.3 s. A crawl needs no scipy for sketches, so this import is delayed until scipy
+is used.
 """
 
 from __future__ import annotations
@@ -63,13 +64,13 @@ BANDS: Final = 8
 ROWS: Final = 8
 """Bytes of a band, as datasketch chooses for `MinHashLSH(threshold=0.7, num_perm=64)`."""
 LEAST_SHINGLES: Final = 24
-"""A text with fewer shingles has no sketch. Short texts, like "please enable JavaScript", are the same on many
-unrelated pages.
+"""A text with fewer shingles than this has no sketch. Short texts, like "please enable JavaScript", are the same on
+many unrelated pages.
 """
 MOST_SHINGLES: Final = 512
 """Number of shingles above which a text is sampled."""
 _NEAR: Final = 1.125
-"""Largest ratio of the numbers of shingles of two texts that are compared in a common sample."""
+"""Two texts are compared in a common sample if their numbers of shingles differ by at most this factor."""
 _CHANCE: Final = 1.0 / 256.0
 """Probability that two different hash values have the same lowest byte."""
 _SKETCH_TOKENS: Final = 4
@@ -81,7 +82,7 @@ _LOWER: Final = np.uint64(0x2020202020202020)
 _FIRST_BYTES: Final = np.array([(1 << 8 * many) - 1 for many in range(9)], dtype=np.uint64)
 _SKETCH_SHIFT: Final = np.uint64(32)
 _MOST_AT_ONCE: Final = 640
-"""Number of hashes of a sample above which repeated hashes are dropped."""
+"""If a sample has more hashes than this, repeated hashes are dropped before the sketch is computed."""
 _GREATEST: Final = np.uint32((1 << 32) - 1)
 """Hash value of an empty set."""
 _NUMBERS: Final = np.arange(BANDS, dtype=np.uint64) * BAND_MIX[0]
@@ -97,9 +98,9 @@ def sketch(text: str, key: int = 0) -> bytes | None:
 
 
 def sketches(text: str, key: int = 0) -> list[bytes]:
-    """Return the sketch of a text, and a second one if a similar text may be sampled differently.
+    """Return the sketch of a text, and a second one if a similar text of another length may be sampled differently.
 
-    Compare other sketches with both, but store only the first. The list is empty if `sketch` returns None.
+    Compare other sketches with both sketches, but store only the first. The list is empty if `sketch` returns None.
     """
     found = _shingles(text.encode("utf-8", "surrogatepass"), _keys_of_tokens(key))
     many = len(found)
@@ -169,7 +170,7 @@ def sketch_rows(drawn: Sequence[bytes]) -> Sketches:
 def most_resemblance(drawn: Sequence[bytes], others: Sketches) -> npt.NDArray[np.float64]:
     """Return the (n,) estimated resemblances of one text to each of (n, 128) sketches.
 
-    Of the text's own sketches `drawn`, the more similar one counts.
+    `drawn` are the one or two sketches of the text; the more similar one counts.
     """
     return np.asarray(np.max([sketch_resemblance(row, others) for row in sketch_rows(drawn)], axis=0))
 

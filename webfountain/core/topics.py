@@ -39,7 +39,7 @@ MOST_WORDS: Final = 200_000
 SHARED_WORDS: Final = 20_000
 """Number of the most frequent words that are published, at 10 bytes each."""
 MOST_TEXTS: Final = 1 << 16
-"""Number of texts above which all counts are halved, so that old words fade."""
+"""After this number of texts, all counts are halved, so that old words fade."""
 _LONGEST: Final = 20_000
 """Number of characters of a text that are read: about 3,000 words."""
 NEAR: Final = 3
@@ -48,7 +48,7 @@ FAR: Final = NEAR + 1.0
 HOT: Final = 32.0
 """Least importance of a hot page, above all other pages of its policy."""
 _HOTTEST: Final = 512.0
-"""Importance of a hot page whose importance is otherwise the mean."""
+"""Importance of a hot page that would have the mean importance if it were not hot."""
 _WORD: Final = re.compile(r"[^\W_]{2,40}")
 """Pattern of a word. A longer run of letters counts as several words."""
 
@@ -63,7 +63,8 @@ class WordCounts(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Topics:
-    """Word counts of the crawled web, for similarities. All methods are thread-safe if `teaching` is a lock.
+    """Word counts of the crawled texts, from which similarities are computed. All methods are thread-safe if `teaching`
+    is a lock.
 
     Parameters
     ----------
@@ -88,7 +89,7 @@ class Topics:
 
     @property
     def has_learned(self) -> bool:
-        """Return whether a text was learned since the last `exchange`."""
+        """Return whether a text was counted since the last `exchange`."""
         return self._texts != self._shared.texts
 
     def learn(self, text: str) -> None:
@@ -102,8 +103,8 @@ class Topics:
                     self._texts_with = Counter(dict(self._texts_with.most_common(self._most // 2)))
 
     def exchange(self, published: WordCounts) -> WordCounts:
-        """Merge this process's counts since the last exchange into the `published` counts. Return the counts to
-        publish.
+        """Merge this process's counts since the last exchange into the `published` counts. Return the merged counts,
+        which the caller publishes.
 
         Some new counts are lost if two processes publish at once, but these words will occur again.
         """

@@ -31,7 +31,8 @@ _EDGE = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class RepairedPlan:
-    """A plan within the capacity of the scaled instance. ``u`` (T, B+1) contains f, with g as the last column."""
+    """A plan that fits into the capacity of the scaled instance. ``u`` (T, B+1) contains f, with g as the last
+    column."""
 
     u: Array
     objective: float
@@ -47,7 +48,7 @@ def uniform_plan(instance: Instance) -> tuple[Array, Array]:
 
 
 def repaired(instance: Instance, f: Array, g: Array) -> tuple[Array, Array]:
-    """Lower the fractions, period by period, to the capacity.
+    """Lower the fractions of each period until the plan fits into the capacity.
 
     Never-crawled pages come first, and known pages share the rest.
     """
@@ -93,7 +94,7 @@ def polished(instance: Instance, plan: RepairedPlan, *, route: str, everything: 
 
 
 def _lowered(f: Array, cost: Array, room: float) -> Array:
-    """Return ``f`` (B,) reduced to fit into ``room``, split buckets first."""
+    """Return ``f`` (B,), lowered to fit into ``room``; fractions below 1 are lowered first."""
     excess = float(f @ cost) - room
     if excess <= 0.0:
         return f

@@ -6,16 +6,16 @@ If an estimate is close to the threshold, the texts are compared. A page that re
 *representative*, and is added to the index before it is settled. The record of a duplicate points to its
 representative, and the duplicate is fetched rarely. Most links of a duplicate are not followed (`_own_links`).
 
-If a page outranks its representative (`precedence`), the old representative is fetched again at once and becomes the
-duplicate. If a page declares a canonical URL (``rel=canonical``) and the texts agree, the canonical page is the
-representative. Across sites, a sketch alone decides only if a text cannot be read. Each fetch of a duplicate checks
-that its representative is held and unchanged. Pages of a *mirror* are fetched only as samples if the original page is
-known (`mirrors`).
+If a page outranks its representative (`precedence`), the page becomes the representative, and the old representative is
+fetched again at once. If a page declares a canonical URL (``rel=canonical``) and the texts agree, the canonical page is
+the representative. Across sites, a sketch alone decides only if a text cannot be read. Each fetch of a duplicate checks
+that the representative still exists and has not changed. Pages of a *mirror* are fetched only as samples if the
+original page is known (`mirrors`).
 
-Each ant has its own index, and reads the indices of other ants, which may be out of date. A page of another ant counts
-only if its digest in the store equals its digest in the index. If two ants fetch a page and its duplicate at the same
-moment, both are kept at first. Later fetches of unchanged pages find the duplicate. Of two pages with equal precedence,
-the page with the smaller fingerprint is the representative.
+Each ant has its own index, and reads the indices of other ants, which may be out of date. The detector uses another
+ant's entry only if the page still has the same digest in the store. If two ants fetch a page and its duplicate at the
+same moment, both are kept at first. The detector finds the duplicate when both pages are fetched again. Of two pages
+with equal precedence, the page with the smaller fingerprint is the representative.
 
 Source: Edwards 2001, section 2 (duplicate detectors); Cho, Shivakumar, Garcia-Molina, *Finding replicated web
 collections*, 2000.
@@ -55,11 +55,11 @@ __all__ = ["MARGIN", "MIRROR", "DuplicateDetector"]
 MIRROR: Final = "mirror"
 """Error of a page that was not fetched because its site is a mirror and the original site has the page."""
 MARGIN: Final = 0.06
-"""Largest distance from the threshold at which the texts are compared: two standard errors."""
+"""Two texts are compared if the estimate is at most this far from the threshold: two standard errors."""
 _COMPARED: Final = 3
 """Largest number of texts that are compared with one page."""
 _REOPENED: Final = 2000
-"""Number of refused pages that are checked again per batch, if their site is no mirror after all."""
+"""Number of unfetched pages per batch that are queued again, after samples showed that their site is no mirror."""
 _UNREAD: Final = ANSWERED - COPIED
 
 
@@ -101,7 +101,9 @@ class DuplicateDetector:
     # ------------------------------------------------------------ mirrors
 
     def judge(self, visits: Sequence[Visit]) -> tuple[list[JudgedVisit], list[str]]:
-        """Return the judged visits, and the URLs of replaced representatives. These URLs must be fetched again now."""
+        """Return the visits with their duplicates marked, and the URLs of representatives that a better page replaced.
+        The caller must have these representatives fetched again now.
+        """
         self._texts.clear()
         self._held.clear()
         judged = [JudgedVisit(_without_pointer(visit), visit.reading.links) for visit in visits]
@@ -130,8 +132,8 @@ class DuplicateDetector:
         return judged, outranked
 
     def unasked(self, lease: Lease, *, at: float) -> Outcome | None:
-        """Return the outcome for a new page of a mirror if the original site's page is held. None: the page must be
-        fetched.
+        """Decide whether to fetch a new page of a mirror. Return None if the page must be fetched, else the outcome
+        that ends its lease, because the original site has this page.
         """
         record = lease.record
         original = self._original_of(lease.site, record)
@@ -150,11 +152,11 @@ class DuplicateDetector:
 
     @property
     def reopening(self) -> list[str]:
-        """Return the sites that were wrongly taken for mirrors and still have refused pages."""
+        """Return the sites that were wrongly taken for mirrors and still have pages to queue again."""
         return list(self._reopened)
 
     def reopen(self, site: str) -> list[bytes]:
-        """Return some refused pages of a site that was wrongly taken for a mirror."""
+        """Return the next unfetched pages to queue again, for a site that was wrongly taken for a mirror."""
         original, records = self._reopened[site]
         some = [record for _, record in itertools.islice(records, _REOPENED)]
         if len(some) < _REOPENED:
@@ -164,7 +166,7 @@ class DuplicateDetector:
         return [fingerprint(record.url) for record in wrong]
 
     def left(self, sites: Iterable[str]) -> None:
-        """Record that sites are no longer crawled here."""
+        """Record that this process no longer crawls some sites."""
         for site in sites:
             self._reopened.pop(site, None)
 
@@ -179,14 +181,14 @@ class DuplicateDetector:
     # ---------------------------------------------------------------- private
 
     def _original_of(self, site: str, record: PageRecord) -> str | None:
-        """Return the original site if this page of a mirror is refused, else None."""
+        """Return the original site if the page belongs to a mirror and may be skipped, else None."""
         if record.error == MIRROR and record.duplicate_of is not None:
             original = site_of(record.duplicate_of)
             return None if self._mirrors.is_refuted(site, original) else original
         return self._mirrors.original_of(site) if record.state == "never-crawled" else None
 
     def _page(self, visit: Visit, known: Mapping[str, tuple[IndexedPage, int] | None]) -> IndexedPage | str | None:
-        """Return the page to look up for a visit, the URL that the page still repeats, or None."""
+        """Return the page to look up in the index, or the URL of the page that it still repeats."""
         record = visit.record
         if visit.kind in COPIED:
             return self._read(record, visit.reading.text, canonical=visit.reading.canonical)
@@ -213,14 +215,16 @@ class DuplicateDetector:
         return other.copied is None or before is None or other.copied <= (before.last_crawled or 0.0)
 
     def _kept(self, page: IndexedPage, names: int, record: PageRecord) -> IndexedPage | None:
-        """Return an unchanged representative that must be looked up again, because it may repeat a newer page."""
+        """Return an unchanged representative for a new look-up, because it may repeat a page that was fetched later."""
         canonical = self._index.url_of(names) if names else None
         if canonical is None and self._index.is_alone:
             return None
         return msgspec.structs.replace(page, digest=record.digest, canonical=canonical)
 
     def _read(self, record: PageRecord, text: str, *, canonical: str | None = None) -> IndexedPage:
-        """Return a page as look-ups need it. A page without words resembles no other page."""
+        """Return the digest and the sketches of a page, for look-ups in the index. A page without words resembles no
+        other page.
+        """
         assert record.digest is not None
         if not text or text.isspace():
             return IndexedPage(record.url, f"{number_of(record.url):016x}")
@@ -303,7 +307,7 @@ class DuplicateDetector:
         return self._texts[url]
 
     def _standing(self, url: str) -> PageRecord | None:
-        """Return the record of a page if it is held and may represent others."""
+        """Return the record of a page that may be a representative: it was crawled and is no duplicate."""
         if url not in self._held:
             record = self._store.pages.get(site_of(url), fingerprint(url))
             self._held[url] = None if record is None or not is_held(record) or record.digest is None else record
@@ -319,7 +323,8 @@ class DuplicateDetector:
     def _own_links(self, visit: Visit, url: str) -> list[Link]:
         """Return the links of a duplicate to its own site, without links that its representative also has.
 
-        If the representative is on another site, the result has links to pages that the other site lacks, and samples.
+        If the representative is on another site, only links to pages that the other site lacks are returned, and some
+        samples.
         """
         site, original = visit.fetch.site, site_of(url)
         links = [] if site == original else [link for link in visit.reading.links if link.site == site]
@@ -365,7 +370,9 @@ def _digest(record: PageRecord) -> int | None:
 
 
 def _without_pointer(visit: Visit) -> PageRecord:
-    """Return the record of a visit without its pointer. Only a failed visit keeps the pointer."""
+    """Return the record of a visit without the URL of the page that it repeated before. The record of a failed visit
+    keeps this URL.
+    """
     record = visit.record
     if record.duplicate_of is None or visit.kind == "failed":
         return record
@@ -378,7 +385,7 @@ def detector_of(
     store: FrontierStore,
     text_of: Callable[[PageRecord], str | None],
 ) -> DuplicateDetector | None:
-    """Return the detector of a collection; None without an index."""
+    """Return the detector of a collection, or None if there is no index."""
     if index is None:
         return None
     return DuplicateDetector(

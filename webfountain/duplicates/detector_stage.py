@@ -49,7 +49,7 @@ class DetectorStage(Stage):
         self._detector.precedence.adopt(collection)
 
     def before_lease(self, batch: Batch, result: BatchResult) -> None:
-        """Queue refused pages again if their site was wrongly taken for a mirror."""
+        """Queue the unfetched pages of a site again if the site was wrongly taken for a mirror."""
         detector = self._detector
         if not detector.reopening:
             return
@@ -61,7 +61,7 @@ class DetectorStage(Stage):
                 self._store.pages.evict(leases[site], detector.reopen(site), at=batch.at)
 
     def leased(self, dealt: LeaseBatch, at: float) -> LeaseBatch:
-        """End the leases of a mirror's pages that the original site has too."""
+        """Skip pages of a mirror if the original site has the same pages, and end their leases."""
         never, recrawl = (self._asked(leases, at) for leases in (dealt.never_crawled, dealt.recrawl))
         return msgspec.structs.replace(dealt, never_crawled=never, recrawl=recrawl)
 

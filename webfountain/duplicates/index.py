@@ -51,7 +51,7 @@ logger = logging.getLogger(__name__)
 
 PAGES_A_RUN: Final = 10_000
 _STALE: Final = 3.0
-"""Number of stale entries per valid one above which the runs are rebuilt on opening."""
+"""The runs are rebuilt on opening if they have more than this number of stale entries per valid entry."""
 _DAMAGED: Final = "this duplicate index is damaged"
 _OTHERS: Final = "this duplicate index has the sketches of another version or of another store"
 
@@ -73,7 +73,7 @@ class IndexedPage(msgspec.Struct, frozen=True, gc=False):
     sketch: bytes | None = None
     canonical: str | None = None
     second_sketch: bytes | None = None
-    """The second sketch of `core.sketch.sketches`, which is compared but not stored."""
+    """A second sketch of a long text, which is compared but not stored (`core.sketch.sketches`)."""
 
 
 class Match(NamedTuple):
@@ -91,8 +91,8 @@ class Match(NamedTuple):
 class Probe:
     """A page during its look-up.
 
-    `keys` are the page's keys. `asked` are all keys to look up, including the keys of the second sketch. `found` are
-    the numbers of records that share a key with the page. `beside` are record numbers in the indices of other ants.
+    `keys` are the page's keys. `asked` are the keys of the page and of its second sketch. `found` are the numbers of
+    records that share a key with the page. `beside` are the matching record numbers in the indices of other ants.
     `number` is the record number of the page itself.
     """
 
@@ -112,8 +112,8 @@ class Probe:
 class DuplicateIndex:
     """An index in its own folder, with one writer. Not thread-safe.
 
-    Memory: about 25 MB and 1 MB for each other ant, in addition to the mapped files. On disk, a page takes 250 bytes
-    plus its URL.
+    The index takes about 25 MB of memory, and 1 MB more for each other ant, not counting mapped files. On disk, a page
+    takes 250 bytes plus its URL.
     """
 
     def __init__(
@@ -160,13 +160,14 @@ class DuplicateIndex:
 
     @property
     def is_alone(self) -> bool:
-        """Return whether there are no other ants' indices."""
+        """Return whether this is the only ant."""
         return self._others.is_absent
 
     # ------------------------------------------------------------ look-up
 
     def probe(self, pages: Sequence[IndexedPage]) -> list[Probe]:
-        """Look up all pages of a batch. Then call `nearest`, and `keep` if needed, for one page after the other.
+        """Look up all pages of a batch. Then call `nearest` for each page in turn, and after it `keep` if the page
+        repeats no other page.
 
         Raises
         ------
@@ -221,7 +222,7 @@ class DuplicateIndex:
         return sorted(found, key=lambda match: (not match.is_exact, -match.resemblance))
 
     def known(self, urls: Sequence[str]) -> list[tuple[IndexedPage, int] | None]:
-        """Return each page as stored (None if unknown), with the fingerprint of its canonical URL (0: none).
+        """Return each page as stored, with the fingerprint of its canonical URL (0: none); None for an unknown page.
 
         Digests are cut to eight bytes.
         """
@@ -246,9 +247,9 @@ class DuplicateIndex:
     # --------------------------------------------------------------- writing
 
     def give_way(self, url: str, to: str) -> None:
-        """Let the record of a representative name the page that replaces it.
+        """Mark a representative as replaced: its record then names the page `to`.
 
-        Records of other ants stay unchanged. Raises RepositoryError if the disk reports an error.
+        Only this ant's own record is changed. Raises RepositoryError if the disk reports an error.
         """
         name = number_of(url)
         for number in self._there(self._numbers_of([name])[0]):
@@ -259,8 +260,9 @@ class DuplicateIndex:
                     self._files.replace(number, record, names, record["sketch"].tobytes())
 
     def keep(self, probe: Probe) -> None:
-        """Store a page as a representative, safe against a kill. Raises RepositoryError if the disk reports an
-        error."""
+        """Store a page as a representative, so that the page survives a crash. Raises RepositoryError if the disk
+        reports an error.
+        """
         drawn = probe.page.sketch or NO_SKETCH
         with self._disk():
             if probe.number is None:
@@ -305,21 +307,23 @@ class DuplicateIndex:
         return numbers
 
     def _there(self, numbers: Iterable[int]) -> list[int]:
-        """Return the numbers that have records, ascending. A run with other numbers is damaged."""
+        """Return the record numbers below the size of the index, in ascending order. A larger number shows that a run
+        is damaged.
+        """
         found = sorted(numbers)
         there = [number for number in found if number < self._size]
         self._is_damaged |= len(there) < len(found)
         return there
 
     def _write_run(self, records: int) -> None:
-        """Write the recent keys to a run."""
+        """Write the keys that are only in memory to a new run."""
         self._files.sync()
         self._runs.write(*self._recent.entries(), records=records)
         self._files.forget_noted()
         self._recent.written()
 
     def _read_recent_keys(self) -> None:
-        """Read the keys that are in no run from the records."""
+        """Load the keys of the newest records, which are not yet in a run."""
         behind = self._runs.records
         for number in sorted({number for number in self._files.noted() if number < behind}):
             self._recent.add(keys_of_records(self._files.read([number]))[0], number)

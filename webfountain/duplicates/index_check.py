@@ -59,7 +59,7 @@ def _records(folder: Path) -> Iterator[str]:
 
 
 def _runs(folder: Path) -> Iterator[str]:
-    """Yield a line for each damaged run that is in use."""
+    """Yield a line for each damaged run that `INDEX` lists."""
     try:
         index = read_state(folder)
     except FileNotFoundError:

@@ -45,9 +45,9 @@ logger = logging.getLogger(__name__)
 
 ENTRY_BYTES: Final = 12
 MOST_OF_A_KEY: Final = 16
-"""Largest number of records that are found per key."""
+"""A look-up finds at most this number of records per key."""
 RATIO: Final = 4
-"""A run is merged with its predecessor if the predecessor is less than so many times as long."""
+"""A run is merged with the run before it if the earlier run is less than this number of times as long."""
 _MERGED_AT_ONCE: Final = 1 << 18
 """Number of entries that a merge has in memory at once."""
 
@@ -61,7 +61,7 @@ class IndexState(msgspec.Struct, frozen=True):
 
 
 class Run(NamedTuple):
-    """Sorted keys with record numbers, in a mapped file or in memory (without path)."""
+    """Sorted keys with record numbers, in a mapped file or in memory (`path` is None)."""
 
     name: str
     keys: Keys
@@ -91,7 +91,9 @@ class KeyRuns:
         return self._state.records
 
     def load(self, *, records: int, most_entries: float) -> None:
-        """Map the runs on disk, or none if they are damaged or too large. Other files are removed."""
+        """Map the runs on disk, or none if they are damaged or too large. Run files that `INDEX` does not list are
+        removed.
+        """
         try:
             state = read_state(self._folder)
         except FileNotFoundError:
@@ -124,7 +126,7 @@ class KeyRuns:
         self._begin_merge()
 
     def take_merge(self) -> None:
-        """Replace runs by their merged run, once the merged run is ready."""
+        """Use the result of a finished merge in place of the merged runs."""
         if self._merge is None or not self._merge.done():
             return
         done, self._merge = self._merge, None
@@ -223,9 +225,9 @@ def find_in(runs: Sequence[Run], keys: Keys) -> Iterator[tuple[int, int]]:
 
 
 def _merged(path: Path, runs: Sequence[Run], stop: threading.Event) -> str:
-    """Merge runs into a new one and return its name, even if the merge was stopped.
+    """Merge runs into a new file and return the name of the file.
 
-    Raises OSError if a file became shorter.
+    If `stop` is set, the file is incomplete.
     """
     total = sum(len(run.keys) for run in runs)
     steps = -(-total // _MERGED_AT_ONCE)
@@ -258,9 +260,9 @@ def _size_of(path: Path) -> int:
 
 
 class RecentKeys:
-    """Keys that are in no run yet, with record numbers, at 150 bytes per key.
+    """Keys that are not yet in a run, with their record numbers; a key takes 150 bytes.
 
-    Keys of a new run stay until the next look-up, because the current batch may need them.
+    After the keys are written to a run, they also stay in memory until the next look-up.
     """
 
     def __init__(self) -> None:
@@ -296,7 +298,7 @@ class RecentKeys:
                 fresh[key] = (*others, number)
 
     def entries(self) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32]]:
-        """Return the keys that are in no run, and the number of a record for each."""
+        """Return the keys that are not yet in a run, and the record number of each key."""
         pairs = [
             (key, number)
             for key, found in self._fresh.items()
@@ -311,7 +313,7 @@ class RecentKeys:
         self._fresh = {}
 
     def begin(self) -> None:
-        """Begin a look-up, which finds written keys in the runs."""
+        """Drop the keys that are now in runs, because a new look-up finds them there."""
         self._written = {}
 
     def clear(self) -> None:

@@ -2,10 +2,11 @@
 
 A site is a *mirror* if at least half of its judged pages, and at least ten, repeat pages of one other site. A page of a
 mirror is not fetched if the other site has a page with the same path. One in `SAMPLED` of the refused pages is fetched
-as a sample. A secret key selects the samples, anew each time that a page is due. The verdict is revoked if too many
-samples do not repeat the other site (`TOLERATED`). After that, all refused pages of the site are fetched.
+as a sample. A secret key selects the samples, so a page that is refused again may become a sample. The verdict is
+revoked if too many samples do not repeat the other site (`TOLERATED`). After that, all refused pages of the site are
+fetched.
 
-Counts and revoked verdicts end with the process.
+Counts and revoked verdicts are kept only in memory.
 
 Source: Cho, Shivakumar, Garcia-Molina, *Finding replicated web collections*, 2000 (mirrors by their share of
 duplicates).
@@ -23,13 +24,13 @@ __all__ = ["SAMPLED", "TOLERATED", "Mirrors", "is_mirror"]
 SAMPLED: Final = 10
 """One in this number of refused pages is fetched."""
 TOLERATED: Final = 0.1
-"""Largest share of samples that do not repeat the original site."""
+"""The site stays a mirror while at most this share of its samples fails to repeat the original site."""
 _LEAST_MISSES: Final = 2
 _SITES: Final = 20_000
 """Largest number of sites whose pages are counted."""
 _MIRRORED_SHARE: Final = 0.5
 _MIRRORED_PAGES: Final = 10
-"""Smallest number of duplicates in a mirror, and their smallest share of the judged pages."""
+"""A mirror has at least this number of duplicates, and they are at least this share of its judged pages."""
 
 
 class _SiteCounts:
@@ -73,12 +74,13 @@ class Mirrors:
         return counted is not None and original in counted.refuted
 
     def is_sample(self, key: bytes, turn: int) -> bool:
-        """Return whether a refused page is fetched as a sample. The answer depends on `turn`, the number of times that
-        the page was due."""
+        """Return whether a refused page is fetched as a sample. The choice depends on the key of the page and on
+        `turn`, the number of earlier attempts to fetch the page.
+        """
         return xxh3_64_intdigest(key + turn.to_bytes(4, "little"), self._key) % SAMPLED == 0
 
     def count(self, site: str, original: str | None) -> None:
-        """Count the first copy of a page, with the site of the page that it repeats, if any."""
+        """Count the first copy of a page; `original` is the site of the page that it repeats, or None."""
         counted = self._sites.pop(site, None) or _SiteCounts()
         self._sites[site] = counted
         if len(self._sites) > _SITES:
@@ -107,5 +109,5 @@ class Mirrors:
 
 
 def is_mirror(duplicates: int, pages: int) -> bool:
-    """Return whether so many duplicates of another site make a site a mirror."""
+    """Return whether a site with this number of `duplicates` of another site is a mirror of that site."""
     return duplicates >= _MIRRORED_PAGES and duplicates >= _MIRRORED_SHARE * pages

@@ -38,7 +38,7 @@ class OtherIndices:
     """The indices of all other ants. An index whose format is not `form` is ignored."""
 
     def __init__(self, beside: Path | None, own: Path, form: str) -> None:
-        """Find the indices of ants in the folder `beside`, if it is given."""
+        """Find the indices of other ants in the folder `beside`; None if there is one ant."""
         self._beside, self._own, self._form = beside, own, form
         self._polls = 0
         self._indices: dict[Path, _OtherIndex] = {}
@@ -66,7 +66,7 @@ class OtherIndices:
         return self.known()
 
     def known(self) -> Sequence[_OtherIndex]:
-        """Return the indices as of the last `refresh`."""
+        """Return the indices that the last `refresh` found."""
         return list(self._indices.values())
 
     def close(self) -> None:
@@ -115,7 +115,7 @@ class _OtherIndex:
         return found.st_ino, found.st_mtime_ns
 
     def _take_runs(self, stamp: tuple[int, int]) -> None:
-        """Map the current runs. Keep the old maps if a run no longer exists."""
+        """Map the runs that `INDEX` lists now. Keep the old maps if `INDEX` or one of its runs cannot be read."""
         if read_form(self._folder) != self._form:
             return
         try:
@@ -127,7 +127,7 @@ class _OtherIndex:
         self._size, self._noted = state.records, 0
 
     def _add(self, numbers: Sequence[int]) -> None:
-        """Add the keys of records that are in no run."""
+        """Read the keys of these records into memory."""
         if read_form(self._folder) != self._form:
             return
         for first in range(0, len(numbers), _AT_ONCE):
@@ -142,7 +142,7 @@ class _OtherIndex:
 
 
 def read_form(folder: Path) -> str | None:
-    """Return the format of the sketches in an index, if it names one."""
+    """Return the format of the sketches in an index, or None if the index has no file `FORM`."""
     try:
         return (folder / "FORM").read_text(encoding="ascii", errors="replace")
     except FileNotFoundError:

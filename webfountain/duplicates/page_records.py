@@ -1,8 +1,8 @@
 """The records of an index of duplicates, and a file of their URLs.
 
 A record contains the fingerprint and digest of a page, its sketch, and the fingerprint of its canonical URL. If a page
-changes, its record is replaced in place. The number of a changed page is in the file `again` until its new keys are in
-a run (`key_runs`).
+changes, its record is replaced in place. After a page has changed, its number is in the file `again` until a run
+contains its new keys (`key_runs`).
 
 A disk may damage records, so a record is valid only if it has the fingerprint of its URL (`RecordFiles.is_sound`).
 """
@@ -49,11 +49,13 @@ NO_SKETCH: Final = bytes(SKETCH_BYTES)
 KEYS_A_PAGE: Final = BANDS + 2
 """Number of keys per page: one per band of the sketch, one for the digest, one for the page itself."""
 _DIGEST, _SELF = np.uint64(0xD1CE57), np.uint64(0x5E1F)
-"""Numbers in the keys of the index. Digests, pages and bands have different numbers, so their keys differ."""
+"""Numbers that are mixed into the keys of digests and of pages. With different numbers, a key of a digest never equals
+a key of a page.
+"""
 _FILES: Final = ("records", "urls", "again")
 _USUAL_BYTES: Final = 256
 _MOST_BYTES: Final = 1 << 16
-"""Limits of a URL's length, bytes: for nearly all URLs, and for all."""
+"""Number of bytes read to find a URL: first a length that is enough for most URLs, then the largest length."""
 _SAMPLES: Final = 64
 """Number of records that are checked when an index is opened."""
 _record: Final = struct.Struct(f"<QQQQ{SKETCH_BYTES}s")
@@ -128,28 +130,28 @@ class RecordFiles:
         self._end += len(line)
 
     def replace(self, number: int, before: np.void, names: PageNames, sketch: bytes) -> None:
-        """Replace a record. First call `note` if its keys change."""
+        """Replace a record. If the keys of the record change, call `note` first."""
         _write_at(self._records, _record.pack(*names, int(before["url"]), sketch), number * RECORD.itemsize)
 
     def note(self, number: int) -> None:
-        """Note that the keys of a record must be read again."""
+        """Add a record to the list of records whose keys must be read again."""
         os.write(self._again, _number.pack(number))
 
     def count_noted(self) -> int:
         return os.fstat(self._again).st_size // _number.size
 
     def noted(self, first: int = 0) -> list[int]:
-        """Return the noted record numbers, except the first `first` numbers."""
+        """Return the record numbers that `note` stored, without the first `first` of them."""
         data = os.pread(self._again, (self.count_noted() - first) * _number.size, first * _number.size)
         return [number for (number,) in _number.iter_unpack(data[: len(data) // _number.size * _number.size])]
 
     def forget_noted(self) -> None:
-        """Delete all notes, because all keys are in runs."""
+        """Delete the numbers that `note` stored, because all keys are in runs now."""
         os.ftruncate(self._again, 0)
         os.lseek(self._again, 0, os.SEEK_SET)
 
     def cut(self) -> None:
-        """Drop a record or a note that a kill interrupted."""
+        """Remove an incomplete record at the end of the file, which a killed process left."""
         os.ftruncate(self._records, len(self) * RECORD.itemsize)
         os.lseek(self._again, 0, os.SEEK_END)
 

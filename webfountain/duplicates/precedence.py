@@ -2,8 +2,8 @@
 pages.
 
 If the order of fetches decided, a faster copy would replace the original site. Scheme and a leading ``www.`` of a
-seed's site are ignored, because seeds often redirect to such variants. Age decides only between two held pages. A fetch
-never changes these criteria, so two pages do not replace each other in turn.
+seed's site are ignored, because seeds often redirect to such variants. Age decides only if both pages were crawled.
+These three properties do not depend on the fetches, so two pages cannot replace each other in turn.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ class Precedence:
         self._seeds = frozenset(_name(site_of(url)) for url in collection.seeds())
 
     def outranks(self, page: PageRecord, other: PageRecord, *, before: PageRecord | None = None) -> bool:
-        """Return whether a page outranks a held page that it repeats.
+        """Return whether a page takes precedence over a crawled page that it repeats.
 
-        `before` is the record of the page before the current fetch; None: the first fetch.
+        `before` is the record from before the current fetch, or None if this is the first fetch.
         """
         ours, theirs = self._rank(page), self._rank(other)
         if ours != theirs:
@@ -43,7 +43,7 @@ class Precedence:
         return before is not None and is_held(before) and page.first_seen < other.first_seen
 
     def is_equal(self, page: PageRecord, other: PageRecord) -> bool:
-        """Return whether two held pages have equal precedence."""
+        """Return whether two crawled pages have equal precedence."""
         return (*self._rank(page), page.first_seen) == (*self._rank(other), other.first_seen)
 
     def _rank(self, page: PageRecord) -> tuple[bool, float]:

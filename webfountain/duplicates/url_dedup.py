@@ -1,16 +1,16 @@
 """The duplicate URL eliminator separates new links from known ones before the store.
 
 Links repeat, so a cache of recent fingerprints saves most look-ups: 50,000 entries answer eight in ten. The store
-decides about other links, and only its answers are cached.
+answers for all other links, and only its answers are cached.
 
-If a link gives a page another policy, the conflict rule (`conflicts`) decides. A page that a switch moved to another
-policy leaves the cache.
+If a link gives a page another policy, the conflict rule (`conflicts`) decides. The cache forgets a page when a switch
+moves the page to another policy.
 
 A link may show that a page is on topic, or near such a page. Then the scores of the page are updated, and a waiting
 page is queued again.
 
-Source: Broder, Najork, Wiener, "Efficient URL caching for World Wide Web crawling", 2003, section 5: LRU, because
-CLOCK is slower in Python and misses as often (`bench_urlcache`).
+Source: Broder, Najork, Wiener, "Efficient URL caching for World Wide Web crawling", 2003, section 5: LRU, because CLOCK
+is slower in Python and misses as often (`bench_urlcache`).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class DedupStatistics(msgspec.Struct, frozen=True, gc=False):
     duplicates_by_cache: int
     duplicates_by_store: int
     reassigned: int = 0
-    """Number of known pages that a link moved to another policy."""
+    """Number of known pages that got another policy because of a link."""
 
 
 class DuplicateEliminator:
@@ -84,7 +84,7 @@ class DuplicateEliminator:
         self._recent.clear()
 
     def discover(self, links: Sequence[Link], *, at: float) -> list[Link]:
-        """Add the unknown links to the store in one batch. Return the unknown links, each once, with importance."""
+        """Add the unknown links to the store in one batch. Return the new links, each once, with their importance."""
         asked, found = self._ask(links, at)
         if not found.known:
             return list(asked)
@@ -92,7 +92,7 @@ class DuplicateEliminator:
         return [link for nth, link in enumerate(asked) if nth not in repeated]
 
     def offer(self, links: Sequence[Link], *, at: float) -> list[Link]:
-        """Do the same as `discover`, but return the links that were known or repeated."""
+        """Add new links to the store, and return the links that were already known or were repeated."""
         new = {(link.site, link.key) for link in self.discover(links, at=at)}
         known = []
         for link in links:
@@ -149,7 +149,7 @@ class DuplicateEliminator:
     def _unseen(self, links: Sequence[Link]) -> list[Link]:
         """Return the links that are not in the cache, each once, and cache them.
 
-        If trust decides conflicts, links with better trust than cached are returned too.
+        If trust decides conflicts, also return the links with more trust than all earlier links to their page.
         """
         prints = [hash((link.site, link.key)) if not link.scores else _fingerprint(link) for link in links]
         missing = self._recent.missing(prints)
@@ -174,8 +174,9 @@ class DuplicateEliminator:
             self._store.queues.reassign(site, list(found), partial(_with_link, by_url))
 
     def overtaken(self, lease: Lease, record: PageRecord) -> PageRecord:
-        """Return the record with which a lease ends. The record has the policy of a link that was found meanwhile, if
-        any."""
+        """Return the record of a page at the end of its lease. If a better link was found during the lease, the record
+        has the policy of that link.
+        """
         return record if self._conflicts is None else self._conflicts.overtaken(lease, record)
 
 
@@ -194,7 +195,7 @@ def _scored(scores: tuple[float, ...]) -> tuple[float, ...]:
 
 
 def _with_link(links: Mapping[str, Link], record: PageRecord) -> PageRecord | None:
-    """Return a known page's record with the changes by a link; None if there are none."""
+    """Return the record of a known page with the topic scores of a link, or None if nothing changes."""
     link = links.get(record.url)
     if link is None or record.request is not None or record.policy != link.policy:
         return None
