@@ -1,9 +1,10 @@
 """The add-on that schedules the requests of an existing Scrapy project through the frontier.
 
-Set ``ADDONS = {"webfountain.crawl.addon.FountainAddon": 500}``. Only the requests that the project's spiders yield
-enter the frontier. No links are extracted, and without WEBFOUNTAIN_RECRAWL no request is made twice. Requests survive a
-restart. The project's settings keep their meaning, including the settings of the pace (`project_pace`). If
-WEBFOUNTAIN_COLLECTION names a collection file, the politeness of this file is used instead.
+Set ``ADDONS = {"webfountain.crawl.addon.FountainAddon": 500}``. The frontier stores only the requests that the
+project's spiders yield; webfountain extracts no links itself. A restart loses no request. Each request is made once, or
+again and again with WEBFOUNTAIN_RECRAWL. The project's settings keep their meaning; `project_pace` applies
+DOWNLOAD_DELAY and similar settings. If WEBFOUNTAIN_COLLECTION names a collection file, the politeness rules of this
+file replace DOWNLOAD_DELAY and similar settings.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ _BESIDE_THE_CRAWL: Final = {
     "webfountain.crawl.metrics_server.MetricsServer": 0,
 }
 _CONCURRENT_REQUESTS: Final = 256
-"""Concurrency if a collection file sets the pace and the project sets no concurrency."""
+"""Default of CONCURRENT_REQUESTS for a project that uses the politeness rules of a collection file."""
 _WITHOUT_EFFECT: Final = (
     "JOBDIR",
     "SCHEDULER_PRIORITY_QUEUE",
@@ -54,13 +55,13 @@ _WITHOUT_EFFECT: Final = (
 
 
 class FountainAddon:
-    """The add-on, which replaces the project's scheduler and keeps its other components."""
+    """The Scrapy add-on, which puts the frontier in the place of the project's scheduler."""
 
     def update_settings(self, settings: BaseSettings) -> None:
-        """Install the scheduler, downloader, middlewares, extensions and, if the project has none, the download
-        handler.
+        """Replace the project's Scrapy components by webfountain's, such as the scheduler and the downloader. The
+        project's own download handlers stay in use.
 
-        Nothing is installed for commands that only inspect pages (`scrapy shell`, `fetch`, `parse`).
+        Commands that only inspect pages (`scrapy shell`, `fetch`, `parse`) keep Scrapy's components.
         """
         if engine.is_inspecting():
             return

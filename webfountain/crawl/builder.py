@@ -1,4 +1,4 @@
-"""Build a crawl's frontier from a collection file, or from the settings of another project's spider."""
+"""Build a crawl's frontier from a collection file, or from the settings of a Scrapy project."""
 
 from __future__ import annotations
 
@@ -70,17 +70,17 @@ class FrontierSetup(NamedTuple):
     endless: bool
 
     def compare_clock(self) -> None:
-        """Compare the clock with the clock of the store's server, if there is a server."""
+        """If the store is on a server, measure how far this machine's clock differs from the server's clock."""
         if isinstance(self.clock, ServerClock):
             self.clock.compare()
 
 
 def store_url(config: FountainConfig, settings: BaseSettings, spider: str, arguments: Mapping[str, str]) -> str:
-    """Return the URL of the store for another project's spider.
+    """Return the URL of the store in which a spider's requests are kept.
 
-    Each spider and each set of spider arguments has its own store, unless the setting names a store. Arguments that
-    begin with an underscore do not count (scrapyd's _job). A project with the settings of scrapy-redis has its store on
-    their server.
+    WEBFOUNTAIN_STORE, if set, is the URL of the store. If the project has settings of scrapy-redis, the store is on the
+    same Redis server. By default, each spider and each set of spider arguments has its own local folder. Spider
+    arguments that begin with an underscore, such as scrapyd's `_job`, do not change the folder.
     """
     if config.store != DEFAULT_STORE:
         return config.store
@@ -93,7 +93,7 @@ def store_url(config: FountainConfig, settings: BaseSettings, spider: str, argum
 
 
 def build_own(config: FountainConfig, file: str, metrics: Metrics) -> FrontierSetup:
-    """Build the frontier of the fountain spider from the collection file, with a repository."""
+    """Build the frontier and the repository for a crawl of a collection."""
     collection = read_collection(file)
     store, clock = _open(config.store, collection, config)
     try:
@@ -134,7 +134,9 @@ def _load_seeds(frontier: Frontier, store: FrontierStore, clock: Clock | ServerC
 
 
 def _clock_of(store: FrontierStore, machine: Clock, config: FountainConfig) -> Clock | ServerClock:
-    """Return the clock of all ants of a store: the clock of the server, or of the machine if there is no server."""
+    """Return the clock that all ants of a store share. A store on a server has the server's clock, and a local store
+    has this machine's clock.
+    """
     if store.claims is None or store.claims.time() is None:
         return machine
     clock = ServerClock(machine, partial(_time_of, store.claims), heartbeat_s=config.heartbeat_seconds)
@@ -149,7 +151,7 @@ def _time_of(claims: Claims) -> float:
 
 
 def _inbox(store: FrontierStore, folder: Path | None) -> Notes | None:
-    """Return the inbox for notes to the crawl, on the store's server or in the store's folder."""
+    """Return the inbox through which `webfountain now` and similar commands reach the running crawl."""
     feed = store.feed()
     if feed is not None:
         return FeedInbox(feed)
@@ -159,7 +161,8 @@ def _inbox(store: FrontierStore, folder: Path | None) -> Notes | None:
 def _repository_of(
     config: FountainConfig, collection: Collection, store: FrontierStore, at: float
 ) -> tuple[Repository, Path]:
-    """Return the repository, opened for writing, and its folder. Each of several ants has its own numbered folder.
+    """Return the repository, opened for writing, and its folder. If several ants crawl together, each ant writes to its
+    own numbered folder.
 
     An ant takes over the folder of an earlier ant on this machine, if no other process writes there.
     """
@@ -193,7 +196,7 @@ def _importance(collection: Collection, folder: Path, owner: str, at: float) -> 
 
 
 def _duplicate_index(store: FrontierStore, place: Path, root: Path) -> DuplicateIndex:
-    """Return the index of duplicates. Each ant stores its index next to its copies."""
+    """Return the index of duplicates. Each ant keeps its own index in the folder of its copies of pages."""
     from webfountain.duplicates.index import DuplicateIndex, sketch_key  # noqa: PLC0415  only where they are detected
 
     return DuplicateIndex(place / "duplicates", beside=None if place == root else root, key=sketch_key(store.board))
@@ -208,7 +211,9 @@ def build_for_project(
     *,
     pace: ProjectPace | None,
 ) -> FrontierSetup:
-    """Build the frontier of another project's spider, with its own requests only, without seeds and repository."""
+    """Build the frontier for a spider of a Scrapy project. The frontier of a Scrapy project has no repository and loads
+    no seeds.
+    """
     collection = _collection_of(config, settings, spider, pace)
     url = store_url(config, settings, spider, arguments)
     fresh = config.fresh or settings.getbool("SCHEDULER_FLUSH_ON_START")
@@ -266,7 +271,7 @@ def _log_waiting(store: FrontierStore, spider: str, url: str) -> None:
 
 
 def _collection_of(config: FountainConfig, settings: BaseSettings, spider: str, pace: ProjectPace | None) -> Collection:
-    """Return the rules of a project's crawl, without sitemaps."""
+    """Return the politeness and network rules for the crawl of a Scrapy project; such a crawl reads no sitemaps."""
     if pace is not None:
         path, tables = Path("scrapy settings"), _tables_of(config, settings, spider, pace)
     else:

@@ -1,9 +1,8 @@
-"""Names of callbacks: a stored request contains the name of the spider's method that is called with its answer.
+"""Convert callbacks of requests to method names and back, because a store cannot contain functions.
 
-A callback has a name in the same cases as with Scrapy's JOBDIR: it is a method of the spider, under any attribute. A
-`functools.partial` of such a method has a name too. Other callbacks have no name: a lambda, a function of a module, a
-method of another object. The names in a store cannot be trusted, so the look-up of a name evaluates no property and
-calls nothing.
+As with Scrapy's JOBDIR, only methods of the spider can be stored. A `functools.partial` of a method of the spider can
+be stored too. A lambda, a function of a module or a method of another object cannot be stored. Somebody may have
+changed the names in a store, so looking up a name runs no code of the spider.
 """
 
 from __future__ import annotations
@@ -22,22 +21,22 @@ __all__ = ["CallbackMissing", "Callbacks", "UnnamedCallback"]
 
 
 class UnnamedCallback(Exception):
-    """Error for a callback without a name."""
+    """Error for a callback that cannot be stored because it is not a method of the spider."""
 
 
 class CallbackMissing(ValueError):
-    """Error for a name that the spider does not have."""
+    """Error for a stored callback name if the spider has no method of this name."""
 
 
 class Callbacks:
-    """The callbacks of one spider."""
+    """Converter between the callbacks of one spider and their names."""
 
     def __init__(self, spider: Spider) -> None:
         self._spider = spider
         self._names: dict[Any, str] = {}
 
     def name(self, callback: Callable[..., Any] | None) -> Any:
-        """Return the name of a callback, as plain data, usually a text.
+        """Return the method name under which a callback is stored, or a dict for a `functools.partial`.
 
         Raises
         ------
@@ -57,7 +56,7 @@ class Callbacks:
         return self._names[function]
 
     def callback(self, name: Any) -> Any:
-        """Return the callback with a name that `name` returned.
+        """Return the callback for a stored name.
 
         Raises
         ------
@@ -73,7 +72,7 @@ class Callbacks:
         return getattr(self._spider, name)
 
     def _find(self, callback: Callable[..., Any], function: Any) -> str:
-        """Return the callback's own name, or else the name of a spider attribute that contains the callback."""
+        """Return the name of the spider attribute that contains the callback."""
         for name in (getattr(function, "__name__", ""), *self._attributes()):
             if self._function_of(name) is function:
                 return str(name)
@@ -85,7 +84,7 @@ class Callbacks:
             yield from vars(kind)
 
     def _function_of(self, name: str) -> Any:
-        """Return the function of the method that `getattr` would return, or None if this is not a method."""
+        """Return the function behind a method of the spider, or None if the spider has no method of this name."""
         found = inspect.getattr_static(self._spider, name, None)
         if isinstance(found, types.MethodType):  # set on the instance
             return found.__func__ if found.__self__ is self._spider else None

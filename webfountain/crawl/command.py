@@ -1,7 +1,7 @@
 """The command ``scrapy crawl``, which also works outside a project.
 
-Scrapy finds the command by the entry point in pyproject.toml. Inside a project the command is Scrapy's own. Outside a
-project, it uses webfountain's settings and knows only the fountain spider.
+Scrapy finds the command by the entry point in pyproject.toml. In the folder of a Scrapy project, the command works as
+usual. In other folders, the command uses webfountain's settings and knows only the fountain spider.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["Command"]
 
 
 def _settings() -> dict[str, Any]:
-    """Return the settings of `webfountain.settings`, or no settings inside a project."""
+    """Return webfountain's settings, or an empty dict in the folder of a Scrapy project."""
     if inside_project():
         return {}
     ours = BaseSettings()

@@ -1,14 +1,14 @@
 """The download handler for http and https, which connects Scrapy to `Fetcher` and the connection pool.
 
-Our own fetches (pages, robots.txt, sitemaps) take the cheapest path, without header objects. Requests of other
-projects' spiders take the path of Scrapy's `BaseStreamingDownloadHandler`, over our connections. On both paths, endless
-headers are cut, and a request goes to the address for which politeness counted the request. Requests with a proxy or a
-DOWNLOADER_CLIENTCONTEXTFACTORY go to Scrapy's default handler.
+webfountain's own fetches (the fountain spider's pages, robots.txt files, sitemaps) go straight to `Fetcher`, which
+costs the least CPU time. Requests of a Scrapy project go through Scrapy's `BaseStreamingDownloadHandler` to the same
+connection pool. If a project sets a proxy or a DOWNLOADER_CLIENTCONTEXTFACTORY, Scrapy's default handler sends the
+request.
 
-As in Scrapy, TLS certificates are not verified unless the collection (`network.verify_tls`) or
-DOWNLOAD_VERIFY_CERTIFICATES requires it. Private addresses are refused, after DNS and for every redirect, unless the
-collection (`network.allow_private`) allows them. Without a collection file, the setting WEBFOUNTAIN_ALLOW_PRIVATE
-decides, which is on by default.
+By default, TLS certificates are not verified, as in Scrapy. A collection can require verified certificates with
+`network.verify_tls`, a project with DOWNLOAD_VERIFY_CERTIFICATES. The handler refuses connections to private addresses
+if the collection file does not set `network.allow_private`. Without a collection file, private addresses are allowed,
+and WEBFOUNTAIN_ALLOW_PRIVATE=False forbids them.
 """
 
 from __future__ import annotations
@@ -59,12 +59,12 @@ __all__ = ["ABORT", "ABORT_SITES", "FountainDownloadHandler", "FountainResponse"
 logger = logging.getLogger(__name__)
 
 ABORT: Final = object()
-"""Signal that ends all downloads at once with the error word `word`: "cut" when the crawl stops, "lapsed" when another
-ant may hold this ant's leases.
+"""Signal that ends all downloads at once. The signal's argument `word` becomes the error of each download: "cut" if the
+crawl stops, "lapsed" if this ant's leases are no longer valid.
 """
 
 ABORT_SITES: Final = object()
-"""Signal that ends the downloads from `sites`, which another ant now holds."""
+"""Signal that ends all downloads from `sites` because another ant crawls these sites now."""
 
 
 class FountainDownloadHandler(BaseStreamingDownloadHandler["StreamedAnswer"]):
@@ -94,7 +94,7 @@ class FountainDownloadHandler(BaseStreamingDownloadHandler["StreamedAnswer"]):
         self._context_factory = settings.getpriority("DOWNLOADER_CLIENTCONTEXTFACTORY") != 0
         self._scrapys: Any = None
         self._named: set[str] = set()
-        """Hosts of projects' requests whose certificates were checked for the host name."""
+        """Hosts for which `warn_of_other_name` has already compared the certificate with the host name."""
         crawler.signals.connect(self._pool.abort, ABORT)
         crawler.signals.connect(self._abort_sites, ABORT_SITES)
 
@@ -120,7 +120,9 @@ class FountainDownloadHandler(BaseStreamingDownloadHandler["StreamedAnswer"]):
             await self._scrapys.close()
 
     def _tls_context(self) -> ssl.SSLContext:
-        """Return the TLS context of all connections; a collection may require verified certificates."""
+        """Return the TLS context for connections, with verification if the collection requires verified
+        certificates.
+        """
         terms = Session.of(self.crawler).terms
         if terms is not None and terms.verify_tls:
             check_certificates(self._tls)
@@ -148,7 +150,7 @@ class FountainDownloadHandler(BaseStreamingDownloadHandler["StreamedAnswer"]):
 
     @asynccontextmanager
     async def _make_request(self, request: Request, timeout: float) -> AsyncIterator[StreamedAnswer]:
-        """Send a project's request, and receive the answer while the block runs."""
+        """Send a project's request, and give the caller the answer, whose body arrives while the caller reads."""
         flight = flight_of(request)
         answer = StreamedAnswer(request, timeout, may_send=None if flight is None else flight.terms.may_send)
         running = asyncio.create_task(self._send(request, answer))
@@ -164,8 +166,8 @@ class FountainDownloadHandler(BaseStreamingDownloadHandler["StreamedAnswer"]):
             running.cancel()
 
     async def _send(self, request: Request, answer: StreamedAnswer) -> None:
-        """Send a request to the address whose politeness allowed it. Without such an address, use the reactor's
-        resolver.
+        """Send a request to the address that the frontier chose. If the frontier chose no address, look up the host
+        with Twisted's resolver.
         """
         parts = urlparse_cached(request)
         if parts.scheme not in ("http", "https"):
@@ -193,7 +195,9 @@ class FountainDownloadHandler(BaseStreamingDownloadHandler["StreamedAnswer"]):
             answer.exchange.settle(bad.word)
 
     def _may_be_private(self) -> bool:
-        """Return whether a request without a flight, such as for a media file, may go to a private address."""
+        """Return whether a request that bypassed the scheduler, such as for a media file, may go to a
+        private address.
+        """
         terms = Session.of(self.crawler).terms
         return self._allow_private if terms is None else bool(terms.allow_private)
 
@@ -240,7 +244,7 @@ def _turn(flight: Flight, endpoint: Endpoint) -> float:
 
 
 def _wire(request: Request, parts: Any, authority: str) -> bytes:
-    """Return the bytes of a request: the project's headers and body, with our framing."""
+    """Return the bytes of an HTTP/1.1 request. Host and Content-Length are added; other headers are the project's."""
     target = (
         (parts.path or "/") + (f";{parts.params}" if parts.params else "") + (f"?{parts.query}" if parts.query else "")
     )
@@ -275,7 +279,9 @@ def warn_of_other_name(host: str, certificate: Certificate | None) -> None:
 
 
 class FountainResponse(Response):
-    """The response of one of our own fetches. `headers` are made when they are first read."""
+    """The response to a fetch of a page by the fountain spider, or of a robots.txt or sitemap. To save time, `headers`
+    is built at its first use.
+    """
 
     __slots__ = ("fetched",)
 

@@ -1,8 +1,8 @@
-"""Scrapy's downloader without its own politeness.
+"""A Scrapy downloader that leaves politeness to the frontier.
 
-If a collection sets the pace, requests of the ant go straight to the download handler. If a project's own settings set
-the pace, Scrapy's per-domain slots keep the pace (`project_pace`). Downloader middlewares run as usual. Requests that
-bypass the scheduler, such as for files and images, always take Scrapy's path.
+With a collection file, the frontier delays the requests, so the downloader sends each request at once. Without a
+collection file, Scrapy's downloader slots delay the requests according to the project's settings (`project_pace`).
+Downloader middlewares run as usual. Scrapy handles requests that bypass the scheduler, such as for files and images.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ __all__ = ["FountainDownloader"]
 
 
 class FountainDownloader(Downloader):
-    """Scrapy's downloader, with two paths for requests of the frontier.
+    """The downloader of a crawl.
 
-    If a collection sets the pace, our own fetches send the signal response_received, but not the signals of Scrapy's
-    downloader.
+    For a page that the fountain spider fetches, Scrapy sends the signal response_received, but no signals of the
+    downloader, such as request_reached_downloader.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -57,7 +57,7 @@ class FountainDownloader(Downloader):
             download.cancel()
 
     def _abort(self, word: ErrorWord) -> None:
-        """End the downloads of a project's requests, and remove requests that wait in a slot."""
+        """Cancel a project's downloads, and remove requests that still wait in a downloader slot."""
         self._abort_word = word
         downloads, self._downloads = self._downloads, {}
         for download in downloads:
@@ -93,7 +93,7 @@ class FountainDownloader(Downloader):
         return functools.partial(self._download_for_project, flight)
 
     async def _enqueue_paced(self, flight: Flight, request: Request) -> Response:
-        """Send a request through Scrapy's slots, which keep the project's pace."""
+        """Send a request through Scrapy's downloader slots, which apply DOWNLOAD_DELAY and similar settings."""
         if self._session.pace is not None and self._session.pace.is_apart(request):
             flight.landing.leave_queue(flight)
             flight.landing.count_apart(flight)
@@ -107,8 +107,8 @@ class FountainDownloader(Downloader):
         return await self._until_aborted(super()._download(slot, request), request, flight)
 
     async def _download_for_project(self, flight: Flight, request: Request) -> Response:
-        """Download like Scrapy in a slot with room and without a delay, because the collection's politeness sets the
-        pace.
+        """Download at once, with the signals of Scrapy's downloader but without its delays. The frontier has already
+        delayed the request as the collection file requires.
         """
         request.meta[self.DOWNLOAD_SLOT] = self.get_slot_key(request)
         about = {"request": request, "spider": self.crawler.spider}
@@ -123,7 +123,9 @@ class FountainDownloader(Downloader):
     async def _until_aborted(
         self, download: Coroutine[Any, Any, Response], request: Request, flight: Flight
     ) -> Response:
-        """Return the result of a download. Raise a download error if the download may not start, or is aborted."""
+        """Return the result of a download. Raise a download error if this ant may send no more requests, or if the
+        download is aborted.
+        """
         if flight.terms.may_send is not None and not flight.terms.may_send():
             download.close()
             raise download_error("lapsed", request.url)

@@ -1,8 +1,8 @@
-"""The filter for duplicate requests of another project's spider: the project's own filter, or ours.
+"""The filter that drops duplicate requests of a Scrapy project before they reach the frontier.
 
-In add-on mode, requests pass this filter before they reach the frontier. With Scrapy's default filter, requests seen
-recently in this run are dropped here; the store drops other known requests a moment later. A project's own
-DUPEFILTER_CLASS decides alone: a request that passes this filter is made even if the store knows an equal request.
+By default, the filter drops only requests that the spider has recently yielded. The store drops all other known
+requests a moment later. If the project sets its own DUPEFILTER_CLASS, this class decides alone. A request that the
+project's DUPEFILTER_CLASS accepts is made, even if the store knows an equal request.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ def _unknown(_: Request) -> bool:
 
 
 class Duplicates:
-    """The duplicate filter of one run, which remembers the last `size` web requests, and all requests of other kinds.
+    """The duplicate filter of one run. The filter remembers the last `size` requests for http and https, and all
+    requests for other schemes.
 
     Settings read: DUPEFILTER_CLASS, DUPEFILTER_DEBUG.
     """
@@ -42,7 +43,7 @@ class Duplicates:
         """Function that returns whether scrapy-redis has seen a request."""
         kind = load_object(crawler.settings["DUPEFILTER_CLASS"])
         self.decides = kind is not RFPDupeFilter
-        """True if only the project's own filter decides."""
+        """True if the project has set a DUPEFILTER_CLASS of its own."""
         if self.decides:
             self._filter: BaseDupeFilter = build_from_crawler(kind, crawler)
         else:
@@ -61,7 +62,8 @@ class Duplicates:
         """Return whether to drop a request because an equal request came before. A request that is not dropped is
         remembered.
 
-        `web` is True for requests that the store remembers, so the filter may forget them.
+        `web` is True for http and https. The filter may forget requests for http and https, because the store remembers
+        them.
         """
         if request.dont_filter or not (self._knows(request, web=web) or self.earlier(request)):
             return False
@@ -69,7 +71,7 @@ class Duplicates:
         return True
 
     def log(self, request: Request) -> None:
-        """Count and log a request that the store knew, as a request dropped by the filter."""
+        """Count and log a request that is dropped as a duplicate."""
         assert self._crawler.spider is not None
         self._filter.log(request, self._crawler.spider)
 

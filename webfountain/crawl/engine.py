@@ -1,9 +1,9 @@
 """The only module that uses private parts of Scrapy's engine.
 
-Scrapy's engine does not report to a scheduler that a request is done (issue 7978), but the frontier must then settle
-the lease. A scheduler cannot wake the engine when a request becomes due. The engine polls the scheduler only when a
-download ends, or after five seconds. A component cannot refuse to start without a traceback in the log.
-`tests/crawl/test_engine.py` and `test_spider.py` fail if a release of Scrapy moves these parts.
+The frontier must settle a lease when a request is done, but Scrapy's engine does not tell the scheduler (Scrapy issue
+7978). The engine polls the scheduler only when a download ends, or after five seconds; a scheduler cannot wake the
+engine earlier. If a component refuses to start, Scrapy logs a traceback instead of a plain error.
+`tests/crawl/test_engine.py` and `test_spider.py` fail if a release of Scrapy changes the private parts.
 """
 
 from __future__ import annotations
@@ -65,10 +65,10 @@ _PLAIN: Final = frozenset((CoreStats, FeedExporter, CloseSpider))
 
 
 class _InProgress(set[Any]):
-    """The engine's set of requests in progress, which reports each request that leaves it.
+    """The engine's set of requests in progress, which calls `ended` with each request that the engine removes.
 
-    A request leaves when its response, failure or replacement is completely processed: callbacks have run, items have
-    passed the pipelines, and new requests are enqueued.
+    The engine removes a request after the callback has run, all items have passed the pipelines, and all new requests
+    are enqueued.
     """
 
     def __init__(self, requests: set[Request], ended: Callable[[Request], None]) -> None:
@@ -81,7 +81,7 @@ class _InProgress(set[Any]):
 
 
 def running_crawl() -> asyncio.Task[Any] | None:
-    """Return the task of the crawl that builds its components now, or None without a loop (`CrawlerProcess`)."""
+    """Return the asyncio task that is starting a crawl, or None if no event loop runs yet (`CrawlerProcess`)."""
     try:
         return asyncio.current_task()
     except RuntimeError:
@@ -100,7 +100,7 @@ def need_asyncio() -> None:
 def refuse(crawler: Crawler, error: WebfountainError, *, crawl: asyncio.Task[Any] | None) -> None:
     """End a crawl that cannot start: log the text of `error` and make the exit status 1. The caller raises `error`.
 
-    `crawl` is the result of `running_crawl` when the component was built.
+    `crawl` is the task that started the crawl (`running_crawl`).
     """
     logger.critical("%s", error)
     if crawler._engine is not None:
@@ -127,7 +127,7 @@ class _ReportedFailure(logging.Filter):
 
 
 def connect_ends(crawler: Crawler, ended: Callable[[Request], None]) -> None:
-    """Make the engine call `ended` with every request that it is done with.
+    """Make the engine call `ended` with each request when the request is completely processed.
 
     Raises
     ------
@@ -142,7 +142,9 @@ def connect_ends(crawler: Crawler, ended: Callable[[Request], None]) -> None:
 
 
 def spider_arguments(crawler: Crawler) -> dict[str, str]:
-    """Return the spider arguments of a crawl that is being set up, from the local variables of `Crawler.crawl`."""
+    """Return the spider arguments of a starting crawl, before the spider exists. The arguments are read from the local
+    variables of `Crawler.crawl`.
+    """
     frame = sys._getframe()
     while frame is not None:
         if frame.f_code.co_name in ("crawl", "crawl_async") and frame.f_locals.get("self") is crawler:
@@ -165,7 +167,7 @@ def is_inspecting() -> bool:
 
 
 def flush_feeds(crawler: Crawler) -> None:
-    """Pass all items that were written to feeds to the operating system.
+    """Flush the files of all feeds, so that a kill loses no written item.
 
     Raises
     ------
@@ -191,11 +193,11 @@ def _flush(exporter: FeedExporter) -> None:
 
 
 def scrape_for(crawler: Crawler, current: ContextVar[Any] | None, of: Callable[[Request], Any]) -> None:
-    """Set `current`, if given, to `of(request)` while the spider works on a request's response or failure.
+    """Process the output of callbacks faster than Scrapy.
 
-    The output of callbacks is processed as usual, `CONCURRENT_ITEMS` at a time, but faster. Scrapy makes a hundred
-    tasks for every response (0.45 ms per page). `scrape_for` makes tasks only for items, and only if there are
-    pipelines.
+    For each response, Scrapy starts a hundred tasks, which takes 0.45 ms. `scrape_for` makes Scrapy start one task for
+    each item, or no task if the project has no pipelines. At most `CONCURRENT_ITEMS` items of a response are processed
+    at a time. While the spider processes a response or failure, the context variable `current` is set to `of(request)`.
     """
     scraper = crawler.engine.scraper
     if type(scraper) is not Scraper:
@@ -242,7 +244,7 @@ async def _scrape_one(
 
 
 class _ScraperSignals(SignalManager):
-    """The scraper's signals, which call receivers in `_PLAIN` without a task for each."""
+    """The scraper's signals, which call receivers of `_PLAIN` extensions directly and start no tasks."""
 
     async def send_catch_log_async(self, signal: Any, **kwargs: Any) -> list[tuple[Any, Any]]:
         receivers = liveReceivers(getAllReceivers(self.sender, signal))
@@ -252,7 +254,7 @@ class _ScraperSignals(SignalManager):
 
 
 async def _scrape_at_once(scrape: Callable[[Any, Request], Awaitable[Any]], response: Any, request: Request) -> Any:
-    """Return the output of a callback of a crawl without spider middlewares."""
+    """Return the output of a callback; used if the crawl has no spider middlewares."""
     return await scrape(response, request)
 
 
@@ -286,7 +288,8 @@ async def _process_output(
 async def _process_one(scraper: Scraper, exporter: FeedExporter | None, output: Any, response: Any) -> None:
     """Process one output of a callback; log any error.
 
-    Each item is written to the feed's file at once, because a pipeline may drop an item that it has seen before a kill.
+    The feed's file is flushed after each item. Otherwise a kill could lose an item that a pipeline already knows, and
+    the pipeline would drop the item in the next run.
     """
     try:
         await scraper._process_spidermw_output_async(output, response)
@@ -311,10 +314,10 @@ def is_closing(crawler: Crawler) -> bool:
 
 
 def at_second_signal(call: Callable[[], None]) -> None:
-    """Call `call` at a second signal to stop, before Scrapy ends at once.
+    """Run `call` when a second SIGINT or SIGTERM arrives, before Scrapy ends the process.
 
-    Repeat this call while the crawl ends, because Scrapy installs its own handler of a second signal at the first
-    signal.
+    The caller must repeat `at_second_signal` while the crawl ends, because Scrapy replaces the signal handler at the
+    first signal.
     """
     if threading.current_thread() is not threading.main_thread():
         return
@@ -348,7 +351,8 @@ def close(crawler: Crawler, reason: str) -> None:
 def fail(crawler: Crawler) -> None:
     """Close a crawl that cannot continue, and make `scrapy crawl` end with status 1.
 
-    Scrapy ends with this status if a crawl has no spider, so the spider is removed when all parts are stopped.
+    Scrapy ends with status 1 if `crawler.spider` is None, so `fail` sets `crawler.spider` to None after the engine has
+    stopped.
     """
 
     def forget_spider() -> None:

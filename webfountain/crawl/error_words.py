@@ -48,7 +48,7 @@ _WORDS: Final[tuple[tuple[type[Exception], ErrorWord], ...]] = (
 
 
 def download_error(word: str, url: str) -> Exception:
-    """Return the exception for an error word, of a class that Scrapy's middlewares know, with the attribute `word`."""
+    """Return the Scrapy exception for an error word. The attribute `word` of the exception is the error word."""
     error = _EXCEPTIONS[word](f"{word}: {url}")
     error.word = word  # type: ignore[attr-defined]
     return error

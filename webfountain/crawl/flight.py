@@ -1,11 +1,11 @@
 """The data of a fetch while Scrapy's engine works on it, called a flight.
 
-A flight is linked to the request that the scheduler handed out, but not through `request.meta`, which belongs to the
-project. Copies of the request have no flight.
+A weak dictionary maps each request to its flight. The link is not in `request.meta`, because the meta belongs to the
+project. A copy of a request has no flight.
 
-A request that is not plain data exists only in memory (`requests`) and would be lost with the process. Therefore the
-flight whose callback yielded such a request is settled only after it. `wait` counts such requests, and `end` returns
-the flights that need not wait any longer.
+A request that is not plain data exists only in memory (`requests`) and would be lost with the process. Therefore a page
+is settled only after all requests in memory that its callback yielded. Each flight counts the requests in memory for
+which it waits.
 """
 
 from __future__ import annotations
@@ -38,32 +38,34 @@ class FlightListener(Protocol):
     """The receiver of a flight's events."""
 
     def land(self, flight: Flight, fetched: FetchResult) -> None:
-        """Process the end of a flight's download, once."""
+        """Process the result of a flight's download. Only the first call for a flight has an effect."""
 
     def leave_queue(self, flight: Flight) -> None:
         """Record that the flight's request left the downloader's queue and is being sent."""
 
     def count_apart(self, flight: Flight) -> None:
-        """Record that the flight's request waits in a downloader slot that the request chose."""
+        """Record that the request waits in a downloader slot that is not its host's (`download_slot`)."""
 
     def now(self) -> float:
         """Return the frontier's time, UTC seconds."""
 
     async def read_file(self, fetched: FetchResult) -> FetchResult:
-        """Return the fetch with the parsed content of a robots.txt or sitemap."""
+        """Parse a fetched robots.txt or sitemap, and return the result of the fetch with the parsed content."""
 
     def examine_at_once(self, flight: Flight) -> Visit | None:
-        """Examine a landed fetch; return None if this may take long."""
+        """Compare a fetched page with its copy, or return None if the work would block the event loop for long."""
 
     async def examine_apart(self, flight: Flight) -> Visit | None:
-        """Examine a landed fetch outside the loop; return None if the crawl ended meanwhile."""
+        """Compare a fetched page with its copy, in another thread. Return None if the crawl ends before the work is
+        done.
+        """
 
 
 class Flight:
     """One fetch while the engine works on it. `own` is False for a request of another project's spider.
 
-    A flight with a `refusal` does not land, because its request must only be ended. The flight `parent` waits for this
-    flight.
+    A flight with a `refusal` sends nothing: the engine only calls the errback of its request. `parent` is the flight
+    that waits until this flight is settled.
     """
 
     def __init__(
@@ -82,7 +84,7 @@ class Flight:
         self.own = own
         self.fetched: FetchResult | None = None
         self.held_body: HeldBody | None = None
-        """The entry of the body in the crawl's memory budget, for our own fetches."""
+        """The memory that the body takes from the crawl's budget; None for a request of a Scrapy project."""
         self.landed = refusal is not None
         self.refusal = refusal
         self.parent = parent
@@ -93,15 +95,17 @@ class Flight:
         self.replaced = False
         """True if a middleware put another request in place of the request."""
         self.revisit: float | None = None
-        """Time after which the request may be made again, from its meta, s."""
+        """The interval `meta["revisit"]` after which the request may be made again, s."""
         self.queued = False
-        """True while the request waits in the downloader's slot, so that its site hands out no other request."""
+        """True while the request waits in a downloader slot. While a request to a site waits in a slot, the frontier
+        sends no other request to this site.
+        """
         self.lost_items = False
         """True if an item could not be delivered because the target of a pipeline was unreachable."""
         self.ended = False
         """True if the engine is done with the request."""
         self.settled = False
-        """True if the page was passed on to be settled."""
+        """True if the frontier has been told to settle the page."""
         self.visit: Visit | None = None
         self._waits_for = 0
 
@@ -111,18 +115,20 @@ class Flight:
             self.held_body.release()
 
     def wait(self) -> None:
-        """Count one more request of this flight that exists only in memory."""
+        """Count one more request in memory for which this flight must wait."""
         self._waits_for += 1
 
     def end(self) -> Iterator[Flight]:
-        """Mark the flight as ended. Return the flights that may be settled now: this flight, and flights that waited
-        only for it.
+        """Mark the flight as ended. Return the flights that may be settled now: this flight, and each flight that
+        waited for nothing else.
         """
         self.ended = True
         return self._settleable()
 
     def wait_no_longer(self) -> Iterator[Flight]:
-        """Stop waiting for one request, which need not be made. Return the flights that may be settled now."""
+        """Stop waiting for one request, because the store already knows the request. Return the flights that may be
+        settled now.
+        """
         self._waits_for -= 1
         return self._settleable()
 

@@ -1,12 +1,12 @@
 """Hold items while the target of their pipeline (a list on a server, a database) is unreachable.
 
 If a pipeline fails because its target is unreachable, the pipeline gets the same item again until the target answers.
-The page of the item is not settled meanwhile. If the crawl stops, or after `PATIENCE_S`, the item fails as usual, and
-its page is requested again. No item is lost, but an item may be delivered twice. After any other error of a pipeline,
-and after `DropItem`, the page is settled.
+The page of the item is settled only after the item is delivered. If the target stays unreachable until the crawl stops,
+or for `PATIENCE_S`, the item fails as usual, and its page is requested again. No item is lost, but an item may be
+delivered twice. If a pipeline raises any other error, such as `DropItem`, the page is settled as usual.
 
-The class of an error shows whether a target is unreachable (`is_away`). The classes of client libraries have no common
-base class, so they are compared by name.
+`is_away` recognizes the errors of unreachable targets by class name, because the error classes of client libraries have
+no common base class.
 """
 
 from __future__ import annotations
@@ -71,11 +71,11 @@ _AWAY: Final = frozenset(
     }
 )
 _FILES: Final = frozenset({"sqlite3"})
-"""Modules of databases in a file. Their operational errors do not pass with time."""
+"""Modules whose OperationalError does not mean that a server is unreachable, because the database is a local file."""
 
 
 def is_away(error: BaseException) -> bool:
-    """Return whether an error means that the target is unreachable."""
+    """Return whether an error of a pipeline means that its target, such as a database, is unreachable."""
     if isinstance(error, ConnectionError | TimeoutError):
         return True
     return any(
@@ -92,14 +92,14 @@ class _Target:
         self._changed = -math.inf  # when that became known, in s
 
     def note_failure(self, error: Exception, tried: float) -> None:
-        """Process the failure of an attempt that began at `tried` (s, monotonic)."""
+        """Log that the target is unreachable, after a failed attempt that began at `tried` (s, monotonic)."""
         if self._is_away or tried < self._changed:  # attempts overlap: an older one may end after a newer one
             return
         self._is_away, self._changed = True, time.monotonic()
         logger.warning("The target of %s is unreachable; its items and their pages wait: %.200r", self._name, error)
 
     def note_answer(self, tried: float) -> None:
-        """Process the success of an attempt that began at `tried` (s, monotonic)."""
+        """Log that the target can be reached again, after a successful attempt that began at `tried` (s, monotonic)."""
         if not self._is_away or tried < self._changed:
             return
         now = time.monotonic()
@@ -108,7 +108,9 @@ class _Target:
 
 
 class ItemSafety:
-    """Holds the items of one crawl; for the loop thread. `flight_of` returns the flight of a response, or None."""
+    """Repeats the pipeline calls of one crawl while their targets are unreachable. Call all methods in the
+    loop thread.
+    """
 
     def __init__(self, crawler: Crawler, flight_of: Callable[[Any], Flight | None]) -> None:
         self._flight_of = flight_of
@@ -119,7 +121,7 @@ class ItemSafety:
         crawler.signals.connect(self._abort, ABORT)
 
     def guard(self, pipeline: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a `process_item` that calls `pipeline`, and waits for its target."""
+        """Return a `process_item` that calls `pipeline` until the pipeline's target can be reached."""
         name = global_object_name(pipeline)
         target = _Target(name)
 
@@ -151,7 +153,7 @@ class ItemSafety:
             return
 
     def _item_error(self, response: Any, failure: Failure) -> None:
-        """Request the page of an item again if the item finally failed because the target was unreachable."""
+        """If an item could not be delivered because a target was unreachable, have its page requested again."""
         if failure.value is None or not is_away(failure.value):
             return
         flight = self._flight_of(response)

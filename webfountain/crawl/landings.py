@@ -1,7 +1,7 @@
 """Process each flight from the end of its download to the settling of its page.
 
-The download handler and the middlewares land a flight. The spider has the fetch examined. The engine reports when it is
-done with the request.
+A flight ends in three steps. The download handler or a middleware reports the result of the download. The spider's
+callback compares the page with its stored copy. The engine reports that the request is done.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Landings:
         self._stir = stir
         self._on_landed = on_landed
         self._waiting: dict[LeaseId, Flight] = {}
-        """Lease -> flight, for pages that wait for requests that exist only in memory."""
+        """Lease -> flight that waits for requests in memory."""
         self._pages: dict[LeaseId, bytes] = {}
         self._is_cut = False
 
@@ -72,7 +72,7 @@ class Landings:
         return Flight(fetch, self._session.terms, self, own=own, refusal=refusal, parent=parent)
 
     def cut(self) -> None:
-        """End the crawl now, so that the next run requests fetches in flight again."""
+        """Stop processing downloads that have not ended. The next run repeats the aborted requests."""
         self._is_cut = True
 
     # ---------------------------------------------------------- `flight.FlightListener`
@@ -92,7 +92,9 @@ class Landings:
         self._set_timer()
 
     def leave_queue(self, flight: Flight) -> None:
-        """Let the site of a request that left the downloader's queue hand out its next fetch after the slot's delay."""
+        """Record that the downloader sends the request now. The site's next request may follow after the delay of the
+        downloader slot.
+        """
         if flight.queued and not flight.landed and self._session.pace is not None:
             flight.queued = False
             delay = self._session.pace.delay_of(self._crawler.engine.downloader, flight.fetch.url)
@@ -100,7 +102,9 @@ class Landings:
             self._set_timer()
 
     def count_apart(self, flight: Flight) -> None:
-        """Record that a request waits in a downloader slot that it chose, so that it takes no slot of its site."""
+        """Record that a request waits in a downloader slot that is not its host's. The request then does not count as a
+        request to its site.
+        """
         if not flight.landed and flight.refusal is None:
             self._frontier.sites.flights.count_apart(flight.fetch)
             engine.wake(self._crawler)
@@ -142,7 +146,7 @@ class Landings:
         self.end(flight)
 
     def end(self, flight: Flight) -> None:
-        """Settle the page of an ended flight, unless the flight waits for requests that exist only in memory."""
+        """Settle the page of an ended flight, now or after the requests in memory for which the flight waits."""
         if not flight.landed:
             self.land(flight, self.unanswered(flight))
         if flight.refusal is not None:
@@ -155,7 +159,7 @@ class Landings:
         self._stir()
 
     def settle(self, flight: Flight) -> None:
-        """Settle the page of a flight that waits for nothing."""
+        """Settle the page of a flight."""
         lease = flight.fetch.lease
         if lease is not None and self._waiting.pop(lease.id, None) is not None:
             self._frontier.sites.flights.unkeep(lease.id)
@@ -167,7 +171,8 @@ class Landings:
             self._finish(flight)
 
     def settle_stuck(self) -> bool:
-        """Settle pages that wait for requests of a removed site; return whether there were such pages.
+        """Settle all pages that still wait for requests in memory, because these requests cannot be made any more.
+        Return whether any page was settled.
 
         Call this method when nothing else is left to do.
         """
@@ -178,17 +183,17 @@ class Landings:
         return bool(stuck)
 
     def goes_back(self, flight: Flight) -> bool:
-        """Return whether a flight was cut before its answer came, so that its request goes back to its queue."""
+        """Return whether a flight's download was aborted, so that its request must be made again."""
         if flight.fetched is not None and flight.fetched.error == "lapsed":
             return True
         return self._is_cut and not flight.landed
 
     def unanswered(self, flight: Flight) -> FetchResult:
-        """Return the outcome of a flight that was filtered before it got an answer."""
+        """Return the result for a flight that got no answer because a middleware dropped its request."""
         return FetchResult(flight.fetch, self.now(), 0.0, error="filtered")
 
     def take_pages(self, ended: Iterable[LeaseEnd]) -> list[bytes]:
-        """Remove and return the keys under which the items of acknowledged pages are remembered."""
+        """Remove and return the fingerprints of acknowledged requests, for `new_items`."""
         found = (self._pages.pop(each.lease.id, None) for each in ended)
         return [page for page in found if page is not None]
 
@@ -209,7 +214,7 @@ class Landings:
         self._frontier.finish(flight.visit or self._frontier.examiner.examine(fetched))
 
     def _acknowledge(self, flight: Flight, fetched: FetchResult) -> None:
-        """Settle the request of a project."""
+        """Acknowledge a request of a Scrapy project to the frontier."""
         lease = flight.fetch.lease
         assert lease is not None
         assert self._session.built is not None

@@ -1,11 +1,12 @@
 """Formatters of a crawl's log lines.
 
 Scrapy formats a line for every answer and every item, even if the log level drops the line (0.03 ms a page).
-`FountainLogFormatter` makes these lines only with LOG_LEVEL=DEBUG.
+`FountainLogFormatter` formats lines for answers and items only with LOG_LEVEL=DEBUG.
 
 `JsonFormatter` writes one object per line (WEBFOUNTAIN_LOG_FORMAT=json). An object has `time` (UTC, ISO 8601), `level`,
-`logger`, `event`, `message`, and `error` with the traceback if there is one. `event` is the name of the count of this
-event (`metrics.STATS`), or else the room and module that wrote the line.
+`logger`, `event`, `message`, and `error` with the traceback if there is one. `event` is the name of the stat that
+counts log lines of this kind (`metrics.STATS`). If no stat counts a log line, `event` names the module that wrote the
+line.
 """
 
 from __future__ import annotations
@@ -50,10 +51,10 @@ class FountainLogFormatter(LogFormatter):
 
 
 class JsonFormatter(logging.Formatter):
-    """A formatter that writes a record as an object."""
+    """A formatter that writes a log record as a JSON object."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return one line, with characters that UTF-8 cannot encode escaped."""
+        """Return one line of JSON. Characters that UTF-8 cannot encode are escaped."""
         at = datetime.datetime.fromtimestamp(record.created, datetime.UTC)
         found = {
             "time": at.isoformat(timespec="milliseconds"),
@@ -78,11 +79,11 @@ def install_json_handler(settings: BaseSettings) -> None:
 
 
 class JsonLog:
-    """The extension that sets the format of handlers that `scrapy crawl` has already made."""
+    """The extension that switches the log of `scrapy crawl` to JSON."""
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Set the format of all handlers of the root logger, if the setting requests this."""
+        """If WEBFOUNTAIN_LOG_FORMAT is "json", make all handlers of the root logger write JSON."""
         # Only this setting is read here: the scheduler reads them all, and reports a wrong one in one line.
         if crawler.settings.get("WEBFOUNTAIN_LOG_FORMAT") == "json":
             for handler in logging.getLogger().handlers:

@@ -3,17 +3,18 @@
 `DirectRequests` contains requests with schemes other than http and https (data:, file:), which need no politeness.
 
 `MemoryRequests` contains requests that are not plain data. Each of these requests has a placeholder in the store, in
-the queue of its site. The placeholder also records that the request was made, so that no later run makes it again. The
-page that yielded the request is settled after the request (`flight`). After a kill, this page is requested again and
-yields the request again. There are three cases:
+the queue of its site. After the request was made, the placeholder stays in the store, so that no later run makes the
+request again. The page that yielded the request is settled only after the request. After a kill, the page is requested
+again, and its callback yields the lost request again. At this time, the request's placeholder is in one of three
+states:
 
 - the placeholder is still in the queue: the request is made when the placeholder is leased;
 - the placeholder was leased before the request is yielded again: its lease is kept (an orphan) until then, and goes
   back to the queue;
 - the request was made before: the store knows it, and the page need not wait for it.
 
-Orphans whose requests are not yielded again are settled at the end. A request with `dont_filter` is unique, so no later
-run can use its placeholder.
+If the spider never yields the request of an orphan again, the orphan is settled at the end of the crawl. If a request
+has `dont_filter`, only the run that made its placeholder can use the placeholder.
 """
 
 from __future__ import annotations
@@ -39,11 +40,11 @@ _RULED: Final = {False: b" ", True: b"!"}
 """Next byte of a placeholder: whether the request's meta contains `dont_obey_robotstxt`."""
 _KEY_BYTES: Final = 20
 _UNIQUE: Final = b"1"
-"""Byte after the key in the placeholder of a unique request."""
+"""Last byte of a placeholder if the request has `dont_filter`; other placeholders end with the key."""
 
 
 class DirectRequests:
-    """A queue in memory, with the counts of Scrapy's own queues in memory."""
+    """A queue in memory for requests that do not use HTTP. It keeps the same stats as Scrapy's memory queues."""
 
     def __init__(self, stats: StatsCollector) -> None:
         self._stats = stats
@@ -68,7 +69,7 @@ class DirectRequests:
 
 
 class MemoryRequest(NamedTuple):
-    """A request whose placeholder was leased, and the waiting flight of the page that yielded the request."""
+    """A request in memory, and the flight that waits for the request (`parent`)."""
 
     request: Request
     parent: Flight | None
@@ -85,7 +86,9 @@ def placeholder_ignores_robots(data: bytes) -> bool:
 
 
 class MemoryRequests:
-    """The requests in memory of one run of one spider. If `again` is True, a request may be taken more than once."""
+    """The requests of one spider that are kept in memory because they are not plain data. If `again` is True
+    (WEBFOUNTAIN_RECRAWL), `take` keeps the request, so that it can be made again.
+    """
 
     def __init__(self, *, again: bool) -> None:
         self._again = again
@@ -96,8 +99,8 @@ class MemoryRequests:
     def put(
         self, request: Request, fingerprint: bytes, *, ignores_robots: bool, unique: bool, parent: Flight | None
     ) -> tuple[bytes, bytes] | None:
-        """Keep a request; return its key in the store and its placeholder, or None if this run had an equal request
-        before.
+        """Keep a request in memory. Return its key in the store and its placeholder, or None if the spider yielded an
+        equal request earlier in this run.
         """
         key = hashlib.sha1(b"in memory" + fingerprint, usedforsecurity=False).digest()
         if key in self._seen:
@@ -110,12 +113,14 @@ class MemoryRequests:
         return key, place
 
     def request(self, place: bytes) -> Request | None:
-        """Return the request of a placeholder without removing it, or None if it is not in this process."""
+        """Return the request of a placeholder, or None if this process does not have the request. The request stays in
+        memory.
+        """
         taken = self._requests.get(place)
         return None if taken is None else taken.request
 
     def take(self, place: bytes) -> MemoryRequest | None:
-        """Remove and return the request of a placeholder, or return None if it is not in this process."""
+        """Remove and return the request of a placeholder, or return None if this process does not have the request."""
         taken = self._requests.get(place) if self._again else self._requests.pop(place, None)
         if taken is None or not self._again:
             return taken
@@ -123,8 +128,8 @@ class MemoryRequests:
         return MemoryRequest(taken.request.copy(), taken.parent)
 
     def keep_orphan(self, fetch: Fetch, place: bytes) -> bool:
-        """Keep the lease of a request that this process does not have. It waits until the spider yields the request
-        again (`put`). Return False for a unique request, which is not yielded again.
+        """Keep a leased placeholder until the spider yields its request again. Return False for a placeholder of a
+        `dont_filter` request, because only the process that made the placeholder can use it.
         """
         if len(place) > len(_IN_MEMORY) + 1 + _KEY_BYTES:
             return False
@@ -132,16 +137,20 @@ class MemoryRequests:
         return True
 
     def adopt(self, place: bytes) -> Fetch | None:
-        """Return the orphaned lease of a request that was just put, or None. The caller must give the lease back."""
+        """Remove and return the lease that `keep_orphan` kept for a placeholder, or return None. The caller must give
+        the lease back.
+        """
         return self._orphans.pop(place, None)
 
     def take_orphans(self) -> list[Fetch]:
-        """Remove and return all orphaned leases."""
+        """Remove and return all leases that `keep_orphan` kept."""
         orphans, self._orphans = list(self._orphans.values()), {}
         return orphans
 
     def made_before(self, place: bytes) -> Iterator[Flight]:
-        """Drop a request that an earlier run has made. Yield the flights that may be settled now."""
+        """Drop a request that an earlier run has made. Yield the flights that waited only for this request, because
+        they may be settled now.
+        """
         taken = self._requests.pop(place, None)
         if taken is None:
             return

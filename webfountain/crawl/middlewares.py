@@ -1,10 +1,11 @@
-"""The downloader middlewares: one lands each fetch exactly once, and one ends requests that the ant refused.
+"""Two downloader middlewares: one reports the result of each download, and one ends requests that webfountain refuses.
 
-The landing middleware is the innermost of the chain, so it receives the answer before Scrapy's retry and redirect
-middlewares replace the request. A 503 slows the site down even if it is retried, and a redirect counts as an answer. A
-request that another middleware refused or answered lands when the engine is done with the request.
+`LandingMiddleware` is the middleware next to the downloader, so it receives each answer before Scrapy's retry and
+redirect middlewares replace the request. If Scrapy retries a request after a 503, the frontier therefore still sees the
+503 and slows the site down. If another middleware drops or answers a request, the frontier gets the result when the
+engine reports that the request is done.
 
-The refusing middleware, which only the add-on installs, takes the place of Scrapy's middleware for robots.txt.
+The add-on installs `RefusingMiddleware` in the place of Scrapy's middleware for robots.txt.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class LandingMiddleware:
     """A middleware that reports the result of each flight to the scheduler."""
 
     def process_response(self, request: Request, response: Response) -> Response:
-        """Land a flight with its answer."""
+        """Report the response of a request to the frontier."""
         flight = flight_of(request)
         if flight is not None and not flight.landed:
             at = flight.landing.now()
@@ -44,7 +45,7 @@ class LandingMiddleware:
         return response
 
     def process_exception(self, request: Request, exception: Exception) -> None:
-        """Land a flight without an answer."""
+        """Report a request that got no response to the frontier."""
         flight = flight_of(request)
         if flight is not None and not flight.landed:
             word = error_word(exception)
@@ -54,7 +55,7 @@ class LandingMiddleware:
 
 
 class RefusingMiddleware:
-    """The middleware that ends a refused request with the same error as Scrapy."""
+    """The middleware that ends a refused request with the exception that Scrapy would raise."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
@@ -79,7 +80,9 @@ class RefusingMiddleware:
 
 
 def _fetched(flight: Flight, request: Request, response: Response, *, at: float) -> FetchResult:
-    """Return the result of a fetch by another download handler, without the body of a project's page."""
+    """Convert the response of another download handler. The body of a project's page is left out, because only the
+    spider needs the body.
+    """
     headers: list[tuple[str, Any]] = [
         (name.decode("latin-1").lower(), value.decode("latin-1"))
         for name, values in response.headers.items()

@@ -1,10 +1,10 @@
 """Drop items that are neither new nor changed.
 
-WEBFOUNTAIN_ITEMS = "changed" switches this pipeline on, before the project's own pipelines. The items that a request
-yielded when it was last made are stored as a set of digests. An item in this set is dropped and counted in
-addon/items_unchanged. WEBFOUNTAIN_ITEM_FIELDS_IGNORED names fields that change with each visit, such as the time of
-scraping. The digests are written to a file beside the store when the items are in the feeds, before the page is
-settled. A kill may repeat an item, but loses no item.
+WEBFOUNTAIN_ITEMS = "changed" switches this pipeline on, before the project's own pipelines. For each request, a file
+beside the store contains digests of the items that the last response gave. If a new item has one of these digests, the
+item is dropped and counted in addon/items_unchanged. WEBFOUNTAIN_ITEM_FIELDS_IGNORED names fields that change with each
+visit, such as the time of scraping. New digests are written after the items are in the feeds, and before the page is
+settled. After a kill, an item may come twice, but no item is lost.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ DIGEST_BYTES: Final = 12
 
 
 class ItemDigests:
-    """Digests of the items that each request yielded when it was last made."""
+    """The digests of the items that each request gave when it was last made."""
 
     def __init__(self, folder: Path | None) -> None:
         """Open the file. Raise InputError for a store without a folder, StoreError if the file cannot be opened."""
@@ -57,8 +57,8 @@ class ItemDigests:
         self._now: dict[bytes, set[bytes]] = {}
 
     def is_known(self, page: bytes, digest: bytes) -> bool:
-        """Return whether a page yielded an item with this digest at its last fetch, and record the digest for the next
-        fetch.
+        """Return whether the last response to a request gave an item with this digest. Record the digest for the next
+        comparison.
         """
         self._now.setdefault(page, set()).add(digest)
         found = self._database.execute("SELECT digests FROM items WHERE page = ?", (page,)).fetchone()
@@ -68,7 +68,9 @@ class ItemDigests:
         return any(held[at : at + DIGEST_BYTES] == digest for at in range(0, len(held), DIGEST_BYTES))
 
     def write(self, pages: Iterable[bytes]) -> None:
-        """Save the digests of the items of these pages when the items are in the feeds. Raises StoreError."""
+        """Store the digests for the requests with the fingerprints `pages`. Call this method after the items are in the
+        feeds. Raises StoreError.
+        """
         rows = [(page, b"".join(sorted(self._now.pop(page)))) for page in pages if page in self._now]
         if not rows:
             return
@@ -88,7 +90,7 @@ class NewItemsPipeline:
 
     def __init__(self, ignored: Iterable[str], metrics: Metrics) -> None:
         self.digests: ItemDigests | None = None
-        """The digests of the crawl while it is open (`project_crawl`)."""
+        """The stored digests; None until the crawl is open."""
         self._ignored = frozenset(ignored)
         self._metrics = metrics
 
@@ -101,7 +103,7 @@ class NewItemsPipeline:
         return cls([name.strip() for name in ignored], session.metrics)
 
     def process_item(self, item: Any) -> Any:
-        """Return an item, or raise DropItem if its page yielded the same item before."""
+        """Return an item, or raise DropItem if the last response to the same request gave an equal item."""
         flight = CURRENT.get()
         if flight is None or flight.page is None or self.digests is None:
             return item

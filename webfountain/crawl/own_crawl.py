@@ -1,7 +1,7 @@
 """The crawl of a collection: every fetch comes from the frontier.
 
-The scheduler uses this module for the fountain spider, and `project_crawl` for other spiders. The crawl also checks for
-an edited policy file and, once, for seeds without a page.
+The scheduler uses this module for the fountain spider, and `project_crawl` for other spiders. A running crawl adopts an
+edited policy file. After the first period, the crawl logs all seeds that gave no page.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ POLICY_POLL_S: Final = 2.0
 
 
 def no_output(_: object) -> None:
-    """Do nothing, as callback of robots.txt and sitemaps, and as errback of our fetches, which were processed when they
-    landed.
+    """Do nothing. The function is the callback and errback of requests whose result the frontier has already
+    processed.
     """
 
 
@@ -65,7 +65,9 @@ def own_request(fetch: Fetch, landings: Landings, callback: Callable[..., Any] =
 
 
 class PolicyPoller:
-    """Adopts an edited policy file. `load_seeds` loads the seeds of the file, in the worker thread."""
+    """Regularly checks whether the policy file was edited, and applies the edited file. `load_seeds` is called in the
+    worker thread, to load new seeds of the file.
+    """
 
     def __init__(
         self, collection: Collection, frontier: Frontier, worker: Worker, load_seeds: Callable[[Collection], None]
@@ -107,9 +109,9 @@ class PolicyPoller:
 
 
 class FirstPeriod:
-    """Logs the seeds without a page, once, at the end of a crawl's first period.
+    """At the end of a crawl's first period, logs each seed from which no page was stored.
 
-    `read` calls a function with the store in the worker thread; `ends_at` is UTC seconds.
+    `read` calls a function with the store, in the worker thread. The period ends at `ends_at`, UTC seconds.
     """
 
     def __init__(
@@ -123,7 +125,7 @@ class FirstPeriod:
         self._task: asyncio.Task[None] | None = None
 
     def poll(self, at: float) -> None:
-        """Log the seeds without a page when the period is over."""
+        """When the first period is over, start a task that logs the seeds without a page."""
         if self._task is None and at >= self._ends_at:
             self._task = asyncio.get_running_loop().create_task(self._report(at))
 
@@ -179,14 +181,16 @@ class OwnCrawl:
         del refusal
 
     def enqueue(self, request: Request) -> bool:
-        """Queue a request that no flight yielded; return False for other requests."""
+        """Queue a start request. Refuse a request that a callback yielded, and return False."""
         if origin_of(request) is not None:
             return False
         self._direct.put(request)
         return True
 
     def take_work(self) -> Batch | None:
-        """Return the frontier's next batch, after writing the items of its pages to the feeds."""
+        """Flush the feeds, and return the frontier's next batch. A page must not be settled before its items are in the
+        feeds.
+        """
         work = self._built.frontier.work.take()
         if work is not None and work.ended:
             engine.flush_feeds(self._crawler)
@@ -196,16 +200,16 @@ class OwnCrawl:
         """Do nothing."""
 
     def has_pending(self) -> bool:
-        """Return True, because the frontier decides when the crawl ends."""
+        """Return True, because the frontier and not Scrapy decides when the crawl ends."""
         return True
 
     def poll(self) -> None:
-        """Check for an edited policy file, and for the end of the first period."""
+        """Check whether the policy file was edited, and whether the first period is over."""
         self._policy.poll()
         self._first_period.poll(self._built.clock.now())
 
     def stop(self) -> None:
-        """Cancel work in progress beside the crawl."""
+        """Cancel the checks of the policy file and of the first period."""
         self._policy.close()
         self._first_period.close()
 

@@ -34,12 +34,12 @@ _ALLOWED: Final[dict[tuple[str, str], Any]] = {
 
 
 class PickleRefused(InputError):
-    """Error for a pickle that is more than data; the text names the refused name."""
+    """Error for a pickle that uses a class or function other than the allowed ones."""
 
 
 class _DataUnpickler(pickle.Unpickler):
     def find_class(self, module_name: str, global_name: str) -> Any:
-        """Return a class of plain data. Raise PickleRefused for other names."""
+        """Return one of the allowed classes. Raise PickleRefused for other names."""
         found = _ALLOWED.get((module_name, global_name))
         if found is None:
             raise PickleRefused(f"it names {module_name}.{global_name}")
@@ -51,7 +51,7 @@ class _DataUnpickler(pickle.Unpickler):
 
 
 def read_pickle(data: bytes) -> Any:
-    """Return the value of a pickle of plain data.
+    """Return the value of a pickle that contains only plain data.
 
     Raises
     ------

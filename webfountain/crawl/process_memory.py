@@ -14,13 +14,13 @@ GC_ALLOCATIONS: Final = 50_000
 per page, although a page leaves no cycles.
 """
 ARENAS: Final = 2
-"""Number of glibc's heaps. The default is up to eight heaps per core, which cannot use the free memory of each
-other.
+"""Number of glibc's heaps. By default, glibc makes up to eight heaps per core, and one heap cannot use the free memory
+of another.
 """
 MAPPED_BYTES: Final = 384 * 1024
 """Size above which memory blocks, mostly bodies, are mapped, so that freed blocks go back to the system. By default,
-glibc raises its limit up to 32 MB, and larger blocks leave holes in the heaps. The value is above the two blocks of 324
-kB of each lexbor tree.
+glibc raises this limit up to 32 MB, so that large bodies leave holes in the heaps. The value is above 324 kB, because
+the HTML parser lexbor allocates two blocks of this size for each page.
 """
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8
 

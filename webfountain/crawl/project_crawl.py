@@ -1,4 +1,4 @@
-"""The crawl of another project's spider: only requests that the spider yields enter the frontier.
+"""The crawl of a Scrapy project: the frontier contains only requests that the project's spider yields.
 
 The scheduler uses this module in add-on mode, and `own_crawl` for the fountain spider.
 """
@@ -44,7 +44,7 @@ logger = logging.getLogger(__name__)
 
 
 class ProjectCrawl:
-    """One crawl of a project. `failed` is called with an error that ends the crawl."""
+    """One crawl of a spider of a Scrapy project. `failed` is called with an error that ends the crawl."""
 
     def __init__(
         self,
@@ -103,12 +103,12 @@ class ProjectCrawl:
         return [StartUrlPoller(start_urls, self._frontier, self._worker, self._requests.link_of, failed)]
 
     async def open(self) -> None:
-        """Open the features that the project switches on by settings."""
+        """Open the features that settings of the project switch on, such as stored cookies."""
         await self._duplicates.open()
         await self._worker.call(self._open_extras)
 
     def begin(self) -> None:
-        """Put failed requests at the front, if the settings request this."""
+        """With WEBFOUNTAIN_RETRY_FAILED, put all failed requests at the front of their sites' queues."""
         if self._session.config.retry_failed:
             made = self._frontier.worker.on_store(partial(make_failed_again, now=self._frontier.now))
             self._session.metrics.inc("addon/made_again", made)
@@ -116,7 +116,8 @@ class ProjectCrawl:
     def request_of(self, fetch: Fetch) -> Request | None:
         """Return the request of a fetch, or None if it cannot be restored.
 
-        While the request waits in a downloader slot with a delay, the site hands out no other fetch.
+        If the request has to wait in a downloader slot, the frontier sends no other request to the site during this
+        time.
         """
         request = self._requests.request_of(fetch) if fetch.kind == "page" else own_request(fetch, self._landings)
         pace, downloader = self._session.pace, self._crawler.engine.downloader
@@ -130,19 +131,21 @@ class ProjectCrawl:
         return request
 
     def refused(self, refusal: LeaseEnd) -> Request | None:
-        """Return a request that the engine ends at once, through `RefusingMiddleware`."""
+        """Return the Scrapy request for a refused page; `RefusingMiddleware` ends this request without a download."""
         lease = refusal.lease
         return self._requests.request_of(Fetch(0, "page", lease.record.url, lease.site, None, lease=lease), refusal)
 
     def enqueue(self, request: Request) -> bool:
-        """Store a request of the project."""
+        """Add a request of the project to the frontier. Return False if the request is dropped."""
         if not self._requests.enqueue(request):
             return False
         self._worker.stir()
         return True
 
     def take_work(self) -> Batch | None:
-        """Return the next batch, after writing the items of its pages to the feeds."""
+        """Flush the feeds, save digests and cookies, and return the frontier's next batch. A page must not be settled
+        before its items are in the feeds.
+        """
         work = self._refusals.take_work()
         if work is not None:
             self._known.count()
@@ -155,11 +158,11 @@ class ProjectCrawl:
         return work
 
     def absorb(self) -> None:
-        """Process the requests that the last batch found known."""
+        """Process the requests that the store already knew when the last batch added them."""
         self._known.absorb()
 
     def has_pending(self) -> bool:
-        """Return whether any request must still be made."""
+        """Return whether any request of the crawl is still to be made."""
         if self._endless or self._refusals.unreported() or self._frontier.has_pending() or self._known.is_busy():
             return True
         return self._landings.settle_stuck() or self._requests.settle_orphans()
@@ -170,7 +173,7 @@ class ProjectCrawl:
             poller.poll()
 
     def stop(self) -> None:
-        """Cancel work in progress beside the crawl."""
+        """Cancel the polls for start URLs and the look-ups of known requests."""
         for poller in self._pollers:
             poller.close()
         self._known.close()
@@ -191,7 +194,7 @@ class ProjectCrawl:
             )
 
     def _open_extras(self) -> None:
-        """Open sessions and digests of items, and load the fingerprints of scrapy-redis, in the worker thread."""
+        """Load stored cookies, item digests and the fingerprints of scrapy-redis, in the worker thread."""
         session, folder = self._session, self._session.store_folder(self._spider)
         if session.config.cookies:
             from webfountain.crawl.session_cookies import SessionCookies  # noqa: PLC0415  only where it is asked for

@@ -1,13 +1,14 @@
-"""The pace of another project's requests, set by the project's own settings and kept by Scrapy's downloader slots.
+"""The delays between a Scrapy project's requests, which Scrapy's downloader slots apply according to the project's
+settings.
 
 Without a collection file, Scrapy's downloader slots apply these settings (`downloader`): DOWNLOAD_DELAY,
 DOWNLOAD_DELAY_JITTER, CONCURRENT_REQUESTS_PER_DOMAIN, CONCURRENT_REQUESTS, DOWNLOAD_SLOTS, AutoThrottle and a request's
 `download_slot`.
 
-A gate of the frontier hands out as many requests of a site as the site's slot may transfer. If the slot has a delay, at
-most one request waits in the slot's queue, so no slow site fills the engine. Other rules can delay a site for longer:
-Retry-After, Crawl-delay, WEBFOUNTAIN_BACKOFF, WEBFOUNTAIN_DELAY_FACTOR, an unavailable robots.txt. Each such rule is
-logged once per site.
+The frontier hands out at most as many requests to a site at a time as the site's downloader slot allows. If the slot
+has a delay, at most one request waits in the slot's queue, so that requests to a slow site do not fill the engine.
+Other rules can delay a site for longer: Retry-After, Crawl-delay, WEBFOUNTAIN_BACKOFF, WEBFOUNTAIN_DELAY_FACTOR, an
+unavailable robots.txt. Each such rule is logged once per site.
 """
 
 from __future__ import annotations
@@ -37,9 +38,11 @@ __all__ = ["ProjectPace", "SlotDelay", "user_agent_of"]
 logger = logging.getLogger(__name__)
 
 MAX_DELAY_S: Final = 300.0
-"""Longest delay that is obeyed from Crawl-delay or the delay factor, s, unless the project's own delay is longer."""
+"""Longest delay between two requests that Crawl-delay or WEBFOUNTAIN_DELAY_FACTOR can cause, s. A longer DOWNLOAD_DELAY
+raises this limit.
+"""
 MAX_REPORTS: Final = 1000
-"""Maximum number of log lines about delays by other rules."""
+"""Maximum number of log lines about delays that rules such as Retry-After cause."""
 _SETTINGS: Final[Mapping[HoldRule, str]] = {
     "Crawl-delay": "WEBFOUNTAIN_CRAWL_DELAY=False ignores it",
     "Retry-After": "WEBFOUNTAIN_RETRY_AFTER=False ignores it",
@@ -55,7 +58,7 @@ def user_agent_of(settings: BaseSettings) -> str:
 
 
 class SlotDelay(NamedTuple):
-    """The delay of a downloader slot: the seconds between two requests, and the random share."""
+    """The delay of a downloader slot, and its random part, as a fraction of the delay."""
 
     seconds: float
     jitter: float
@@ -67,7 +70,7 @@ class SlotDelay(NamedTuple):
 
 
 class ProjectPace:
-    """The pace of one project."""
+    """The settings of one project that control the rate of its requests."""
 
     def __init__(self, settings: BaseSettings, config: FountainConfig) -> None:
         self._settings = settings
@@ -76,11 +79,11 @@ class ProjectPace:
         most = settings.getint("CONCURRENT_REQUESTS_PER_IP") or settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
         self._concurrency = max(1, most)
         self._mixed: set[str] = set()
-        """Hosts with requests that chose another slot."""
+        """Hosts with requests whose `download_slot` is not the host."""
         self._reported: set[tuple[str, HoldRule]] = set()
 
     def table(self) -> PolitenessTable:
-        """Return the politeness that the frontier applies."""
+        """Convert the project's settings to the `[politeness]` table of a collection file."""
         settings = self._settings
         delay = settings.getfloat("DOWNLOAD_DELAY")
         return PolitenessTable(
@@ -94,7 +97,7 @@ class ProjectPace:
         )
 
     def site_pace(self) -> SitePace:
-        """Return the rules of pace for the frontier's sites."""
+        """Return the rules by which the frontier limits requests to each site."""
         config = self._config
         return SitePace(
             slots=self._slots_of_site,
@@ -107,7 +110,7 @@ class ProjectPace:
         )
 
     def log_rules(self) -> None:
-        """Log which rules apply."""
+        """Log which settings and rules delay the requests of the project."""
         config, settings = self._config, self._settings
         extra = [
             name
@@ -138,7 +141,7 @@ class ProjectPace:
         return SlotDelay(float(rules.get("delay", downloader._delay)), downloader._jitter)
 
     def is_apart(self, request: Request) -> bool:
-        """Return whether a request chose another slot than its host's."""
+        """Return whether a request's `download_slot` is set and differs from its host."""
         host, chosen = urlsplit(request.url).hostname or "", request.meta.get(Downloader.DOWNLOAD_SLOT)
         if chosen is None or chosen == host:
             return False
@@ -146,7 +149,7 @@ class ProjectPace:
         return True
 
     def waits_in_queue(self, downloader: Downloader, request: Request) -> bool:
-        """Return whether a request may have to wait in its slot."""
+        """Return whether the delay of the downloader slot may make a request wait."""
         is_mixed = self.is_apart(request) or (urlsplit(request.url).hostname or "") in self._mixed
         return not is_mixed and self.delay_of(downloader, request.url).seconds > 0
 

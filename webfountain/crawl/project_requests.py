@@ -1,8 +1,9 @@
-"""Requests of another project's spider: store them in the frontier, restore them from leases, drop known requests.
+"""Store the requests of a Scrapy project's spider in the frontier, and restore these requests when they are leased.
 
-A request that cannot be restored keeps its place in the queue, or is settled. After each batch, `KnownRequests`
-processes the requests that the store already knew. A known request that may be made again is put at the front of its
-site's queue. Other known requests are dropped as by Scrapy's duplicate filter.
+If a class or callback of a stored request is missing, the request stays in the queue for another version of the
+project. If a stored request is damaged, it is settled. After each batch, `KnownRequests` processes the requests that
+the store already knew. If a known request may be made again (`revisits`), it is put at the front of its site's queue. A
+known request that may not be made again is dropped, as by Scrapy's duplicate filter.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ logger = logging.getLogger(__name__)
 
 
 class KnownRequests:
-    """The requests that the store already knew, for the loop thread; look-ups run in the worker thread."""
+    """Processes requests that the store already knew: drops a request, or has it made again."""
 
     def __init__(
         self,
@@ -75,11 +76,13 @@ class KnownRequests:
         self._counted_puts = 0
 
     def is_busy(self) -> bool:
-        """Return whether look-ups are running, or a batch must still count requests that were put at the front."""
+        """Return whether the crawl must stay open because known requests may still be made again."""
         return bool(self._tasks) or bool(self._unseen_puts)
 
     def count(self) -> None:
-        """Record that the current batch counts all requests that were put at the front before."""
+        """Record that the current batch counts the pending requests of the store. The count includes all requests that
+        were put at the front before this call.
+        """
         self._counted_puts = self._unseen_puts
 
     def absorb(self) -> None:
@@ -104,8 +107,8 @@ class KnownRequests:
         task.add_done_callback(self._tasks.discard)
 
     def _revisited(self, link: Link) -> tuple[Link, float] | None:
-        """Return a known request with a time: the request may be made again if its last fetch was before the time. Drop
-        other requests.
+        """Return a known request that may be made again, with a time. The request is made again if its last fetch was
+        before the returned time. Drop the request and return None if it may not be made again.
         """
         revisit = revisit_of(self._requests.peek(link))
         if revisit is None or revisit == NEVER:
@@ -124,7 +127,7 @@ class KnownRequests:
         self._worker.stir()
 
     async def _find_made(self, links: Sequence[Link]) -> None:
-        """Drop requests in memory that an earlier run has made."""
+        """Drop those requests kept in memory that an earlier run has already made."""
         for link in await self._on_store(partial(made_before, links=links)):
             self._drop(link)
             for done in self._requests.memory.made_before(link.request or b""):
@@ -142,7 +145,7 @@ class KnownRequests:
 
 
 class ProjectRequests:
-    """The requests of one crawl, for the loop thread."""
+    """Converts the requests of one crawl to frontier records and back. Call all methods in the loop thread."""
 
     def __init__(
         self,
@@ -167,7 +170,7 @@ class ProjectRequests:
         self._missing: set[str] = set()  # reasons why requests were withheld, each logged once
 
     def enqueue(self, request: Request) -> bool:
-        """Store a request of a spider or a middleware."""
+        """Add a request of a spider or a middleware to the frontier. Return False if the request is dropped."""
         origin, url = origin_of(request), crawlable(request)
         if self._session.pace is not None:
             self._session.pace.is_apart(request)  # before anything is sent to its host
@@ -190,8 +193,8 @@ class ProjectRequests:
         return True
 
     def link_of(self, request: Request) -> Link | None:
-        """Return the link of a start request for the store, or None for a request that waits in memory or is
-        dropped.
+        """Convert a start request to the `Link` that the store keeps. Return None if the request does not use HTTP, or
+        is a duplicate.
         """
         url = crawlable(request)
         if url is None:
@@ -203,7 +206,9 @@ class ProjectRequests:
         return link
 
     def request_of(self, fetch: Fetch, refusal: LeaseEnd | None = None) -> Request | None:
-        """Return the request of a lease as its spider yielded it, or None if it cannot be restored."""
+        """Return the request of a lease, as the spider yielded the request, or None if the request cannot be
+        restored.
+        """
         assert fetch.lease is not None
         try:
             taken = self._stored.take(fetch.lease)
@@ -223,7 +228,8 @@ class ProjectRequests:
         return taken.request
 
     def settle_orphans(self) -> bool:
-        """Settle the placeholders of requests that were not yielded again; return whether there were such placeholders.
+        """Settle all leased placeholders for which the spider yielded no request again. Return whether any placeholder
+        was settled.
 
         Call this method when nothing else is left to do.
         """
@@ -239,7 +245,9 @@ class ProjectRequests:
         return self._stored.put(request, url, unique=unique, parent=origin)
 
     def _withhold(self, fetch: Fetch, refusal: LeaseEnd | None, why: ClassMissing) -> None:
-        """Leave a request in the queue that only another version of the project can restore."""
+        """Keep the lease of a request whose class or callback is missing, so that another version of the project can
+        make the request.
+        """
         assert fetch.lease is not None
         if refusal is None:
             self._frontier.sites.flights.unasked(fetch)
@@ -258,7 +266,9 @@ class ProjectRequests:
         engine.wake(self._crawler)
 
     def _forget(self, fetch: Fetch, refusal: LeaseEnd | None, error: Exception) -> None:
-        """Settle a request that cannot be restored, unless it may be yielded again."""
+        """Settle a request that cannot be restored. If the spider may yield the request again, keep its
+        lease instead.
+        """
         assert fetch.lease is not None
         if isinstance(error, LostInMemory):
             # The page that yielded it was not settled, or it is a start request that will be yielded again.

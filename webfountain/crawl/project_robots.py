@@ -1,6 +1,4 @@
-"""The robots.txt files of a project's crawl: count them as Scrapy does, and use them for downloads beside the
-frontier.
-"""
+"""Keep Scrapy's stats about robots.txt, and apply robots.txt to downloads that bypass the scheduler."""
 
 from __future__ import annotations
 
@@ -29,8 +27,8 @@ __all__ = ["BesideMiddleware", "count_robots"]
 
 
 def count_robots(stats: StatsCollector, bodies: dict[str, bytes], fetched: FetchResult) -> None:
-    """Count the landed fetch of a robots.txt. Keep its body in `bodies`, by host and port, for downloads beside the
-    frontier.
+    """Count a fetched robots.txt as Scrapy does. Keep the body of the robots.txt in `bodies`, by host and port, for
+    downloads that bypass the scheduler.
     """
     if fetched.fetch.kind != "robots":
         return
@@ -47,10 +45,10 @@ def count_robots(stats: StatsCollector, bodies: dict[str, bytes], fetched: Fetch
 
 
 class BesideMiddleware(RobotsTxtMiddleware):
-    """Scrapy's middleware for robots.txt, for requests that do not come from the scheduler, such as for files and
+    """Scrapy's middleware for robots.txt, applied only to requests that bypass the scheduler, such as for files and
     images.
 
-    A robots.txt that the ant has fetched in this run is not fetched again.
+    If the frontier has already fetched a robots.txt in this run, the middleware uses this robots.txt.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -65,9 +63,10 @@ class BesideMiddleware(RobotsTxtMiddleware):
             await super().process_request(request)
 
     async def robot_parser(self, request: Request) -> RobotParser | None:
-        """Return the parser of a robots.txt, for one request after another.
+        """Return the parser of a site's robots.txt.
 
-        If several requests wait for a robots.txt, Scrapy 2.19 applies the rules only to the first request.
+        If several requests wait for a robots.txt, Scrapy 2.19 applies the rules only to the first request. Therefore
+        this method processes the requests to a site one after another.
         """
         netloc = urlparse_cached(request).netloc
         async with self._turns[netloc]:

@@ -1,8 +1,8 @@
-"""End requests of another project that the ant refuses, or that must not be made again.
+"""Call the errback of each Scrapy request that webfountain refuses, for example because of robots.txt.
 
-A leased request may end before it is handed out, because of robots.txt or a private or missing address. In add-on mode,
-this module takes such a request out of the batch and passes it through the engine, where a middleware calls its
-errback. The refused request is settled when the engine is done with it, so after a crash the errback is called again.
+The frontier refuses a request if robots.txt forbids the URL, or if the host has no address or a private one. `Refusals`
+passes a refused request to Scrapy's engine, and a middleware raises the error for which the engine calls the errback. A
+refused request is settled only after its errback, so after a crash the errback is called again.
 """
 
 from __future__ import annotations
@@ -26,20 +26,23 @@ if TYPE_CHECKING:
 __all__ = ["MOST", "Refusals", "is_one_off"]
 
 MOST: Final = 1000
-"""With this number of refused requests in or before the engine, the worker gets no new batch."""
+"""If more refused requests than this number wait for their errbacks, the worker gets no new batch."""
 
 
 def is_one_off(request: Request) -> bool:
-    """Return whether a request is made only once each time it is yielded, even under WEBFOUNTAIN_RECRAWL.
+    """Return whether a request is never repeated by WEBFOUNTAIN_RECRAWL.
 
-    A request with `dont_filter` is made once, unless it is a start request, which no callback yields again.
+    A request with `dont_filter` is not repeated, because a callback yields it again. A start request with `dont_filter`
+    is repeated.
     """
     is_start = request.meta.get("is_start_request") and not request.meta.get("retry_times")
     return request.dont_filter and not is_start
 
 
 class Refusals:
-    """Filters the batches between a frontier and its worker; for the loop thread. `now` returns UTC seconds."""
+    """Takes the refused requests out of the frontier's batches until their errbacks have been called. Call all methods
+    in the loop thread.
+    """
 
     def __init__(self, frontier: Frontier, now: Callable[[], float]) -> None:
         self._frontier = frontier
@@ -50,8 +53,8 @@ class Refusals:
         self._due: dict[LeaseId, float] = {}
 
     def take_work(self) -> Batch | None:
-        """Return the frontier's next batch. Newly refused requests are taken out, and earlier refused requests are
-        added after their errback was called.
+        """Return the frontier's next batch. Newly refused requests are removed from the batch. Refused requests whose
+        errbacks have been called are added.
         """
         batch = self._frontier.work.take() if self.unreported() <= MOST else None
         if batch is not None:
@@ -64,7 +67,7 @@ class Refusals:
         return batch
 
     def make_again_at(self, lease: Lease, due: float) -> None:
-        """Record the time at which the acknowledged request of a lease is made again (inf: never)."""
+        """Set the time at which a request is made again after this lease, UTC seconds; infinity means never."""
         self._due[lease.id] = due
 
     def _last(self, acknowledged: LeaseEnd) -> LeaseEnd:
@@ -76,24 +79,28 @@ class Refusals:
         return msgspec.structs.replace(acknowledged, outcome=last)
 
     def next_refused(self) -> LeaseEnd | None:
-        """Return a refused request for the engine, or None. The caller must call `ended` later."""
+        """Return a refused request for the engine, or None. When the engine has processed the request, the caller must
+        call `ended`.
+        """
         if not self._refused:
             return None
         self._in_engine += 1
         return self._refused.popleft()
 
     def ended(self) -> None:
-        """Record that the engine is done with a request that `next_refused` returned."""
+        """Record that the engine has processed a request of `next_refused`."""
         self._in_engine -= 1
 
     def settle(self, refusal: LeaseEnd) -> None:
-        """Add an ended refusal to the next batch."""
+        """Add a refused request to the next batch after its errback has been called."""
         self._settled.append(refusal)
 
     def unreported(self) -> int:
-        """Return the number of refused requests that the engine is not done with."""
+        """Return the number of refused requests whose errbacks have not been called yet."""
         return len(self._refused) + self._in_engine
 
     def give_up(self) -> None:
-        """Drop the waiting refusals at the end of the crawl, so that their requests go back to their queues."""
+        """At the end of the crawl, drop the refused requests that wait for the engine, so that they go back to their
+        queues.
+        """
         self._refused.clear()

@@ -44,7 +44,7 @@ FIRST_LINE_S: Final = 10.0
 LINE_EVERY_S: Final = 60.0
 """Time between two log lines if the display is off, s."""
 FRESHNESS_EVERY: Final = 4
-"""Number of display updates between two estimates of the freshness, which read the store's census."""
+"""Number of updates of the display between two estimates of the freshness; an estimate reads counts from the store."""
 _COUNTS: Final = {
     "refused_by_robots": "outcome/refused_by_robots",
     "links_seen": "links/seen",

@@ -1,7 +1,7 @@
-"""The requests of another project, which are stored as plain data or kept in memory until they are made.
+"""Convert the requests of a Scrapy project to plain data for the store, and back.
 
-The attributes of a request become msgpack, and its callbacks become names (`callbacks`). A request with other content
-(a lambda as callback, a response in meta) stays in memory (`memory_requests`).
+The attributes of a request become msgpack, and its callbacks become names (`callbacks`). If a request contains anything
+else, such as a lambda as callback, it stays in memory until it is made (`memory_requests`).
 """
 
 from __future__ import annotations
@@ -47,11 +47,13 @@ _DEEPEST: Final = 2**31
 _EXACT: Final = 20
 _BEYOND: Final = 10
 _MIDDLE: Final = -3.25
-"""Binary logarithm of the importance of priority 0, in the middle of the store's classes."""
+"""Binary logarithm of the importance that a request of priority 0 gets; half of the store's classes of importance are
+below it.
+"""
 
 
 class LostInMemory(Exception):
-    """Error for a request that was in the memory of another process."""
+    """Error for a request that only an earlier process had in its memory."""
 
 
 class Packer:
@@ -78,7 +80,7 @@ class Packer:
         return self._values.pack(data)
 
     def unpack(self, data: bytes) -> Request:
-        """Return the request that was packed.
+        """Restore a request from the msgpack that `pack` returned.
 
         Raises
         ------
@@ -103,7 +105,9 @@ class Packer:
 
 
 class RequestStore:
-    """The requests of one run of one spider. If `again` is True, a request may be taken more than once."""
+    """The requests of one run of one spider. If `again` is True (WEBFOUNTAIN_RECRAWL), a request can be made more than
+    once.
+    """
 
     def __init__(self, crawler: Crawler, spider: Spider, metrics: Metrics, *, again: bool) -> None:
         self._crawler = crawler
@@ -113,7 +117,8 @@ class RequestStore:
         self.memory = MemoryRequests(again=again)
 
     def put(self, request: Request, url: str, *, unique: bool, parent: Flight | None) -> Link | None:
-        """Return a request as a link for the store, or None for a request in memory that was put before.
+        """Convert a Scrapy request to the `Link` that the store keeps. Return None if the request is kept in memory and
+        the spider has already yielded an equal request.
 
         Parameters
         ----------
@@ -141,7 +146,7 @@ class RequestStore:
         return link_of(request, url, place, key)
 
     def take(self, lease: Lease) -> MemoryRequest:
-        """Return the request of a lease.
+        """Return the Scrapy request of a leased page.
 
         Raises
         ------
@@ -163,7 +168,7 @@ class RequestStore:
         return taken
 
     def known(self, link: Link) -> Request:
-        """Return the request of a known link, and remove the request from the counts, because it will not be made."""
+        """Return a request that the store already knew, and subtract it from Scrapy's stats of enqueued requests."""
         stats = self._crawler.stats
         stats.inc_value("scheduler/enqueued", -1)
         is_in_memory = is_placeholder(link.request)
@@ -171,7 +176,9 @@ class RequestStore:
         return self.peek(link)
 
     def peek(self, link: Link) -> Request:
-        """Return the request of a link, or a plain request for its URL if the request cannot be restored."""
+        """Return the Scrapy request that a `Link` contains. If the request cannot be restored, return a plain request
+        for its URL.
+        """
         if is_placeholder(link.request):
             return self.memory.request(link.request or b"") or Request(link.url)
         try:
@@ -212,7 +219,7 @@ def crawlable(request: Request) -> str | None:
 
 
 def link_of(request: Request, url: str, data: bytes, key: bytes) -> Link:
-    """Return a request as a link for the store."""
+    """Convert a Scrapy request to the `Link` that the store keeps."""
     return Link(
         url=url,
         site=site_of(url),
@@ -232,8 +239,8 @@ def depth_of(request: Request) -> int:
 def importance_of(priority: int) -> float:
     """Convert a priority to an importance.
 
-    Each priority from -20 to 20 gets its own lane of the store. Larger priorities, to ±640, share two lanes per factor
-    of two.
+    The store has a limited number of classes of importance. Each priority from -20 to 20 has its own class. Larger
+    priorities share classes: two classes for 21 to 40, two for 41 to 80, and so on up to 640.
     """
     size = abs(priority)
     step = size if size <= _EXACT else _EXACT + min(math.ceil(2 * math.log2(size / _EXACT)), _BEYOND)

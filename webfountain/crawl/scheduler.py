@@ -180,7 +180,7 @@ class FountainScheduler:
 
     @deferred_f_from_coro_f
     async def close(self, reason: str) -> None:
-        """Settle the landed fetches, give leases back, and close store and repository."""
+        """Settle all finished downloads, give back the other leases, and close the store and the repository."""
         if self._session.built is None:
             return
         self._session.in_worker = None
@@ -234,7 +234,7 @@ class FountainScheduler:
         return self._crawl.request_of(fetch)
 
     def enqueue_request(self, request: Request) -> bool:
-        """Store a request of a spider or a middleware."""
+        """Add a request of a spider or a middleware to the frontier. Return False if the request is dropped."""
         return self._crawl.enqueue(request)
 
     # ------------------------------------------------------- beside the walk
@@ -255,7 +255,7 @@ class FountainScheduler:
         engine.fail(self._crawler)
 
     def _tick(self) -> None:
-        """Do periodic work: resolve names, poll, end the crawl when it is finished."""
+        """Resolve host names, check for new start URLs or an edited policy file, and end a finished crawl."""
         if hosts := self.frontier.sites.addresses.unresolved():
             self._resolver.ask(hosts, self._resolved)
         if engine.is_closing(self._crawler):
@@ -289,7 +289,7 @@ class FountainScheduler:
 
 
 def _source_of(response: Any) -> Flight | None:
-    """Return the flight that yielded an item: the current flight, or else the flight of the item's response."""
+    """Return the flight whose callback yielded an item."""
     request = getattr(response, "request", None)
     return CURRENT.get() or (flight_of(request) if isinstance(request, Request) else None)
 

@@ -1,8 +1,8 @@
 """Take over the queue and the duplicate filter of scrapy-redis, before the first crawl with the add-on.
 
 Each pickled request in the queue is read as plain data (`plain_pickle`), added to the store and removed from the queue.
-Fingerprints are kept unchanged. A spider's request with one of these fingerprints counts as known. An entry that cannot
-be read as data stays in the queue and is counted by reason.
+Fingerprints are kept unchanged. If a spider yields a request with a fingerprint of scrapy-redis, the request counts as
+known. If an entry is not plain data, it stays in the queue, and the result counts the reason.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _BYTES: Final = 20
 
 
 class LeftoverKeys(Protocol):
-    """The keys that scrapy-redis left for a spider (`store.left_by_scrapy_redis`)."""
+    """The Redis keys in which scrapy-redis keeps a spider's queue and duplicate filter."""
 
     def requests(self) -> Iterator[list[bytes]]:
         """Yield the entries of the queue, some hundreds at a time."""
@@ -50,9 +50,7 @@ class LeftoverKeys(Protocol):
 
 
 class TakeoverResult(NamedTuple):
-    """The numbers of new and known requests and of fingerprints, and the number of entries left in the queue by
-    reason.
-    """
+    """Counts of new requests, known requests and fingerprints, and of the entries that stay in the queue, by reason."""
 
     requests: int
     known: int
@@ -68,7 +66,7 @@ class SeenFingerprints:
 
     @classmethod
     def merged(cls, before: bytes | None, more: Iterable[bytes]) -> bytes:
-        """Return the digests of both inputs for the store, without entries that are not digests."""
+        """Return the stored digests together with the new ones, sorted. Invalid entries are left out."""
         held = before or b""
         found = {held[at : at + _BYTES] for at in range(0, len(held), _BYTES)}
         for text in more:
@@ -84,7 +82,9 @@ class SeenFingerprints:
         return len(self._digests) // _BYTES
 
     def holds(self, request: Request) -> bool:
-        """Return whether scrapy-redis had seen a request, by both forms of its fingerprints."""
+        """Return whether scrapy-redis had seen a request. Old and new releases of scrapy-redis compute different
+        fingerprints, so both are looked up.
+        """
         return bool(self._digests) and any(self._has(digest) for digest in _digests_of(request))
 
     def _has(self, digest: bytes) -> bool:
@@ -106,7 +106,7 @@ def _digests_of(request: Request) -> Sequence[bytes]:
 
 
 def link_of_entry(data: bytes) -> Link:
-    """Return the request of an entry as a link for the store.
+    """Convert a queue entry to the `Link` that the store keeps.
 
     Raises
     ------
@@ -160,7 +160,7 @@ def _class(given: dict[str, Any]) -> dict[str, str]:
 
 
 def take_over(keys: LeftoverKeys, store: FrontierStore, *, at: float) -> TakeoverResult:
-    """Take over the queue and the duplicate filter. A call that was interrupted can be repeated."""
+    """Take over the queue and the duplicate filter. If `take_over` is interrupted, the call can be repeated."""
     taken = known = 0
     left: Counter[str] = Counter()
     for entries in keys.requests():

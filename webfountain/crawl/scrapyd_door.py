@@ -53,7 +53,7 @@ def application(config: Any) -> Any:
 
 
 class _Request(server.Request):
-    """A request to scrapyd, which is refused if it comes from a page of another origin."""
+    """A request to scrapyd. If a web page of another origin sent the request, the answer is an error."""
 
     def process(self) -> None:
         origin = self.getHeader("origin")
@@ -64,7 +64,7 @@ class _Request(server.Request):
         super().process()  # type: ignore[no-untyped-call]
 
     def setHeader(self, name: Any, value: Any) -> None:  # noqa: N802  Twisted's name
-        """Set a header, except the header by which scrapyd allows other origins to read answers."""
+        """Set a response header, but ignore scrapyd's header that lets web pages of other origins read the answer."""
         text = name.decode("latin-1") if isinstance(name, bytes) else name
         if not text.lower().startswith("access-control-"):
             super().setHeader(name, value)  # type: ignore[no-untyped-call]

@@ -1,8 +1,8 @@
 """Run the jobs of a scrapyd that several projects share.
 
 deploy/scrapyd.conf names this module as `runner`. Scrapyd starts the runner to list a project's spiders, and for each
-job. A project in the section [settings] gets the settings module that the section names. Any other project gets the
-module in its egg, whatever SCRAPY_SETTINGS_MODULE is in scrapyd's own environment.
+job. If the section [settings] of scrapyd.conf names a settings module for a project, this module is used. For any other
+project, the egg names the settings module. SCRAPY_SETTINGS_MODULE in scrapyd's own environment has no effect.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ _VARIABLE = "SCRAPY_SETTINGS_MODULE"
 
 
 def choose_settings(project: str) -> None:
-    """Set the settings module of a project for this process, unless the project's egg defines it."""
+    """Set SCRAPY_SETTINGS_MODULE for the project that this process runs, from the section [settings] of
+    scrapyd.conf.
+    """
     os.environ.pop(_VARIABLE, None)
     named = dict(Config().items("settings", default=[]))
     if project in named:

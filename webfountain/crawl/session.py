@@ -57,9 +57,9 @@ class Session:
         """True if the command only inspects pages (`scrapy shell`, `fetch`, `parse`) and must not use a frontier."""
         self.built: FrontierSetup | None = None
         self.bodies = BodyBudget()
-        """Memory budget for the bodies of our own fetches, without a project's requests."""
+        """Memory budget for bodies of pages that the fountain spider fetches, and of robots.txt files and sitemaps."""
         self.terms: Terms | None = None
-        """The rules for sending requests; None until the crawl is open."""
+        """The rules that every request must obey, such as the User-Agent; None until the crawl is open."""
         self.started: float | None = None
         """Time of the first request, monotonic seconds."""
         self.started_cpu: float | None = None
@@ -67,13 +67,13 @@ class Session:
         self.error: WebfountainError | None = None
         """The error that ended the crawl, or None if it ended normally."""
         self.robots: dict[str, bytes] = {}
-        """Bodies of the robots.txt files of this run of another project's spider, by host and port."""
+        """Bodies of the robots.txt files that this run has fetched for a Scrapy project, by host and port."""
         self.pace: ProjectPace | None = None
-        """The pace of a project without a collection file."""
+        """The delays from the settings of a Scrapy project; None if a collection file sets the delays."""
         self.in_worker: Callable[[Callable[[], Any]], Awaitable[Any]] | None = None
-        """Calls a function in the worker thread while the crawl is open."""
+        """A function that runs another function in the worker thread; usable while the crawl is open."""
         self.snapshot: LiveSnapshot | None = None
-        """The last live snapshot of the crawl."""
+        """The newest live snapshot of the crawl."""
         self.before_close: list[Callable[[], object]] = []
         """Functions to call in the worker thread before the store is closed."""
 

@@ -1,8 +1,9 @@
 """The cookies of a project's sessions, stored beside its store, so that a log-in survives a restart.
 
 WEBFOUNTAIN_COOKIES switches the storage on. The jars of Scrapy's CookiesMiddleware are loaded before the first request.
-Changed jars are written before the pages of the answers are settled. Cookies are secrets: only the owner can read the
-file `cookies` in the store's folder. Jars whose key is not plain data are left out.
+If an answer changes a jar, the jar is written before the answer's page is settled. Cookies are secrets: only the owner
+can read the file `cookies` in the store's folder. A jar whose key (`meta["cookiejar"]`) is not plain data is not
+stored.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class SessionCookies:
     """The cookies of one crawl, and their file."""
 
     def __init__(self, crawler: Crawler, folder: Path | None) -> None:
-        """Raise InputError for a store without a folder."""
+        """Raise InputError if the store is on a server, because the file needs a folder."""
         if folder is None:
             raise InputError("the setting WEBFOUNTAIN_COOKIES needs a store in a folder, rocksdb://FOLDER")
         self._path = folder / FILE

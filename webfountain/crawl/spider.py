@@ -39,7 +39,7 @@ class FountainSpider(Spider):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
-        """Copy the argument into the settings."""
+        """Copy the spider argument `collection` to the setting WEBFOUNTAIN_COLLECTION."""
         collection = kwargs.get("collection")
         if collection is not None:
             crawler.settings.set("WEBFOUNTAIN_COLLECTION", collection, priority="cmdline")
@@ -52,7 +52,9 @@ class FountainSpider(Spider):
         yield
 
     def parse(self, response: Response) -> Items | Awaitable[Items]:
-        """Return the item of a page, if there is one. Work that could block the loop is done outside the loop."""
+        """Return the item of a new, changed or gone page, or None. If comparing the page with its copy may take long,
+        another thread does this work.
+        """
         flight = None if response.request is None else flight_of(response.request)
         if flight is None or flight.fetched is None:
             return []

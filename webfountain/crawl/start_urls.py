@@ -2,8 +2,8 @@
 
 The list is for a spider with the attribute `redis_key`, such as scrapy-redis's RedisSpider. The spider's
 `make_request_from_data`, if any, makes the requests from an entry. The requests are put at the front of their sites'
-queues. An entry is done when its requests are in the store. If a worker dies before that, another worker takes the
-entry.
+queues. An entry is done when its requests are in the store. If a worker dies before its entry is done, another worker
+takes the entry.
 
 Settings read: REDIS_URL, or REDIS_HOST, REDIS_PORT and REDIS_DB; REDIS_PARAMS; REDIS_ENCODING; REDIS_START_URLS_KEY,
 REDIS_START_URLS_AS_SET, REDIS_START_URLS_AS_ZSET; MAX_IDLE_TIME_BEFORE_CLOSE, after which an idle spider closes (by
@@ -43,12 +43,12 @@ __all__ = ["StartUrlPoller", "StartUrls", "redis_parameters", "redis_url"]
 
 logger = logging.getLogger(__name__)
 TAKEN_S: Final = 60.0
-"""Time after which another worker may take an entry that was taken but is not done, s."""
+"""Seconds after which another worker may take an entry whose first worker has probably died."""
 SHORTEST_S: Final = 0.2
 LONGEST_S: Final = 2.0
 """Longest time between two reads of an empty list, s."""
 _NOT_OURS: Final = frozenset({"redis_cls", "encoding", "decode_responses", "retry_on_timeout", "url"})
-"""Keys of REDIS_PARAMS that concern scrapy-redis's own client."""
+"""Keys of REDIS_PARAMS that webfountain ignores, because only scrapy-redis's own client understands them."""
 
 
 def redis_url(settings: BaseSettings, spider: str) -> str | None:
@@ -65,12 +65,12 @@ def redis_url(settings: BaseSettings, spider: str) -> str | None:
 
 
 def redis_parameters(settings: BaseSettings) -> Mapping[str, Any]:
-    """Return the entries of REDIS_PARAMS that concern the connection."""
+    """Return the parameters of REDIS_PARAMS for a connection, such as passwords and timeouts."""
     return {name: value for name, value in settings.getdict("REDIS_PARAMS").items() if name not in _NOT_OURS}
 
 
 class StartUrls:
-    """The list of one spider. The loop thread calls all methods except `take` and `done`."""
+    """The Redis list of start URLs of one spider. The loop thread calls all methods except `take` and `done`."""
 
     def __init__(self, feed: Feed, spider: Spider, settings: BaseSettings) -> None:
         self._feed = feed
@@ -159,8 +159,8 @@ def _nothing(*_: Any) -> list[bytes]:
 
 
 class StartUrlPoller:
-    """Takes start URLs from a list into the store. `link_of` returns the link of a request, or None if the request is
-    not stored.
+    """Takes start URLs from a list into the store. `link_of` converts a request to a `Link` for the store, or returns
+    None if the request is dropped.
     """
 
     def __init__(

@@ -1,4 +1,6 @@
-"""The answer to a project's request, whose pieces `BaseStreamingDownloadHandler` reads while they arrive."""
+"""The answer to a project's request. Scrapy's `BaseStreamingDownloadHandler` reads the body piece by piece while it
+arrives.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ __all__ = ["StreamedAnswer"]
 
 
 class StreamedAnswer:
-    """The answer to one request of another project: the exchange, with its body in pieces."""
+    """The answer to one request of a Scrapy project, whose body can be read while it arrives."""
 
     __slots__ = ("_news", "_pieces", "_running", "_timeout", "_url", "endpoint", "exchange", "full", "taken")
 
@@ -58,7 +60,7 @@ class StreamedAnswer:
         self._news.set()
 
     def end(self) -> bytes:
-        """Return no bytes, because the pieces are read as they arrive."""
+        """Return no bytes, because Scrapy reads the body through `chunks`."""
         return b""
 
     def wake(self, running: asyncio.Task[None]) -> None:

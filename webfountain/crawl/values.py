@@ -1,9 +1,10 @@
-"""Convert Python values to msgpack and back: the values in meta, cb_kwargs and attributes of other projects' requests.
+"""Convert the values in a Scrapy request (meta, cb_kwargs, attributes) to msgpack and back.
 
-Pickle is never used. A value is data, or an instance of an Item, dataclass, attrs or pydantic class, Enum or named
-tuple of the project (`ProjectClasses`). A class is found by its path among the loaded modules, and imported only from a
-package of the project. An instance is restored from its fields without a call of ``__init__``. Values of other
-subclasses of str, int, dict and other plain types are restored as their base class.
+Pickle is never used. A value can be plain data, or an instance of a class of the project (`ProjectClasses`). The class
+can be an Item, a dataclass, an attrs or pydantic class, an Enum or a named tuple. A class is found by its path among
+the loaded modules, and imported only from a package of the project. An instance is restored from its fields without a
+call of ``__init__``. Values of other subclasses of str, int, dict and other plain types are restored as their base
+class.
 """
 
 from __future__ import annotations
@@ -36,14 +37,16 @@ __all__ = ["ClassMissing", "ProjectClasses", "UnstorableValue", "Values", "path_
 _MAX_INT: Final = 1 << 63
 _CODES: Final[dict[type, int]] = {tuple: 1, set: 2, frozenset: 3, datetime.datetime: 4, datetime.date: 5, dict: 6}
 _NAMED: Final = 7
-"""Extension code of a value of one of `_KINDS`. The content is the kind's name and the value."""
+"""Extension code of a value whose type is in `_KINDS`; the content is the name of the kind and the value."""
 _INSTANCE: Final = 8
 """Extension code of an instance of a project's class. The content is the kind of class, its path and the fields."""
 _FACTORIES: Final[dict[str, Callable[[], Any]]] = {
     kind.__name__: kind for kind in (list, dict, set, int, float, str, tuple, OrderedDict, Counter)
 }
 _MARKED: Final = ("int", "surrogates", "zoned", "folded")
-"""Kinds of exceptional values, such as large integers. Other values of their types have another msgpack form."""
+"""Kinds for unusual values, such as integers of more than 64 bits. Usual values of the same types have a shorter
+msgpack form.
+"""
 _NETWORK: Final = (
     ipaddress.IPv4Address,
     ipaddress.IPv6Address,
@@ -63,7 +66,7 @@ class ClassMissing(ValueError):
 
 
 class ProjectClasses:
-    """Look-up of classes by path. Classes may be imported from the top-level `packages`."""
+    """Look-up of classes by path. Stored classes are imported only from the top-level packages `packages`."""
 
     def __init__(self, packages: Iterable[str] = ()) -> None:
         self._packages = frozenset(packages)
@@ -108,8 +111,8 @@ class ProjectClasses:
 
 
 def path_of(cls: type) -> str:
-    """Return the path of a class for `ProjectClasses.class_at`. Raise UnstorableValue for a class without a path, such
-    as a class in a function.
+    """Return the path ``module:qualified.name`` of a class. Raise UnstorableValue for a class without a path, such as a
+    class in a function.
     """
     path = f"{cls.__module__}:{cls.__qualname__}"
     try:
@@ -145,7 +148,7 @@ def _content_of(kind: str, value: Any) -> Any:
 
 
 class Values:
-    """Converter of values. Classes may be imported from the top-level `packages`."""
+    """Converter of values. Stored classes are imported only from the top-level packages `packages`."""
 
     def __init__(self, packages: Iterable[str] = ()) -> None:
         self.classes = ProjectClasses(packages)
@@ -162,7 +165,7 @@ class Values:
             raise UnstorableValue(f"{type(error).__name__}: {error}") from None
 
     def unpack(self, data: bytes | memoryview) -> Any:
-        """Return the value that was packed.
+        """Restore a value from the msgpack that `pack` returned.
 
         Raises
         ------
@@ -183,7 +186,7 @@ class Values:
 
 
 def read_keys(data: bytes, name: str) -> dict[str, Any]:
-    """Return the dict under `name` in a packed dict, with None for instances of a project's classes.
+    """Return the dict under the key `name` of a packed dict. Instances of a project's classes are replaced by None.
 
     Raises ValueError, TypeError or KeyError for invalid data.
     """
@@ -197,7 +200,7 @@ def read_keys(data: bytes, name: str) -> dict[str, Any]:
 
 
 def _flat(value: Any) -> Any:
-    """Return a value in which parts unknown to msgpack are extensions."""
+    """Replace all parts of a value that msgpack does not know by msgpack extensions."""
     kind = type(value)
     direct = _DIRECT.get(kind)
     if direct is not None:
@@ -216,7 +219,7 @@ def _flat_int(value: int) -> Any:
 
 
 def _flat_str(value: str) -> Any:
-    """Return a text, or an extension for a text with a lone surrogate, which UTF-8 cannot encode."""
+    """Return a text, or a msgpack extension if UTF-8 cannot encode the text (lone surrogates)."""
     text = str.__str__(value)
     return text if _is_whole(text) else _ext(_NAMED, ["surrogates", text.encode("utf-8", "surrogatepass")])
 
@@ -352,7 +355,7 @@ _KINDS: Final[dict[str, tuple[type, Callable[[Any], Any], Callable[[Any], Any]]]
     "defaultdict": (defaultdict, lambda value: [_factory(value), _pairs(value)], _defaultdict),
     "deque": (deque, lambda value: [list(value), value.maxlen], lambda content: deque(*content)),
 }
-"""Kinds of values outside the project: the type, a function that returns the content of a value, and a function that
+"""Name of a kind -> the type of its values, a function that converts a value to its content, and a function that
 restores the value.
 """
 

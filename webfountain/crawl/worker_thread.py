@@ -1,7 +1,8 @@
 """Carry batches of work between the frontier and its single worker thread.
 
 Store, repository and seeds are used only in the worker thread, one call at a time. The loop thread applies the results.
-A failure of store or disk ends the loop and is reported once. The next start repeats work that was not settled.
+A failure of store or disk ends the loop and is reported once. After a restart, all work that was not settled is done
+again.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ logger = logging.getLogger(__name__)
 _T = TypeVar("_T")
 
 BATCH_S: Final = 0.02
-"""Pause between two batches, s, so that a batch at full speed has some tens of pages."""
+"""Pause between two batches, s. With this pause, a batch at full speed settles some tens of pages."""
 POLL_S: Final = 0.25
 MOMENT_S: Final = 0.01
 
@@ -39,9 +40,8 @@ MOMENT_S: Final = 0.01
 class Worker:
     """Runs `first`, once, and then the batches that `take` returns, until `end` is called.
 
-    Three functions are called in the loop thread. `before_batch` is called before each batch and at least every
-    `POLL_S`, even during a long batch. `absorbed` is called after each batch. `failed` is called if an error ended the
-    loop.
+    The loop thread calls `before_batch` before each batch and at least every `POLL_S`, even during a long batch. The
+    loop thread calls `absorbed` after each batch, and `failed` if an error ended the loop.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class Worker:
         *,
         compare_clock: Callable[[], None],
     ) -> None:
-        """Start the loop. `compare_clock` is called after each heartbeat, in another thread."""
+        """Start the loop. After each heartbeat, another thread calls `compare_clock`."""
         loop = asyncio.get_running_loop()
         self._task = loop.create_task(self._run(frontier, first, take))
         self._polling = loop.create_task(self._guarded(self._poll()))
