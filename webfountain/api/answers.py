@@ -1,6 +1,7 @@
-"""The answers of the Python API: one frozen class each, which the service sends as JSON.
+"""The classes of the answers of the Python API, which the service sends as JSON.
 
-Times are UTC seconds, possibly with a fraction. A later version adds new fields at the end, with a default.
+Times are UTC seconds, possibly with a fraction. A later version of webfountain adds new fields only at the end, with a
+default.
 """
 
 from __future__ import annotations
@@ -43,9 +44,9 @@ class AntAnswer(msgspec.Struct, frozen=True):
     idle_since: float | None
     """Time since which the process has no work; None if it is busy."""
     load: float
-    """CPU seconds per second."""
+    """CPU time that the process uses, seconds per second."""
     reported_at: float
-    """Time of its last heartbeat."""
+    """Time of the last heartbeat of the process."""
 
 
 class BlockAnswer(msgspec.Struct, frozen=True):
@@ -53,12 +54,11 @@ class BlockAnswer(msgspec.Struct, frozen=True):
 
     prefix: str
     until: float | None
-    """End of the block; None: until the block is removed."""
+    """End of the block, or None if the block lasts until a user removes it."""
 
 
 class DomainShareAnswer(msgspec.Struct, frozen=True):
-    """Number of domains that are crawled, and of domains that are blocked because they reached their share of the
-    period's fetches."""
+    """Use of the limit on fetches per domain: `blocked` domains have reached the limit in this time period."""
 
     time: float
     busy: int
@@ -76,12 +76,12 @@ class StatusAnswer(msgspec.Struct, frozen=True):
     """True if a crawl has the store open."""
     known: int
     pages: dict[str, int]
-    """Known URLs by state."""
+    """Number of known URLs in each state."""
     sites: int
     active_sites: int
     in_flight: int
     immediate: int
-    """URLs on the immediate queue."""
+    """Number of URLs that are fetched before all others."""
     failing: int
     """Number of pages with a copy whose last fetch failed."""
     settled_too_late: int
@@ -94,9 +94,9 @@ class StatusAnswer(msgspec.Struct, frozen=True):
     """Number of cycles on which the forecast is based."""
     freshness_at: float | None
     limit: str | None
-    """Limit of the rate, as last reported by the crawl."""
+    """What limits the rate of fetches, as the crawl last reported."""
     since: float
-    """Start of the time to which the next four fields refer."""
+    """`fetches`, `first_fetches`, `changes` and `pages_per_second` are counted from this time on, UTC seconds."""
     fetches: int
     first_fetches: int
     changes: int
@@ -115,7 +115,7 @@ class SiteAnswer(msgspec.Struct, frozen=True):
 
     site: str
     pages: dict[str, int]
-    """Known URLs by state."""
+    """Number of known URLs in each state."""
     due: float | None
     """Time when the next page of the site is due; None if no page will be due."""
     first_seen: float
@@ -126,7 +126,7 @@ class SiteAnswer(msgspec.Struct, frozen=True):
     error: str | None
     """Reason why the last attempt to reach the site failed."""
     robots: str
-    """State of its robots.txt, in words."""
+    """State of the site's robots.txt, in words."""
     robots_at: float | None
     crawl_delay: float
     sitemaps: list[str]
@@ -154,7 +154,7 @@ class VersionAnswer(msgspec.Struct, frozen=True):
     """Time of the fetch, which identifies the version."""
     status: int
     size: int
-    """Bytes of its body."""
+    """Size of the body, bytes."""
     title: str | None
 
 
@@ -193,11 +193,11 @@ class TextAnswer(msgspec.Struct, frozen=True):
 
 
 class ExplanationAnswer(msgspec.Struct, frozen=True):
-    """Explanation of the state of a URL, or of its refusal. `why` contains the reasons in sentences."""
+    """Explanation why a URL has its state or was refused. `why` contains the reasons in sentences."""
 
     given: str
     url: str | None
-    """Canonical form of the URL; None if there is none."""
+    """Canonical form of the URL, or None if the text is not a URL."""
     known: bool
     why: list[str]
     next_visit: float | None = None
@@ -207,16 +207,16 @@ class ExplanationAnswer(msgspec.Struct, frozen=True):
     verdicts: list[dict[str, Any]] = []
     robots: dict[str, Any] | None = None
     alike: list[str] = []
-    """Known URLs that differ only slightly, such as by the last slash, www. or the scheme."""
+    """Known URLs that look like this URL, such as with another scheme or without the last slash."""
 
 
 class HistoryAnswer(msgspec.Struct, frozen=True):
-    """Activity of a crawl in a minute, an hour or a day, and its state at the end."""
+    """What a crawl did in a minute, an hour or a day, and its state at the end of that time."""
 
     at: float
-    """Start of the span."""
+    """Start of the minute, hour or day, UTC seconds."""
     seconds: float
-    """Time in the span for which a crawl was running, s."""
+    """Part of this minute, hour or day in which a crawl was running, s."""
     pages: dict[str, int]
     sites: int
     active_sites: int
@@ -224,7 +224,7 @@ class HistoryAnswer(msgspec.Struct, frozen=True):
     errors: dict[str, int]
     fetches: int
     planned: float | None
-    """Number of fetches that the plan in force planned for the span."""
+    """Number of fetches that the plan expected in this minute, hour or day."""
     links_new: int
     bytes: int
     freshness: float | None
@@ -232,26 +232,26 @@ class HistoryAnswer(msgspec.Struct, frozen=True):
     freshness_high: float | None
     price: float | None
     limits: dict[str, float]
-    """Limit of the rate -> time in force, s."""
+    """What limited the rate of fetches -> for how long, s."""
     store_bytes: int | None
     repository_bytes: int | None
     ants: int
 
 
 class RefusedUrl(msgspec.Struct, frozen=True):
-    """A URL that a note cannot contain, with the reason."""
+    """A URL that was not sent to the crawl, with the reason."""
 
     url: str
     why: str
 
 
 class NoteAnswer(msgspec.Struct, frozen=True):
-    """Result of a note to the crawl. A running crawl acts within a second. Without a running crawl, the next crawl
-    acts."""
+    """Result of a request to the crawl, such as `now` or `forget`. A running crawl follows the request within a second.
+    If no crawl runs, the next crawl follows the request."""
 
     note: Literal["now", "forget", "pause", "resume", "block", "unblock", "drain"]
     accepted: list[str]
-    """The accepted URLs, or the accepted site, prefix or process."""
+    """What was sent to the crawl: the URLs, site, prefix or process."""
     refused: list[RefusedUrl] = []
 
 
@@ -260,10 +260,10 @@ class PolicyAnswer(msgspec.Struct, frozen=True):
 
     valid: bool
     error: str | None = None
-    """Error message with key and value."""
+    """Error message, which names the key and the value of the policy file."""
     describes: dict[str, Any] | None = None
     rules: list[str] = []
     notes: list[str] = []
     seeds_refused: int = 0
-    """Number of seeds that the policy file itself refuses."""
+    """Number of seeds that the rules of the same policy file refuse."""
     effect: dict[str, Any] | None = None

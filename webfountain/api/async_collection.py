@@ -24,7 +24,7 @@ __all__ = ["POLL_S", "AsyncCollection"]
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 POLL_S: Final = 0.5
-"""Time between two polls of a change log without news, s."""
+"""Time to wait before the change log is polled again, s."""
 _PART: Final = 500
 """Number of entries or rows that are read at once."""
 
@@ -32,7 +32,7 @@ _PART: Final = 500
 def _in_thread(
     method: Callable[Concatenate[StoredCollection, _P], _T],
 ) -> Callable[Concatenate[AsyncCollection, _P], Coroutine[Any, Any, _T]]:
-    """Return a method as a coroutine that calls the method in the collection's thread."""
+    """Return a coroutine function that calls a method in the collection's thread."""
 
     @functools.wraps(method)
     async def call(collection: AsyncCollection, /, *given: _P.args, **named: _P.kwargs) -> _T:
@@ -42,7 +42,8 @@ def _in_thread(
 
 
 class AsyncCollection:
-    """The methods of `StoredCollection` as coroutines. Lists are async iterators over all their parts."""
+    """A collection with the methods of `StoredCollection` as coroutines. A method that returns a list in parts becomes
+    an async iterator over the whole list."""
 
     status = _in_thread(StoredCollection.status)
     live = _in_thread(StoredCollection.live)
@@ -76,11 +77,11 @@ class AsyncCollection:
         return cls(collection, thread)
 
     async def call(self, function: Callable[[StoredCollection], _T]) -> _T:
-        """Call a function with the collection in its thread."""
+        """Call a function in the collection's thread, with the collection as argument."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, function, self._collection)
 
     async def sites(self, order: SiteOrder = "name") -> AsyncIterator[SiteAnswer]:
-        """Yield every site in an order; see `StoredCollection.sorted_sites`."""
+        """Yield every site, sorted as in `StoredCollection.sorted_sites`."""
         after: str | None = ""
         while after is not None:
             read = partial(StoredCollection.sorted_sites, order=order, after=after, limit=_PART)
@@ -96,7 +97,7 @@ class AsyncCollection:
     async def texts(
         self, *, since: str | None = None, format: PageFormat = "text", main: bool = False
     ) -> AsyncIterator[TextAnswer]:
-        """Yield the texts of all pages, and then the later changes."""
+        """Yield the texts of all pages, and then the texts of pages that changed after the beginning."""
         read = partial(StoredCollection.texts, format=format, main=main, limit=_PART)
         while found := await self.call(partial(read, since=since)):
             for text in found:

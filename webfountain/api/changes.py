@@ -1,4 +1,4 @@
-"""The entries of the change log, one class for each verdict, for `match`.
+"""The entries of the change log, with one class for each verdict, so that programs can use `match`.
 
 ::
 
@@ -10,8 +10,9 @@
                 remove(change.url)
         change.done()
 
-After an entry of these four classes, a reader should hold the page. After any other entry, it should remove the page.
-An entry is an `OtherChange` if a later version added its verdict.
+After a NewPage, ChangedPage, MinorChange or ReturnedPage, a search index should contain the page. After an entry of
+another class, a search index should remove the page. `OtherChange` stands for verdicts that later versions of
+webfountain add.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ __all__ = [
 
 
 class PageChange(msgspec.Struct, frozen=True, dict=True, tag_field="verdict", tag="other"):
-    """A change of a page. `cursor` is the place in the log after the entry."""
+    """A change of a page. A program continues after the entry with `cursor`."""
 
     url: str
     site: str
@@ -61,9 +62,10 @@ class PageChange(msgspec.Struct, frozen=True, dict=True, tag_field="verdict", ta
     """Resemblance of the new text to the previous text, 0 to 1; None if it was not computed."""
     title: str | None = None
     target: str | None = None
-    """Target of a redirect, or the page that a duplicate repeats."""
+    """Target of a redirect, or the page of which this page is a duplicate."""
     diff: str | None = None
-    """Unified diff of the texts, if the collection keeps diffs. A line is a block of the page."""
+    """Unified diff of the texts, if the collection keeps diffs. Each line of the diff is a block of the page, such as a
+    paragraph."""
     removed: tuple[str, ...] = ()
     """Blocks that the page no longer contains."""
     added: tuple[str, ...] = ()
@@ -77,7 +79,9 @@ class PageChange(msgspec.Struct, frozen=True, dict=True, tag_field="verdict", ta
         return str(self.__struct_config__.tag)
 
     def done(self) -> Awaitable[None]:
-        """Store the place after this entry as the reader's place. With an async collection, await the result.
+        """Store that the reader has processed this entry and all earlier ones.
+
+        If the collection is async, the caller must await the result.
 
         Raises
         ------
@@ -93,11 +97,11 @@ class PageChange(msgspec.Struct, frozen=True, dict=True, tag_field="verdict", ta
 
 
 class NewPage(PageChange, frozen=True, dict=True, tag="new"):
-    """A page is now held for the first time."""
+    """The collection has a copy of the page for the first time."""
 
 
 class ChangedPage(PageChange, frozen=True, dict=True, tag="changed"):
-    """The page has a new copy, which differs by a change that counts."""
+    """The page has a new copy with more than a minor change."""
 
 
 class MinorChange(PageChange, frozen=True, dict=True, tag="minor"):
@@ -105,7 +109,7 @@ class MinorChange(PageChange, frozen=True, dict=True, tag="minor"):
 
 
 class ReturnedPage(PageChange, frozen=True, dict=True, tag="returned"):
-    """A page that was removed is held again."""
+    """The collection has a copy of the page again after the page was removed."""
 
 
 class GonePage(PageChange, frozen=True, dict=True, tag="gone"):
@@ -113,7 +117,7 @@ class GonePage(PageChange, frozen=True, dict=True, tag="gone"):
 
 
 class RedirectedPage(PageChange, frozen=True, dict=True, tag="redirected"):
-    """The page leads to another page."""
+    """The page redirects to another page."""
 
 
 class RefusedPage(PageChange, frozen=True, dict=True, tag="refused"):
@@ -121,7 +125,7 @@ class RefusedPage(PageChange, frozen=True, dict=True, tag="refused"):
 
 
 class DuplicatePage(PageChange, frozen=True, dict=True, tag="duplicate"):
-    """The page repeats the page `target`."""
+    """The page has the same content as the page `target`."""
 
 
 class ForgottenPage(PageChange, frozen=True, dict=True, tag="forgotten"):
@@ -129,7 +133,7 @@ class ForgottenPage(PageChange, frozen=True, dict=True, tag="forgotten"):
 
 
 class EvictedPage(PageChange, frozen=True, dict=True, tag="evicted"):
-    """The page left a collection of fixed size for a more important page."""
+    """A more important page took the place of this page in a collection of fixed size."""
 
 
 class OtherChange(PageChange, frozen=True, dict=True, tag="other"):
@@ -153,7 +157,7 @@ _CLASSES: Final = {str(kind.__struct_config__.tag): kind for kind in PageChange.
 
 
 def change_of(entry: Change, cursor: str) -> PageChange:
-    """Return the entry of a change log as an instance of its class."""
+    """Convert an entry of the change log into an instance of the class for its verdict."""
     blocks = DiffBlocks((), (), ()) if entry.diff is None else blocks_of_diff(entry.diff)
     return _CLASSES.get(entry.verdict, OtherChange)(
         url=entry.url,

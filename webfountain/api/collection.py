@@ -69,7 +69,7 @@ __all__ = ["MAX_ROWS", "StoredCollection", "bounded"]
 MAX_ROWS: Final = 1000
 """Maximum number of rows in one part of a list."""
 MAX_JUDGED: Final = 10_000
-"""Maximum number of pages on which a policy file is tried. Trying them takes about one second."""
+"""Maximum number of pages that are read to find the effect of a policy file, which takes about one second."""
 
 
 class StoredCollection(CollectionNotes):
@@ -108,15 +108,15 @@ class StoredCollection(CollectionNotes):
         return [] if folder is None else read_file(folder)
 
     def history(self, step: Step = "minute", *, since: float, until: float | None = None) -> list[HistoryAnswer]:
-        """Return the activity of the crawl since a time. Minutes are kept for two days, hours for ninety days, days
-        forever."""
+        """Return what the crawl did in each minute, hour or day since a time. Rows per minute exist for the last two
+        days, rows per hour for ninety days, rows per day forever."""
         end = float("inf") if until is None else until
         return [_history(sample) for sample in Archive(self._store.board).read(step, since=since, until=end)]
 
     # -------------------------------------------------------- sites and pages
 
     def sites(self, *, after: str = "", limit: int = 100) -> list[SiteAnswer]:
-        """Return up to `limit` sites in order of name, beginning behind the name `after`."""
+        """Return up to `limit` sites whose names come after `after`, sorted by name."""
         return [_site(record) for record in self._store.sites.after(after, bounded(limit))]
 
     def sorted_sites(
@@ -124,9 +124,9 @@ class StoredCollection(CollectionNotes):
     ) -> tuple[list[SiteAnswer], str | None]:
         """Return up to `limit` sites after a cursor, sorted by `order`, and the next cursor (None at the end).
 
-        The orders are `name`, `pages` (most URLs first), `due` (active sites, then the first due), `failed` (most
-        failed URLs first) and `changed` (the latest change first). Raise InputError when `after` is not a cursor, or
-        when a store of an older version lacks the order.
+        The orders are `name`, `pages` (most URLs first), `due` (active sites first, then by due time), `failed` (most
+        failed URLs first) and `changed` (latest change first). Raise InputError when `after` is not a cursor, or when a
+        store of an older version lacks the order.
         """
         found = self._store.sites.ranked(order, after, bounded(limit))
         return [_site(record) for _, record in found], found[-1][0] if len(found) == limit else None
@@ -171,7 +171,7 @@ class StoredCollection(CollectionNotes):
         return None if record is None else page_of(site_of(name), record)
 
     def copy(self, url: str, *, fetched: float | None = None) -> CopyAnswer:
-        """Return the newest copy of a page, or the version that was fetched at a time (`versions`).
+        """Return the newest copy of a page, or the version that was fetched at the time `fetched`.
 
         Raises
         ------
@@ -184,7 +184,7 @@ class StoredCollection(CollectionNotes):
         return CopyAnswer(found.url, found.at, found.status, list(found.headers), found.body)
 
     def text(self, url: str, *, format: PageFormat = "text", main: bool = False, fetched: float | None = None) -> str:
-        """Return the text of the newest copy of a page, or of a version, as text, Markdown or HTML.
+        """Return the newest copy of a page, or an older version, as plain text, Markdown or HTML.
 
         Only the main content is returned if `main` is set or if the page's policy says so (`content.text`). Raise the
         same errors as `copy`.
@@ -194,7 +194,7 @@ class StoredCollection(CollectionNotes):
     def page_text(
         self, url: str, *, format: PageFormat = "text", main: bool = False, fetched: float | None = None
     ) -> PageTextAnswer:
-        """Return the text as `text` does, with title, time, status and metadata."""
+        """Return the same text as `text`, with title, time, status and metadata."""
         copy = cat(self._store, self._copies(), url, fetched=fetched)
         found = self._texts.of_copy(copy, TextForm(format, main))
         return PageTextAnswer(copy.url, copy.at, copy.status, found.title, format, found.text, found.metadata)
@@ -202,7 +202,8 @@ class StoredCollection(CollectionNotes):
     def versions(self, url: str, *, limit: int = 20) -> list[VersionAnswer]:
         """Return the newest kept versions of a page, the newest first. Raise the same errors as `copy`.
 
-        With `repository.keep = "all"` every version is kept, otherwise only the newest copy for certain.
+        If the policy file sets ``repository.keep = "all"``, the list has every version, otherwise perhaps only the
+        newest.
         """
         found = islice(version_beginnings(self._store, self._copies(), url), bounded(limit))
         form, rules = TextForm("html"), self._texts.rules()  # only titles are needed, and other formats take longer
@@ -217,11 +218,12 @@ class StoredCollection(CollectionNotes):
     def texts(
         self, *, since: str | None = None, format: PageFormat = "text", main: bool = False, limit: int = 100
     ) -> list[TextAnswer]:
-        """Return up to `limit` pages as texts, from the beginning or after a cursor (of a text or of a change).
+        """Return the texts of up to `limit` pages, from the beginning or after the cursor of a text or change.
+
         `format` and `main` mean the same as in `text`.
 
-        An empty answer means that there are no more texts at the moment. A copy that cannot be read is left out; a
-        later call with the last cursor tries it again.
+        An empty list means that no more texts exist at the moment. The list omits a copy that cannot be read, and a
+        later call tries to read the copy again.
 
         Raises
         ------
@@ -243,7 +245,7 @@ class StoredCollection(CollectionNotes):
     def explain(self, url: str, *, linked_by: str | None = None) -> ExplanationAnswer:
         """Explain why a URL is in its state, or why it was refused.
 
-        An unknown URL is judged as a link on the page `linked_by`.
+        An unknown URL is explained as if the page `linked_by` had a link to it.
         """
         from webfountain.report.explain import collection_of, explain  # noqa: PLC0415  numpy, 0.1 s
 
@@ -293,19 +295,20 @@ class StoredCollection(CollectionNotes):
         return self._store.changes.end()
 
     def changes_from(self, at: float) -> str:
-        """Return the cursor before the first entry at or after a time. Raise CursorLost if the log does not reach back
-        that far.
-        """
+        """Return the cursor from which `changes` returns the entries at or after a time. Raise CursorLost if the change
+        log begins after that time."""
         return self._store.changes.since(at)
 
     def places(self) -> ReaderPlaces:
-        """Return the places of named readers."""
+        """Return the stored positions of named readers in the change log."""
         return ReaderPlaces(self._store.board, folder_of(self._url) if self._store.claims is None else None)
 
     def check_policy(self, text: str, *, against: bool = False) -> PolicyAnswer:
-        """Return the meaning of a policy file. With `against`, also try it on up to MAX_JUDGED pages of the collection.
+        """Check a policy file, and describe its rules in words.
 
-        A text that names another file is refused, because it may come from an untrusted client.
+        With `against`, also compute the effect of the file on up to MAX_JUDGED pages of the collection.
+
+        The policy file must not name a file of seeds, because it may come from an untrusted client.
         """
         path = Path("policy.toml")
         try:
@@ -320,9 +323,8 @@ class StoredCollection(CollectionNotes):
         return msgspec.convert({"valid": True, "describes": found, "effect": effect, **meaning}, PolicyAnswer)
 
     def end_within(self, seconds: float) -> None:
-        """Wait at most `seconds` for an unavailable server from now on. Any thread may call this. The collection cannot
-        be used afterwards.
-        """
+        """Limit the time that calls wait for an unavailable server, before the collection is closed. Any thread may
+        call this."""
         if self._store.claims is not None:
             self._store.claims.end_within(seconds)
 
@@ -336,20 +338,21 @@ class StoredCollection(CollectionNotes):
 
 
 class _CompletedAwaitable:
-    """Result of a completed call, for callers that await it."""
+    """Awaitable that is already done."""
 
     def __await__(self) -> Generator[Any, Any, None]:
         yield from ()
 
 
 def _keep(places: ReaderPlaces, reader: str, cursor: str) -> Awaitable[None]:
-    """Store a reader's place immediately. The caller may await the result, as with an async collection."""
+    """Store a reader's position in the change log immediately. The result can be awaited, because `PageChange.done`
+    returns an awaitable."""
     places.keep(reader, cursor)
     return _CompletedAwaitable()
 
 
 def _ants(store: FrontierStore, at: float) -> list[AntAnswer] | None:
-    """Return the processes of the crawl; None if only one process can use the store."""
+    """Return the processes of the crawl, or None if only one process can use the store."""
     claims = store.claims
     if claims is None:
         return None
@@ -368,7 +371,7 @@ def _decoded(cursor: str) -> bytes:
 
 
 def bounded(limit: int, most: int = MAX_ROWS) -> int:
-    """Return `limit`. Raise InputError if `limit` is less than 1 or more than `most`."""
+    """Check and return `limit`. Raise InputError if `limit` is less than 1 or more than `most`."""
     if not 1 <= limit <= most:
         raise InputError(f"limit {limit} is out of range (allowed: 1 to {most})")
     return limit

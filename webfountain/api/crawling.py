@@ -1,7 +1,7 @@
 """Function that runs a crawl from a program: ``webfountain.run_crawl("policies/mine.toml", until_idle=True)``.
 
-The crawl is a child process, because Scrapy's reactor starts only once in a process. Its output and log go to standard
-error.
+The crawl is a child process, because Scrapy's reactor starts only once in a process. The output and the log of the
+crawl go to standard error.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""Details of a collection: its plan, policy file and last check; of a site: robots.txt, sections, queue; of a page:
-checks, links.
+"""Details of a collection, such as its plan, its policy file, the sections of a site, or the links of a page.
 
-`StoredCollection.details` returns these details. Each method reads a bounded number of rows.
+`StoredCollection.details` is the object with these methods. Each method reads a bounded number of rows.
 """
 
 from __future__ import annotations
@@ -45,14 +44,14 @@ __all__ = [
 ]
 
 MAX_JUDGED_URLS: Final = 200
-"""Maximum number of URLs that are judged in one call."""
+"""Maximum number of URLs in one call of `judge`."""
 MAX_SECTIONS: Final = 50
 """Maximum number of sections of a site that are listed."""
 _SAMPLE: Final = 1000
 _FIRST_SPAN_S: Final = 10.0
 _SHORTEST_SPAN_S: Final = 0.01
 _MOST_IN_SPAN: Final = 2000
-"""Maximum number of change-log entries that are in memory at once."""
+"""Maximum number of change-log entries in memory at the same time."""
 _READ: Final = 500
 """Number of change-log entries that are read at once."""
 
@@ -61,9 +60,9 @@ class CheckAnswer(msgspec.Struct, frozen=True):
     """One comparison of a page with its copy."""
 
     interval: float
-    """Time since the previous fetch, s, rounded to steps of about a fifth."""
+    """Time since the previous fetch, s, rounded by up to 10 %."""
     changed: bool
-    """True if a change that counts was found."""
+    """True if the page had changed, except for minor changes."""
 
 
 class RobotsTextAnswer(msgspec.Struct, frozen=True):
@@ -72,7 +71,7 @@ class RobotsTextAnswer(msgspec.Struct, frozen=True):
     site: str
     words: str
     text: str | None
-    """The newest text. None if the site has no robots.txt; everything is then allowed."""
+    """The content of robots.txt, or None if the site has no robots.txt."""
     at: float | None
     """Time of the last request for robots.txt."""
 
@@ -81,14 +80,14 @@ class PlanAnswer(msgspec.Struct, frozen=True):
     """The current plan, with the fetches made so far."""
 
     plan: dict[str, Any] | None
-    """The plan; None before the first plan, and if the crawl has no budget."""
+    """The plan, or None before the first plan and in a crawl without a budget."""
 
 
 class PolicyFileAnswer(msgspec.Struct, frozen=True):
     """The policy file in force."""
 
     path: str | None
-    """Path of the file; None if the store contains no policy file."""
+    """Path of the file, or None if the store contains no policy file."""
     text: str
     digest: str
     """Digest of the text. A call that replaces the file must give this digest."""
@@ -100,11 +99,11 @@ class SectionAnswer(msgspec.Struct, frozen=True):
     """A section of a site: a directory of its URLs."""
 
     path: str
-    """Empty for the whole site."""
+    """Path of the directory, or "" for the whole site."""
     pages: int
-    """Number of known pages in the section and in no smaller section."""
+    """Number of known pages in the section, without those in its subsections."""
     changes_per_day: float
-    """Changes per page and day, averaged over a long time."""
+    """Mean number of changes per page and day."""
 
 
 class SectionsAnswer(msgspec.Struct, frozen=True):
@@ -112,7 +111,7 @@ class SectionsAnswer(msgspec.Struct, frozen=True):
 
     items: list[SectionAnswer]
     learned: bool
-    """True if the crawl learned the rates. False if they are mean rates of single pages."""
+    """True if the crawl learned the change rates of sections, False if they are estimated here from some pages."""
 
 
 class LinkAnswer(msgspec.Struct, frozen=True):
@@ -132,15 +131,15 @@ class LinksAnswer(msgspec.Struct, frozen=True):
     out_complete: bool = True
     into: list[LinkAnswer] = []
     into_complete: bool = True
-    """False if there are more links, or if only a part of a large log was read."""
+    """False if the list may be incomplete, such as for a very large link log."""
 
 
 class JudgedUrl(msgspec.Struct, frozen=True):
-    """A URL, and what a note `now` with this URL would do."""
+    """A URL, and how the crawl would respond to a request to fetch the URL now."""
 
     url: str
     answer: str
-    """One of taken, known and refused."""
+    """`taken` for a new URL that the crawl would accept, `known` for a known URL, or `refused`."""
     why: str | None = None
 
 
@@ -153,7 +152,7 @@ class CollectionDetails:
         self._rules: tuple[CollectionInForce, Collection] | None = None
 
     def plan(self, *, at: float) -> PlanAnswer:
-        """Return the plan at a time."""
+        """Return the plan, with the results up to the time `at`."""
         from webfountain.report.plan import plan_in_force  # noqa: PLC0415  numpy, 0.1 s
 
         return PlanAnswer(plan_in_force(self._store, at=at))
@@ -167,7 +166,9 @@ class CollectionDetails:
         return PolicyFileAnswer(found.path, found.text, file.digest, file.is_writable)
 
     def write_policy(self, text: str, digest: str) -> PolicyFileAnswer:
-        """Replace the policy file, and keep the previous version beside it. A running crawl takes the new file over.
+        """Replace the policy file, and keep the previous version beside it.
+
+        A running crawl starts to use the new file.
 
         Raises
         ------
@@ -200,9 +201,10 @@ class CollectionDetails:
         return RobotsTextAnswer(site, robots_words(record), text, state.robots_at)
 
     def sections(self, site: str) -> SectionsAnswer:
-        """Return the whole site and its sections with the most pages, at most MAX_SECTIONS rows.
+        """Return a row for the whole site, and rows for its largest sections, at most MAX_SECTIONS rows.
 
-        A crawl with a budget learns the rates of sections. Otherwise the rates are means over up to 1000 pages.
+        A crawl with a budget learns how often the pages of each section change. In other crawls, the change rates are
+        estimated from up to 1000 pages of the site.
         """
         from webfountain.report.site_sections import sections_by_pages, sections_learned  # noqa: PLC0415  numpy, 0.1 s
 
@@ -215,7 +217,7 @@ class CollectionDetails:
         return SectionsAnswer([SectionAnswer(*each) for each in found], learned)
 
     def waiting(self, site: str, *, limit: int = 100) -> list[PageAnswer]:
-        """Return the next URLs of a site that were never fetched, in the order of its queue."""
+        """Return the never-fetched URLs of a site that come next, in order."""
         return [page_of(site, record) for record in self._store.pages.waiting(site, limit)]
 
     def links(self, url: str, *, limit: int = 100) -> LinksAnswer:
@@ -243,9 +245,8 @@ class CollectionDetails:
         return last_check(self._store, self._url)
 
     def judge(self, urls: Sequence[str], *, at: float) -> list[JudgedUrl]:
-        """Return what a note `now` with these URLs would do. Nothing is sent. Raise InputError if there are too many
-        URLs.
-        """
+        """Return how the crawl would respond to a request to fetch these URLs now, without sending the request. Raise
+        InputError for more than MAX_JUDGED_URLS URLs."""
         if len(urls) > MAX_JUDGED_URLS:
             raise InputError(f"urls: {len(urls)} given (allowed: up to {MAX_JUDGED_URLS} to check at once)")
         return [self._judged(url, why) for url, why in self.refusals(urls, at=at)]
@@ -253,7 +254,7 @@ class CollectionDetails:
     def entries_before(self, at: float) -> Iterator[Change]:
         """Yield the entries of the change log before a time, newest first.
 
-        Each read covers a span of time, which is longer where there are few entries.
+        The log is read in steps backwards in time, with longer steps where entries are rare.
         """
         end, span = at, _FIRST_SPAN_S
         while True:
@@ -268,8 +269,8 @@ class CollectionDetails:
             span = span * 8 if len(found or ()) < _READ // 4 else span
 
     def _between(self, begin: float, end: float) -> tuple[list[Change] | None, bool]:
-        """Return the entries of a span, and whether the log has no older ones. The entries are None if there are too
-        many."""
+        """Return the entries between two times, and whether these are the oldest entries. Return None instead of too
+        many entries."""
         changes, is_oldest = self._store.changes, begin <= 0
         try:
             cursor: str | None = changes.since(max(begin, 0.0))
@@ -286,9 +287,8 @@ class CollectionDetails:
         return found, is_oldest
 
     def refusals(self, urls: Sequence[str], *, at: float) -> list[tuple[str, str | None]]:
-        """Return each URL, in its canonical form if it has one, with the reason why a crawl would refuse it in a note
-        `now`. The reason is None if the crawl would take the URL, or if only the crawl can decide.
-        """
+        """Return each URL with the reason why the crawl would refuse a request to fetch it now. The reason is None for
+        an accepted URL. The URLs are canonical where possible."""
         from webfountain.report.explain import refusal_of  # noqa: PLC0415  numpy, 0.1 s
 
         found, rules = list[tuple[str, str | None]](), self._collection()
@@ -307,8 +307,8 @@ class CollectionDetails:
         return JudgedUrl(url, "taken") if known is None else JudgedUrl(url, "known", f"its state is {known.state}")
 
     def _collection(self) -> Collection | None:
-        """Return the collection of the policy file in force. Return None if the store contains no policy file, or if
-        the seeds file is on another machine."""
+        """Parse the policy file that the crawl uses. Return None if the store contains no policy file, or if its file
+        of seeds is on another machine."""
         kept = policy_in_force(self._store)
         if kept is None:
             return None

@@ -1,4 +1,4 @@
-"""A frontier for a user's own crawler: politeness, leases, revisits and policies without Scrapy.
+"""A frontier for a user's own crawler: it decides which URL to fetch when, and the crawler fetches without Scrapy.
 
 ::
 
@@ -7,8 +7,9 @@
             status, headers, body = await fetch(lease.url)      # with any HTTP client
             await lease.settle(status, headers=headers, body=body)
 
-A lease is the right to request one URL now: a page, a robots.txt or a sitemap. A lease that is not settled comes back
-after a restart. Fetch and settle each lease in its own task, so that one slow answer does not block the others.
+A lease is the right to request one URL now: a page, a robots.txt or a sitemap. A URL whose lease was not settled is
+leased again after a restart. Fetch and settle each lease in its own task, so that one slow answer does not block the
+others.
 
 Many processes may share a store on a server. A process that cannot reach the server for too long loses its leases
 (`is_void`), because other processes may then request the same sites.
@@ -50,20 +51,20 @@ __all__ = ["LeasedUrl", "OpenFrontier", "open_frontier"]
 
 _T = TypeVar("_T")
 FetchError = Literal["dns", "connect", "tls", "certificate", "timeout", "too-large", "cut", "bad-response", "network"]
-"""The reason why there is no answer. If the site is unreachable, its pause grows after each attempt."""
+"""The reason why a request got no answer. Each failed attempt to reach a site makes the next attempt wait longer."""
 _VOID: Final = "lapsed"
 
 
 class LeasedUrl:
-    """The right to request one URL now, until it is settled."""
+    """The right to request one URL, which ends when the caller settles the lease."""
 
     def __init__(self, fetch: Fetch, frontier: OpenFrontier) -> None:
         self._fetch = fetch
         self._frontier = frontier
         self._began = time.monotonic()
         self.is_void = False
-        """True if another process may have the site now. End the request and settle the lease; the answer is
-        ignored."""
+        """True if another process may have the site now. The caller must end the request and settle the lease; the
+        frontier ignores the answer."""
 
     @property
     def url(self) -> str:
@@ -82,7 +83,7 @@ class LeasedUrl:
 
     @property
     def address(self) -> str | None:
-        """The IP address that counts for politeness. Connect to this address."""
+        """The IP address of the site, to which the caller must connect, because politeness is counted per address."""
         return self._fetch.address
 
     @property
@@ -195,8 +196,9 @@ class OpenFrontier:
             self._worker.shut()
 
     async def leases(self) -> AsyncIterator[LeasedUrl]:
-        """Yield each URL at the time when it may be requested. The iteration ends at a limit of the crawl; without
-        limits it never ends.
+        """Yield each URL as soon as politeness allows a request.
+
+        The iteration ends only at a limit, such as `max_pages`.
 
         Raises
         ------
@@ -219,7 +221,8 @@ class OpenFrontier:
             yield lease
 
     async def land(self, fetched: FetchResult, links: Sequence[str]) -> str | None:
-        """Process the end of a lease. Return the outcome as a word; None for robots.txt and sitemaps."""
+        """Process the answer to the request of a lease. Return the outcome as a word, or None for robots.txt and
+        sitemaps."""
         frontier = self._opened().frontier
         if fetched.fetch.id not in self._open:
             raise InputError(f"{fetched.fetch.url}: this lease has already been settled")
@@ -247,7 +250,7 @@ class OpenFrontier:
         return self._opened().frontier.now()
 
     def _discover(self, fetch: Fetch, links: Sequence[str]) -> None:
-        """Add the caller's links to the store, in the worker thread."""
+        """Add links that the caller found to the store."""
         frontier = self._opened().frontier
         assert fetch.lease is not None
         frontier.worker.entrance.discover(links, fetch.lease.record, at=frontier.now())
@@ -264,7 +267,7 @@ class OpenFrontier:
         self._stirred.set()
 
     async def _rest(self) -> None:
-        """Wait until a lease ends, a URL is due, or a short time has passed."""
+        """Wait until a lease ends or a URL is due, but only for a short time."""
         frontier = self._opened().frontier
         wake_at = frontier.wake_at()
         wait_s = POLL_S if wake_at is None else min(max(wake_at - frontier.now(), 0.001), POLL_S)
@@ -276,7 +279,7 @@ class OpenFrontier:
         return await self._worker.call(partial(self._opened().frontier.worker.on_store, function))
 
     def _void(self, sites: Container[str] | None = None) -> None:
-        """Make the open leases of these sites void, or of all sites."""
+        """Mark the open leases of some sites, or of all sites, as void."""
         for lease in self._open.values():
             lease.is_void |= sites is None or lease.site in sites
 

@@ -1,7 +1,7 @@
-"""Notes to the crawl: a program's requests, checked before they are sent; and the blocks in force.
+"""Notes: requests that a program sends to the crawl, such as `now`, `forget` and `block`.
 
-A running crawl acts within a second. Without a running crawl, the next crawl acts. Requested URLs obey politeness and
-robots.txt too.
+A running crawl follows a request within a second. If no crawl runs, the next crawl follows the request. URLs that a
+program requests are subject to politeness and robots.txt like all others.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 __all__ = ["MAX_URLS", "CollectionNotes"]
 
 MAX_URLS: Final = 10_000
-"""Maximum number of URLs in one note."""
+"""Maximum number of URLs in one call of `now`."""
 
 
 class CollectionNotes:
-    """The part of a collection that sends notes to the crawl of a store."""
+    """The methods of a collection that send requests to the crawl."""
 
     def __init__(self, store: FrontierStore, url: str) -> None:
         self._store = store
@@ -44,8 +44,9 @@ class CollectionNotes:
         self.details = CollectionDetails(store, url)
 
     def now(self, urls: Sequence[str]) -> NoteAnswer:
-        """Make the crawl fetch URLs as soon as politeness allows. The answer names the URLs that the policy file
-        refuses, with the reason.
+        """Request the crawl to fetch URLs as soon as politeness allows.
+
+        The answer names the URLs that the policy file refuses, with the reason.
 
         Raises
         ------
@@ -81,7 +82,7 @@ class CollectionNotes:
         return NoteAnswer("forget", [home])
 
     def pause(self) -> NoteAnswer:
-        """Keep the crawl from new requests until `resume`, even after a restart. Running requests are completed."""
+        """Pause the crawl until `resume`, even after a restart. Requests that have already started are completed."""
         self._leave(Pause())
         return NoteAnswer("pause", [])
 
@@ -91,7 +92,7 @@ class CollectionNotes:
         return NoteAnswer("resume", [])
 
     def block(self, prefix: str, *, until: float | None = None) -> NoteAnswer:
-        """Block a site or the URLs with a prefix until a time (UTC seconds), or until `unblock`.
+        """Stop fetching a site or the URLs with a prefix, until the time `until` (UTC seconds) or until `unblock`.
 
         The records and copies of the blocked pages stay.
 
@@ -113,7 +114,7 @@ class CollectionNotes:
         return NoteAnswer("block", [name])
 
     def unblock(self, prefix: str) -> NoteAnswer:
-        """End the block of a prefix. Raise InputError if it is not blocked."""
+        """End the block of a prefix. Raise InputError if the prefix is not blocked."""
         name = canonical(prefix)
         if all(each.prefix != name for each in blocks_of(self._store.board)):
             raise InputError(f"unblock {name}: it is not blocked (`webfountain block` lists the blocks)")
@@ -128,7 +129,8 @@ class CollectionNotes:
     def drain(self, ant: str) -> NoteAnswer:
         """Make one crawling process give up its sites and end. Other processes take the sites over.
 
-        `ant` is its name in `StatusAnswer.ants` or `LiveSnapshot.owner`. Raise InputError for any other name.
+        `ant` is the name of the process, as in `StatusAnswer.ants` or `LiveSnapshot.owner`. Raise InputError for an
+        unknown name.
         """
         found = self._processes()
         if ant not in found:

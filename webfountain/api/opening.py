@@ -1,7 +1,7 @@
 """Functions that open a collection: ``with webfountain.open("rocksdb://.webfountain") as collection``, or ``async
 with``.
 
-A crawl may be running. No store is created.
+A crawl may be running. A missing store is an error and is not created.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ __all__ = ["Opening", "open_collection", "open_stored"]
 
 
 def open_stored(store: str, *, repository: str | Path | None = None) -> StoredCollection:
-    """Open a collection immediately. The caller must close it. Raise the same errors as `open_collection`."""
+    """Open a collection without a `with` block. The caller must close it. Raise the same errors as
+    `open_collection`."""
     folder, copies = folder_of(store), None if repository is None else Path(repository)
     if copies is None and folder is not None:
         copies = folder / "repository"
@@ -30,7 +31,7 @@ def open_stored(store: str, *, repository: str | Path | None = None) -> StoredCo
 
 
 class Opening:
-    """A collection to open with `with`, or with `async with` and a thread of its own."""
+    """Context manager that opens a collection. With `async with`, the collection runs in a thread of its own."""
 
     def __init__(self, store: str, repository: str | Path | None) -> None:
         self._store = store

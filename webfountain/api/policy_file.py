@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 __all__ = ["BEFORE", "PolicyFileEditor", "seeds_file_in"]
 
 BEFORE: Final = ".before"
-"""Ending of the name of the previous version."""
+"""Suffix of the file that keeps the previous version of the policy file."""
 
 
 class PolicyFileEditor:
-    """The policy file that a crawl uses."""
+    """Editor of the policy file that a crawl uses."""
 
     def __init__(self, in_force: CollectionInForce) -> None:
         self._in_force = in_force
@@ -31,16 +31,18 @@ class PolicyFileEditor:
 
     @property
     def digest(self) -> str:
-        """Return the digest of the text in force."""
+        """Return the digest of the text that the crawl uses now."""
         return _digest(self._in_force.text)
 
     @property
     def is_writable(self) -> bool:
-        """Return whether the file is on this machine, contains the text in force, and can be replaced."""
+        """Return whether the file is on this machine, equals the text that the crawl uses, and can be replaced."""
         return self._text() == self._in_force.text and os.access(self._path.parent, os.W_OK)
 
     def write(self, text: str, digest: str) -> str:
-        """Replace the text, and return the new digest. `digest` is the digest of the text that was edited.
+        """Replace the text of the file, and return the new digest.
+
+        `digest` is the digest of the text that was edited.
 
         Raises
         ------
@@ -83,7 +85,7 @@ class PolicyFileEditor:
 
 
 def seeds_file_in(text: str) -> object:
-    """Return the file of seeds that a policy file names. Return None for a text that is not valid TOML."""
+    """Return the path of the seeds file that a policy file names. Return None for a text that is not valid TOML."""
     try:
         table = tomllib.loads(text).get("collection")
     except (tomllib.TOMLDecodeError, RecursionError):

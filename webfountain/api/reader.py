@@ -1,7 +1,7 @@
-"""A reader's place in the change log, kept under its name.
+"""The positions of named readers in the change log.
 
-With an embedded store, the place is a file ``readers/NAME`` in the store's folder, which is replaced as a whole. On a
-server, it is a published value. Only `keep` moves a place; readers call it after they have processed the entries.
+An embedded store keeps the position in the file ``readers/NAME`` of its folder. A store on a server keeps the position
+as a published value. A reader calls `keep` after it has processed entries, so no entry is lost if the reader is killed.
 """
 
 from __future__ import annotations
@@ -20,19 +20,20 @@ if TYPE_CHECKING:
 __all__ = ["ReaderPlaces"]
 
 _NAME: Final = re.compile(r"(?!.*\.tmp$)[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-"""A reader's name must not end in .tmp, because drafts of files end so (`private_files.replaced`)."""
+"""Pattern of a reader's name. The suffix .tmp is reserved for temporary files."""
 _FOLDER: Final = "readers"
 
 
 class ReaderPlaces:
-    """The places of the readers of one store, in its folder or in its published values."""
+    """The stored positions of the readers of one store."""
 
     def __init__(self, board: Board, folder: Path | None) -> None:
         self._board = board
         self._folder = None if folder is None else folder / _FOLDER
 
     def cursor(self, name: str) -> str | None:
-        """Return the stored cursor of a reader; None if there is none. Raise StoreError if it cannot be read."""
+        """Return the stored cursor of a reader, or None if the reader has stored no cursor. Raise StoreError if the
+        cursor cannot be read."""
         _check(name)
         if self._folder is None:
             value = self._board.value(f"reader/{name}")

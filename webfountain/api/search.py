@@ -34,7 +34,7 @@ class SearchHit(msgspec.Struct, frozen=True):
     fetched: float | None
     verdict: str
     excerpt: str | None
-    """Text of the copy around the first word that was found; None if the copy cannot be read."""
+    """Text around the first word of the query in the copy, or None if the copy cannot be read."""
 
 
 class SearchProgress(msgspec.Struct, frozen=True):
@@ -44,21 +44,21 @@ class SearchProgress(msgspec.Struct, frozen=True):
     """False if there is no index."""
     pages: int = 0
     behind: int | None = None
-    """Number of changes that the index does not contain yet, at most 1000; None until all pages have been indexed
-    once."""
+    """Number of changes that the index does not contain yet, at most 1000. It is None until all pages are in the
+    index."""
     at_least: bool = False
-    """True if there may be more than `behind` changes."""
+    """True if `behind` is a minimum, because no more changes were counted."""
 
 
 class SearchAnswer(msgspec.Struct, frozen=True):
-    """The result of a search, best first."""
+    """The pages that a search found, best first."""
 
     items: list[SearchHit]
     index: SearchProgress
 
 
 class CollectionSearch:
-    """The search of an open collection. `path` is the file of its index, if the collection has a folder."""
+    """Full-text search in an open collection. `path` is the file of the index, or None if the store has no folder."""
 
     def __init__(self, store: FrontierStore, path: Path | None, text: Callable[[str], str]) -> None:
         self._store = store
