@@ -4,10 +4,10 @@ The user of a body calls `release` after the examination.
 
 **Rule.** All connections read while less than `OPEN_SHARE` of the budget is used. Above this share, no connection
 reads, so TCP makes the servers stop. When bodies are released, connections resume as far as there is room. Connections
-in the middle of a body resume first.
+that have a part of their body come first, then others in the order of their requests.
 
-**No deadlock.** At any time some connection reads, or some complete body waits for its `release`. If all connections
-are paused and no body is complete, the body that began first continues, even above the budget.
+**No deadlock.** Some connection reads, or some complete body will be released. If all connections are paused and no
+body is complete, the body that began first continues, even above the budget.
 
 **Time.** The clock of a paused exchange stops.
 """
@@ -19,13 +19,13 @@ from typing import Final, NamedTuple, Protocol
 __all__ = ["BODY_BYTES", "OPEN_SHARE", "BodyBudget", "BudgetStatistics", "HeldBody"]
 
 BODY_BYTES: Final = 256_000_000
-"""Memory for all bodies of a crawl, in bytes. It is a quarter of the gigabyte that the crawl's processes may use."""
+"""Budget of a crawl, a quarter of the gigabyte that all its processes may use."""
 OPEN_SHARE: Final = 0.875
-"""Share of the budget up to which all connections read. The rest of the budget is for bytes that are already on their
-way, and for one body that may exceed the budget.
+"""Share of the budget up to which all connections read. The rest is for the next read of each connection, and for a
+body that may exceed the budget.
 """
 _PIECE: Final = 1_000_000
-"""Number of bytes that a resumed connection is expected to read."""
+"""Expected number of bytes for a resumed connection."""
 
 
 class IncomingBody(Protocol):
@@ -39,9 +39,7 @@ class IncomingBody(Protocol):
 
 
 class BudgetStatistics(NamedTuple):
-    """Counts of the budget, for the stats. `held` and `peak` are bytes, now and at most; `landed` counts complete
-    bodies.
-    """
+    """Bytes used now, most bytes used, running exchanges, paused exchanges, complete bodies, number of pauses."""
 
     held: int
     peak: int
@@ -62,7 +60,7 @@ class HeldBody:
         self._budget = budget
         self.size = 0
         self.incoming: IncomingBody | None = None
-        """The exchange that receives the body, or None if no exchange does."""
+        """The exchange that receives the body, while it runs."""
         self.paused = False
 
     def ask(self, incoming: IncomingBody) -> None:
@@ -83,8 +81,8 @@ class HeldBody:
 
 
 class BodyBudget:
-    """A memory limit for the bodies of a crawl: together they have at most `most` bytes. The budget is used in the loop
-    thread only.
+    """A limit of `most` bytes of bodies at once, for all downloads of a crawl. The budget is used in the loop thread
+    only.
 
     Invariant: a body is in `_asked` before its first bytes, then in `_coming` until it is complete or has failed.
     Invariant: while an exchange is paused, another exchange reads, or some body is complete.
@@ -166,9 +164,7 @@ class BodyBudget:
         self._go_on()
 
     def _go_on(self) -> None:
-        """Resume the exchanges for which there is room. If no exchange is running and no complete body waits, resume
-        one exchange even without room.
-        """
+        """Resume the exchanges for which there is room. If no other exchange can end, resume the first one anyway."""
         if not self._paused:
             return
         running = self._running()

@@ -1,4 +1,4 @@
-"""The loop thread's side of the batches: it fills each batch with work for the store, and applies the result.
+"""Orders: what the loop thread orders from the store with each batch.
 
 Life of an order
 ----------------
@@ -7,8 +7,8 @@ that is due adds what its part of the crawl needs. Examples are leases and sites
 (`Chores`) and polls for messages from outside (`Polls`). The worker carries out the batch. Each order then reads the
 result. `assembly` lists the orders.
 
-A busy process polls the store twice per second. If several processes share a store, idle processes poll less often, to
-spare the server (`PollTimer`).
+A busy process polls the store twice per second. If several processes share a store, an idle one polls less often
+(`PollTimer`). This spares the server.
 """
 
 from __future__ import annotations
@@ -61,12 +61,12 @@ POLL_INTERVAL_S: Final = 0.5
 """Interval at which a busy process polls the store for messages, s."""
 POLL_EACH_S: Final = 1 / 8
 POLL_LONGEST_S: Final = 10.0
-"""Longest interval between two polls of an idle process, s: POLL_EACH_S times the number of processes, but at most
-POLL_LONGEST_S. Thus up to 80 idle processes together send the server about eight polls per second.
+"""Longest interval between polls of an idle process, s: POLL_EACH_S times the number of processes, but at most
+POLL_LONGEST_S. Up to 80 idle processes together poll eight times per second.
 """
 COUNT_EACH_S: Final = 1 / 16
 COUNT_LONGEST_S: Final = 60.0
-"""COUNT_EACH_S and COUNT_LONGEST_S limit the interval between two readings of the counts of a shared store."""
+"""Like POLL_EACH_S and POLL_LONGEST_S, for the counts of a shared store."""
 _RANKS_EVERY_S: Final = 2.0
 
 
@@ -84,7 +84,7 @@ class OpenBatch:
         return self._batch
 
     def send(self) -> Batch | None:
-        """Return the gathered batch and begin a new one. Return None if the worker has nothing to do."""
+        """Return the gathered batch and begin the next batch, or return None if the worker has nothing to do."""
         if not self._batch.is_needed():
             return None
         sent = self._batch
@@ -93,9 +93,7 @@ class OpenBatch:
 
 
 class WorkExchange:
-    """Exchanges batches with the worker. `is_unfinished` is True if a stage has a pass over the store to continue when
-    the process starts.
-    """
+    """Exchanges batches with the worker. `is_unfinished` is True if a stage begins with a pass over the store."""
 
     def __init__(
         self,
@@ -148,7 +146,7 @@ class WorkExchange:
             absorbed(result)
 
     def adopt(self, collection: Collection) -> None:
-        """Adopt an edited policy file. The caller must load the seeds of the new file."""
+        """Adopt an edited policy file. The caller loads the seeds."""
         self._judge.adopt(collection)
         for adopt in self._orders.adopt:
             adopt(collection)
@@ -177,9 +175,7 @@ class Chores(Order):
 def chores_of(
     sites: ActiveList, progress: Progress, others: Others, shares: DomainShares | None, period_s: float
 ) -> list[tuple[float, Callable[[Batch], None]]]:
-    """Return the periodic chores, each with its interval, s. One chore renews the site leases of a lone ant. If several
-    ants share the store, heartbeats renew the leases.
-    """
+    """Return the periodic chores with their intervals, s. If there are several ants, heartbeats renew the leases."""
     publish = [] if shares is None else [(_SHARES_EVERY_S, partial(_publish_shares, shares))]
     renewals = [] if others.shared else [(others.term.lease_s / 3, partial(_renew_leases, sites))]
     return [
@@ -208,9 +204,7 @@ def _publish_shares(shares: DomainShares, batch: Batch) -> None:
 
 
 class IdleCheck(Order):
-    """While all processes are idle, looks for never-crawled pages that are due soon. If there are none, a crawl with
-    `--until-idle` ends.
-    """
+    """Checks what still waits while all processes are idle, so that a crawl with `--until-idle` ends."""
 
     def __init__(self, progress: Progress, others: Others) -> None:
         self._progress = progress
@@ -223,8 +217,8 @@ class IdleCheck(Order):
 
 
 class SiteSupply(Order):
-    """Takes sites from the store and parks sites. If there are several ants, each ant takes only slightly more than an
-    equal part of the sites.
+    """Takes sites from the store and parks sites. If there are several ants, each ant takes only slightly more sites
+    than its part.
     """
 
     def __init__(self, sites: ActiveList, progress: Progress, others: Others) -> None:
@@ -245,7 +239,7 @@ class SiteSupply(Order):
 
     def before_send(self, batch: Batch) -> None:
         """Park the sites that have nothing due or must be left alone. If other sites wait for a place, also park sites
-        that had many fetches.
+        after many fetches.
         """
         sites = self._sites.sites
         is_full = self._due <= batch.at and not self._sites.room()
@@ -256,7 +250,7 @@ class SiteSupply(Order):
         self._due = inf if result.next_site_due is None else result.next_site_due
 
     def _room(self) -> int:
-        """Return how many more sites this process may take from the store."""
+        """Return how many more sites to take."""
         if self._progress.lacks_room:
             return 0
         room, most = self._sites.room(), self._others.most_sites(self._progress.stored.sites)
@@ -267,7 +261,7 @@ class PollTimer:
     """A timer for polls of the store, twice per second while the process is busy.
 
     While the process is idle, the interval doubles each time, up to `each_s` times the number of processes and at most
-    `longest_s`. Each pause is partly random, so that processes which became idle together do not poll together.
+    `longest_s`. The jitter keeps processes that became idle together from polling together.
     """
 
     __slots__ = ("_due", "_each_s", "_last", "_longest_s", "_pause", "_rng")
@@ -305,7 +299,7 @@ class Polls(Order):
         self._inbox = PollTimer(POLL_EACH_S, POLL_LONGEST_S, rng=rng, start=start)
         self._counts = PollTimer(COUNT_EACH_S, COUNT_LONGEST_S, rng=rng, start=start)
         self.is_idle = False
-        """True if several processes share the store and this one has nothing to do."""
+        """True if this process, one of several, has nothing to do."""
 
     def add(self, batch: Batch) -> None:
         at, others = batch.at, self._others
@@ -318,9 +312,9 @@ class Polls(Order):
 
 
 class RankTurns(Order):
-    """Asks the worker to rank pages every two seconds.
+    """Orders turns of ranking, which bring new importances of pages into the store.
 
-    An ant without work asks for a ranking only with a batch that reads the inbox, too.
+    An idle ant ranks only when it reads its inbox.
     """
 
     def __init__(self, weights: PolicyWeights, polls: Polls) -> None:

@@ -25,11 +25,9 @@ __all__ = ["ServerClock"]
 logger = logging.getLogger(__name__)
 
 TOLERANCE: Final = 0.2
-"""Largest difference of clocks that is tolerated, as a share of the interval between heartbeats."""
+"""Share of a heartbeat by which clocks may differ."""
 MOST_BACK_S: Final = 60.0
-"""The ant ends if the server's clock is set back by more than this, s, during a crawl. After a smaller step, the ant's
-time stands still until the server's clock has caught up.
-"""
+"""How far the server's clock may go back during a crawl, s, before the ant ends. The ant waits for this time."""
 
 
 class ServerClock:

@@ -1,4 +1,4 @@
-"""Base classes of stages and orders, through which an optional feature takes part in each batch.
+"""Stages and orders: what an optional feature of the crawl does at each point of a batch.
 
 A `Stage` acts in the worker thread. `worker_assembly` makes a list of stages, and `StoreWorker.run` calls the methods
 of all stages at fixed points. An `Order` acts in the loop thread. `assembly` makes a list of orders, and
@@ -28,37 +28,35 @@ _R = TypeVar("_R")
 
 
 class Order:
-    """An order that does nothing. A feature overrides the methods that it needs. The methods are listed in the order of
-    their calls.
-    """
+    """An order that does nothing. A feature overrides the points at which it acts, which are in order of time."""
 
     due = -inf
     """Time from which `add` is called, UTC seconds."""
 
     def add(self, batch: Batch) -> None:
-        """Add to a batch what the store must do. `add` is called only if the time `due` has come, the crawl was not
-        stopped, and this ant's leases are valid.
+        """Add to a batch what the store must do. Called if `due` is reached, the crawl was not stopped and the ant's
+        term lasts.
         """
 
     def before_send(self, batch: Batch) -> None:
-        """Add to a batch right before it is sent, even if the crawl was stopped."""
+        """Add what must not be missing from any batch."""
 
     def absorb(self, result: BatchResult) -> None:
-        """Apply the result of a batch before the active sites do."""
+        """Apply the result of a batch, before the sites do."""
 
     def absorbed(self, result: BatchResult) -> None:
-        """Apply the result of a batch after the active sites did."""
+        """Apply the result of a batch, after the sites did."""
 
     def adopt(self, collection: Collection) -> None:
         """Switch to an edited policy file."""
 
 
 class Orders:
-    """The orders of a crawl. Each attribute lists the methods of one name, in the order in which they are called."""
+    """For each point of an order, the methods of the orders that define the point."""
 
     def __init__(self, orders: Sequence[Order]) -> None:
         self.add = [(order, order.add) for order in orders if type(order).add is not Order.add]
-        """The orders that override `add`, each with this method."""
+        """The orders that add to a batch, each with its method."""
         self.before_send = methods_at(orders, Order.before_send)
         self.absorb = methods_at(orders, Order.absorb)
         self.absorbed = methods_at(orders, Order.absorbed)
@@ -66,15 +64,13 @@ class Orders:
 
 
 def methods_at(parts: Sequence[_Part], point: Callable[Concatenate[_Part, _P], _R]) -> list[Callable[_P, _R]]:
-    """Return the methods that override the method `point` of the base class, in the order of `parts`."""
+    """Return, in order, the methods of the parts that override a point."""
     name = point.__name__
     return [getattr(part, name) for part in parts if getattr(type(part), name) is not point]
 
 
 class Stage:
-    """A stage that does nothing. A feature overrides the methods that it needs. The methods are listed in the order of
-    their calls.
-    """
+    """A stage that does nothing. A feature overrides the points at which it acts, which are in order of time."""
 
     def lost(self, sites: Sequence[str]) -> None:
         """Remove sites that this process no longer holds."""
@@ -87,9 +83,7 @@ class Stage:
         return judged
 
     def visited(self, visits: Sequence[Visit], judged: Sequence[JudgedVisit], at: float) -> None:
-        """Store what was learned from the fetched pages. The copies are already written, but the links are not
-        discovered yet.
-        """
+        """Store what the pages brought. The copies are already written, but the links are not discovered yet."""
 
     def settling(self, visits: Sequence[Visit], outcomes: Sequence[Outcome], batch: Batch) -> None:
         """Learn from pages that are about to be settled."""
@@ -97,24 +91,24 @@ class Stage:
     # ---------------------------------------------- the store's pages and sites
 
     def discover_more(self, batch: Batch, result: BatchResult) -> None:
-        """Add the requests and the links in sitemaps that a batch brings to the store."""
+        """Discover the offers and sitemaps of a batch, if there are any."""
 
     def after_settle(self, batch: Batch, result: BatchResult) -> None:
         """Carry out the rest of the batch, after all pages of the batch were settled."""
 
     def before_park(self, batch: Batch) -> None:
-        """Save what is known about the sites that are about to be parked."""
+        """Save what is known about the sites that leave, if any site leaves."""
 
     def adopt(self, collection: Collection) -> None:
         """Adopt an edited policy file."""
 
     def before_activate(self, batch: Batch, result: BatchResult) -> None:
-        """Make pages and sites due. Sites that leave the active list are already parked."""
+        """Make pages and sites due, after sites that leave were parked."""
 
     # ---------------------------------------------- sites and leases
 
     def choose(self, room: int) -> list[str]:
-        """Return the sites that must be activated before all others. `room` is the number of free places."""
+        """Return sites to activate before all other sites. `room` is the number of free places."""
         del room
         return []
 
@@ -127,7 +121,7 @@ class Stage:
         """Prepare the queues, before pages are leased."""
 
     def hurried(self, leases: list[Lease]) -> list[Lease]:
-        """Return the leases of immediate pages that may be fetched."""
+        """Return the leases of immediate pages that may be passed to their sites."""
         return leases
 
     def leased(self, dealt: LeaseBatch, at: float) -> LeaseBatch:
@@ -138,23 +132,23 @@ class Stage:
     # ---------------------------------------------- the end
 
     def welcome(self, batch: Batch, result: BatchResult) -> None:
-        """Read the states of guests from the store. A guest is a site from which another site needs a file."""
+        """Read the guests of the batch from the store, if there are guests."""
 
     def chores(self, batch: Batch, result: BatchResult) -> None:
-        """Do what is needed with every batch, such as counting."""
+        """Do what every batch needs, and count."""
 
     def tidy(self, batch: Batch) -> None:
-        """Remove old data. `tidy` is called once per period, but at most once per minute."""
+        """Remove what is too old, once per period or per minute, whichever is longer."""
 
     def sign_off(self, batch: Batch) -> None:
-        """Do what is left at the end of the crawl, with the last batch."""
+        """Carry out the work of the last batch."""
 
     def close(self) -> None:
-        """Close files and connections, as the last call."""
+        """Release files and the store, as the last call."""
 
 
 class Stages:
-    """The stages of a crawl. Each attribute lists the methods of one name, in the order in which they are called."""
+    """For each point of a stage, the methods of the stages that define the point."""
 
     def __init__(self, stages: Sequence[Stage]) -> None:
         self.lost = methods_at(stages, Stage.lost)

@@ -1,8 +1,8 @@
 """Build the model's arrays from the table of an instance file.
 
-The table comes from a TOML file such as emt1.toml, with mean lifetimes, costs, discovery rates and strategies. A list
-may replace a number, with one entry per period. The lists ``costs.old`` and ``discovery.old_finds_new`` have one entry
-per bucket.
+The table comes from a TOML file such as emt1.toml, with mean lifetimes, costs, discovery rates and strategies. A number
+may be replaced by a list with one entry per period. The lists ``costs.old`` and ``discovery.old_finds_new`` have one
+entry per bucket.
 
 Source: Edwards 2001, section 4 (strategies 1-3, versions v1-v3, Table 2).
 """
@@ -54,13 +54,13 @@ def build_instance(
     periods: int | None = None,
     buckets: int | None = None,
 ) -> Instance:
-    """Build the model of a table under a strategy and a version. ``periods`` and ``buckets`` replace the values in the
-    table.
+    """Build the model that a table describes, for one strategy and one version. ``periods`` and ``buckets`` replace the
+    values in the table.
 
     Version v1 spreads the initial pages evenly. Version v2 spreads the initial pages 3:1:3 over the fastest quarter,
     the middle and the slowest quarter of the buckets. Version v3 halves the change rates of v1.
 
-    Raises InputError with key and value.
+    Raises InputError, which names the key and the value.
     """
     place = _Place(table)
     place.check_keys()

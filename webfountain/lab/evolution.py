@@ -1,8 +1,8 @@
 """Analysis of how pages evolve (Cho 2000), from a change trace or a store.
 
 Section 3 asks four questions: How often do pages change (Figure 2)? How long do pages live (Figure 4)? When have half
-of the pages changed or vanished (Figure 5)? Are changes a Poisson process (Figure 6)? The last answer comes with a
-goodness of fit.
+of the pages changed or vanished (Figure 5)? Are changes a Poisson process (Figure 6)? For the last question, a goodness
+of fit is computed.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ LIFESPAN_CLASSES: Final = (("<= 1 week", 7.0), ("<= 1 month", 30.0), ("<= 4 mont
 POISSON_MEANS: Final = (10.0, 20.0)
 """Mean intervals of the pages in Figure 6, days."""
 POISSON_BAND: Final = 0.2
-"""Largest relative difference of a page's mean interval from the 10 or 20 days of Figure 6."""
+"""Figure 6 includes a page if its mean interval differs from 10 or 20 days by at most this share."""
 POISSON_CHANGES: Final = 5
-"""Smallest number of changes of a page in Figure 6."""
+"""Figure 6 includes a page only if it has at least this number of changes."""
 _BEYOND = "> 4 months"
 
 
@@ -72,7 +72,7 @@ class GroupEvolution(msgspec.Struct, frozen=True):
     """Answers to the four questions for one group of pages."""
 
     pages: int
-    """Number of visible spans of pages. A page that came back counts again."""
+    """Number of visible spans of pages. A page that vanished and came back counts once for each span."""
     changes: int
     never_changed: int
     change_interval: dict[str, float]
@@ -84,7 +84,7 @@ class GroupEvolution(msgspec.Struct, frozen=True):
     at_start: int
     """Number of pages in Figure 5: the pages that exist on the first day."""
     half_changed_days: int | None
-    """Days until half of the pages of the first day have changed or vanished, if they have."""
+    """Days until half of the pages of the first day have changed or vanished; None if this did not happen."""
     unchanged: tuple[float, ...]
     """Figure 5: share of the pages of the first day that are still there and unchanged after 0, 1, … days."""
     poisson: tuple[PoissonCheck, ...]
@@ -95,7 +95,7 @@ class Evolution(msgspec.Struct, frozen=True):
     days: int
     all: GroupEvolution
     groups: dict[str, GroupEvolution]
-    """Groups by name, largest first."""
+    """The groups by name, beginning with the largest group."""
 
 
 def evolution(observation: Observation, *, group_by: GroupBy = "site") -> Evolution:

@@ -87,7 +87,9 @@ def _largest(evolution: Evolution) -> dict[str, Any]:
 
 
 def _bars(each: Any, series: Mapping[str, Mapping[str, float]], label: str) -> None:
-    """Draw grouped bars: a group per class, a bar per series. Print values if there are at most two series."""
+    """Draw grouped bars: a group per class, a bar per series. If there are at most two series, print each value at its
+    bar.
+    """
     classes = list(next(iter(series.values())))
     at, width = np.arange(len(classes)), 0.8 / len(series)
     for number, (name, shares) in enumerate(series.items()):

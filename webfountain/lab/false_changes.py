@@ -2,8 +2,8 @@
 
 The web has 200 pages on ten sites, in minified HTML. Each answer differs: pages have clocks, adverts, rotating links,
 shuffled tags, form tokens and visit counters. There are also 400 true changes of 1 to 30 words, 50 of them inside noisy
-blocks. `measure` visits each page once a day, and makes the extra visits that the examiner requests. The function
-counts reports without a true change, and true changes without a report.
+blocks. `measure` visits each page once a day, and makes the extra visits that the examiner requests. `measure` counts
+reported changes that are not true, and true changes that are not reported.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class TrueChange(NamedTuple):
 
 
 class _Article:
-    """The text of a page's author."""
+    """The text that a page's author wrote."""
 
     def __init__(self, page: int) -> None:
         draw = Random(page)
@@ -153,7 +153,7 @@ def _edited(text: str, many: int, draw: Random) -> str:
 
 
 class ReportCounts(NamedTuple):
-    """Counts of the rounds after learning."""
+    """Counts over all rounds that follow the learning rounds."""
 
     reported: int
     false: int
@@ -219,7 +219,7 @@ class ChangingWeb(Protocol):
 
 
 def measure(rules: str, web: ChangingWeb) -> ReportCounts:
-    """Return the counts for a crawl of `web` under `rules`, tables of a policy file."""
+    """Return the counts for a crawl of `web`, where `rules` are tables of a policy file."""
     visitor = _Visitor(rules)
     counts = dict.fromkeys(ReportCounts._fields, 0)
     for round in range(ROUNDS):

@@ -39,7 +39,7 @@ _ONCE = 0.02  # a bucket whose number of crawls differs more than this from a wh
 
 
 class FigureRow(TypedDict):
-    """A number of the paper and ours, with the relative ``error``."""
+    """A number from the paper and our number, with the relative ``error`` of ours."""
 
     table: str
     strategy: str
@@ -78,9 +78,10 @@ class _SolvedRun:
 def findings(path: str | Path, *, quality: Quality = "normal", buckets: int | None = None) -> Findings:
     """Solve the paper's runs on an instance file with strategies 1, 2 and 3, and judge the findings.
 
-    ``buckets`` replaces the number in the file. Fewer buckets are faster and coarser.
+    If given, ``buckets`` replaces the number of buckets in the file. With fewer buckets, the run is faster and the
+    result coarser.
 
-    Raises InputError with file, key and value.
+    Raises InputError, which names the file, the key and the value.
     """
     runs = _runs(read_table(path), quality, buckets)
     rows = [row for key in _PRINTED for row in _rows(key, runs[key[1:]])]

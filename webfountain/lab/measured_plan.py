@@ -1,10 +1,10 @@
-"""The plan, and the cost of a goal, at the rate of fetches that was measured in a store.
+"""The plan and the cost of a goal, computed from the measured number of fetches per period.
 
 Without `cycle.capacity_pages_per_period`, a crawl fetches as fast as politeness allows and follows no plan. For such a
-crawl, `measured_plan` makes a plan on demand. The plan follows from the census of the store, the measured rate of
-fetches, and the function that makes a crawl's own plans. The cost of a goal (`plan show --goal`) tells how many fetches
-per period the goal takes, how many are made now, and what slightly fewer fetches would give. Plan and cost are only
-shown, not stored, and no crawl follows them.
+crawl, `measured_plan` makes a plan on demand. The plan is made from the census of the store and the measured rate of
+fetches, by the function that makes a crawl's own plans. The cost of a goal (`plan show --goal`) has three parts: the
+fetches per period that the goal takes, the fetches that are made now, and the result of slightly fewer fetches. Plan
+and cost are only shown, not stored, and no crawl follows them.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ __all__ = ["goal_document", "goal_of", "goal_words", "has_budget", "measured_pla
 
 _GOAL: Final = re.compile(r"(?:obsolete=|older=(?P<age>[^:]+):)(?P<share>[0-9.]+)%", re.ASCII)
 CYCLES: Final = 6
-"""Number of past cycles whose measured obsolete shares correct the model."""
+"""The model is corrected by the measured obsolete shares of this number of past cycles."""
 
 
 class MeasuredCensus(NamedTuple):
-    """A census, its cycle, and the fetches per period during the census."""
+    """A census, the settings of the cycle, and the measured number of fetches per period."""
 
     census: Census
     cycle: CycleTable
@@ -52,7 +52,7 @@ def has_budget(store: FrontierStore) -> bool:
 
 
 def measured_plan(store: FrontierStore, *, at: float) -> dict[str, Any] | None:
-    """Return the plan for the measured rate, or None if too little was measured.
+    """Return a plan for the measured number of fetches, or None if too little was measured.
 
     The dictionary has the keys of a plan in force, and also `in_force` (False) and `capacity` (pages per period).
     """
@@ -127,7 +127,7 @@ def goal_document(store: FrontierStore, goal: Goal, *, at: float) -> dict[str, A
     """Return the cost of a goal, or None if too little was measured.
 
     `correction` is the measured obsolete share of the last cycles, divided by the share that the model of independent
-    pages predicts at the current rate.
+    pages predicts.
     """
     from webfountain.core.census import change_rates  # noqa: PLC0415  numpy, 0.1 s
     from webfountain.core.goals import PageClasses, correction_of, cost_of, share_at  # noqa: PLC0415

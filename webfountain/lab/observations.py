@@ -38,7 +38,8 @@ class PageSpan(NamedTuple):
     changes: int
     """Number of days with a change."""
     days: tuple[int, ...]
-    """Days with a change, ascending. A store keeps only the newest checks, so there may be fewer than `changes`."""
+    """Days with a change, ascending. A store keeps only the newest checks, so this list may be shorter than
+    `changes`."""
 
     @property
     def observed_time(self) -> int:
@@ -46,7 +47,7 @@ class PageSpan(NamedTuple):
 
 
 class Observation(NamedTuple):
-    """All spans of one observation, with its length in days."""
+    """All spans that were observed, and the length of the observation in days."""
 
     spans: list[PageSpan]
     days: int
@@ -164,7 +165,7 @@ def _span(site: str, born: int, died: int, length: int, days: list[int]) -> Page
 
 
 def _kept(record: PageRecord, begin: float, length: int, day: float) -> PageSpan:
-    """Return the span of one record, with the times of its checks counted back from the last check."""
+    """Return the span of one record; the times of its checks are computed backwards from the last check."""
     last = record.last_crawled or 0.0
     at, found = last, list[int]()
     for check in reversed(decode(record.history)):

@@ -19,7 +19,7 @@ __all__ = ["draw_plans"]
 
 
 class _Case(NamedTuple):
-    """One plan: strategy, version, number of periods."""
+    """A plan of the paper, given by its strategy, version and number of periods."""
 
     strategy: str
     version: str = "v1"

@@ -51,7 +51,7 @@ def rank_file(
     section 7).
 
     `trusted` is a file with one page number per line. `out` is an .npy file for all scores, in the order of page
-    numbers. `seconds` is the time of the ranking without reading the file.
+    numbers. `seconds` is the time of the ranking alone, without reading the file.
     """
     try:
         with np.load(file) as arrays:
@@ -69,8 +69,8 @@ def rank_file(
 
 
 def rank_log(url: str, *, method: str, damping: float | None, trusted: Path | None, out: Path | None) -> dict[str, Any]:
-    """Rank the pages of a link log as `rank_file` does, with URLs in place of numbers. `out` is in the order of URL
-    fingerprints.
+    """Rank the pages of a link log as `rank_file` does, with URLs in place of numbers. The file `out` contains the
+    scores in the order of URL fingerprints.
     """
     with tempfile.TemporaryDirectory(prefix="webfountain-rank-") as scratch:
         begin = time.perf_counter()

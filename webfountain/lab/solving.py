@@ -67,9 +67,9 @@ def solve_instance_file(
     """Solve an instance file and return the JSON document of `plan solve` (DESIGN 7).
 
     ``strategy`` is a name in the file, by default the first. ``out`` is the path of an .npz file for the plan: x (T, B)
-    and z (T,) in the file's pages. ``seconds`` is the time of the solve without imports.
+    and z (T,) in the file's pages. ``seconds`` is the time of the solver alone, without imports.
 
-    Raises InputError with file, key and value.
+    Raises InputError, which names the file, the key and the value.
     """
     if solver not in SOLVERS:
         raise InputError(f"solver: {solver!r} is not one of {', '.join(SOLVERS)}")

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["Sample", "demo", "freshness_summary"]
 
 _MARK = "made-by-webfountain-demo"
-"""Name of a file in the demo's folder. Only a folder with this file is emptied."""
+"""This file marks a folder that the demo made. The demo empties only a folder that contains this file."""
 _BAR: Final = 40
 
 
@@ -95,7 +95,7 @@ def demo(
 
 
 def freshness_summary(samples: Sequence[Sample]) -> str:
-    """Return the measured freshness, a bar for each sample."""
+    """Return the measured freshness as text, with a bar for each sample."""
     if not samples:
         return "  not measured: the crawl ended before the first period did"
     last = samples[-1]
@@ -145,7 +145,7 @@ def _is_free(sites: int, port: int) -> bool:
 
 
 def _policy_file(policy: Collection, urls: list[str], folder: Path) -> Path:
-    """Return the policy file, or a copy with these seeds."""
+    """Return the path of the policy file, or of a copy in which the seeds are `urls`."""
     if list(policy.seeds()) == urls:
         return policy.path
     text = policy.path.read_text(encoding="utf-8")

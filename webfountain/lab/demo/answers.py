@@ -1,6 +1,7 @@
 """The interface between the HTTP server and a web on loopback: a clock, answers and the true pages.
 
-A web reads no clock. The time is an argument: periods for the generated web, seconds for recorded pages.
+A web never asks for the current time. Each call gives the time, in periods for the generated web and in seconds for
+recorded pages.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class Answer(NamedTuple):
 
 
 class Web(Protocol):
-    """Sites that give answers. A web has no state: equal arguments give equal answers."""
+    """A set of sites, which answers requests. A web has no state: equal arguments give equal answers."""
 
     def respond(self, site: int, path: str, t: float) -> Answer:
         """Return the answer of site number `site` to a path (with query) at web time `t`."""

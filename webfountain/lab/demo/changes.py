@@ -1,7 +1,7 @@
 """Changes of generated pages: each page changes by a Poisson process at its own rate.
 
 A major change replaces a third of the text and its links. A minor change replaces a short note. A trivial change
-replaces a number in a comment (on stamped pages).
+replaces a number in an HTML comment, and happens only on stamped pages.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ __all__ = ["MAJOR", "MINOR", "RATES", "TRIVIAL", "PageChanges", "state_after"]
 
 TRIVIAL, MINOR, MAJOR = 0, 1, 2
 RATES: Final = ((0.03, 4.0), (0.05, 1.0), (0.1, 1 / 3), (0.17, 0.1), (0.2, 1 / 30), (0.2, 0.01), (0.25, 0.0))
-"""(share of the pages, changes per period)."""
+"""Each pair is a share of the pages, and how often a page of this share changes per period."""
 
 
 class PageChanges:
-    """The changes of all pages, drawn when needed."""
+    """The random changes of all pages, each drawn when it is first needed."""
 
     def __init__(self, draw: Draws, rates: Sequence[tuple[float, float]]) -> None:
         self._draw = draw

@@ -16,11 +16,11 @@ class Draws:
         self._key = struct.pack("<q", seed)
 
     def __call__(self, *which: int) -> tuple[int, ...]:
-        """Return the four 64-bit numbers that belong to `which`."""
+        """Return four random 64-bit numbers, which depend only on the seed and on `which`."""
         packed = struct.pack(f"<{len(which)}q", *which)
         return struct.unpack("<4Q", blake2b(packed, digest_size=32, key=self._key).digest())
 
     def stream(self, *which: int, size: int) -> memoryview:
-        """Return the `size` 16-bit numbers that belong to `which`."""
+        """Return `size` random 16-bit numbers, which depend only on the seed and on `which`."""
         key = self._key + struct.pack(f"<{len(which)}q", *which)
         return memoryview(shake_128(key).digest(2 * size)).cast("H")

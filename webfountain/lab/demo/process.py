@@ -24,7 +24,7 @@ _ROOT = Path(__file__).resolve().parents[3]
 
 
 class Truth(NamedTuple):
-    """The true pages at UTC second `at` and web time `t`: hex SHA-1 of each body, by URL."""
+    """The true pages at UTC second `at`, which is web time `t`: the hex SHA-1 of each body, by URL."""
 
     at: float
     t: float
@@ -78,7 +78,7 @@ class ServerProcess:
         return Truth(**self.ask("/_truth", **({} if at is None else {"at": repr(at)})))
 
     def log(self, after: int = 0) -> list[LoggedVisit]:
-        """Return the visits from number `after` on, in the order of their ends."""
+        """Return the visits from number `after` on, in the order in which they ended."""
         return [LoggedVisit(*fields) for fields in self.ask("/_log", after=after)]
 
     def stats(self) -> dict[str, float]:
@@ -109,7 +109,7 @@ class DemoServer(ServerProcess):
     """The generated web as a process. Keywords are the options of ``python -m webfountain.lab.demo.web``, with
     underscores.
 
-    Example: ``DemoServer(seed=1, sites=3, latency=0.002)``. An option without value is set to True.
+    Example: ``DemoServer(seed=1, sites=3, latency=0.002)``. For an option without a value, give True.
     """
 
     def __init__(self, **options: object) -> None:
@@ -125,7 +125,7 @@ def arguments_of(options: Mapping[str, object]) -> list[str]:
 
 
 def freshness(truth: Truth, digests: Mapping[str, str | None]) -> float:
-    """Return the share of the true pages whose digest (by URL) is correct; 1.0 if there are no pages."""
+    """Return the share of the true pages for which `digests` has the correct digest; 1.0 if there are no pages."""
     if not truth.pages:
         return 1.0
     return sum(digests.get(url) == digest for url, digest in truth.pages.items()) / len(truth.pages)

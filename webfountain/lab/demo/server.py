@@ -3,8 +3,8 @@
 With only the standard library, the server starts at once and takes little CPU time from a benchmark. Every site has its
 own address (127.0.1.1, 127.0.1.2, …). With ``layout="ports"``, every site has its own port on 127.0.0.1.
 
-The server has limits for request heads, pipelined input, connections, idle time and the log. The server behaves well
-and uses no TLS.
+The server has limits for request heads, pipelined input, connections, idle time and the log. The server makes no errors
+on purpose, and uses no TLS.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class LoggedVisit(NamedTuple):
 
 
 class Log:
-    """The last `size` visits. `record` is called with each visit."""
+    """A log of the last `size` visits. `record` is called with each visit."""
 
     def __init__(self, size: int, *, record: Callable[[LoggedVisit], object] | None = None) -> None:
         self.visits: deque[LoggedVisit] = deque(maxlen=size)
@@ -71,7 +71,7 @@ class Log:
 
 
 class Server:
-    """A server of `web`, with the time of `clock`. Site number i is at `bases[i]`.
+    """A server that serves `web` at the time that `clock` shows. Site number i is at `bases[i]`.
 
     latency: seconds before each answer. gzip_bodies: use the gzip content coding if the client accepts it.
     """
@@ -108,7 +108,7 @@ class Server:
             connection.close()
 
     def make_room(self) -> None:
-        """Close the tenth of the connections that has been idle for longest."""
+        """Close one tenth of the connections: those that have been idle for longest."""
         silent = [c for c in self.open if not c.serving and c.start]
         for connection in nsmallest(_MAX_CONNECTIONS // 10, silent, key=lambda c: c.last):
             connection.close()
@@ -239,8 +239,9 @@ class ServedConnection(asyncio.Protocol):
         )
 
     def _last_modified(self, answer: Answer, utc: float) -> str:
-        """Return the date of the last change, unless it was in the current second. A later change in this second would
-        have the same date (RFC 9110, 8.8.2)."""
+        """Return the date of the last change, or "" if the page changed in the current second. A later change in this
+        second would have the same date (RFC 9110, 8.8.2).
+        """
         if answer.changed is None:
             return ""
         second = int(self.server.clock.utc(answer.changed) // 1)

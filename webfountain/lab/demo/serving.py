@@ -1,9 +1,9 @@
 """The program that runs a web's server.
 
 When the program is ready, it prints a JSON object: ``urls`` (home page of each site), ``admin`` (base URL), ``token``,
-``pid``, ``clock``. Requests for admin paths must have the token. ``/_truth`` takes a UTC second ``at=``, ``/_log`` a
-number of a visit ``after=``, ``/_stats`` nothing. SIGTERM or SIGINT ends the process. With ``--until-stdin-closes``,
-the process also ends with its parent.
+``pid``, ``clock``. Requests for admin paths must have the token. The path ``/_truth`` takes the parameter ``at`` (a UTC
+second), ``/_log`` takes ``after`` (the number of a visit), ``/_stats`` takes none. SIGTERM or SIGINT ends the process.
+With ``--until-stdin-closes``, the process also ends when its parent ends.
 """
 
 from __future__ import annotations

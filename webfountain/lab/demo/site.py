@@ -1,8 +1,8 @@
 """One site of the generated web: which pages it has, when they exist and how they link.
 
 A site is a tree of pages, each with about eight children, and additional random links. Of the random links, 85 % lead
-to pages of the same site, chosen by Zipf's law. The others lead to other sites. A few links lead to redirects, to
-private pages or to nothing.
+to pages of the same site, chosen by Zipf's law. The other random links lead to other sites. A few links lead to
+redirects, to private pages or to missing pages.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class WebSite:
             parent.child_births.append(page.birth)
 
     def _kill(self, deaths: float, span: float, draw: Draws) -> None:
-        """Remove pages without children, so that every page stays linked."""
+        """Let some pages die at random times, but only pages without children, so that links reach every live page."""
         leaves = [page for page in self.pages[1:] if not page.children]
         share = min(1.0, deaths * self.size / max(1, len(leaves)))
         for page in leaves:
@@ -103,7 +103,7 @@ class WebSite:
     # -- markup --------------------------------------------------------------------------------------------
 
     def head(self, page: WebPage) -> bytes:
-        """Return everything before the text."""
+        """Return the HTML of a page from its beginning to its text."""
         parent = self.pages[page.parent]
         return (
             f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{page.title}</title>\n'
@@ -112,7 +112,9 @@ class WebSite:
         ).encode()
 
     def nav(self, page: WebPage, late: int) -> bytes:
-        """Return the list of a page's children, with `late` of the children from after time 0."""
+        """Return the HTML list of a page's children; of the children born after time 0, only the first `late` are
+        listed.
+        """
         if not page.children:
             return b"</p>"
         early = len(page.children) - len(page.child_births)
@@ -147,7 +149,7 @@ class WebSite:
 
 
 class _Links(dict[int, bytes]):
-    """The links of a site by number, as HTML that ends a paragraph."""
+    """The random links of a site by number; each link is HTML that ends a paragraph."""
 
     def __init__(self, site: WebSite, draw: Draws) -> None:
         super().__init__()

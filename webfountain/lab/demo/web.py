@@ -71,7 +71,7 @@ def generated_web(
     bases: Sequence[str] = (),
     utc: Callable[[float], float] = float,
 ) -> GeneratedWeb:
-    """Return a web of `pages` live pages at time 0, on all `sites` together.
+    """Return a web that has `pages` live pages at time 0, divided among `sites` sites.
 
     - `births`, `deaths`: pages that appear and disappear in the first `span` periods, as a share of `pages`.
     - `body_bytes`, `links`: approximate values per page.
@@ -108,13 +108,13 @@ class GeneratedWeb:
         return 0 if page is None else 1 + self._changes.until(page, t) + bisect_right(page.child_births, t)
 
     def changes(self, site: int, path: str, t: float) -> list[tuple[float, int]]:
-        """Return time and kind of the changes of a page until `t`, without births of its children."""
+        """Return the time and kind of each change of a page until `t`; births of its children do not count."""
         page = self.sites[site].find(path, t)
         own = 0 if page is None else self._changes.until(page, t)
         return [] if page is None else list(zip(page.times[:own], page.kinds[:own], strict=True))
 
     def rate(self, site: int, path: str) -> float:
-        """Return the rate of a page: own changes per period."""
+        """Return how many changes per period a page has on average; births of its children do not count."""
         return self.sites[site].by_path[path].rate
 
     def body(self, site: int, path: str, t: float) -> bytes | None:

@@ -87,10 +87,11 @@ _LATENCY_S: Final = 0.1
 
 
 class AtAPrice:
-    """A crawl of the trace's pages as one site, by the frontier's `UrgentPages` and `PlanFollower`.
+    """A simulated crawl, which treats all pages of the trace as one site and uses the frontier's `UrgentPages` and
+    `PlanFollower`.
 
-    The plan contains only the budget and a first price. Times are seconds since the start, when all live pages were
-    fetched.
+    The plan contains only the budget and a first price. Times are seconds since the start of the trace; at the start,
+    all live pages have just been fetched.
     """
 
     def __init__(
@@ -102,8 +103,9 @@ class AtAPrice:
         weighed: bool = False,
         sitemap: Sitemap | None = None,
     ) -> None:
-        """Begin a crawl. If `weighed`, urgency is weighted by importance. `sitemap` is read once a day, for one
-        fetch."""
+        """Begin a crawl. If `weighed`, urgency is weighted by importance. If `sitemap` is given, it is read once a day,
+        which costs one fetch.
+        """
         self.errands = int(sitemap is not None)
         self._sitemap = sitemap
         self._read_on = -1
@@ -212,7 +214,7 @@ class AtAPrice:
 
 
 def _budget(pages: int, capacity: int, period_s: float, signals: Signals) -> Plan:
-    """Return a plan with recrawls and a price, for one period that repeats."""
+    """Return a plan of one period, with a number of recrawls and a price; the period repeats."""
     known = np.array([float(max(pages, 1))])
     return Plan(
         start=0.0, period=period_s, strategy=3, fountain=True, weights=(0.0,), recrawl=(capacity,), fresh=(0,),

@@ -1,10 +1,10 @@
-"""A lower bound of the obsolete share under a budget, for any policy.
+"""A lower bound of the obsolete share: no policy with the same number of fetches can have a smaller share.
 
-A *spell* is the time between two events of a page. A copy from before the spell is obsolete in it. A fetch saves the
-rest of one spell. Unused fetches may be kept for one day. Then K fetches per day allow at most 2K fetches on one day,
-and K D fetches on D days. For any prices of these two limits, the Lagrangian dual is an upper bound on the saved time.
-The policy `clairvoyant` chooses greedily with full knowledge. The smallest possible share is between the bound and the
-share of `clairvoyant`.
+A *spell* is the time between two events of a page. During a spell, a copy from before the spell is obsolete. A fetch
+during a spell saves obsolete time until the spell ends. Unused fetches may be kept for one day. Then K fetches per day
+allow at most 2K fetches on one day, and K D fetches on D days. For any prices of these two limits, the Lagrangian dual
+is an upper bound on the saved time. The policy `clairvoyant` chooses greedily with full knowledge. The smallest
+possible share is between the bound and the share of `clairvoyant`.
 """
 
 from __future__ import annotations
@@ -39,14 +39,16 @@ def spells_of(trace: ChangeTrace) -> tuple[Ints, Ints]:
 
 
 def least_obsolete_share(trace: ChangeTrace, fetches_per_day: int, alive_page_days: float) -> float:
-    """Return the bound of the obsolete share. `alive_page_days` is the sum of `Replay.alive`."""
+    """Return the bound of the obsolete share. `alive_page_days` is the number of live pages, summed over all days
+    (`Replay.alive`).
+    """
     begin, end = spells_of(trace)
     saved = _most_saved(begin, end, trace.days, float(fetches_per_day))
     return float(max((end - begin).sum() - saved, 0.0) / max(alive_page_days, 1.0))
 
 
 def _most_saved(begin: Ints, end: Ints, days: int, budget: float) -> float:
-    """Return the least dual value, in page-days, over prices found by subgradient steps."""
+    """Return the smallest value of the Lagrangian dual that subgradient steps find, in page-days."""
     price, total_price = np.zeros(days + 1), 0.0
     best = float((end - begin - 1).clip(0).sum())
     for number in range(_TRIES):

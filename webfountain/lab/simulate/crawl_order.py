@@ -55,7 +55,9 @@ PERCENTS: Final = (1, 2, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100)
 
 @dataclass(frozen=True, slots=True)
 class GraphFile:
-    """Lists of the targets of n pages: (n+1,) starts and (m,) targets."""
+    """The links of n pages: all targets (m,) in one array, and the position (n+1,) at which the targets of each page
+    start.
+    """
 
     indptr: npt.NDArray[np.int32]
     indices: npt.NDArray[np.int32]

@@ -15,7 +15,7 @@ __all__ = ["CrawledGraph"]
 
 
 class CrawledGraph:
-    """A link graph with known (n,) and crawled (n,) pages. Read only the links of crawled pages."""
+    """A link graph with known (n,) and crawled (n,) pages. Only the links of crawled pages may be read."""
 
     def __init__(self, indptr: npt.NDArray[np.int32], indices: npt.NDArray[np.int32]) -> None:
         self.indptr, self.indices = indptr, indices

@@ -1,4 +1,4 @@
-"""Generated change traces, one for each kind of change, to find out where a policy loses.
+"""Generated change traces, one for each kind of change, to find out which changes a policy handles badly.
 
 Rates are changes per day. Sites have `SECTIONS` directories of equal size.
 """
@@ -27,7 +27,7 @@ _DEAD_PER_LIVE: Final = 3
 
 
 def generated_web(kind: str, *, pages: int = 600, days: int = 730, seed: int = 0) -> ChangeTrace:
-    """Return the trace of a site of one of `KINDS`."""
+    """Return the change trace of a generated site; `kind` is one of `KINDS`."""
     rng = np.random.default_rng([seed, list(KINDS).index(kind)])
     return KINDS[kind](rng, pages, days)
 
@@ -88,7 +88,7 @@ def _releases(rng: np.random.Generator, pages: int, days: int) -> ChangeTrace:
 
 
 def _too_fast(rng: np.random.Generator, pages: int, days: int) -> ChangeTrace:
-    """Two fifths change every day, faster than any budget. The others are independent pages."""
+    """Two fifths of the pages change every day, too fast for any budget. The other pages change independently."""
     slow = np.exp(rng.uniform(np.log(_SLOWEST), np.log(0.03), pages))
     return _trace(_drawn(rng, np.where(rng.random(pages) < 0.4, 5.0, slow), days))
 

@@ -46,7 +46,7 @@ _POLICY: Final = (
     f'[collection]\nname = "graph"\nseeds = ["{_SITE}/"]\n[network]\nallow_private = true\n[ranking]\nevery = "1000d"\n'
 )
 _PAGE_CPU_S: Final = 1.3e-3
-"""CPU time of a crawl per page, s, which limits how often the crawl ranks."""
+"""CPU time, s, that a crawl is assumed to need per page. It limits how often the crawl ranks."""
 _LINK_CPU_S: Final = 1.2e-6
 """CPU time of the ranker per link, s."""
 _POLLED: Final = 16
@@ -137,7 +137,7 @@ class LiveOrder:
                 self._put(page, importance)
 
     def _regrade(self) -> None:
-        """Move some pages to their lanes in the new epoch, the best lanes first."""
+        """Move some waiting pages to their lanes under the new ranking, the best lanes first."""
         if self._graded != self._importance.epoch:
             self._graded = self._importance.epoch
             waiting = ((class_of(one.importance), self._arrivals[page], page) for page, one in self._waiting.items())
@@ -155,7 +155,7 @@ class _UnreadLog:
     complete_since = 0.0
 
     def append(self, *_: object, **__: object) -> None:
-        """Drop a row."""
+        """Do nothing with the row, because the ranker reads the graph."""
 
     def commit(self) -> None:
         """Do nothing."""

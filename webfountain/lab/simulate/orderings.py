@@ -1,7 +1,7 @@
 """The orderings of `simulate ordering`, which choose the next page of a virtual crawler.
 
-Each ordering receives the links of a crawled page and returns the next page. Orderings with rankings rank at each
-hundredth of the web.
+Each ordering receives the links of a crawled page and returns the next page. Orderings that use rankings rank again
+whenever another hundredth of the web was crawled.
 
 Source: Cho 1998, section 4 (breadth first, backlinks, PageRank); Abiteboul, Preda, Cobena 2003 (OPIC).
 """
@@ -51,7 +51,7 @@ ORDERINGS = ("breadth-first", "random", "backlinks", "opic", "pagerank", "ideal"
 
 
 class Ordering(Protocol):
-    """Decides which page is next."""
+    """An ordering decides which page is crawled next."""
 
     seconds: float
 
@@ -59,7 +59,7 @@ class Ordering(Protocol):
         """Record a crawled `page` with its `targets`, of which `new` were unknown."""
 
     def next(self) -> int | None:
-        """Return a known page that was not crawled, if there is one."""
+        """Return a known page that was not crawled, or None if there is none."""
 
     def rank(self) -> None:
         """Rank, because another hundredth of the web was crawled."""
@@ -69,7 +69,7 @@ class Ordering(Protocol):
 
 
 class _UnrankedOrdering:
-    """Common part of the orderings without rankings."""
+    """The common part of all orderings that do not rank."""
 
     def __init__(self, seen: CrawledGraph) -> None:
         self._seen = seen
@@ -101,7 +101,7 @@ class BreadthFirst(_UnrankedOrdering):
 
 
 class Random(_UnrankedOrdering):
-    """Takes any known page."""
+    """Takes a random known page."""
 
     def __init__(self, seen: CrawledGraph, rng: random.Random) -> None:
         super().__init__(seen)
@@ -168,8 +168,9 @@ class Backlinks(_UnrankedOrdering):
 
 
 class Opic(_UnrankedOrdering):
-    """Takes the page with most cash. The start page begins with one unit. A crawled page gives all its cash to its
-    targets in equal parts."""
+    """Takes the page with most cash. At the beginning, the start page has one unit of cash. A crawled page gives all
+    its cash to its targets in equal parts.
+    """
 
     def __init__(self, seen: CrawledGraph) -> None:
         super().__init__(seen)

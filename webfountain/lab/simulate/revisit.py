@@ -1,12 +1,13 @@
 """The command `simulate revisit`: each policy makes K fetches per day over a change trace.
 
 Each day begins with its K fetches, continues with its events, and ends with a count of the obsolete pages. The pages
-alive at the start have just been crawled. A page born later is known at once, and obsolete until it is fetched. Every
-policy except ``clairvoyant`` fetches such pages first. A page that is found deleted is dropped. The policies are in
-`rivals` and `planned`.
+alive at the start have just been crawled. A page born later is known at once, and counts as obsolete until it is
+fetched. Every policy except ``clairvoyant`` fetches such pages first. A page that is found deleted is dropped. The
+policies are in `rivals` and `planned`.
 
-`fountain` chooses at a price with the crawl's own objects (`at_a_price.AtAPrice`). Every policy may keep unused fetches
-for one day, so a day may have up to 2K fetches. No policy can have a smaller obsolete share than `bound`.
+`fountain` uses the crawl's own objects, which fetch a page when its urgency reaches a price (`at_a_price.AtAPrice`).
+Every policy may keep unused fetches for one day, so a day may have up to 2K fetches. No policy can have a smaller
+obsolete share than `bound`.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ __all__ = [
 ]
 
 PLANS: Final[dict[str, Literal[1, 2, 3]]] = {"strategy-1": 1, "strategy-2": 2, "strategy-3": 3}
-"""Strategy of each policy that follows a plan."""
+"""The strategy of each plan, by the name of the policy that follows the plan."""
 
 POLICIES = (
     "uniform",
@@ -83,7 +84,7 @@ POLICIES = (
     SITEMAP,
     "clairvoyant",
 )
-"""All names for ``--policies``. The name ``all`` leaves out variants of `fountain`."""
+"""All names that ``--policies`` accepts. The name ``all`` stands for all of them except the variants of `fountain`."""
 
 ROUNDS: Final = 4
 """Number of times per day that `fountain` chooses pages."""
@@ -93,7 +94,7 @@ _DAILY_FORMATS = (".npz", ".csv", ".parquet")
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """Results of one policy, one element per day."""
+    """The results of one policy; each array has one element per day."""
 
     obsolete: Pages
     alive: Pages
@@ -101,9 +102,9 @@ class Replay:
     found: Pages
     """Number of fetches that found the page obsolete."""
     weighted_obsolete: npt.NDArray[np.float64]
-    """Importance of the obsolete pages, in sum."""
+    """Sum of the importance of all obsolete pages."""
     weighted_alive: npt.NDArray[np.float64]
-    """Importance of the live pages, in sum."""
+    """Sum of the importance of all live pages."""
 
     @property
     def obsolete_share(self) -> float:
@@ -186,14 +187,15 @@ def replay(trace: ChangeTrace, fetches_per_day: int, policy: str, *, seed: int =
 
 
 def replay_clairvoyant(trace: ChangeTrace, fetches_per_day: int, *, most_saved: int) -> Replay:
-    """Replay a trace under the policy that knows the obsolete pages. At most `most_saved` fetches are kept for
-    later."""
+    """Replay a trace under the policy that knows which pages are obsolete. At most `most_saved` unused fetches are kept
+    for the next day.
+    """
     first, policy = _Web.obsolete_pages_first, Clairvoyant(trace)
     return _replayed(trace, _RankedDay(first, policy, fetches_per_day, most_saved=most_saved))
 
 
 def replay_learner(trace: ChangeTrace, fetches_per_day: int, learner: Learner) -> Replay:
-    """Replay a trace under any other policy."""
+    """Replay a trace under a policy that learns from its own fetches."""
     return _replayed(trace, _RankedDay(_Web.never_crawled_first, learner, fetches_per_day))
 
 

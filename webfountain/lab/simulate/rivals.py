@@ -75,7 +75,7 @@ class Learner(Protocol):
 
 
 class Uniform:
-    """Fetches every page equally often: the greatest tau first."""
+    """Fetches every page equally often: the page whose last fetch is longest ago comes first."""
 
     def score(self, day: int, pages: Pages, tau: Pages) -> Array:
         return tau.astype(np.float64)
@@ -85,8 +85,8 @@ class Uniform:
 
 
 class Proportional(Uniform):
-    """Fetches pages in proportion to their true change rates, the greatest tau * rate first. This policy is worse than
-    uniform.
+    """Fetches pages in proportion to their true change rates: the page with the greatest tau * rate comes first. This
+    policy is worse than uniform.
 
     Source: Cho & Garcia-Molina, *Effective page refresh policies for web crawlers*, TODS 2003, section 4.
     """
@@ -99,7 +99,9 @@ class Proportional(Uniform):
 
 
 class PoissonOracle(Uniform):
-    """Fetches the greatest index at the true rate first. This policy is optimal if changes are Poisson processes."""
+    """Fetches the page with the greatest urgency first, computed from the page's true change rate. This policy is
+    optimal if changes are Poisson processes.
+    """
 
     def __init__(self, trace: ChangeTrace) -> None:
         self._rate = true_rates(trace)
@@ -109,8 +111,9 @@ class PoissonOracle(Uniform):
 
 
 class LearnedPoisson:
-    """Uses the index of `PoissonOracle` at a learned rate: (changes + 1/2)/(T + 60 days). T is the sum of tau over all
-    visits. If a visit found a change, only half of its tau is added."""
+    """Fetches like `PoissonOracle`, but with a learned rate: (changes + 1/2)/(T + 60 days). T is the sum of tau over
+    all visits. If a visit found a change, only half of its tau is added.
+    """
 
     def __init__(self, pages: int) -> None:
         self._changes, self._observed_time = np.zeros(pages), np.zeros(pages)
@@ -139,7 +142,8 @@ class NutchAdaptive:
 
 
 class Clairvoyant(Uniform):
-    """Fetches the obsolete pages whose next event is farthest away. Other policies cannot know this."""
+    """Fetches the obsolete pages whose next event is farthest away. No real crawler can know the next event of a
+    page."""
 
     def __init__(self, trace: ChangeTrace) -> None:
         order = np.lexsort((trace.day, trace.page))
@@ -163,8 +167,8 @@ def true_rates(trace: ChangeTrace) -> Array:
 class GreedyBayes:
     """Fetches the page with the greatest posterior mean of the GREEDY index.
 
-    Each page has one rate of `RATES`. A visit d days after the last finds a change with probability 1 - e^(-rate d).
-    The prior over `RATES` makes the past of all pages most likely.
+    Each page is assumed to have one of the rates in `RATES`. A visit d days after the last finds a change with
+    probability 1 - e^(-rate d). The prior over `RATES` makes the past of all pages most likely.
 
     Source: Cho & Garcia-Molina, *Estimating frequency of change*, TOIT 2003 (likelihood); Efron, *Empirical Bayes
     deconvolution estimates*, Biometrika 2016 (prior on a grid); Azar et al., *Tractable near-optimal policies for

@@ -191,7 +191,9 @@ class Sitemap:
         return self._listed[pages]
 
     def modified(self, day: int, pages: Pages) -> Pages:
-        """Return the day of each page's last date before `day`, or -1. Days must not decrease between calls."""
+        """Return, for each page, the day of its latest sitemap date before `day`; -1 if there is none. Days must not
+        decrease between calls.
+        """
         until = int(np.searchsorted(self._day, day))
         span = slice(self._read, until)
         # Fancy assignment keeps the last value of a repeated page: its newest date.

@@ -39,8 +39,9 @@ class UrlCache(Protocol):
 
 
 class ClockCache:
-    """A cheap approximation of LRU: a hit marks the slot of its URL. To evict, a hand moves round, clears marks, and
-    takes the first unmarked slot."""
+    """A cheap approximation of LRU: a hit marks the slot of its URL. To evict a URL, a pointer moves round the slots,
+    clears marks, and takes the first slot without a mark.
+    """
 
     def __init__(self, size: int) -> None:
         self._size = positive(size)
