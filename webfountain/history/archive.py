@@ -4,8 +4,8 @@ The archive is in the store's published values (`store.contract.Board`), so it s
 export. A value is a *chunk*: the minutes of an hour, the hours of a day, or the days of a year. Chunks of minutes and
 of hours reuse a fixed number of names, so their total size is bounded. The days of a year take about 75 kB.
 
-The archive writes once a minute. At the end of an hour or a day it also condenses the ended span, begins a new chunk,
-and updates the *head*. After a kill, these steps are repeated without harm.
+The archive writes once a minute. When an hour or a day ends, the archive also condenses its samples into one, begins a
+new chunk, and updates the *head*. After a kill, these steps are repeated without harm.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ HOUR_S: Final = 3600
 DAY_S: Final = 86_400
 STEPS: Final[dict[Step, int]] = {"minute": MINUTE_S, "hour": HOUR_S, "day": DAY_S}
 _HOURS: Final = 50
-"""Number of chunks of minutes: two days, the current hour, and one more. Because of the extra chunk, readers never use
-a chunk that is being replaced.
+"""Number of chunks of minutes: one per hour of two days, one for the current hour, and a spare one. Because of the
+spare chunk, readers never use a chunk that is being replaced.
 """
 _DAYS: Final = 92
-"""Number of chunks of hours: ninety days, the current day, and one more."""
+"""Number of chunks of hours: one per day of ninety days, one for the current day, and a spare one."""
 _YEAR: Final = 365
 """Number of days in a chunk of days."""
 _HEAD: Final = "history/head"
@@ -47,7 +47,7 @@ class _Chunk(msgspec.Struct, frozen=True, array_like=True):
 
 
 class _Head(msgspec.Struct, frozen=True, array_like=True):
-    """The bounds of the archive: the hour of the last minute, and the day of the first."""
+    """The bounds of the archive: the hour of its last sample, and the day of its first sample."""
 
     hour: int
     first_day: int
@@ -150,7 +150,7 @@ class Archive:
 
 
 def _numbers(since: float, until: float, span: int, *, first: int, last: int) -> range:
-    """Return the numbers of the spans that overlap a time range, from `first` to `last`."""
+    """Return the numbers of the spans that overlap a time range. Numbers before `first` or after `last` are left out."""
     begin = max(first, int(max(since, 0.0)) // span)
     end = last if until == float("inf") else min(last, int(max(until, 0.0)) // span)
     return range(begin, end + 1)

@@ -23,7 +23,9 @@ EVERY_S: Final = 2.0
 STALE_S: Final = 30.0
 """Age above which a snapshot's process counts as dead, s."""
 MAX_SITES: Final = 200
-"""Maximum number of active sites that a snapshot describes. It only counts the other sites."""
+"""Maximum number of active sites that a snapshot describes. A snapshot counts further active sites, but does not
+describe them.
+"""
 
 WaitReason = Literal[
     "in flight", "polite", "back-off", "robots.txt", "no robots.txt", "address", "barred", "leasing", "not due", "ready"
@@ -40,10 +42,10 @@ class LiveSite(msgspec.Struct, frozen=True):
     """End of the wait, UTC seconds; None if the site waits for an answer."""
     in_flight: int
     hand: int
-    """Leased pages that wait in the process."""
+    """Number of leased pages that wait in the process."""
     immediate: int
     files: int
-    """Waiting files such as robots.txt and sitemaps."""
+    """Number of files that wait for a fetch, such as robots.txt and sitemaps."""
     failures: int
     """Consecutive refusals."""
     address: str | None

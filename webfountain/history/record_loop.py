@@ -1,7 +1,7 @@
 """The loop that records a crawl: a live snapshot every two seconds, a sample of the history every minute.
 
-It runs in the event loop of the crawl. If a disk or server fails, the log gets one line at the beginning and one at the
-end of the failure. Snapshots and history are reported separately.
+The recording loop runs in the event loop of the crawl. If a disk or server fails, the log gets one line at the
+beginning and one at the end of the failure. Failures of snapshots and failures of the history get separate lines.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class RecordLoop:
             await asyncio.sleep(EVERY_S)
 
     def end(self, store: FrontierStore) -> None:
-        """Store the last minute and remove the snapshot. Call this in the thread that may use the store."""
+        """Store the sample of the last minute, and remove the snapshot. Call this in the thread that may use the store."""
         with suppress(WebfountainError, OSError):  # the crawl ends even if the store fails
             self._recorder.record(store)
             self._place.remove()
@@ -99,7 +99,7 @@ class _Outages:
 
     @contextmanager
     def reported(self) -> Iterator[None]:
-        """Log the first error of the block in an outage, and the end of the outage."""
+        """Log the first error of an outage, and the end of the outage."""
         try:
             yield
         except (WebfountainError, OSError) as error:

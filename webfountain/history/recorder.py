@@ -118,8 +118,9 @@ class Recorder:
         return sample
 
     def _claim(self, claims: Claims, at: float) -> bool:
-        """Return whether this process keeps the history. A process that becomes the keeper counts the other processes'
-        work only from then on."""
+        """Return whether this process keeps the history. When a process takes over the history, it counts only later
+        work of the other processes.
+        """
         [claim] = claims.claim([KEEPER], owner=self._crawl.owner, until=at + _KEEPER_S, at=at)
         keeps, self._keeps = claim.owner == self._crawl.owner, self._keeps
         if keeps and not self._keeps:
@@ -176,7 +177,7 @@ def _family(counts: Mapping[str, float], prefix: str) -> dict[str, float]:
 
 
 def _planned(plan: Plan | None, begun: float, at: float) -> float | None:
-    """Return the number of fetches that a plan has in a time span; None without a plan."""
+    """Return how many fetches a plan schedules for a time span, or None without a plan."""
     if plan is None or at <= begun:
         return None
     planned = plan.fetches_until(at) - plan.fetches_until(max(begun, plan.start))

@@ -1,7 +1,7 @@
 """A sample: the figures of a crawl over one minute, hour or day.
 
-`rollup` merges several samples into one. It adds counts, takes states from the last sample, and averages estimates over
-the time in which they were known. A sample takes about 200 bytes.
+`rollup` merges several samples into one. `rollup` adds counts, takes states from the last sample, and averages
+estimates over the time in which they were known. A sample takes about 200 bytes.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ _T = TypeVar("_T")
 
 
 class HistorySample(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """Activity of a crawl from `at` on, and its state at the end. Add new fields at the end with a default."""
+    """What a crawl did in a time span that begins at `at`, and the state of the crawl at the end of the span. Add new
+    fields at the end with a default.
+    """
 
     at: float
     """Start of the minute, hour or day, UTC seconds."""
@@ -52,13 +54,15 @@ class HistorySample(msgspec.Struct, frozen=True, array_like=True, gc=False):
     freshness_low: float | None = None
     freshness_high: float | None = None
     price: float | None = None
-    """Obsolete time that a fetch of a known page had to save at the end of the span, s."""
+    """Price of a fetch at the end of the span, s: a known page was fetched only if this was expected to save at least
+    so much obsolete time.
+    """
     limits: dict[str, float] = {}
-    """Limit of the rate, in words -> time for which it applied, s."""
+    """For each limit of the crawl's rate, in words: the time for which it applied, s."""
     store_bytes: int | None = None
     repository_bytes: int | None = None
     ants: int = 1
-    """Maximum number of crawling processes."""
+    """Largest number of processes that crawled at the same time."""
 
     @property
     def fetches(self) -> int:

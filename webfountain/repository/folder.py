@@ -88,7 +88,9 @@ class Folder:
         return data
 
     def place(self, copy: Copy) -> Copy:
-        """Return the current location of a copy, by the ``.moved`` files. Raise RepositoryError if there is none."""
+        """Return the current location of a copy, by the ``.moved`` files. Raise RepositoryError if the copy was
+        deleted.
+        """
         files = self._paths
         if copy.file not in files or not files[copy.file].exists():
             files = self.files()
@@ -110,8 +112,8 @@ class Folder:
             return False
 
     def record(self, copy: Copy, *, most: int | None = None) -> Record:
-        """Return one whole record, or the first `most` bytes of it. Raise RepositoryError as `member`, or if the record
-        is damaged.
+        """Return one whole record, or the first `most` bytes of it. Raise RepositoryError if the record is missing or
+        damaged.
         """
         try:
             if most is None:
@@ -138,7 +140,7 @@ class Folder:
         return {int(path.stem.rpartition("-")[2]): path for path in self.directory.glob("webfountain-*-*.moved")}
 
     def moves(self, number: int) -> dict[tuple[int, int], Copy]:
-        """Return (offset, length) -> new location of records that left a file."""
+        """Return the new locations of the records that were moved out of a file, by their old (offset, length)."""
         for path in self.directory.glob(f"webfountain-*-{number:08d}.moved"):
             with contextlib.suppress(FileNotFoundError):
                 data = path.read_bytes()
@@ -155,7 +157,7 @@ class Folder:
         return total
 
     def let_go(self, number: int | None = None) -> None:
-        """Close the cached file of a number, or all files."""
+        """Close the cached file with this number, or all cached files."""
         with self._lock:
             for each in list(self._open) if number is None else [number]:
                 descriptor = self._open.pop(each, None)

@@ -77,8 +77,8 @@ class Pages:
     def versions(self, copy: Copy, url: str, *, most: int | None = None) -> Iterator[StoredCopy]:
         """Yield the existing copies of the page `url`, newest first, beginning at `copy`.
 
-        With `keep = "newest"`, older copies disappear with time. RepositoryError is raised only for the newest copy, as
-        in `read`.
+        With `keep = "newest"`, older copies disappear with time. If the newest copy cannot be read, RepositoryError is
+        raised as in `read`. An older copy that cannot be read ends the iteration.
         """
         found = self.read(copy, url, most=most)
         yield found
@@ -93,11 +93,13 @@ class Pages:
             yield found
 
     def reaches(self, number: int) -> bool:
-        """Return whether the folder of an ant can be read here."""
+        """Return whether the folder of an ant can be read on this machine."""
         return self._folder(number).directory.is_dir()
 
     def may_hold(self, copy: Copy) -> bool:
-        """Return whether a copy may still exist. Return True if the folder of its ant cannot be read here."""
+        """Return whether a copy may still exist. If the folder of the copy's ant cannot be read on this machine, return
+        True.
+        """
         folder = self._folder(copy.repository)
         return folder.holds(copy) or (copy.repository != 0 and not folder.directory.is_dir())
 
@@ -149,7 +151,7 @@ class Repository:
         if rules.max_bytes is not None:
             rotate_bytes = max(1, min(rotate_bytes, rules.max_bytes // FILES_PER_LIMIT))
         self.keep_answers = rules.keep_answers
-        """True if the caller should also write responses that are not copies."""
+        """True if the collection also stores responses that are not copies of pages."""
         self._records = WarcWriter(software=software)
         self._writer = Writer(
             Path(directory),
@@ -161,7 +163,7 @@ class Repository:
         )
         self._folder = Folder(Path(directory), repository=number)
         self.others = IdleFolders(Path(directory).parent) if number else None
-        """The folders of ants that no longer run; None: there are no other ants."""
+        """The folders of ants that no longer run, or None if the crawl has only one ant."""
         self._others = Pages(Path(directory).parent if number else directory)
         self._number = number
         self._retention = Retention(self._folder, self._writer, rules=rules, rotate_bytes=rotate_bytes)
@@ -192,16 +194,17 @@ class Repository:
         return copies
 
     def settled(self, copies: Iterable[Copy | None]) -> None:
-        """Record that the pages of these copies (from `write`) were settled or lost their leases.
+        """Record that the pages of these copies were settled, or that their leases were lost. The copies come from
+        `write`.
 
-        Until then, `tidy` does not delete their files.
+        Before this call, `tidy` does not delete the files of these copies.
         """
         with self._counting:
             self._unsettled.subtract(copy.file for copy in copies if copy is not None)
             self._unsettled = +self._unsettled
 
     def read(self, copy: Copy, url: str) -> StoredCopy:
-        """Return a copy as `Pages.read` does, also of other ants whose folders can be read."""
+        """Return a copy as `Pages.read` does. The copy may be in the folder of another ant on this machine."""
         if copy.repository != self._number:
             return self._others.read(copy, url)
         return _read(self._folder, copy, url)
@@ -272,7 +275,7 @@ class IdleFolders:
         """The folders that the last `erase` skipped, because ants write there."""
 
     def erase(self, is_forgotten: Callable[[str], bool], store: CopyStore) -> ErasureResult:
-        """Do the same as `Repository.erase`, in each folder in which no ant writes."""
+        """Erase as `Repository.erase` does, in each folder in which no ant writes."""
         records = files = 0
         self.held.clear()
         for place in sorted(self._directory.glob("ant-*")):
@@ -288,7 +291,7 @@ class IdleFolders:
 
 
 def _read(folder: Folder, copy: Copy, url: str, most: int | None = None) -> StoredCopy:
-    """Return a copy, if its record belongs to this page."""
+    """Return a copy; raise RepositoryError if its record belongs to another page."""
     found = stored(folder.record(copy, most=most))
     if found.url != target_uri(url):
         raise RepositoryError(
@@ -298,6 +301,6 @@ def _read(folder: Folder, copy: Copy, url: str, most: int | None = None) -> Stor
 
 
 def _first_copy(group: Sequence[Member], places: Iterator[Copy]) -> Copy | None:
-    """Return the location of the body among the records of one fetch."""
+    """Return the location of the response record among the records of one fetch."""
     mine = [next(places) for _ in group]
     return mine[0] if group and group[0].kind == "response" else None

@@ -1,6 +1,7 @@
 """Remove copies from the disk: superseded files, compaction to a size limit, erasure on request.
 
-Page records, running leases and unsettled captures may name a location. A file is therefore deleted only if
+Page records, running leases and unsettled captures may name a location. A file is therefore deleted only under these
+conditions:
 
 - the file is closed,
 - no capture in the file is unsettled,
@@ -45,13 +46,13 @@ _BATCH_BYTES: Final = 4_000_000
 _FORWARD_S: Final = 86_400.0
 """Time for which a ``.moved`` file is kept after its last use, s. The time is longer than any lease."""
 FILES_PER_LIMIT: Final = 16
-"""Least number of files in `max_bytes`, because only closed files can be compacted."""
+"""A file gets at most `max_bytes` divided by this number, because only closed files can be compacted."""
 _HIGH: Final = 0.85
 """Share of the limit at which compaction begins. Compaction itself needs some room."""
 _ENOUGH: Final = 0.8
 """Share of the limit at which compaction stops, so that it does not start again at once."""
 _WORTHWHILE: Final = 0.02
-"""Superseded share of a file below which the file counts as live."""
+"""A file with a smaller superseded share than this is never rewritten for compaction."""
 _CHEAP: Final = 0.25
 """A file is rewritten, even far below the limit, if at least this share of it is superseded."""
 _MOST_PER_LIVE: Final = 2.0
@@ -63,7 +64,7 @@ _LEAST_STEP: Final = 32_000_000
 
 class CopyStore(Protocol):
     def copies(self, *, repository: int = 0) -> dict[int, int]:
-        """Return, for each WARC file number, how many page records name the file."""
+        """Return how many pages have their newest copy in each WARC file, by file number."""
         ...
 
     def get(self, site: str, key: bytes) -> PageRecord | None:
@@ -108,7 +109,8 @@ class Retention:
         return self._writer.appended >= self._next_tidy
 
     def tidy(self, store: CopyStore, unsettled: Callable[[], Counter[int]]) -> TidyResult:
-        """Delete superseded files. Then compact if the folder is near its limit or far above its live bytes.
+        """Delete superseded files. Afterwards compact the folder if it is near its size limit, or if it is much larger
+        than its live copies.
 
         Raises
         ------
@@ -148,11 +150,11 @@ class Retention:
     def erase(
         self, is_forgotten: Callable[[str], bool], store: CopyStore, *, progress: Callable[[int, int], None]
     ) -> ErasureResult:
-        """Rewrite each file with records of forgotten URLs, without these records.
+        """Remove the records of forgotten URLs: rewrite each file that contains such records.
 
-        The URL of every record is read, without bodies, in some seconds per gigabyte. Records with unreadable URLs are
-        removed too. Forget the URL in the store first (`PageRecords.forget`), because records written meanwhile are not
-        checked.
+        This reads the header of every record, in some seconds per gigabyte. Records with unreadable URLs are removed
+        too. Forget the URL in the store first (`PageRecords.forget`), because records that are written during the call
+        are not checked.
         """
         current = self._writer.rotate()
         numbers = [number for number in self._folder.files() if number != current]
@@ -190,7 +192,7 @@ class Retention:
         return [number for number in files if number < current and number not in waiting]
 
     def _needed(self, store: CopyStore) -> set[int]:
-        """Return the files that a page names, directly or by moves."""
+        """Return the files that contain the newest copy of a page, including copies that were moved."""
         files = self._folder.files()
         needed: set[int] = set()
         ask = list(self._copies(store))
@@ -203,9 +205,9 @@ class Retention:
         return needed
 
     def _mend(self, store: CopyStore) -> None:
-        """Update pages that name deleted files, and drop moves that no page needs.
+        """Correct page records that still name a deleted file, and delete ``.moved`` files that no page needs.
 
-        With `keep = "all"`, moves stay, because newer copies name older copies.
+        With `keep = "all"`, ``.moved`` files stay, because each copy names the location of the copy before it.
         """
         files, named = self._folder.files(), self._copies(store)
         for number, path in self._folder.moved_files().items():
@@ -248,8 +250,8 @@ class Retention:
     def _compact(
         self, store: CopyStore, unsettled: Callable[[], Counter[int]], done: TidyResult, *, goal: float, least: float
     ) -> TidyResult:
-        """Rewrite files until the folder has `goal` bytes, the smallest live share first. Files need a superseded share
-        of `least`.
+        """Rewrite files until the folder has at most `goal` bytes. Begin with the file that has the smallest live
+        share. A file is rewritten only if its superseded share is larger than `least`.
         """
         current = self._writer.number
         if self._shares([current], store, unsettled())[0][0] > least:
@@ -268,7 +270,7 @@ class Retention:
         return done
 
     def _live_rows(self, number: int, store: CopyStore) -> Iterator[IndexRow]:
-        """Return the responses that page records name, each with its request record."""
+        """Yield the live responses of a file, each followed by its request record."""
         files = self._folder.files()
         with_request = False
         for row in self._folder.rows(number):
@@ -285,7 +287,7 @@ class Retention:
                 with_request = False
 
     def _newest(self, number: int, row: IndexRow, store: CopyStore) -> Copy | None:
-        """Return the store's newest copy of a response's page."""
+        """Return the newest copy of the page to which a response belongs, from the store."""
         head = self._head(number, row)
         page = None if head is None else head.page
         record = None if page is None else store.get(*page)
@@ -313,7 +315,7 @@ class Retention:
         return moved
 
     def _copies(self, store: CopyStore) -> dict[int, int]:
-        """Return the number of page records that name each file."""
+        """Return how many pages have their newest copy in each file."""
         return store.copies(repository=self._folder.repository)
 
     def _shares(self, numbers: Iterable[int], store: CopyStore, unsettled: Counter[int]) -> list[tuple[float, int]]:
@@ -353,7 +355,7 @@ class Retention:
 
 
 def _batches(rows: Iterable[IndexRow]) -> Iterator[list[IndexRow]]:
-    """Yield rows in groups of a few megabytes, without separating responses and requests."""
+    """Yield rows in groups of a few megabytes. A response and its request are in the same group."""
     batch: list[IndexRow] = []
     size = 0
     for row in rows:

@@ -48,7 +48,7 @@ class Record(msgspec.Struct, frozen=True):
 
     @property
     def url(self) -> str:
-        """Return WARC-Target-URI, "" for a warcinfo record."""
+        """Return WARC-Target-URI, or "" for a warcinfo record."""
         return self.headers.get("warc-target-uri", "")
 
     @property
@@ -69,7 +69,7 @@ class StoredCopy(msgspec.Struct, frozen=True):
     before: Copy | None = None
     """Location of the superseded copy, if it is known."""
     size: int = 0
-    """Size of the whole body, bytes. `body` may be only its beginning."""
+    """Size of the whole body, bytes. `body` may contain only the beginning of the whole body."""
 
 
 def parse_head(data: bytes) -> Record:
@@ -93,7 +93,7 @@ def parse_head(data: bytes) -> Record:
 def parse_beginning(data: bytes, most: int) -> Record:
     """Return the beginning of a record, up to `most` bytes.
 
-    `data` is a gzip member, which may be cut. Raise RepositoryError as `parse_record`.
+    `data` is a gzip member, or the beginning of one. Raise RepositoryError if the record is damaged.
     """
     try:
         unpacked = isal_zlib.decompressobj(GZIP).decompress(data, most)
@@ -120,7 +120,7 @@ def parse_record(data: bytes) -> Record:
 
 
 def parse_unpacked(data: bytes) -> Record:
-    """Return a whole record from decompressed bytes. Raise RepositoryError as `parse_record`."""
+    """Return a whole record from decompressed bytes. Raise RepositoryError if the record is damaged."""
     head, _, rest = data.partition(b"\r\n\r\n")
     try:
         headers = _warc_headers(head)

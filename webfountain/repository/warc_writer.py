@@ -7,8 +7,9 @@ Other tools can replay a stored response, because it has a decoded body and a co
 and Transfer-Encoding are renamed ``X-Archive-Orig-…``. Header texts are untrusted: they are repaired, so that no value
 forges a header or a record. Cookie and Authorization headers are not archived.
 
-Source: ISO 28500:2017 (WARC/1.1); the revisit profiles of its section 6.7. Compression: igzip level 1, by measurement
-(20 KB pages: 36 µs to 0.324 of the size; zlib level 1: 134-160 µs to 0.334).
+Source: ISO 28500:2017 (WARC/1.1); the revisit profiles of its section 6.7. Records are compressed by igzip at level 1,
+which takes 36 µs for a page of 20 KB and leaves 0.324 of its size. zlib at level 1 takes 134 to 160 µs and leaves
+0.334.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ _LEVEL: Final = 1
 _PROFILE: Final = "http://netpreserve.org/warc/1.1/revisit/"
 _HTTP_ANSWER: Final = "Content-Type: application/http; msgtype=response\r\n"
 _METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "TRACE", "OPTIONS", "CONNECT", "PATCH"})
-"""Request methods that other tools accept in a request record. For other methods, none is written."""
+"""Request methods that other tools accept in a request record. A request by any other method gets no request record."""
 _PRIVATE: Final = frozenset({"authorization", "proxy-authorization", "cookie"})
 _RENAMED: Final = frozenset({"content-encoding", "transfer-encoding", "content-length"})
 _REASONS: Final = {status.value: status.phrase for status in http.HTTPStatus}
@@ -72,7 +73,7 @@ class Capture(msgspec.Struct, frozen=True):
 
     @property
     def is_revisit(self) -> bool:
-        """Return whether no body is written."""
+        """Return whether the fetch becomes a revisit record, which has no body."""
         return self.repeats is not None or self.fetched.status == 304
 
 
@@ -100,7 +101,7 @@ class WarcWriter:
         return _member("warcinfo", head, fields)
 
     def members(self, capture: Capture) -> list[Member]:
-        """Return the records of one capture, the response or revisit first; none without a response."""
+        """Return the records of one fetch, the response or revisit first. A fetch without a response has no records."""
         fetched = capture.fetched
         if fetched.status is None:
             return []

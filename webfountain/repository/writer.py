@@ -225,7 +225,7 @@ class Writer:
 
 
 def _hold(directory: Path) -> int:
-    """Take the lock that makes this process the folder's only writer, until it ends."""
+    """Take the folder's lock: until this process ends, no other process can write the folder."""
     path = directory / "lock"
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:

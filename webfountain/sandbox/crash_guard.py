@@ -2,8 +2,8 @@
 
 A page that crashes the process is not settled, and so may crash the next start, too. Therefore the pages under
 examination are in a mapped file, which survives a kill. At the next start, these pages are suspects, and each is
-examined last and alone. Only a death with a single page counts, because otherwise the cause is unknown. A suspect that
-is examined without a crash is cleared. After three deaths, a page counts as failed.
+examined last and alone. A death counts only if a single page was under examination, because otherwise the cause is
+unknown. A suspect that is examined without a crash is cleared. After three deaths, a page counts as failed.
 
 The guard also protects from causes other than hostile bodies, such as a machine without free memory.
 """
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["CRASHES", "CrashSuspects"]
 
 CRASHES: Final = 3
-"""Number of deaths with only this page under examination, after which the page counts as failed."""
+"""A page counts as failed after this number of deaths with only the page under examination."""
 _SLOTS: Final = 16
 _SLOT_BYTES: Final = 4_096
 _FILE_BYTES: Final = _SLOTS * _SLOT_BYTES
@@ -73,8 +73,8 @@ class CrashSuspects:
         return not (self._alone or self._waiting) and url not in self._deaths
 
     def has_crashed(self, url: str) -> bool:
-        """Return whether a page has crashed too many processes. True is returned once, then the page is examined again
-        when it is due.
+        """Return whether a page has crashed too many processes. After True, one death is taken off, so that the page is
+        examined again when it is next due.
         """
         if self._deaths.get(url, 0) < CRASHES:
             return False
@@ -84,8 +84,9 @@ class CrashSuspects:
 
     @contextmanager
     def examining(self, url: str) -> Iterator[None]:
-        """Mark a page as under examination while the block runs. A suspect first waits until no other page is under
-        examination."""
+        """Mark a page as under examination while the `with` block runs. A suspect first waits until no other page is
+        under examination.
+        """
         suspect = url in self._deaths
         with self._turn:
             self._waiting += suspect
@@ -111,9 +112,9 @@ class CrashSuspects:
     def put_last(
         self, never: Sequence[Lease], recrawl: Sequence[Lease]
     ) -> tuple[list[Lease], list[Lease], list[Lease]]:
-        """Return the leases of a site that may be fetched now, and those to release.
+        """Divide the leases of a site into leases that may be fetched now and leases to release.
 
-        Suspects are released until their site has only suspects left.
+        The leases of suspects are released as long as the site has other pages to fetch.
         """
         others = [[each for each in leases if each.record.url not in self._deaths] for leases in (never, recrawl)]
         if not self._deaths or not any(others):
@@ -179,8 +180,8 @@ class CrashSuspects:
         return self._slots[at + _LENGTH.size : at + _LENGTH.size + length].decode("utf-8", "replace")
 
     def _is_whole(self) -> bool:
-        """Return whether the file has its full size. A file cut by another program is filled again, because access
-        behind its end would end the process.
+        """Return whether the file has its full size. If another program has cut the file, fill it again, because access
+        behind its end would kill the process.
         """
         assert self._file is not None
         with suppress(OSError):
@@ -191,7 +192,7 @@ class CrashSuspects:
         return False
 
     def _fill(self) -> None:
-        """Give the file its full size with zeros. On a full disk, a hole in a mapped file would end the process."""
+        """Give the file its full size with zeros. On a full disk, a hole in a mapped file would kill the process."""
         assert self._file is not None
         size = os.fstat(self._file).st_size
         if os.pwrite(self._file, bytes(max(_FILE_BYTES - size, 0)), size) < _FILE_BYTES - size:

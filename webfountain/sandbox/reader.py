@@ -7,7 +7,7 @@ others.
 
 ``python -m webfountain.sandbox`` is the child. Each frame on standard input has the sizes of job and body as two
 uint32, a `ReadJob` as msgpack, and the body. The child writes the size of the answer, and a `JobResult` as msgpack.
-Without RLIMIT_AS (macOS), only CPU time limits a child's memory.
+macOS has no RLIMIT_AS, so a child's memory is limited there only by its CPU time.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class FencedReader:
     """
 
     LANES: Final = {"large": 1, "others": _THREADS}
-    """Number of threads of each kind."""
+    """Number of threads for large bodies, and for all other bodies."""
 
     def __init__(self, extractor: LinkExtractor) -> None:
         self._extractor = extractor
@@ -118,7 +118,9 @@ class FencedReader:
         return answer.sitemap or answer.error or "parse-crash"
 
     def read_robots(self, body: bytes, robot: str) -> bytes:
-        """Return the same as `formats.robots.binding_part`, or a short file as it is."""
+        """Return the part of a robots.txt that matters for a robot (`formats.robots.binding_part`). A short file is
+        returned whole.
+        """
         if len(body) <= MAX_ORDINARY_ROBOTS_BYTES:
             return body
         found = self._ask(ReadJob(None, MEMORY_BYTES, CPU_S, robot=robot, is_robots=True), body).robots
@@ -126,7 +128,7 @@ class FencedReader:
 
     @staticmethod
     def lane_of(size: int) -> str:
-        """Return the name of the lane for bodies of about `size` bytes."""
+        """Return the kind of thread that parses a body of about `size` bytes."""
         return "large" if size > _LARGE_BYTES else "others"
 
     async def run(self, function: Callable[[], _T], *, size: int) -> _T:

@@ -29,8 +29,9 @@ _STALE_SHARE: Final = 0.5
 
 
 class Follower:
-    """Follower that keeps one index up to date with one store. It calls `unreadable` for each copy that cannot be
-    read."""
+    """Follower that keeps one index up to date with one store. The follower calls `unreadable` for each copy that
+    cannot be read.
+    """
 
     def __init__(
         self, store: FrontierStore, copies: Pages, index: SearchIndex, *, unreadable: Callable[[RepositoryError], None]
@@ -60,7 +61,7 @@ class Follower:
         return done
 
     def follow(self, *, until: Callable[[], bool]) -> None:
-        """Catch up repeatedly, until `until` returns True."""
+        """Bring the index up to date again and again, until `until` returns True."""
         while not until():
             if not self.catch_up():
                 time.sleep(POLL_S)

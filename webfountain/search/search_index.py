@@ -1,8 +1,8 @@
 """The index: an SQLite file with the words of each held page in FTS5, and the cursor of the last indexed text.
 
-The index contains the words but not the texts, which saves space. A changed page gets a new number. The words under its
-old number stay, without a page, until the index is built again (`stale`). One process writes the file; many may read
-it.
+The index contains the words but not the texts, which saves space. A changed page gets a new number. The words under the
+old number stay in the file, without a page, until the index is built again (`stale`). One process writes the file; many
+may read it.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ class SearchIndex:
             self._base.execute("DELETE FROM state WHERE name IN ('cursor', 'inserted')")
 
     def shrink(self) -> bool:
-        """Remove free database pages from the file. Return False if there are only few."""
+        """Remove free database pages from the file. Return False if the file has only few free pages."""
         free, pages = (self._base.execute(f"PRAGMA {name}").fetchone()[0] for name in ("freelist_count", "page_count"))
         if free <= pages * _FREE_SHARE:
             return False
@@ -200,7 +200,7 @@ class SearchIndex:
         yield from self._base.execute("SELECT url, title, fetched FROM pages ORDER BY url")
 
     def _first_ranked(self, match: str) -> int:
-        """Return the lowest page number that is ranked, so that only the newest `_RANKED` matches are."""
+        """Return the lowest page number to rank: only the newest `_RANKED` matches are ranked."""
         found = self._base.execute(
             "SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT 1 OFFSET ?", (match, _RANKED)
         ).fetchone()
@@ -260,7 +260,7 @@ class SearchIndex:
 
 
 def _scoped(query: str, wanted: SearchFilter) -> str:
-    """Return a query of titles and texts, limited to a site if one is wanted."""
+    """Return an FTS5 query of titles and texts. If the filter names a site, the query finds only pages of this site."""
     match = "{title text} : (" + query + ")"
     return f'({match}) AND place : "{_place(wanted.site)}"' if wanted.site else match
 

@@ -19,7 +19,7 @@ _WORD: Final = re.compile(r"\w+")
 
 
 def fts_query(text: str) -> str:
-    """Return the FTS5 query for a text. Its words are quoted, so that none of them is read as an operator.
+    """Return the FTS5 query for a text. The query quotes each word, so that FTS5 reads no word as an operator.
 
     Raises
     ------

@@ -42,9 +42,10 @@ change.
 class Refill(msgspec.Struct, frozen=True):
     """The number of URLs that a site needs from each of its queues, and the horizons that define which URLs are due.
 
-    `classes` is the horizon of the never-crawled queue, one time per class. If `classes` is None, all URLs are due, and
-    the most important class goes first. `horizon` is the horizon of the recrawl queue, one time per lane; it is
-    required if `recrawl` is not 0.
+    `classes` gives a time for each class of importance: a never-crawled URL is due if it was found at or before that
+    time. If `classes` is None, all URLs are due, and the most important class goes first. `horizon` gives a time for
+    each lane of the recrawl queue: the entries of the lane up to this time are due. It is required if `recrawl` is not
+    0.
     """
 
     lease: SiteLease
@@ -56,11 +57,11 @@ class Refill(msgspec.Struct, frozen=True):
 
 
 class LeaseBatch(msgspec.Struct, frozen=True):
-    """Answer to a `Refill`: the leases from each queue, and (lane, order of the next entry) of each recrawl lane if
-    recrawl URLs were requested.
+    """Answer to a `Refill`: the leases from each queue.
 
-    `overtaken` is True if a leased URL has become immediate since the last refill of immediate URLs. `withheld` is the
-    number of leases that the worker ended or released before the site received them.
+    `lanes` contains (lane, order of the next entry) for each recrawl lane; it is empty if no recrawl URLs were
+    requested. `overtaken` is True if a leased URL has become immediate since the last refill of immediate URLs.
+    `withheld` is the number of leases that the worker ended or released before the site received them.
     """
 
     site: str
@@ -88,8 +89,8 @@ class ParkRequest(msgspec.Struct, frozen=True, gc=False):
 
 
 class RegradeResult(msgspec.Struct, frozen=True, gc=False):
-    """Result of a `regrade`: the numbers of URLs that were examined and that changed lanes, and whether the whole site
-    is up to date.
+    """Result of a `regrade`. It examined `seen` URLs, and `moved` of them changed lanes. `done` is True if the whole
+    site is up to date.
     """
 
     seen: int
@@ -114,10 +115,11 @@ class BucketCensus(msgspec.Struct, frozen=True, gc=False):
 
 
 class Statistics(msgspec.Struct, frozen=True, gc=False):
-    """A frozen snapshot of the counts.
+    """The counts of a store at one moment.
 
     `immediate` counts the URLs in immediate lanes that are not leased. `settle_lost` counts outcomes whose lease was
-    lost. `fenced` counts steps other than outcomes that had no effect because their site lease was lost.
+    lost. `fenced` counts steps that had no effect because their site lease was lost. Lost outcomes are counted only in
+    `settle_lost`.
     """
 
     pages: Mapping[State, int]
@@ -130,10 +132,10 @@ class Statistics(msgspec.Struct, frozen=True, gc=False):
 
 
 class Claim(msgspec.Struct, frozen=True, gc=False):
-    """A claim of a process on a name until a deadline, with a note.
+    """A claim: one process owns a name until a deadline. The process can store a note with the claim.
 
-    If `owner` is "", no process may claim the name before `until`. `lost_by` is the previous owner, if its expired
-    claim was taken over by this call.
+    If `owner` is "", no process may claim the name before `until`. If this call took over an expired claim, `lost_by`
+    is the previous owner.
     """
 
     name: str
@@ -144,7 +146,8 @@ class Claim(msgspec.Struct, frozen=True, gc=False):
 
 
 class SetBack(msgspec.Struct, frozen=True):
-    """A report that the server of a store lost its latest steps, and that this process has repaired its lost work.
+    """A report that the server of a store lost its latest steps. The process that gets the report has already repeated
+    its own lost steps.
 
     `voided` contains (site, token) of the site leases that ended because of the loss.
     """

@@ -1,8 +1,9 @@
 """The counting of census rows, which all stores do when they commit a step.
 
-The rows contain the measured constants of the model (DESIGN.md section 4). The check of a crawled page counts for the
-bucket of the page before the check. Every other fetch counts for bucket None, and a first copy counts as a birth in its
-new bucket. A refusal is not counted, because it makes no request to the site.
+The rows contain the measured constants of the model (DESIGN.md section 4). A check of a crawled page is counted under
+the bucket that the page had before the check. A fetch of a page that was not crawled is counted under bucket None. The
+first copy of a page is also counted as a birth, under the page's new bucket. A refusal is not counted, because it makes
+no request to the site.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ __all__ = [
 ]
 
 MILLISECONDS = 1000
-"""Stored sums of times are whole milliseconds, so that their order does not matter."""
+"""Sums of times are stored in whole milliseconds, so that the order of addition does not change a sum."""
 
 CensusCounts = dict[tuple[int, int | None], list[float]]
 """(period, bucket) -> fetches, changes, seconds, links, births, milliseconds watched."""
@@ -41,7 +42,7 @@ def period_of(at: float, period_s: float) -> int:
 
 
 def last_crawled_ms(record: PageRecord) -> int:
-    """Return the record's `last_crawled` in whole milliseconds, for the sum of its bucket."""
+    """Return the record's `last_crawled` in whole milliseconds."""
     return round((record.last_crawled or 0.0) * MILLISECONDS)
 
 
@@ -67,7 +68,7 @@ def count_outcome(counted: CensusCounts, period: int, before: PageRecord, outcom
 
 
 def rows_of(counted: Iterable[tuple[tuple[int, int | None], list[float]]]) -> list[CensusRow]:
-    """Return the rows in order of period, bucket None first."""
+    """Return the rows in order of period, then of bucket; bucket None comes first."""
     return [
         CensusRow(
             period, bucket, int(fetches), int(changes), seconds, int(links), int(births), observed_time / MILLISECONDS

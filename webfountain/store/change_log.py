@@ -1,7 +1,8 @@
-"""The rules of the change log that all stores share: the entries of settled fetches, and the form of a cursor.
+"""The rules of the change log, which are the same in all stores: the entry that a fetch causes, and the form of a
+cursor.
 
-A page is *held* while it is crawled and is not a duplicate of another page. Consumers have copies of the held pages. An
-entry reports that a page became held, that its held copy changed, or that it is no longer held.
+A page is *held* if its state is crawled and it is not a duplicate of another page. Consumers have copies of the held
+pages. An entry reports that a page became held, that its held copy changed, or that it is no longer held.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ __all__ = [
 ]
 
 KEPT: Final[frozenset[ChangeVerdict]] = COPIED | {"returned"}
-"""Verdicts after which the page is held."""
+"""Verdicts of entries after which consumers should hold a copy of the page."""
 
 BEGIN_ANEW: Final = "read the whole list first: each line of `webfountain texts --jsonl` has a cursor to continue with"
 _ONE: Final = re.compile(r"[0-9a-f]{8}-[0-9]{1,18}(?:-[0-9a-f]{8})?")
@@ -146,7 +147,7 @@ def no_cursor(cursor: str) -> InputError:
 
 
 def too_old(cursor: str) -> CursorLost:
-    """Return the error for a cursor after which entries were dropped."""
+    """Return the error for a cursor that is too old, because entries after it were dropped."""
     return CursorLost(f"the change log no longer reaches back to cursor {cursor!r}; {BEGIN_ANEW}")
 
 

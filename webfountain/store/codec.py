@@ -59,7 +59,7 @@ def _named(url: str) -> tuple[str, bytes]:
 
 
 def first_record(link: Link, at: float) -> PageRecord:
-    """Return the record of a page that a link made known at the time `at`."""
+    """Return the first record of a page, which was found through a link at the time `at`."""
     return PageRecord(
         url=link.url,
         policy=link.policy,
@@ -76,7 +76,7 @@ def first_record(link: Link, at: float) -> PageRecord:
 
 
 def taken_over(record: PageRecord, link: Link, *, at: float) -> PageRecord:
-    """Return the record of a known page after a link has put the page under the link's policy at the time `at`."""
+    """Return the new record of a known page that a link moves to the link's policy at the time `at`."""
     provenance = Provenance.decode(link.provenance).because("conflict", at=at)
     return msgspec.structs.replace(
         record,
@@ -90,7 +90,7 @@ def taken_over(record: PageRecord, link: Link, *, at: float) -> PageRecord:
 
 
 def evicted(record: PageRecord) -> PageRecord:
-    """Return the record of a page after its removal from the collection, with only the values from its link."""
+    """Return the record of a page that was removed from the collection: only the values from its link are kept."""
     return PageRecord(
         url=record.url,
         policy=record.policy,

@@ -7,10 +7,11 @@ part is a Protocol. A store never reads a clock: times are arguments, in UTC sec
 When a call has returned, its changes are durable.
 
 **Permissions.** Only the owner of a site may call `lease`, `settle`, `release`, `park`, `regrade`, `reweigh` and
-`evict`. The arguments of these calls contain the site lease, or leases of its URLs. If the site was parked or taken
-over by another process meanwhile, the call has no effect. An expired site lease stays valid until another process takes
-the site over, so a late fetch is not wasted. Every process may call `discover`, `immediate`, `advance`, `reassign`,
-`relocate` and `forget`. Only `forget` changes leased URLs, and ends their leases.
+`evict`. Each method for owners takes the site lease, or leases of the site's URLs, as an argument. If the site was
+parked, or if another process has taken it over, the owner's call has no effect. An expired site lease stays valid until
+another process takes the site over, so a late fetch is not wasted. Every process may call `discover`, `immediate`,
+`advance`, `reassign`, `relocate` and `forget`. Among the methods for every process, only `forget` changes leased URLs;
+it ends their leases.
 """
 
 from __future__ import annotations
@@ -85,25 +86,26 @@ class UrlQueues(Protocol):
     def discover(self, links: Sequence[Link], *, at: float) -> DiscoverResult:
         """Make URLs known: each new URL joins the never-crawled queue of its site, in the lane of its importance.
 
-        A link to a known or forgotten URL has no effect. `DiscoverResult.repeated` contains the positions of such links
-        in the batch. A site that is not active becomes due `at`.
+        A link to a known or forgotten URL has no effect; its position in `links` is in `DiscoverResult.repeated`. If
+        the site of a new URL is not active, the site becomes due at the time `at`.
         """
         ...
 
     def immediate(self, links: Sequence[Link], *, at: float) -> int:
         """Put URLs on the immediate lanes of their sites, in the given order; return how many were added.
 
-        Unknown URLs are discovered first. A site that is not active becomes due `AT_ONCE`. URLs that are already in the
-        lane are skipped. A leased URL enters the lane when its lease is released (`LeaseBatch.overtaken`), unless the
-        lease is settled first.
+        Unknown URLs are discovered first. If the site of an added URL is not active, the site becomes due at once
+        (`AT_ONCE`). URLs that are already in the lane are skipped. A leased URL enters the lane when its lease is
+        released; `LeaseBatch.overtaken` tells the owner. If its fetch is settled first, the URL does not enter the
+        lane.
         """
         ...
 
     def lease(self, refills: Sequence[Refill]) -> list[LeaseBatch | None]:
         """Lease URLs of active sites; return None for a site whose site lease is lost.
 
-        The leases end when the site lease ends. `lanes.choose` defines which due URLs are leased first. Raises
-        ValueError if a horizon does not have one time for each lane.
+        The URL leases end when the site lease ends. `lanes.choose` defines which due URLs are leased first. Raises
+        ValueError if a refill gives more or fewer times than the queue has lanes.
         """
         ...
 
@@ -118,10 +120,10 @@ class UrlQueues(Protocol):
         """End leases with the outcomes of their fetches. The record of an outcome replaces the record of the page, and
         decides the page's lane (`recrawl_place`).
 
-        The same step stores `learned` as `SiteRecord.learned` of the site, and each part under its number
-        (`SiteList.part`). Part numbers are from 0 to 2^63 - 1; an empty part deletes the stored part. If the site lease
-        is lost, nothing is stored. An outcome has no effect if its lease is no longer open; the result counts it as
-        lost.
+        `settle` also stores `learned` as `SiteRecord.learned` of the site, and each of `parts` under its number
+        (`SiteList.part`). Part numbers are from 0 to 2^63 - 1; an empty part deletes the stored part. Learned data and
+        parts are not stored if the site lease is lost. An outcome has no effect if its lease is no longer open; the
+        result counts it as lost.
 
         Raises
         ------
@@ -139,17 +141,17 @@ class UrlQueues(Protocol):
     def advance(self, site: str, keys: Sequence[bytes], *, due: float, at: float) -> int:
         """Make crawled pages due at `due` (lane ADVANCED); return how many moved.
 
-        Pages that are leased, immediate, or already due sooner in that lane are not moved. A site that is not active
-        becomes due at `due` too.
+        A page is not moved if it is leased, immediate, or already due sooner in lane ADVANCED. If the site is not
+        active, it becomes due at `due` too.
         """
         ...
 
     def reassign(self, site: str, keys: Sequence[bytes], revised: RevisedBy) -> ReassignResult:
         """Put known pages under other policies.
 
-        `revised` returns the new record of a page, or None to leave the page unchanged. Only policy, trust, depth,
-        importance, source and provenance may differ. A never-crawled page moves to the lane of its importance and keeps
-        its arrival number. Leased pages stay unchanged; the result lists them.
+        `revised` returns the new record of a page, or None to leave the page unchanged. The new record may differ only
+        in policy, trust, depth, importance, source and provenance. A never-crawled page moves to the lane of its
+        importance and keeps its arrival number. Leased pages stay unchanged; the result lists them.
         """
         ...
 
@@ -157,16 +159,17 @@ class UrlQueues(Protocol):
         """Apply a new ranking to the next `n` never-crawled URLs of a site: move the URLs whose class changed.
 
         The owner of a site calls this method at each activation and refill of the site, until the result is `done`. The
-        store keeps the progress across site leases. Each URL keeps its arrival number. Leased and immediate URLs are
-        not moved. Returns None if the site lease is lost.
+        store keeps the progress when the site lease ends. Each URL keeps its arrival number. Leased and immediate URLs
+        are not moved. Returns None if the site lease is lost.
         """
         ...
 
     def reweigh(self, lease: SiteLease, keys: Sequence[bytes], importance: ImportanceOf) -> int | None:
-        """Move the never-crawled URLs among `keys` whose class changed; return how many moved.
+        """Move never-crawled URLs whose class changed to the lanes of their new classes; return how many moved.
 
-        Call it for importances that change between two rankings. Each key may occur only once. Leased and immediate
-        URLs are not moved. Returns None if the site lease is lost. See `regrade`.
+        Only the URLs with these `keys` are examined. Call `reweigh` when importances change between two rankings. Each
+        key may occur only once. Leased and immediate URLs are not moved. Returns None if the site lease is lost. See
+        `regrade`.
         """
         ...
 
@@ -209,8 +212,8 @@ class SiteList(Protocol):
         ...
 
     def urgent(self, owner: str) -> list[SiteLease]:
-        """Return, in order of name, the owner's active sites with immediate URLs that their hands have not received
-        yet.
+        """Return the owner's active sites that have immediate URLs which the owner has not received yet, in order of
+        name.
         """
         ...
 
@@ -219,7 +222,7 @@ class SiteList(Protocol):
         ...
 
     def part(self, site: str, number: int) -> bytes | None:
-        """Return the part that `settle` stored under a number, or None."""
+        """Return the part of a site's learned data that `settle` stored under a number, or None."""
         ...
 
     def after(self, name: str, n: int) -> list[SiteRecord]:
@@ -227,7 +230,7 @@ class SiteList(Protocol):
         ...
 
     def ranked(self, order: SiteOrder, cursor: str, n: int) -> list[tuple[str, SiteRecord]]:
-        """Return the next `n` sites after a cursor in an order, each with the cursor after the site (`site_orders`)."""
+        """Return the next `n` sites after a cursor, in one of the `site_orders`, and for each site the cursor after it."""
         ...
 
 
@@ -249,11 +252,14 @@ class PageRecords(Protocol):
         ...
 
     def keyed(self, *, site: str | None = None, state: State | None = None) -> Iterator[tuple[str, bytes, PageRecord]]:
-        """Yield (site, key, record) like `records`. The key of a project's request does not follow from its URL."""
+        """Yield (site, key, record) like `records`. The key cannot be computed from the URL if a Scrapy project made
+        the request.
+        """
         ...
 
     def part_of(self, site: str, cursor: bytes, n: int) -> tuple[list[PageRecord], bytes]:
-        """Return up to `n` pages of a site after a cursor (b"" for the first), and the next cursor, b"" at the end.
+        """Return up to `n` pages of a site after a cursor, and the next cursor. The first cursor is b""; at the end of
+        the site, the next cursor is b"" again.
 
         A call takes time proportional to `n`. A page that changes its queue between two calls may be returned twice or
         not at all. A store may raise InputError for a cursor that it did not return.
@@ -278,13 +284,13 @@ class PageRecords(Protocol):
         """Remove pages from the collection: delete copy, validators and history, as if the pages had never been
         crawled.
 
-        The pages stay known, in the never-crawled lanes of their importance. Leased and never-crawled pages stay
-        unchanged. Returns the number of evicted pages, or None if the site lease is lost.
+        The pages stay known and return to the never-crawled queue. Leased and never-crawled pages stay unchanged.
+        Returns the number of evicted pages, or None if the site lease is lost.
         """
         ...
 
     def copies(self, *, repository: int = 0) -> dict[int, int]:
-        """Return, by WARC file number of one repository, how many page records have their newest copy in that file."""
+        """Return how many pages have their newest copy in each WARC file of a repository, by file number."""
         ...
 
     def relocate(self, moves: Sequence[Move]) -> int:
@@ -295,7 +301,7 @@ class PageRecords(Protocol):
 
 
 class CensusReader(Protocol):
-    """The counts that the steps of the store maintain (DESIGN.md section 4)."""
+    """The counts of a store, which each step keeps up to date (DESIGN.md section 4)."""
 
     @property
     def period_s(self) -> float:
@@ -312,26 +318,26 @@ class CensusReader(Protocol):
         ...
 
     def rows(self, *, since: int) -> list[CensusRow]:
-        """Return the census rows of the periods numbered `since` and later. The period of a time `at` is floor(at /
-        period_s).
+        """Return the census rows of period number `since` and of all later periods. The period of a time `at` is
+        floor(at / period_s).
         """
         ...
 
     def statistics(self) -> Statistics:
-        """Return a frozen snapshot of the counts, in constant time."""
+        """Return the current counts, in constant time."""
         ...
 
 
 class Changes(Protocol):
     """The change log: what happened to each page, in order, for the consumers of the collection.
 
-    `settle`, `forget` and `evict` write an entry if a page becomes held, if its held copy changes, or if the page is no
-    longer held. A poll takes time proportional to the number of changes. A cursor is an opaque text that names the
+    `settle`, `forget` and `evict` write an entry when consumers must add a page, update their copy of a page, or delete
+    the copy. A poll takes time proportional to the number of changes. A cursor is an opaque text that names the
     position after an entry.
     """
 
     def after(self, cursor: str | None, n: int) -> list[tuple[str, Change]]:
-        """Return up to `n` entries after a cursor, in order, each with the cursor after the entry. With the cursor
+        """Return up to `n` entries after a cursor, in order, and for each entry the cursor after it. With the cursor
         None, the oldest kept entry comes first.
 
         Raises
@@ -354,7 +360,7 @@ class Changes(Protocol):
         ...
 
     def trim(self, *, before: float, most: int) -> int:
-        """Drop the entries before a time, and keep at most the newest `most`. Return the number of dropped entries."""
+        """Drop the entries before a time, and all but the newest `most` entries. Return the number of dropped entries."""
         ...
 
 
@@ -405,11 +411,11 @@ class FrontierStore(Protocol):
 
     @property
     def lives(self) -> Lives:
-        """Detects set-backs of the server."""
+        """The detector of set-backs, in which the server loses its latest steps."""
         ...
 
     def feed(self, key: str | None = None, form: FeedForm = "list") -> Feed | None:
-        """Return the feed stored under a key of the server, or the feed of notes to the crawl if no key is given.
+        """Return the feed under a key of the server; without a key, return the feed of notes to the crawl.
 
         Returns None if the store has no server.
         """
@@ -418,13 +424,13 @@ class FrontierStore(Protocol):
     def rows(self) -> Iterator[Row]:
         """Yield the content of the store at one moment, in the order of `transfer_rows.Row`.
 
-        The iterator needs bounded memory, and may run during a crawl. Leases are left out: a leased URL appears in its
-        place, and an active site is due.
+        The iterator needs bounded memory, and may run during a crawl. Leases are left out: a leased URL is shown as
+        waiting in its lane, and an active site as due.
         """
         ...
 
     def recount(self) -> None:
-        """Compute the counts again from the records. No process may crawl meanwhile."""
+        """Compute the counts again from the records. No process may crawl during the call."""
         ...
 
     def close(self) -> None:

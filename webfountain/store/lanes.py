@@ -1,6 +1,6 @@
 """The lanes of a site's queues: the place of a page in them, and the choice of the due URLs that a lease takes.
 
-A URL is in one lane of one queue, or it is leased. The URL returns to its place when its lease is released.
+A URL is in one lane of one queue, or it is leased. A leased URL returns to its place when its lease is released.
 
 - *Immediate* has one lane, first come first served. A site is due `AT_ONCE` if it has immediate URLs that its ant has
   not received.
@@ -10,9 +10,9 @@ A URL is in one lane of one queue, or it is leased. The URL returns to its place
   another page). RETRY contains gone, failed, refused and redirected pages, and crawled pages whose last attempts
   failed.
 
-The caller defines which URLs are due, by a *horizon* of one time per lane. A URL is due if its order is not after the
-time of its lane. In the never-crawled queue the order is `first_seen`. A new plan changes the horizon, and no queue is
-rewritten.
+The caller decides which URLs are due: it passes a *horizon*, which contains a time for each lane. A URL is due if its
+order in the lane is at or before the lane's time. In the never-crawled queue, `first_seen` is compared with the lane's
+time. A new plan changes only the horizon; no queue is rewritten.
 """
 
 from __future__ import annotations
@@ -52,13 +52,13 @@ LANES: Final = 258
 IMMEDIATE: Final = 258
 """Number that `recrawl_place` returns for the immediate lane."""
 RETRY_SHARE: Final = 10
-"""While other lanes have due URLs, at most one of this number of leased recrawl URLs comes from RETRY (`choose`)."""
+"""While other lanes have due URLs, at most one in ten leased recrawl URLs comes from RETRY (`choose`)."""
 AT_ONCE: Final = 0.0
 """Due time of a site with new immediate URLs; it sorts before all other due times."""
 
 
 def class_of(importance: float) -> int:
-    """Return the never-crawled lane of an importance, from 0 for 2^12 and more to 63 for less than 2^-19."""
+    """Return the never-crawled lane of a URL with this importance: 0 for 2^12 and more, up to 63 for less than 2^-19."""
     if not importance > 0.0:
         return CLASSES - 1
     if importance >= _FIRST:
@@ -97,8 +97,8 @@ def choose(due: Iterable[Candidate], n: int, horizon: Sequence[float]) -> list[C
     """Return at most `n` due URLs: first from ADVANCED, by order; then from other lanes, the longest overdue first;
     then from RETRY.
 
-    While other lanes have due URLs, at most max(1, n // RETRY_SHARE) URLs of RETRY are returned, and none if `n` is 1.
-    URLs that are equally overdue are ordered by lane, then by arrival.
+    While other lanes have due URLs, RETRY gets at most max(1, n // RETRY_SHARE) of the `n` places. A single place goes
+    to another lane. URLs that are equally overdue are ordered by lane, then by arrival.
     """
     live: list[tuple[bool, float, int, int, float, bytes, Candidate]] = []
     dead: list[Candidate] = []
@@ -117,6 +117,6 @@ def choose(due: Iterable[Candidate], n: int, horizon: Sequence[float]) -> list[C
 
 
 def check_horizon(horizon: Sequence[float], lanes: int) -> None:
-    """Raise ValueError if a horizon does not have one time for each lane of its queue."""
+    """Raise ValueError if a horizon has more or fewer times than its queue has lanes."""
     if len(horizon) != lanes:
         raise ValueError(f"a lease of this queue needs a horizon of {lanes} times, not {len(horizon)}")

@@ -29,8 +29,8 @@ PRIVATE: Final = "valkey://"
 _SHARED: Final = ("redis://", "rediss://", "unix://", "redis+cluster://", "rediss+cluster://", "redis+sentinel://")
 """Beginnings of the URLs of stores on a server."""
 ANOTHER_STORE: Final = "give another store (--store or WEBFOUNTAIN_STORE)"
-"""Advice in an error message if a folder cannot be used. Scrapy's own commands know only the setting, because they have
-no `--store` option.
+"""Advice in an error message if a folder cannot be used. The advice names the setting too, because Scrapy's own
+commands have no `--store` option.
 """
 
 
@@ -42,8 +42,8 @@ def folder_of(url: str) -> Path | None:
 
 
 def require_readable(url: str) -> None:
-    """Raise InputError if no other process can read the store at a URL, because the store is in memory or the form of
-    the URL is unknown.
+    """Raise InputError if no other process can read the store at a URL: it is in memory, or the form of the URL is
+    unknown.
     """
     if folder_of(url) is None and not is_shared(url):
         raise InputError(

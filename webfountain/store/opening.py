@@ -42,12 +42,12 @@ def open_store(
 ) -> FrontierStore:
     """Open a store, or create it if it does not exist.
 
-    `period_s` is the length of a census period, and `fastest_s` the mean change interval of bucket 0. None means the
-    value of the existing store, or period_s / 96 as `fastest_s` of a new store. If a store is opened for writing with
-    other values, its census rows and plan are deleted. Its bucket bytes are converted to the new `fastest_s`.
-    `read_only` gives an up-to-date view, even while another process writes. `fresh` deletes the content of the store.
-    `at` is the current time; later times in the store, from a run with a wrong clock, are corrected. `parameters` are
-    further arguments of the server's client.
+    `period_s` is the length of a census period, and `fastest_s` the mean change interval of bucket 0. An existing store
+    keeps its value if `period_s` or `fastest_s` is None. A new store needs `period_s`; its `fastest_s` is by default
+    period_s / 96. If a store is opened for writing with other values, its census rows and plan are deleted. If
+    `fastest_s` changes, the bucket bytes in the store are converted. `read_only` gives an up-to-date view, even while
+    another process writes. `fresh` deletes the content of the store. `at` is the current time; later times in the
+    store, from a run with a wrong clock, are corrected. `parameters` are further arguments of the server's client.
 
     Raises
     ------
@@ -88,7 +88,9 @@ def open_store(
 
 
 def _refuse_second(url: str) -> None:
-    """Raise InputError if the folder contains a store of another kind. Two stores would crawl all pages twice."""
+    """Raise InputError if the folder contains a store of another kind. With two stores in one folder, all pages would
+    be crawled twice.
+    """
     folder = folder_of(url)
     if folder is None:
         return

@@ -2,7 +2,7 @@
 
 A revision runs when a store is opened for writing. There are two rules: a change of the unit of the bucket bytes
 (`cycle.fastest`), and a correction of times after a run whose clock was ahead. Each step is written together with the
-position of the pass. If the process is killed, the next opening continues at this position.
+position of the pass. If the process is killed, the next opening of the store continues at the stored position.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Revision(Protocol):
         ...
 
     def page(self, state: SiteState, record: PageRecord) -> PageRecord:
-        """Return the new record of a page, in the same page state. `state` is the state of the site."""
+        """Return the new record of a page. The page state must stay the same. `state` is the state of the site."""
         ...
 
 
@@ -140,14 +140,16 @@ class UnitConversion:
 
 
 def seconds_ahead(latest: float | None, at: float) -> float:
-    """Return the seconds from `at` to the latest step of a store, or 0.0 within the tolerance."""
+    """Return how many seconds after `at` the latest step of a store was. A difference of at most `TOLERANCE_S` counts
+    as 0.
+    """
     ahead = 0.0 if latest is None else latest - at
     return ahead if ahead > TOLERANCE_S else 0.0
 
 
 class ClockCorrection(msgspec.Struct, frozen=True):
-    """The `Revision` after a run with a clock that was ahead. Times of past events that are later than `at` become
-    `at`, and later due times become `ahead` seconds earlier.
+    """The `Revision` after a run with a clock that was ahead. A past event cannot be later than `at`, so its time
+    becomes `at`. Due times after `at` become `ahead` seconds earlier.
     """
 
     at: float

@@ -38,16 +38,16 @@ class Claims(Protocol):
     def claim(
         self, names: Sequence[str], *, owner: str, until: float, at: float, notes: Mapping[str, bytes] | None = None
     ) -> list[Claim]:
-        """Claim the names that are free at the time `at` or that the owner already has. Return the claim that each name
-        now has, in order.
+        """Claim the names that are free at the time `at` or that the owner already has. Return the current claim on
+        each name, in order.
 
         `notes` are stored with the claimed names.
         """
         ...
 
     def drop(self, names: Mapping[str, float], *, owner: str, at: float) -> None:
-        """Give up names, in one round trip. Any process may claim a name from the time given for it. Names of other
-        owners stay.
+        """Give up names, in one round trip. `names` gives for each name the time from which any process may claim it.
+        Names that belong to other owners are not given up.
         """
         ...
 
@@ -62,7 +62,7 @@ class Claims(Protocol):
         ...
 
     def post(self, owner: str, letters: Sequence[bytes]) -> None:
-        """Leave letters for a process, which are kept for an hour."""
+        """Leave letters for a process. The server keeps the letters for an hour."""
         ...
 
     def collect(self, owner: str) -> list[bytes]:
@@ -86,15 +86,15 @@ class FeedEntry(NamedTuple):
 
 
 class Feed(Protocol):
-    """Entries that any client adds and many processes take, each entry by one process."""
+    """A list of entries: any client adds entries, and exactly one process takes each entry."""
 
     def put(self, entries: Sequence[bytes]) -> None:
         """Add entries at the end."""
         ...
 
     def take(self, n: int, *, until: float, at: float) -> list[FeedEntry]:
-        """Return up to `n` entries. An entry for which `done` is not called before `until` is returned to a later
-        caller.
+        """Return up to `n` entries. If `done` is not called for an entry before `until`, a later call returns the entry
+        again.
         """
         ...
 
@@ -117,7 +117,9 @@ class Lives(Protocol):
         ...
 
     def before_loss(self, call: Callable[[], object]) -> None:
-        """Register a function to call before sites are given up after a loss, in the thread that detects the loss."""
+        """Register a function to call after a loss, before this process gives up its sites. The thread that detects the
+        loss calls the function.
+        """
         ...
 
 

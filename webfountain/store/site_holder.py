@@ -1,4 +1,4 @@
-"""The owner of an active site, and the arrivals that decide when the site is due again."""
+"""The owner of an active site, and the new URLs that decide when the site is due again."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class SiteHolder:
     token: int
     until: float
     fresh: float = math.inf
-    """Time of the first new URL since a never-crawled refill got fewer URLs than requested (inf: none)."""
+    """Time of the first new URL after the last refill that took all due never-crawled URLs; inf if there is none."""
     hurried: bool = False
-    """True if an immediate URL arrived since an immediate refill got fewer URLs than requested."""
+    """True if an immediate URL arrived after the last refill that took all immediate URLs."""
     overtaken: bool = False
     """True if a leased URL became immediate and the owner does not know it yet."""
 

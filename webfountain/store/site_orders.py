@@ -1,8 +1,8 @@
 """The orders in which a store lists its sites, with ranks and cursors.
 
 A rank has eight bytes, which sort in the same order as the sites. Sites with equal rank are in order of name. A cursor
-is the rank and the name of a site, or "" before the first site. A list is read in parts, each in time proportional to
-its sites. A site whose rank changes between two parts may be in both parts or in none.
+is the rank and the name of a site, or "" before the first site. A list is read in parts; reading a part takes time
+proportional to its number of sites. A site whose rank changes between two parts may be in both parts or in none.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _time = struct.Struct(">d")
 
 
 def most_first(number: float) -> bytes:
-    """Return the rank of a number from 0 to 2^53, with the largest number first."""
+    """Return the rank of a number from 0 to 2^53; larger numbers come first."""
     return (_MOST - int(min(number, _MOST))).to_bytes(8, "big")
 
 
 def rank_of_due(due: float) -> bytes:
-    """Return the rank of a due time, with the earliest time first."""
+    """Return the rank of a due time; earlier times come first."""
     return _time.pack(max(due, 0.0) + 0.0)
 
 

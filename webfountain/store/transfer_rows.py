@@ -9,7 +9,7 @@ contain:
 - published values, such as the plan
 - forgotten pages and sites
 
-Leases and the counts of lost steps are left out: a leased URL is in its place, and an active site is due.
+Leases and the counts of lost steps are left out: a leased URL is shown as waiting, and an active site as due.
 
 A file may come from anywhere, so ``webfountain import`` checks all rows before the first write, and again during the
 writes (`checked`). The rows must be in order, each page must occur once, URLs must be valid, and numbers must be in
@@ -118,7 +118,7 @@ class Site(msgspec.Struct, frozen=True, tag="site", tag_field="row"):
 
 
 class Part(msgspec.Struct, frozen=True, tag="part", tag_field="row"):
-    """A numbered part of what was learned about the previous site (`UrlQueues.settle`)."""
+    """A numbered part of the learned data of a site (`UrlQueues.settle`); it follows the row of the site."""
 
     site: str
     number: int
@@ -126,7 +126,9 @@ class Part(msgspec.Struct, frozen=True, tag="part", tag_field="row"):
 
 
 class Page(msgspec.Struct, frozen=True, gc=False):
-    """A page of the previous site. `arrival` is the page's arrival number in the never-crawled queue, or None."""
+    """A page; its row follows the row of its site. `arrival` is the page's arrival number in the never-crawled queue,
+    or None.
+    """
 
     site: str
     key: bytes
@@ -216,7 +218,7 @@ class _Wrong(Exception):
 
 
 class _Check:
-    """The state of a check of rows."""
+    """What `checked` remembers of the rows so far."""
 
     def __init__(self) -> None:
         self._stage = -1

@@ -1,4 +1,4 @@
-"""The counts of the embedded store in the form of the contract, and the counting of census rows."""
+"""The counts of the embedded store: count new URLs and fetches for the census, and answer the queries of the contract."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class EmbeddedCensus:
         self._steps.counts.count(counted)
 
     def count_outcomes(self, settled: Iterable[tuple[PageRecord, Outcome]], at: float) -> None:
-        """Count settled fetches, each given with the page's record before the fetch."""
+        """Count settled fetches. Each fetch comes with the page's record before the fetch."""
         counted: CensusCounts = {}
         period = period_of(at, self.period_s)
         for before, outcome in settled:
@@ -44,11 +44,13 @@ class EmbeddedCensus:
         return self._steps.counts.present().census()
 
     def rows(self, *, since: int) -> list[CensusRow]:
-        """Return the census rows of the periods from `since`, by one short scan."""
+        """Return the census rows from period `since` on, by one short scan."""
         return self._steps.counts.present().census_rows(since)
 
     def statistics(self) -> Statistics:
-        """Return the counts. A store opened for reading reports 0 leases."""
+        """Return the counts. A store opened for reading reports 0 leases, because leases are in the memory of the
+        writing process.
+        """
         steps, counts = self._steps, self._steps.counts.present()
         active = len(steps.sites.active_on_disk()) if steps.disk.read_only else len(steps.leases.active)
         return Statistics(

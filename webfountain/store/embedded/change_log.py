@@ -30,7 +30,9 @@ _entry = msgspec.msgpack.Decoder(Change)
 
 
 class LocalChangeLog:
-    """The `Changes` of the embedded store; it also writes the entries of a step. `log` names the log in its cursors."""
+    """The `Changes` of the embedded store; it also writes the entries of a step. `log` is the name of the log, which
+    its cursors contain.
+    """
 
     def __init__(self, steps: Steps, log: str) -> None:
         self._steps = steps
@@ -102,7 +104,9 @@ class LocalChangeLog:
         return None if value is None else _entry.decode(value).at
 
     def _last_before(self, at: float, low: int, high: int) -> int:
-        """Return the number of the newest entry before a time among entries `low` + 1 to `high`, or `low`."""
+        """Return the number of the newest entry before a time. Only entries after `low` and up to `high` are searched.
+        If none of them is before the time, return `low`.
+        """
 
         def is_later(sequence: int) -> bool:
             value = self._steps.disk.get(CHANGE + number(sequence))

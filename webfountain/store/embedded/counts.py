@@ -31,7 +31,7 @@ _COUNTED_KEPT: Final = 1024
 _PERIODS_BEFORE_1970: Final = 1 << 62
 
 _TOTAL_BYTES: Final = 16
-"""Number of bytes of a bucket's sum of crawl times. Eight bytes would overflow at five million pages."""
+"""Number of bytes that store the sum of a bucket's crawl times. Eight bytes would overflow at five million pages."""
 _counted_key = struct.Struct(">QH")
 _file = struct.Struct(">QQ")
 _INDEX: Final = {state: index for index, state in enumerate(STATES)}
@@ -58,20 +58,20 @@ class Counts:
         self._clean()
 
     def present(self) -> Counts:
-        """Return the current counts. A store opened for reading reads the counts again."""
+        """Return the current counts. If the store is opened for reading, the counts are read again from disk."""
         if not self._disk.read_only:
             return self
         self._disk.refresh()
         return Counts(self._disk)
 
     def clear(self) -> None:
-        """Reset the counts to zero; the census rows of periods stay."""
+        """Reset the counts to zero, but keep the census rows."""
         self.pages, self.sites, self.immediate = [0] * len(STATES), 0, 0
         self._buckets, self._copies = {}, {}
         self._clean()
 
     def drop_rows(self, batch: WriteBatch, *, since: int) -> None:
-        """Delete the census rows of the periods from `since`."""
+        """Delete the census rows from period `since` on."""
         batch.delete_range(_row_key((since, None)), after(ROW))
 
     def add_new(self, row: SiteRow, pages: int) -> None:
@@ -117,11 +117,11 @@ class Counts:
         }
 
     def census_rows(self, since: int) -> list[CensusRow]:
-        """Return the census rows of the periods from `since`, from disk."""
+        """Read the census rows from period `since` on from disk."""
         return rows_of(counted_rows(self._disk, since=since))
 
     def copies(self, repository: int) -> dict[int, int]:
-        """Return the number of page records that name each WARC file of a repository, by file number."""
+        """Return how many pages have their newest copy in each WARC file of a repository, by file number."""
         found = list(self._copies.items())  # another thread may add an entry
         return {file: pages for (home, file), pages in found if pages and home == repository}
 
@@ -206,13 +206,13 @@ def site_row(value: bytes) -> SiteRow:
 def counted_rows(
     disk: Disk, *, since: int = -_PERIODS_BEFORE_1970
 ) -> Iterator[tuple[tuple[int, int | None], list[float]]]:
-    """Yield ((period, bucket), counts) for the periods from `since`, in order."""
+    """Yield ((period, bucket), counts) from period `since` on, in order."""
     for key, value in disk.scan(_row_key((since, None)), after(ROW)):
         yield _row_name(key), _numbers.decode(value)
 
 
 def log_bounds(disk: Disk) -> tuple[int, int]:
-    """Return the number of dropped entries of the change log on disk, and the number of the newest entry."""
+    """Read from disk how many entries the change log has dropped, and the number of its newest entry."""
     value = disk.get(COUNTS)
     if value is None:
         return 0, 0

@@ -80,7 +80,7 @@ class Disk:
         return self._secondary is not None
 
     def refresh(self) -> None:
-        """Read what the writing process has written since the last call. If nothing is new, this costs a listing of the
+        """Read what the writing process has written since the last call. If nothing is new, the call only lists the
         folder.
         """
         if self._secondary is None:
@@ -126,7 +126,7 @@ class Disk:
     def scan(self, start: bytes, end: bytes) -> Iterator[tuple[bytes, bytes]]:
         """Yield keys and values from `start` to `end` (excluded), as of the beginning of the scan.
 
-        The bound `end` keeps RocksDB from reading deleted entries after it.
+        The bound keeps RocksDB from reading deleted entries after `end`.
         """
         with self._entries(start, end) as found:
             while found.valid():
@@ -184,13 +184,13 @@ class Disk:
                 self._bound_size()
 
     def expect_new(self, size_bytes: int) -> None:
-        """Announce that `size_bytes` bytes of the next batch overwrite nothing."""
+        """Announce that `size_bytes` bytes of the next batch are new, so they overwrite no older entries."""
         self._new = size_bytes
 
     def _bound_size(self) -> None:
         """Flush the log and merge the tables if too much of their content was overwritten.
 
-        The store then takes at most four times the size of its live data. Without such merges, a small store that
+        So the store takes at most four times the size of its live data. Without such merges, a small store that
         recrawls its pages would take 100 MB for 6 MB of live data.
         """
         overlapping = self._number("num-files-at-level0")
@@ -295,7 +295,8 @@ def open_reading(folder: Path) -> Disk:
 
 
 def _writable(database: Path, private: Scratch) -> Path:
-    """Return the database's folder. If the folder cannot be written, return a new folder with links to its files.
+    """Return the database's folder. If the folder cannot be written, return a new folder with links to the database's
+    files.
 
     Even for reading, rocksdict writes its own options into the folder.
     """
@@ -313,7 +314,9 @@ def _writable(database: Path, private: Scratch) -> Path:
 
 @contextmanager
 def _private_files() -> Iterator[None]:
-    """Make files that are created in the block private to the user. The umask applies to all threads of the process."""
+    """Let only the user read the files that are created while the context is open. The umask applies to all threads of
+    the process.
+    """
     before = os.umask(0o077)
     try:
         yield
@@ -370,10 +373,7 @@ def options() -> Options:
 
 
 def _is_held(folder: Path, error: Exception) -> bool:
-    """Return whether a database could not be opened because it is already open, in this process or another.
-
-    The lock file is tested too, because RocksDB's message may contain any path.
-    """
+    """Return whether an error says that this process or another has the database open."""
     line = _first_line(error)
     if line.startswith("IO error: lock hold by current process"):
         return True
@@ -381,7 +381,9 @@ def _is_held(folder: Path, error: Exception) -> bool:
 
 
 def _held(folder: Path) -> str:
-    """Return the error message for a store that another process has open. The file ``holder`` names that process."""
+    """Return the error message for a store that another process has open. The message names the process that the file
+    ``holder`` describes.
+    """
     note = folder / "holder"
     try:
         holder = json.loads(note.read_text())

@@ -1,9 +1,9 @@
 """The layout of keys and values of the embedded store: every byte of the format is defined here.
 
-A key starts with one letter for its family. Keys of pages continue with eight bytes of the site, so a site's pages are
-adjacent. The queue entry of a never-crawled page contains its record, and its page key only points to the entry.
-Records are thus stored in the order in which they are leased, and page keys stay small. Any change here needs a new
-`FORMAT`.
+A key starts with one letter for its family. Keys of pages continue with eight bytes that stand for the site, so a
+site's pages are adjacent. The queue entry of a never-crawled page contains its record, and its page key only points to
+the entry. Records are thus stored in the order in which they are leased, and page keys stay small. Any change of this
+layout needs a new `FORMAT`.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ VALUE: Final = b"V"  # name -> a published value
 IMMEDIATE_NEVER: Final = CLASSES
 """Lane of the immediate URLs that are never-crawled."""
 BAR: Final = b"\x00"
-"""First byte of the value of a forgotten URL's page key, before the name of the site."""
+"""First byte of the value under the page key of a forgotten URL; the name of the site follows."""
 _POINTER: Final = b"\x01"
 _word = struct.Struct(">Q")
 _time = struct.Struct(">d")
@@ -114,11 +114,11 @@ _encode = msgspec.msgpack.Encoder().encode
 class Meta(msgspec.Struct, frozen=True, array_like=True):
     """The description of an embedded store.
 
-    `generation` counts the openings of the store, so that no lease token is given twice. `log` names the change log.
-    `unit` is the old unit during a conversion of bucket bytes. `correction` contains the `at` and `ahead` of a
-    correction of times while it runs. `come_to` is the position of the conversion or correction: a site, a zero byte, a
-    page key. `is_ranked` is True if the index of sites exists. An older version, which does not maintain the index,
-    drops this field.
+    `generation` counts the openings of the store, so that no lease token is given twice. `log` is the name of the
+    change log. `unit` is the old unit during a conversion of bucket bytes. `correction` contains the `at` and `ahead`
+    of a correction of times while it runs. `come_to` is the position of the conversion or correction: a site, a zero
+    byte, a page key. `is_ranked` is True if the index of sites exists. An older version of webfountain drops
+    `is_ranked` when it writes the description, because it does not update the index.
     """
 
     format: int
@@ -159,7 +159,7 @@ _waiting = msgspec.msgpack.Decoder(NeverEntry)
 
 
 def site_id(site: str) -> bytes:
-    """Return eight bytes for a site. The probability of a collision is 3e-8 among 10^6 sites."""
+    """Return the eight bytes that stand for a site in keys. The probability of a collision is 3e-8 among 10^6 sites."""
     return xxhash.xxh3_64_digest(site.encode())
 
 
@@ -201,7 +201,7 @@ def pointer(suffix: bytes) -> bytes:
 
 
 def pointer_suffix(value: bytes | None) -> bytes | None:
-    """Return the suffix of a pointer, or None for any other value."""
+    """Return the queue position that a pointer contains, or None for any other value."""
     return value[1:] if value is not None and value[:1] == _POINTER else None
 
 
@@ -258,7 +258,7 @@ def pack_waiting(site: str, key: bytes, record: PageRecord) -> bytes:
 
 
 def waiting_record(site: str, entry: bytes, value: bytes) -> tuple[bytes, PageRecord]:
-    """Return key and record of a never-crawled page from the key and value of its queue entry."""
+    """Decode the queue entry of a never-crawled page; return the key and the record of the page."""
     one = _waiting.decode(value)
     record = PageRecord(
         url=site[: one.shared] + one.rest,

@@ -1,7 +1,8 @@
 """The leases of the embedded store, all in memory: site leases and the URL leases under them.
 
-A lease only hides the queue entry of its page, so leases end if the process dies. The upper bits of tokens and lease
-numbers count the openings of the store, so a lease from before a crash is never valid again.
+A lease only hides a queue entry in memory, and the entry stays on disk. So all leases end if the process dies. The
+upper bits of tokens and lease numbers count the openings of the store, so a lease from before a crash is never valid
+again.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ _GENERATION_BITS: Final = 40
 class HeldLease:
     """An open URL lease.
 
-    `place.record` is the current record. `handed` is the record in the lease, and differs if the page's copy has moved
-    since.
+    `place.record` is the current record. `handed` is the record that the ant received. The two differ if the page's
+    copy has moved since the lease.
     """
 
     id: LeaseId
@@ -42,13 +43,13 @@ class HeldLease:
 
 @dataclass(slots=True)
 class LeasedSite(SiteHolder):
-    """An active site: its owner, the fronts of its queues, and its URL leases."""
+    """An active site: its owner, its queues, and its URL leases."""
 
     queues: SiteQueues = field(kw_only=True)
     out: set[int] = field(default_factory=set)
-    """Numbers of the URL leases under this site lease."""
+    """Lease numbers of the open URL leases of the site."""
     immediate_out: int = 0
-    """Number of these URL leases that came from the immediate lane."""
+    """Number of open URL leases of the site that came from the immediate lane."""
 
 
 class Leases:
@@ -58,9 +59,9 @@ class Leases:
         self.active: dict[str, LeasedSite] = {}
         self.hidden: set[bytes] = set()
         self.fenced = 0
-        """Number of steps whose site lease was lost."""
+        """Number of steps that had no effect because their site lease was lost."""
         self.settle_lost = 0
-        """Number of outcomes whose URL lease was lost."""
+        """Number of outcomes that had no effect because their URL lease was lost."""
         self.immediate_out = 0
         """Number of open URL leases that came from immediate lanes."""
         self._given = generation << _GENERATION_BITS
@@ -130,14 +131,14 @@ class Leases:
         return True
 
     def follow(self, entry: bytes, record: PageRecord) -> None:
-        """Update the record in the lease of a queue entry, if the entry is leased."""
+        """Update the record that is kept with an open lease. `entry` is the queue entry of the leased page."""
         if entry in self.hidden:
             for held in self._held.values():
                 if held.place.entry == entry:
                     held.place.record = record
 
     def overtake(self, place: PagePlace) -> None:
-        """Move a leased page that became immediate to its new queue entry, `place.entry`. The entry is hidden until the
+        """Give a leased page that became immediate its new queue entry, `place.entry`. The entry is hidden until the
         lease is released.
         """
         active = self.active[place.site]
@@ -151,7 +152,7 @@ class Leases:
             self.immediate_out += 1
 
     def of_page(self, site: str, key: bytes) -> Iterator[LeaseId]:
-        """Yield the lease of a page, if it is leased."""
+        """Yield the open lease of a page, or nothing if there is none."""
         active = self.active.get(site)
         for number in list(active.out) if active is not None else ():
             if self._held[number].place.key == key:

@@ -1,6 +1,6 @@
 """Passes over a whole embedded store: conversion to other units, correction of times, counting again.
 
-No other process may write the store meanwhile. If the process is killed, the next opening continues a conversion or
+No other process may write the store during a pass. If the process is killed, the next opening continues a conversion or
 correction, but counting starts from the beginning.
 """
 
@@ -171,7 +171,7 @@ class RevisedDisk:
         self._note(site.site, b"", 1)
 
     def replace(self, site: str, keys: Sequence[bytes], rule: Callable[[PageRecord], PageRecord]) -> None:
-        """Replace pages, with one multi-get, and another for never-crawled pages."""
+        """Replace pages, by one multi-get, or two if some pages are never-crawled."""
         ignored = [0.0] * (len(STATES) + 4)  # The number of a site's pages does not change.
         for place in self._pages.places(site, keys):
             if place is None or (now := rule(place.record)) == place.record:
@@ -183,7 +183,7 @@ class RevisedDisk:
         self._note(site, keys[-1], len(keys))
 
     def write(self) -> None:
-        """Write what was collected."""
+        """Write the collected changes."""
         self._sites.stage(self._batch)
         self._counts.stage(self._batch)
         put_meta(self._disk, self._meta, self._batch)
@@ -199,8 +199,8 @@ class RevisedDisk:
 def recount(steps: Steps) -> None:
     """Count the pages by state, site, bucket and WARC file again.
 
-    The counts of the whole store are written in one batch at the end. Without counts after an interruption, the next
-    crawl would delete files with needed copies.
+    The counts of the whole store are written in one batch at the end. If an interruption left counts that are too low,
+    the next crawl would delete files that contain needed copies.
     """
     disk, sites, counts = steps.disk, steps.sites, steps.counts
     counts.clear()

@@ -86,7 +86,9 @@ def open_embedded(
 
 
 def _begun(disk: Disk, meta: Meta) -> Meta:
-    """Count this opening. If entries may be missing at the end of the change log, give the log another name."""
+    """Increase the stored number of openings. If entries may be missing at the end of the change log, give the log
+    another name.
+    """
     _, last = log_bounds(disk)
     with closing(LogEnd(disk.folder)) as end:
         # The folder may have contained an older store, whose number is still in the file.
@@ -119,8 +121,8 @@ def _empty(disk: Disk) -> None:
 
 
 def _agreed(disk: Disk, collection: str | None, period_s: float | None, fastest_s: float | None) -> Meta:
-    """Return the description of the store, or a new description for a new store. Raise an error if the caller expects
-    another store.
+    """Return the description of the store, or a new description for a new store. Raise an error if the store contains
+    another collection than the caller expects.
     """
     value = disk.get(META)
     if value is None:
@@ -155,7 +157,7 @@ def _read_meta(disk: Disk, value: bytes) -> Meta:
 
 
 def _way_on(written: object) -> str:
-    """Return what the user can do with a store of another format."""
+    """Return advice for the user about a store of another format."""
     if not isinstance(written, int):
         return f"it is damaged or not a store of webfountain; {ANOTHER_STORE}"
     if written > FORMAT:

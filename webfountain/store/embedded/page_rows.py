@@ -54,7 +54,7 @@ class PageRows:
         self._disk = disk
 
     def values(self, links: Sequence[Link], sids: dict[str, bytes]) -> list[tuple[bytes, bytes | None]]:
-        """Return for each link its page key and the stored value, or None if the URL is unknown."""
+        """For each link, return the page key and the value stored under it, or None if the URL is unknown."""
         keys = [PAGE + sids[link.site] + link.key for link in links]
         return list(zip(keys, self._disk.get_many(keys), strict=True))
 
@@ -101,8 +101,8 @@ class PageRows:
         return [waiting_record(site, entry, value)[1] for entry, value in items]
 
     def put_new(self, batch: WriteBatch, fresh: Mapping[bytes, Link], *, arrival: int, at: float) -> list[bytes]:
-        """Write new pages, given by page key, with their queue entries; return the entries. `arrival` is the arrival
-        number of the first page.
+        """Write new pages with their queue entries; return the entries. `arrival` is the arrival number of the first
+        page.
         """
         pointers, entries = pack_links(fresh, arrival=arrival, first_seen=at)
         put, before = batch.put, batch.size_in_bytes()

@@ -1,5 +1,5 @@
-"""The URL queues of the embedded store. A URL lease hides the queue entry in memory; settling the lease moves the
-entry.
+"""The URL queues of the embedded store. A URL lease hides the queue entry in memory. The entry moves when the lease is
+settled.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Arrivals:
     def immediate(self, batch: WriteBatch, links: Sequence[Link], at: float) -> tuple[int, list[PagePlace]]:
         """Add URLs to the immediate lanes of their sites, by one get per URL.
 
-        Return the number of added URLs, and the places of the leased URLs among them.
+        Return the number of added URLs. For added URLs that are leased, also return the places of the pages.
         """
         staged, _ = self.discover(batch, links, at)
         new = {
@@ -112,7 +112,7 @@ class Arrivals:
             active.note_new(at)
 
     def _call_site(self, batch: WriteBatch, site: str) -> None:
-        """Make the site of an immediate URL due at once, or mark the site for its ant if it is active."""
+        """Make the site of an immediate URL due at once. If the site is active, record that it has an immediate URL."""
         active = self._steps.leases.active.get(site)
         if active is None:
             self._steps.sites.due_sooner(batch, site, self._steps.site_row(site), AT_ONCE)

@@ -2,8 +2,8 @@
 
 ``check --repair`` calls this module for an embedded store with damaged files. RocksDB ends a scan at the first block
 that it cannot read, and its own repair drops the whole table. This module continues a scan after the block, so one
-flipped bit costs some hundred entries. The damaged files are kept beside the store. Lost pages are found again from the
-seeds, from the copies, and by new fetches of known pages (`report.wholeness`).
+flipped bit costs only some hundred entries. The damaged files are kept beside the store. Lost pages are found again
+from the seeds, from the copies, and by new fetches of known pages (`report.wholeness`).
 """
 
 from __future__ import annotations
@@ -166,8 +166,8 @@ def _readable(db: Rdict, start: bytes, end: bytes) -> Iterator[tuple[bytes, byte
 
 
 def _behind(db: Rdict, at: bytes, end: bytes) -> bytes | None:
-    """Return a readable key shortly after an unreadable block, or None, found by doubling the distance and
-    bisection.
+    """Return a readable key shortly after an unreadable block, or None if there is none. The search doubles the
+    distance, and then uses bisection.
     """
     begin = int.from_bytes(at[:_KEY_BYTES].ljust(_KEY_BYTES, b"\x00"), "big")
     last = int.from_bytes(end[:_KEY_BYTES].ljust(_KEY_BYTES, b"\x00"), "big")
@@ -294,13 +294,15 @@ def _tried(db: Rdict, sid: bytes) -> Iterator[tuple[bytes, PageRecord]]:
 
 
 def _asked_again(record: PageRecord) -> PageRecord:
-    """Return a record that makes the page due, and lets the crawl read the page for links even if it is unchanged."""
+    """Return a new record of a page: the page is due, and its digest is removed. So the crawl reads the page for links
+    even if it is unchanged.
+    """
     due = record.last_crawled if record.state == "crawled" else record.due
     return msgspec.structs.replace(record, due=due, digest=None, etag=None, last_modified=None)
 
 
 def _site(db: Rdict, sid: bytes, name: str, row: bytes | None) -> transfer_rows.Site:
-    """Return a site that is due at once, without what was learned about it."""
+    """Return the row of a site, without learned data and with a due time in the past."""
     state, epoch, first_seen = SiteState(), 0.0, 1.0
     with suppress(Exception):  # a damaged block, or bytes of another kind
         value = db.get(keys.STATE + sid)

@@ -1,5 +1,5 @@
-"""The files beside the database of an embedded store. At the next opening they show whether a part of the store was
-lost.
+"""The files beside the database of an embedded store. At the next opening, the files show whether a part of the store
+was lost.
 
 - ``log-end`` contains the number of the change log's newest entry. RocksDB writes each step to its own log. The end of
   that log may be lost: by a failure of the machine or disk, or because an old copy of the folder was restored. Then
@@ -80,7 +80,7 @@ class LogEnd(NoLogEnd):
 
 
 def keep_card(folder: Path, meta: Meta) -> None:
-    """Write the card if its content has changed."""
+    """Write the card, which is a copy of the store's description, if it has changed."""
     data = msgspec.msgpack.encode(msgspec.structs.replace(meta, generation=0))
     with suppress(OSError):  # a full disk was reported by the previous step
         if not (folder / CARD).exists() or (folder / CARD).read_bytes() != data:

@@ -34,7 +34,7 @@ Item = tuple[bytes, bytes]
 
 
 class Entry(NamedTuple):
-    """A queue entry: its key, the key of the page, and the record of a never-crawled page, otherwise None."""
+    """A queue entry: its key, the key of the page, and the page's record. A recrawl entry has None as its record."""
 
     entry: bytes
     key: bytes
@@ -94,8 +94,8 @@ class SiteQueues:
         return [Entry(entries[one], one.key, None) for one in chosen], list(left.items())
 
     def after(self, suffix: bytes, n: int) -> list[Entry]:
-        """Return the next `n` never-crawled entries of all classes after the entry with a suffix, or with b"" the first
-        `n` entries.
+        """Return the next `n` never-crawled entries, over all classes, after the entry with this suffix. With b"",
+        return the first `n` entries.
         """
         return [self._waiting(item) for item in self._never.behind(suffix, CLASSES, n)]
 
@@ -127,7 +127,7 @@ class _Lanes:
             self._fronts[lane] = min(self._fronts.get(lane, entry), entry)
 
     def lanes(self, below: int) -> list[int]:
-        """Return the lanes before `below` that may have entries, in order."""
+        """Return, in order, the lanes with numbers less than `below` that may have entries."""
         if self._unread < below:
             for entry in self._disk.first_of_each(
                 self._start(self._unread), self._start(below), width=_LANE_AT + self._width
@@ -137,8 +137,8 @@ class _Lanes:
         return sorted(lane for lane in self._fronts if lane < below)
 
     def first(self, lane: int, n: int, *, until: bytes | None = None) -> list[Item]:
-        """Return up to `n` entries of a lane that are not hidden, by one short scan that ends at the first entry after
-        the order `until`.
+        """Return up to `n` entries of a lane that are not hidden, by one short scan. The scan ends at the first entry
+        whose order is after `until`.
         """
         if n <= 0 or (lane < self._unread and lane not in self._fronts):
             return []
@@ -161,7 +161,7 @@ class _Lanes:
         return found
 
     def in_order(self, below: int, n: int) -> list[Item]:
-        """Return up to `n` entries of the lanes before `below` that are not hidden, lane after lane."""
+        """Return up to `n` entries that are not hidden, from the lanes with numbers less than `below`, lane after lane."""
         found: list[Item] = []
         for lane in sorted(lane for lane in self._fronts if lane < min(below, self._unread)):
             found += self.first(lane, n - len(found))
@@ -178,8 +178,8 @@ class _Lanes:
         return found
 
     def behind(self, suffix: bytes, below: int, n: int) -> list[Item]:
-        """Return up to `n` entries of the lanes before `below` that are not hidden and come after the entry with a
-        suffix.
+        """Return up to `n` entries that are not hidden and come after the entry with this suffix, from the lanes with
+        numbers less than `below`.
         """
         start = self._prefix + suffix + b"\x00" if suffix else self._prefix
         found: list[Item] = []

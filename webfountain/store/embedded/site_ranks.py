@@ -76,7 +76,9 @@ class SiteRanks:
         return 0.0 if value is None else _values.unpack(value)[2]
 
     def stage(self, batch: WriteBatch, touched: Mapping[str, list[float]]) -> None:
-        """Add the entries of changed sites to a step. `touched` contains the rows of these sites, with their counts."""
+        """Add the entries of changed sites to a step. `touched` contains the rows of the changed sites, with their
+        counts.
+        """
         for site in touched.keys() | self._changed.keys() | self._latest.keys():
             before = self._values(site)
             row = touched.get(site)

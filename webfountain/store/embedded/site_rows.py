@@ -1,7 +1,7 @@
-"""The sites on disk: the row and the notes of each site, the inactive sites by due time, and the active list.
+"""The sites on disk: the row and the learned data of each site, the inactive sites by due time, and the active list.
 
-A site has a key under DUE or under ACTIVE. After a crash, the next opening makes the sites under ACTIVE due again. Up
-to `_ROWS_KEPT` rows are in memory.
+An inactive site has a key under DUE, an active site under ACTIVE. After a crash, the next opening makes the sites under
+ACTIVE due again. Up to `_ROWS_KEPT` rows are in memory.
 """
 
 from __future__ import annotations
@@ -45,7 +45,9 @@ _ENTRY_PREFIX: Final = 9
 _ROWS_KEPT: Final = 32_768
 
 SiteRow = list[float]
-"""Pages by state (in the order of STATES), due time, time of discovery, number of URLs in the immediate lane, epoch."""
+"""A site's row: pages by state (in the order of STATES), due time, time of discovery, number of URLs in the immediate
+lane, epoch.
+"""
 _DUE: Final = len(STATES)
 _FIRST_SEEN: Final = len(STATES) + 1
 IMMEDIATE_AT: Final = len(STATES) + 2
@@ -66,7 +68,7 @@ class DueSites:
         self.load()
 
     def load(self) -> None:
-        """Reset the front."""
+        """Begin the next scan at the first key again."""
         self._front = DUE
 
     def put(self, batch: WriteBatch, site: str, due: float) -> None:
@@ -94,7 +96,9 @@ class DueSites:
 
 
 class SiteNotes:
-    """The notes about sites on disk. Methods that change a note add the writes to a batch."""
+    """The state, the learned data and the ranking progress of sites, on disk. Methods that change data add the writes
+    to a batch.
+    """
 
     def __init__(self, disk: Disk) -> None:
         self._disk = disk
@@ -140,7 +144,7 @@ class SiteNotes:
         batch.delete(REGRADE + site_id(site))
 
     def drop(self, batch: WriteBatch, site: str) -> None:
-        """Delete all notes about a site."""
+        """Delete the state, the learned data and the ranking progress of a site."""
         sid = site_id(site)
         for family in (STATE, LEARNED, REGRADE):
             batch.delete(family + sid)
@@ -175,7 +179,7 @@ class SiteRows:
 
     def row(self, site: str) -> SiteRow | None:
         """Return a site's row, BARRED_SITE for a forgotten site, or None for an unknown site. A caller that changes the
-        row calls `touch`.
+        row must call `touch`.
         """
         rows = self._rows
         if site in rows:
@@ -185,7 +189,7 @@ class SiteRows:
         return row
 
     def read_row(self, site: str) -> SiteRow | None:
-        """Return a site's row like `row`, but always from disk, for calls from any thread."""
+        """Read a site's row from disk and return it as `row` does. Any thread may call this method."""
         name = site.encode()
         value, barred = self._disk.get_many([SITE + name, BARRED + name])
         if barred is not None:
@@ -199,11 +203,11 @@ class SiteRows:
         self.notes.drop_regraded(batch, site)
 
     def touch(self, site: str, row: SiteRow) -> None:
-        """Mark a row whose counts the caller has changed."""
+        """Record that the caller has changed a row."""
         self._touched[site] = row
 
     def add(self, batch: WriteBatch, site: str, at: float) -> SiteRow:
-        """Add a site that is not active and due `at`; return its row."""
+        """Add an inactive site that is due at the time `at`; return its row."""
         row: SiteRow = [0] * len(STATES) + [at, at, 0, 0]
         self._rows[site] = self._touched[site] = row
         batch.put(NAME + site_id(site), site.encode())
@@ -211,7 +215,7 @@ class SiteRows:
         return row
 
     def due_sooner(self, batch: WriteBatch, site: str, row: SiteRow, due: float) -> None:
-        """Make a site that is not active due at `due`, unless it is due earlier."""
+        """Make an inactive site due at `due`. A site that is already due earlier does not change."""
         if due < row[_DUE]:
             batch.delete(due_key(row[_DUE], site))
             self._set_due(batch, site, row, due)

@@ -40,7 +40,7 @@ class EmbeddedSites:
         return self._take([site for _, site in available][:n], owner, until, at)
 
     def enlist(self, sites: Sequence[str], *, owner: str, until: float, at: float) -> list[SiteLease]:
-        """Lease those of the named sites that have no owner, by two writes and three gets per site."""
+        """Of the named sites, lease those that have no owner, by two writes and three gets per site."""
         active = self._steps.leases.active
         known = [site for site in dict.fromkeys(sites) if self._steps.sites.row(site)]
         return self._take([s for s in known if s not in active or active[s].until <= at], owner, until, at)

@@ -26,8 +26,8 @@ class Steps:
     """The tables of an open store, with one write batch per step. After a failed write, rows and counts are read again.
 
     The batch of a changed page contains its record, its queue entry, and the counts of its site and of the store. The
-    fronts of active sites move before the batch is written; a front that is too early does no harm. `generation` is the
-    number of this opening.
+    front of a lane moves before the batch is written. If the write fails, the front is too early, which does no harm.
+    `generation` counts the openings of the store.
     """
 
     def __init__(self, disk: Disk, *, generation: int, log_end: NoLogEnd) -> None:
@@ -40,7 +40,7 @@ class Steps:
 
     @contextmanager
     def begin(self) -> Iterator[WriteBatch]:
-        """Begin a step: the block fills a batch, which is written at the end together with the changed site rows and
+        """Run a step: the `with` block fills a batch, which is then written together with the changed site rows and
         counts.
         """
         batch = WriteBatch(raw_mode=True)

@@ -56,7 +56,7 @@ class EmbeddedBoard:
 
 
 class EmbeddedStore:
-    """The `FrontierStore` on an open disk. `log_end` stores the number of the change log's newest entry."""
+    """The `FrontierStore` on an open database. `log_end` stores the number of the change log's newest entry."""
 
     def __init__(self, disk: Disk, meta: Meta, log_end: NoLogEnd) -> None:
         self.claims = None  # for one process only
@@ -74,8 +74,8 @@ class EmbeddedStore:
         """Return None, because there is no server."""
 
     def rows(self) -> Iterator[Row]:
-        """Yield the content of the store, by one scan. A store opened for reading yields the content at the beginning
-        of the scan.
+        """Yield the content of the store, by one scan. A store opened for reading yields its content as it was at the
+        beginning of the scan.
         """
         self.steps.sites.refresh()
         return disk_rows(self.steps.disk)

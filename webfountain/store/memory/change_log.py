@@ -24,7 +24,7 @@ class MemoryChangeLog:
     def __init__(self, sites: MemorySites) -> None:
         self._sites = sites
         self.name = secrets.token_hex(4)
-        """Name of the log in its cursors."""
+        """Name of the log, which its cursors contain."""
         self.dropped = 0
         """Number of entries that are no longer kept."""
         self._entries: list[Change] = []

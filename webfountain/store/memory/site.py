@@ -26,7 +26,7 @@ __all__ = ["MemorySite", "Queue"]
 Queue = Literal["immediate", "never-crawled", "recrawl"]
 Lane = tuple[Queue, int]
 _Entry = tuple[float, bytes]
-"""Order within the lane, page key."""
+"""An entry of a lane: the order within the lane, and the page key."""
 _IMMEDIATE: Final[Lane] = ("immediate", 0)
 
 
@@ -80,7 +80,7 @@ class MemorySite:
         return key in self._leased
 
     def reweigh(self, keys: Sequence[bytes], importance: ImportanceOf) -> int:
-        """Move the queued URLs among `keys` whose class changed; return how many moved."""
+        """Move never-crawled URLs whose class changed to the lanes of their new classes; return how many moved."""
         moved = 0
         for key, value in zip(keys, importance([self.pages[key] for key in keys]), strict=True):
             record = self.pages[key]
@@ -96,7 +96,7 @@ class MemorySite:
         return [key for _, key in self.lanes.get(_IMMEDIATE, ())[:n]]
 
     def first_due(self, queue: Queue, n: int, horizon: Sequence[float] | None) -> list[bytes]:
-        """Return up to `n` keys of a queue that are due."""
+        """Return the keys of up to `n` due URLs of a queue."""
         lanes = CLASSES if queue == "never-crawled" else LANES
         horizon = [math.inf] * lanes if horizon is None else horizon
         check_horizon(horizon, lanes)

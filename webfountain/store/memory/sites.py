@@ -26,7 +26,7 @@ class MemorySites:
 
     def __init__(self) -> None:
         self.fenced = 0
-        """Number of steps whose site lease was lost."""
+        """Number of steps that had no effect because their site lease was lost."""
         self.latest = 0.0
         """Time of the latest step, or 0.0 before the first step."""
         self.barred_sites: set[str] = set()

@@ -4,8 +4,8 @@ Each shard numbers its own entries. A cursor contains one number per shard, so a
 entries of one page are in one shard, in the order of their steps. If the clocks of two processes differ, entries of
 different shards may be out of order by this difference.
 
-A cursor also contains a hash of the times of the numbered entries. If a shard lost entries and gave their numbers to
-new entries, the hash differs, and the cursor is refused.
+A cursor also contains a hash of the times of the entries to which its numbers point. If a shard lost entries and gave
+their numbers to new entries, the hash differs, and the cursor is refused.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ _AT_ONCE: Final = 1000
 _FEW: Final = 100
 """Number of entries that `every` reads from each shard at once."""
 _SPARE: Final = 16
-"""Number of entries that each shard returns beyond its share, because entries are spread unevenly."""
+"""Number of entries that each shard returns in addition to an equal share, because entries are spread unevenly."""
 _TIME: Final = struct.Struct(">d")
 _encode = msgspec.msgpack.Encoder().encode
 _entry = msgspec.msgpack.Decoder(Change)
 
 
 class LogPosition:
-    """The number of one entry per shard, and its time (0.0 if unknown)."""
+    """A position in the log: for each shard, the number and the time of one entry. An unknown time is 0.0."""
 
     def __init__(self, numbers: Sequence[int], times: Sequence[float]) -> None:
         self.numbers = list(numbers)
@@ -127,7 +127,7 @@ def _varint(number: int) -> bytes:
 
 
 def _numbers(packed: Iterable[int], most: int) -> tuple[list[int], int]:
-    """Decode up to `most` varints. Return the numbers and the count of bytes read."""
+    """Decode up to `most` varints. Return the numbers, and how many bytes were read."""
     numbers, number, shift, used = [], 0, 0, 0
     for place, byte in enumerate(packed, 1):
         number |= (byte & 0x7F) << shift
@@ -141,7 +141,8 @@ def _numbers(packed: Iterable[int], most: int) -> tuple[list[int], int]:
 
 
 def encode_entry(entry: Change | None) -> bytes | bool:
-    """Encode an entry for `note` in `lua/parts/log.lua`, which assigns the number; return False for None.
+    """Encode an entry for the function `note` in `lua/parts/log.lua`, which assigns the number. Return False if there
+    is no entry.
 
     An imported entry contains its number in the old store.
     """
@@ -151,7 +152,7 @@ def encode_entry(entry: Change | None) -> bytes | bool:
 
 
 class ShardedChangeLog:
-    """The `Changes` of the shared store. The current life of the store names the log in its cursors."""
+    """The `Changes` of the shared store. A cursor contains the name of the store's current life as the name of the log."""
 
     def __init__(self, shards: Shards, lives: ServerLives) -> None:
         self._shards = shards
@@ -159,14 +160,14 @@ class ShardedChangeLog:
 
     @property
     def name(self) -> str:
-        """The log's name in its cursors."""
+        """The name of the log, which its cursors contain."""
         return self._lives.life
 
     def after(self, cursor: str | None, n: int) -> list[tuple[str, Change]]:
-        """Return up to `n` entries after a cursor, each with the cursor after it, in four round trips.
+        """Return up to `n` entries after a cursor, and for each entry the cursor after it, in four round trips.
 
-        Fewer entries than `n` do not mean the end of the log; only an empty result does. The `sequence` of an entry
-        counts all entries before its cursor, including dropped entries.
+        Only an empty result means the end of the log; after a short result, more entries may follow. The `sequence` of
+        an entry is the number of entries in all shards up to this entry, including dropped entries.
         """
         log = self._lives.current()
         dropped, last = self._bounds()
@@ -225,7 +226,8 @@ class ShardedChangeLog:
     def erase(self, site: str, key: bytes | None = None) -> None:
         """Remove the contents of the entries of a page or a whole site, by a scan of the shard's log.
 
-        Call this method after the page is barred, so that no entry follows. The entry that reports the removal stays.
+        Before the call, the store must already refuse links to the page, so that no new entry follows. The entry that
+        reports the removal stays.
         """
         shard = self._shards.of(site)
         needle = _encode(site) + (b"" if key is None else _encode(key))
@@ -256,8 +258,8 @@ class ShardedChangeLog:
             at = answer[0] + len(found)
 
     def _read(self, begin: Mapping[int, int], n: int) -> dict[int, tuple[int, list[Change]]]:
-        """Return, for each shard, the number of the entry before and up to `n` entries after a number, in one or two
-        round trips.
+        """Return, for each shard, up to `n` entries after a number, and the number of the entry before them, in one or
+        two round trips.
 
         Entries of forgotten pages are returned without contents, even before `erase` has removed the contents.
         """
@@ -276,10 +278,11 @@ class ShardedChangeLog:
         return found
 
     def _oldest(self, begin: Mapping[int, int], n: int) -> Iterator[tuple[int, int, Change]]:
-        """Yield (shard, number, entry) of up to `n` entries after one number per shard, in order of time. Entries of a
-        shard are in order of number.
+        """Yield up to `n` entries as (shard, number, entry), in order of time. `begin` contains, for each shard, the
+        number after which to begin. Entries of a shard are in order of number.
 
-        The iterator ends after the last entry that was read from any shard. The next entry may be in that shard.
+        The iterator ends as soon as the entries that were read from one shard are used up, because that shard may
+        contain the next entry.
         """
         if not begin or n <= 0:
             return

@@ -1,8 +1,8 @@
 """Claims and letters of the processes of one store.
 
-Claims on addresses are spread over the shards. All other claims of a kind are in one key. Times are sent as text,
-because a script would truncate numbers. Each process has a list of letters, which the server deletes an hour after the
-last letter.
+Claims on addresses are spread over the shards. Each other kind of claims has one key. Times are sent as text, because a
+script would truncate numbers. Each process has a list of letters, which the server deletes an hour after the last
+letter.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["SharedClaims"]
 
 _SPREAD: Final = ("address/", "guest/")
 _TIMED: Final = ("ant", "role", "loan", "seeds", "live", "unit")
-"""The kinds of claims with a deadline, without addresses. Claims on repositories have no deadline."""
+"""The kinds of claims that have a deadline, except claims on addresses. Claims on repositories have no deadline."""
 _LETTERS_S: Final = 3600
 
 
@@ -56,7 +56,7 @@ class SharedClaims:
         return held
 
     def repeat(self) -> None:
-        """Claim again the names that this process has claimed without a deadline, after a set-back of the server.
+        """After a set-back of the server, claim again the names that this process has claimed without a deadline.
 
         Raises
         ------
@@ -91,9 +91,10 @@ class SharedClaims:
         )
 
     def end_sooner(self, *, at: float, ahead: float, latest: float) -> None:
-        """Shorten claims that end after `latest`. A clock that was `ahead` seconds ahead of `at` wrote them.
+        """Shorten claims that end after `latest`, because a process wrote them whose clock was `ahead` seconds ahead of
+        `at`.
 
-        Claims without an owner, which contain the open times of addresses, end `ahead` seconds earlier.
+        A claim without an owner keeps an address closed until a time; this time becomes `ahead` seconds earlier.
         """
         kept = [self._key(f"{kind}/") for kind in _TIMED]
         kept += [f"{{{self._prefix}:{shard}}}claims".encode() for shard in range(self._count)]
@@ -148,7 +149,7 @@ class SharedClaims:
 
 
 def _kept(raw: bytes) -> list[Any]:
-    """Return the stored values of a claim, in the form of the answer of `lua/claim.lua`."""
+    """Return the stored values of a claim in the form in which `lua/claim.lua` returns them."""
     return [*msgpack.unpackb(raw, raw=True), None]
 
 

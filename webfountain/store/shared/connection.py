@@ -48,8 +48,8 @@ __all__ = ["SHORTEST_S", "TIMEOUT_S", "Command", "ConnectionCount", "ServerConne
 PATIENCE_S: Final = 3600.0
 """Time after which the crawl ends if its server does not answer again, s."""
 ENDED_S: Final = 30.0
-"""Time after which a private server without a socket counts as ended, s. The owner of a server that died restarts it
-within a second.
+"""Time after which a private server whose socket is missing counts as ended, s. If a private server dies, its owner
+starts it again within a second.
 """
 SHORTEST_S: Final = 0.05
 _LONGEST_S: Final = 2.0
@@ -95,7 +95,7 @@ class ConnectionCount:
         self.made = 0
 
     def open(self, connection: AbstractConnection) -> None:
-        """Send the handshake of a new connection, and count it."""
+        """Send the handshake of a new connection, and count the connection."""
         connection.on_connect()
         self.made += 1
 
@@ -180,9 +180,7 @@ class ServerConnection:
         self._probe_again()
 
     def end_within(self, seconds: float) -> None:
-        """Limit all waiting for the server to this time from now, in every thread. Later calls can only shorten the
-        limit.
-        """
+        """Let no thread wait for the server for longer than this time from now. Later calls can only shorten the limit."""
         self._end.set(seconds)
 
     @property
@@ -191,7 +189,7 @@ class ServerConnection:
         return self._end.at
 
     def checked(self, answer: Any) -> Any:
-        """Return an answer that is not an error. Raise StoreError for an error."""
+        """Return an answer; raise StoreError if the answer is an error."""
         if isinstance(answer, Exception):
             raise StoreError(f"{self.shown}: {_one_line(answer)}")
         return answer

@@ -1,8 +1,8 @@
 """A cache of the earliest due time of each shard, in each process.
 
-With the cache, checking a store without work costs one command instead of 256. A process queries only shards in which
-it took a step itself, and shards for which another process signalled an earlier due time (`ring`). A signal may be
-lost, so all shards are queried periodically. In the same way, a process remembers in which shards its own sites may
+With the cache, a process that finds no work sends one command instead of 256. A process queries only the shards that
+its own steps have changed, and the shards for which another process has signalled an earlier due time (`ring`). A
+signal may be lost, so all shards are queried periodically. A process also remembers in which shards its own sites may
 have immediate URLs (`take_hurried`).
 """
 
@@ -31,7 +31,9 @@ ALL_AGAIN_S: Final = 60.0
 
 
 class DueTimes:
-    """The cached due times of one process. Any thread may call the methods. `now` is a steady clock, s."""
+    """The cached due times of one process. Any thread may call the methods. `now` returns the time of a steady clock,
+    s.
+    """
 
     def __init__(
         self,

@@ -57,10 +57,10 @@ FIRST_LANE: Final = CLASSES + 1
 LEASED: Final = 65535
 """Number of the lane that scripts report for leased URLs."""
 NODE_SIZE: Final = 96
-"""Number of items in a full node of a site's tree of places."""
+"""Number of items in a full node of the tree in which scripts keep a site's queues."""
 HAS_DUE: Final = 8
 HAS_COPY: Final = 16
-"""Flags in the first byte of a page's value, beside the state."""
+"""Flags in the first byte of a page's value. The byte also contains the state."""
 CONSTANTS: Final[dict[str, int]] = {
     "IMMEDIATE": 0,
     "FIRST_CLASS": 1,
@@ -94,7 +94,7 @@ class StoreKeys(NamedTuple):
 
 
 def store_keys(prefix: str) -> StoreKeys:
-    """Return the keys of the store whose keys begin with `prefix`."""
+    """Return the keys of the store with this prefix."""
     return StoreKeys(prefix, *(f"{{{prefix}}}{name}".encode() for name in ("meta", "values", "inbox", "bell")))
 
 

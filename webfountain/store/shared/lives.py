@@ -1,10 +1,10 @@
 """The lives of a shared store: detect that a server lost its latest steps, and repair what this process lost.
 
 A server loses acknowledged steps when it restarts from an old snapshot or a damaged file, or when an outdated replica
-replaces the server. Such a loss is visible by *marks*. Each step that changes something stores a mark in its shard: the
-number of the step, under the name of the process (`lua/guard.lua`). The step also sends the number of this process's
-last step that the shard has answered. If the mark in the shard is older, the shard refuses the step. After a
-reconnection all marks are read.
+replaces the server. *Marks* reveal such a loss. Each step that changes something stores a mark in its shard: the number
+of the step, under the name of the process (`lua/guard.lua`). Each step also sends the number of the process's last step
+that the shard has answered. A shard refuses the step if its mark is older than this number, because it has then lost a
+step. After a reconnection, the process reads all its marks.
 
 A loss ends a *life* of the store. The first process that detects the loss gives the next life a name, which is also the
 new name of the change log. The first process writes the name into all shards, which report the name to the other
@@ -15,12 +15,12 @@ processes. Each process makes these repairs:
 - what it discovered, forgot, moved or published since then is repeated, from a log of bounded size in memory;
 - pages that it settled since then are in their earlier state, so whoever leases them fetches them again.
 
-A process may have leased a site in the lost time, although the server now shows the site as free. The process sends
-requests to the site until it detects the loss, at the latest until its term ends. Therefore a site that is leased soon
-after a loss is marked (`records.LOST_LIFE`), and the new ant of the site waits until the old term has ended. Each shard
-detects by itself that its server was replaced (`lua/parts/era.lua`). A site is not marked if its process has given the
-site up since then, because a process stops all requests before it gives up sites (`before_loss`). The site stays marked
-if that process was itself still waiting.
+A process may have leased a site just before the loss, although the server now shows the site as free. The process whose
+lease was lost still sends requests to the site, until it detects the loss or its leases end. A site that is leased soon
+after a loss is therefore marked (`records.LOST_LIFE`): its new ant waits until all leases from before the loss have
+ended. Each shard detects by itself that its server was replaced (`lua/parts/era.lua`). If the previous process has
+detected the loss and given the site up, the site is not marked, because that process has stopped its requests
+(`before_loss`). If the previous process was itself still waiting after an earlier loss, the site stays marked.
 
 If the store no longer exists, because its server was emptied or replaced, the process ends with a StoreError.
 """
@@ -56,7 +56,7 @@ logger = logging.getLogger(__name__)
 
 SET_BACK: Final = "SETBACK"
 NEW_LIFE: Final = "NEWLIFE"
-"""Beginning of the errors of `lua/guard.lua`."""
+"""Words with which the errors of `lua/guard.lua` begin."""
 REPEATED: Final = frozenset({"discover"})
 """Steps that can be repeated unchanged, because they take no lease and a second run changes nothing."""
 COUNTS_MS: Final = 3_600_000
@@ -67,8 +67,8 @@ _MILLISECONDS: Final = 1000
 
 
 class _HeldSite(NamedTuple):
-    """A site that this process has leased. As long as the leases of this process end before `doubted`, another process
-    may still use the site.
+    """A site that this process has leased. If the site was leased soon after a loss, another process may still use it.
+    This doubt ends when this process has renewed its leases beyond `doubted`.
     """
 
     token: int
@@ -112,7 +112,7 @@ class ServerLives:
     # ------------------------------------------------------------ for callers
 
     def take_set_back(self) -> SetBack | None:
-        """Return the set-back that happened since the last call, or None."""
+        """Return a set-back that was detected since the last call, or None."""
         with self._lock:
             if not self._is_set_back:
                 return None
@@ -127,7 +127,7 @@ class ServerLives:
             return str(self._described["log"])
 
     def check(self, shards: GuardedShards) -> None:
-        """Check that the store exists and knows this process's steps, and repair losses, in two round trips.
+        """Check that the store exists and still knows this process's steps; repair losses. The cost is two round trips.
 
         Every heartbeat calls this method, so a loss is detected within one heartbeat. Raises StoreError if the store is
         gone.
@@ -144,7 +144,7 @@ class ServerLives:
         return self._mended
 
     def is_void(self, site: str, token: int) -> bool:
-        """Return whether a site lease ended with a life."""
+        """Return whether a site lease ended because the server lost it."""
         return (site, token) in self._voided
 
     def hold(self, leases: Sequence[SiteLease], *, lease_s: float) -> None:
@@ -173,7 +173,9 @@ class ServerLives:
             self._repeat_log.add_call(number, call, size=size, name=name)
 
     def before_loss(self, call: Callable[[], object]) -> None:
-        """Register a function to call before sites are given up after a loss, in the thread that detects the loss."""
+        """Register a function to call after a loss, before this process gives up its sites. The thread that detects the
+        loss calls the function.
+        """
         self._before.append(call)
 
     def after_loss(self, call: Callable[[], object]) -> None:
@@ -225,7 +227,7 @@ class ServerLives:
             return self._number
 
     def _check_connections(self, shards: GuardedShards) -> None:
-        """Check all marks after a reconnection, because reads send no marks."""
+        """Check all marks if the process has reconnected. Reads would not detect a loss, because they send no marks."""
         if self._connections == self._connection.connections.made:
             return
         with self._lock:
@@ -236,7 +238,9 @@ class ServerLives:
     # ------------------------------------------------------------------- mend
 
     def _mend(self, shards: GuardedShards, refused: Mapping[int, str], mended: int) -> None:
-        """Begin or join a new life. `mended` is the number of repairs before the refused step was sent."""
+        """Begin a new life of the store, or join the life that another process has begun. `mended` is the number of
+        repairs before the refused step was sent.
+        """
         with self._lock:
             if mended != self._mended:
                 return  # another thread has repaired it
@@ -347,7 +351,7 @@ class GuardedShards(Shards):
             self._touched.update(arguments)
 
     def check(self) -> None:
-        """Check that the store knows the steps of this process, and repair losses."""
+        """Check that the store still knows the steps of this process, and repair losses."""
         self._lives.check(self)
 
     def send(self, step: str, calls: Sequence[tuple[int, Sequence[Any]]]) -> list[Any]:
@@ -356,7 +360,9 @@ class GuardedShards(Shards):
         return script.answers(self._connection, [(self._keys[s][0], self._keys[s], given) for s, given in calls])
 
     def marks(self, shards: Sequence[int], process: str) -> dict[int, int]:
-        """Return the last step of a process that each shard knows, or 0, in one round trip."""
+        """Return, for each shard, the number of the last step of a process that the shard knows, or 0. The cost is one
+        round trip.
+        """
         found = self.ask("HGET", "life", process, shards=shards)
         return {shard: int(mark or 0) for shard, mark in zip(shards, found, strict=True)}
 

@@ -3,9 +3,9 @@
 A crawl begins a *change* if its policy file has another `cycle.period` or `cycle.fastest` than the store. The census
 rows and the plan are deleted, because they are in the old units. The bucket bytes are computed again from the
 histories. If the time of the latest step is later than the server's clock, the change corrects times instead of
-converting units. Other processes that open the store wait meanwhile. A change is refused while other processes crawl:
-each process claims the store in its units (`UnitUse`). The position of the pass is written to the shard together with
-the pages, so after a crash the next opening continues the change.
+converting units. During a change, other processes that open the store wait. A change is refused while the claims of
+other processes show that they crawl (`UnitUse`). The position of the pass is written to the shard together with the
+pages, so after a crash the next opening continues the change.
 
 Counts are computed again for ``check --repair``, while no process crawls. New counts replace old counts at the end, so
 an interrupted pass must start from the beginning.
@@ -54,7 +54,7 @@ LOCK_S: Final = 30.0
 PATIENCE_S: Final = 600.0
 """Time for which an opening waits for another process that makes a change, s."""
 SILENCE_S: Final = 30.0
-"""Time without an extended claim after which a process whose clock is far ahead counts as ended, s."""
+"""A process whose clock is far ahead counts as ended if it does not extend its claim for this time, s."""
 LONGEST_CLAIM_S: Final = 7200.0
 """Longest duration of an ant's claim on its name, s: twice the longest heartbeat interval."""
 _REST_S: Final = 0.2
@@ -67,7 +67,7 @@ _COUNTED: Final = (*(f"state{number}" for number in range(len(STATES))), "sites"
 
 
 class UnitUse:
-    """The claim of a process that is about to use a store in its units."""
+    """A claim by which a process announces the units with which it is about to use the store."""
 
     def __init__(self, claims: SharedClaims) -> None:
         self.name = f"unit/{secrets.token_hex(8)}"
@@ -75,7 +75,9 @@ class UnitUse:
         self._until = -math.inf
 
     def begin(self, units: bytes, *, at: float) -> None:
-        """Claim the store in its units for `OPENING_S` from `at`. A later call extends the claim."""
+        """Announce that this process uses the store with these units, for `OPENING_S` from `at`. A later call extends
+        the time.
+        """
         self._until = time.monotonic() + OPENING_S
         self._claims.claim([self.name], owner=self.name, until=at + OPENING_S, at=at, notes={self.name: units})
 
@@ -202,8 +204,8 @@ class SharedMaintenance:
             revise(pages, revision)
 
     def _end_correction(self, correction: ClockCorrection, *, since: int) -> None:
-        """Delete published values and census rows from the future, shorten claims, and set the time of the latest step,
-        in this order.
+        """Delete the plan, the forecast and the census rows of future periods. Then shorten claims, and last set the
+        time of the latest step.
         """
         at = correction.at
         self._connection.ask(self._values, "HDEL", self._values, *correction.values)
@@ -223,13 +225,13 @@ class SharedMaintenance:
         )
 
     def _ahead(self) -> float:
-        """Return the seconds from the server's clock to the latest step, or 0.0 within the tolerance."""
+        """Return how many seconds after the server's clock the latest step was. A difference within the tolerance
+        counts as 0.
+        """
         return seconds_ahead(latest(self._shards), self._time())
 
     def _refuse_beside(self, meta: SharedMeta, new: SharedMeta) -> None:
-        """Raise StoreHeld if other processes crawl in other units, after waiting until the claims of killed ants
-        expire.
-        """
+        """Raise StoreHeld if other processes crawl with other units. First wait until the claims of killed ants expire."""
         units = _units(new.period_s, new.fastest_s)
         ahead, began, first = self._ahead(), self._time(), self._others(units)
         ends = {name: began + _patience_s(until - began, ahead) for name, until in first.items()}
@@ -254,7 +256,7 @@ class SharedMaintenance:
             time.sleep(_REST_S)
 
     def _others(self, units: bytes) -> dict[str, float]:
-        """Return the name and deadline of each claim of other processes that use the store in other units."""
+        """Return name and deadline of the claims of other processes that use the store with other units."""
         at = self._time()
         openings = [each for each in self._claims.claims("unit") if each.note != units]
         alive = [each for each in (*self._claims.claims("ant"), *openings) if _lasts(each, at)]
@@ -363,7 +365,7 @@ class RevisedShard:
         self._prolong()
 
     def _step(self, site: str, key: bytes, times: list[Any] | bool, entries: list[list[bytes]]) -> list[bytes]:
-        """Write one batch; return the keys whose values changed since they were read."""
+        """Write one batch. Return the keys that were not written, because another process has changed their values."""
         place = b"\0".join((self._change, site.encode(), key))
         others = self._ask("revise", [site, self._come_to, place, times, *entries])
         if others is None:
@@ -384,8 +386,8 @@ class RevisedShard:
 def recount_shards(connection: ServerConnection, *, prefix: str, count: int) -> None:
     """Compute the counts of all shards again, in one round trip per site.
 
-    The new counts are under separate keys until all are complete. Without counts after an interruption, the next crawl
-    would delete files with needed copies.
+    The new counts are under separate keys until all are complete. If an interruption left counts that are too low, the
+    next crawl would delete files that contain needed copies.
 
     Raises
     ------

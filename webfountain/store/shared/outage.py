@@ -1,10 +1,10 @@
-"""An outage of the store's server: the log lines, and the limit of waiting in a process that ends.
+"""An outage of the store's server: its log lines, and a limit for waiting in a process that is about to end.
 
 An outage is logged in two lines, at its beginning and at its end, for all threads of the process together. A move of a
 cluster slot is logged only if it takes long.
 
-A crawl must end within ten seconds after a signal. `EndLimit` therefore shortens the time limits of all connections,
-and aborts the calls that still wait at the end.
+A crawl must end within ten seconds after a signal. `EndLimit` therefore shortens the time limits of all connections.
+When the time is over, it aborts the calls that still wait.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MOVE_S: Final = 2.0
 _MOVES: Final = (MovedError, AskError, TryAgainError)
 
 LAST_S: Final = 0.3
-"""Time limit of a call after the limit is reached, s. A working server answers within this time."""
+"""Time limit of a call that begins after the end of `EndLimit`, s. A working server answers within this time."""
 
 
 class Outage:

@@ -96,7 +96,7 @@ class SharedPages:
         """Remove a page or a site permanently.
 
         A page costs two round trips and a scan of the log, a site two round trips per thousand pages. If the process
-        dies meanwhile, the next call for the same pages completes the work.
+        dies during the call, the next call for the same pages completes the work.
         """
         removed, repairs = 0, -1
         while repairs != self._lives.repairs:  # a loss between the two steps may undo the first one
@@ -127,7 +127,7 @@ class SharedPages:
                 return gone
 
     def copies(self, *, repository: int = 0) -> dict[int, int]:
-        """Count the records that name each WARC file, in one round trip."""
+        """Return how many pages have their newest copy in each WARC file, in one round trip."""
         homes: dict[int, int] = {}
         for fields in self._shards.ask("HGETALL", "copies"):
             for name, value in pairs(fields):

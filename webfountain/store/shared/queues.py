@@ -153,7 +153,7 @@ class SharedQueues:
     # ---------------------------------------------------------------- private
 
     def _drop_voided(self) -> None:
-        """Drop the URL leases whose site lease ended with a life."""
+        """Drop the URL leases whose site lease ended because the server lost it."""
         for each in [each for each in list(self._leased) if self._lives.is_void(each.site, each.token)]:
             self._leased.pop(each, None)
 
@@ -230,7 +230,7 @@ class _Horizons:
         self._numbers: dict[bytes, int] = {}
 
     def number(self, times: Sequence[float]) -> int:
-        """Return the number of a horizon, from 1, after adding a new horizon."""
+        """Return the number of a horizon, counted from 1. Add the horizon if it is new."""
         packed = struct.pack(f">{len(times)}d", *times)
         if packed not in self._numbers:
             self.packed.append(packed)

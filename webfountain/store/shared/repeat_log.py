@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["RepeatLog", "SentStep"]
 
 MOST_BYTES: Final = 16_000_000
-"""Limit of the steps, and also of the calls, bytes: some minutes of a fast ant."""
+"""Maximum size of all kept steps, and also of all kept calls, bytes. This covers some minutes of a fast ant."""
 _OVERHEAD: Final = 200
 """Memory per entry in addition to its contents, bytes."""
 
@@ -67,7 +67,8 @@ class RepeatLog:
             self._drop_call(next(iter(self._calls)))
 
     def take(self, lost: Mapping[int, int]) -> tuple[list[list[SentStep]], list[Callable[[], object]]]:
-        """Remove and return the steps and calls after the last step that each shard still knows (`lost`).
+        """Remove and return the lost steps and calls. `lost` contains, for each shard with a loss, the last step that
+        the shard still knows.
 
         The steps are returned in rows. Each row contains a shard at most once, so each shard gets its steps in order.
         All calls since the earliest step in `lost` are returned.

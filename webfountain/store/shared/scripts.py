@@ -1,9 +1,9 @@
 """The steps as scripts that are sent to their shards: one round trip for any number of shards.
 
 The text of a step consists of key names, constants, the parts of `lua/parts/` that it uses, and its own file. A line
-`-- Uses` in a step names these parts, in order. A script is called by its hash. If a server does not know the hash, the
-text is sent. All keys of a shard are in one hash slot, and each step declares them, so Redis Cluster can route the
-step.
+`-- Uses` in a step's file names the parts that the step needs, in order. A script is called by its hash. If a server
+does not know the hash, the text is sent. All keys of a shard are in one hash slot, and each step declares them, so
+Redis Cluster can route the step.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class Script:
 class Shards:
     """The shards of one store. `prefix` begins each key.
 
-    The keys named in `apart` get the suffix "/new" here, because their contents are being computed again.
+    `apart` names keys whose contents are being computed again: they get the suffix "/new".
     """
 
     def __init__(self, connection: ServerConnection, *, prefix: str, count: int, apart: Collection[str] = ()) -> None:
@@ -123,7 +123,9 @@ class Shards:
         return self._keys[shard][KEYS.index(name)]
 
     def by_shard(self, entries: Sequence[tuple[str, Any]]) -> dict[int, list[int]]:
-        """Return the positions of the entries of each shard, in order. An entry starts with its site."""
+        """Group entries by shard: return, for each shard, the positions of its entries, in order. The first item of an
+        entry is its site.
+        """
         found: dict[int, list[int]] = {}
         for position, entry in enumerate(entries):
             found.setdefault(self.of(entry[0]), []).append(position)
@@ -157,7 +159,7 @@ class Shards:
         return list(self.run("server", {shard: [] for shard in range(self.count)}).values())
 
     def keep_era(self) -> None:
-        """Let the current server continue the era of the previous server (`lua/parts/era.lua`).
+        """Accept the current server as the continuation of the previous one, without a loss (`lua/parts/era.lua`).
 
         Call this method only if no process can still use what the previous server lost.
         """
@@ -171,7 +173,7 @@ class Shards:
         return taken
 
     def barred(self, pages: Mapping[int, Sequence[tuple[bytes, bytes]]]) -> dict[int, list[bool]]:
-        """Return, by shard, whether each (site, key) page or its site was forgotten, in one round trip."""
+        """Return whether each (site, key) page, or its whole site, was forgotten, by shard, in one round trip."""
         sent = []
         for shard, some in pages.items():
             key = self.key(shard, "barred")

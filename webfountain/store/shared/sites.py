@@ -1,8 +1,8 @@
 """The list of sites of the shared store. Each shard keeps its sites in several orders, and a list of all sites merges
 them.
 
-Each process activates sites from the shards in its own random order, so that processes do not compete for the same
-shard. Opening a store of an older version adds its sites to the orders (`rank_sites`).
+A process that looks for due sites visits the shards in its own random order, so that processes do not compete for the
+same shard. Opening a store of an older version adds its sites to the orders (`rank_sites`).
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ __all__ = ["SharedSites", "rank_sites", "site_record"]
 _RANK_BYTES: Final = 8
 _NO_RANK: Final = bytes(_RANK_BYTES)
 _SPARE: Final = 4
-"""Number of sites that each shard returns beyond its share, because sites are spread unevenly."""
+"""Number of sites that each shard returns in addition to an equal share, because sites are spread unevenly."""
 _RANKED_AT_ONCE: Final = 100
 _RANKED: Final = b"\0ranked"
-"""Member of the sorted set that marks a shard whose sites are all in the orders."""
+"""A member of a shard's sorted set of sites. If it is there, all sites of the shard are in all orders."""
 _Command = tuple[bytes, tuple[Any, ...]]
 
 _AT_ONCE: Final = 1000
@@ -148,7 +148,7 @@ class SharedSites:
         return [lease for each in found.values() for lease in each]
 
     def renew(self, leases: Sequence[SiteLease], *, until: float) -> list[SiteLease]:
-        """Extend site leases in one round trip, after a check in two round trips whether the store was set back or is
+        """Extend site leases, in three round trips. Two of them check whether the server was set back or the store is
         gone.
         """
         self._shards.check()
@@ -179,7 +179,7 @@ class SharedSites:
         return None if first == math.inf else first
 
     def urgent(self, owner: str) -> list[SiteLease]:
-        """Return the owner's sites with immediate URLs, in one round trip, or three if some sites may be new."""
+        """Return the owner's sites with immediate URLs, in one round trip, or three if immediate URLs may have arrived."""
         asked = self._due_times.take_hurried()
         found = self._shards.ask("EXISTS", "hurry", shards=asked)
         hurried = [shard for shard, exists in zip(asked, found, strict=True) if exists]

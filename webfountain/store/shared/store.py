@@ -1,6 +1,6 @@
 """The shared store: many processes on one Redis, Valkey or cluster.
 
-One thread takes steps; other threads may read meanwhile.
+One thread takes steps; other threads may read at the same time.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ __all__ = ["SharedBoard", "SharedStore"]
 CLOSE_S: Final = 2.0
 """Longest time for which closing a store waits for its server, s."""
 SERVER_END_S: Final = 1.5
-"""Time for a private server to end after calls have stopped waiting for it, s."""
+"""Time that a private server has to end, after all other calls have stopped waiting for it, s."""
 
 
 class SharedBoard:
@@ -106,7 +106,9 @@ class SharedStore:
         return ServerFeed(self._connection, self._keys.inbox if key is None else key.encode(), form)
 
     def rows(self) -> Iterator[Row]:
-        """Return the content of the store, in one round trip per two thousand pages. Writes are paused meanwhile."""
+        """Return the content of the store, in one round trip per two thousand pages. If the server allows it, all
+        writes are paused until the iterator ends.
+        """
         head = Head(self._meta.collection, self._meta.period_s, self._meta.fastest_s, self.changes.name)
         return server_rows(self._connection, self._shards, head, values=self._keys.values, changes=self.changes.every())
 

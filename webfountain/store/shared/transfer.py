@@ -1,7 +1,7 @@
 """Convert a shared store to rows and back: for export, import and a change of format.
 
 Reading pauses all writes on the server (`write_pause`), so that all shards are read at one moment. If the server does
-not allow this, sites are read at different moments.
+not allow the pause, sites are read at different moments.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def fill(
     """Fill a new store with rows, in one round trip per two thousand rows. `head` is the first row, and `rows` are the
     following rows.
 
-    Raises StoreError if the server was replaced meanwhile, because it may have lost rows.
+    Raises StoreError if the server was replaced during the call, because rows may be lost.
     """
     servers = shards.servers()
     # An entry's number is the sum over all shards, so the first shard counts all entries dropped in the old store.

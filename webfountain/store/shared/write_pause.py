@@ -86,8 +86,8 @@ class WritePause:
             self._let_go()
 
     def _await_turn(self, named: Connection) -> None:
-        """Name this process's connection as the owner of the pause. Two processes that do this at once both try again
-        after a random time.
+        """Name this process's connection as the owner of the pause. If two processes claim the pause at once, both try
+        again after a random time.
         """
         until = time.monotonic() + PATIENCE_S
         while True:
@@ -105,7 +105,7 @@ class WritePause:
         return named.read_response()
 
     def _let_go(self) -> None:
-        """Return the named connection to the pool without its name."""
+        """Remove the connection's name, and return the connection to the pool."""
         if self._named is None:
             return
         with contextlib.suppress(RedisError):
@@ -115,8 +115,8 @@ class WritePause:
 
 
 def _one_server(client: redis.Redis | redis.cluster.RedisCluster) -> redis.Redis:
-    """Return the server on which processes see each other's names. In a cluster, all processes choose the same
-    primary.
+    """Return the server on which processes see the names of each other's connections. In a cluster, all processes
+    choose the same primary.
     """
     if not isinstance(client, redis.cluster.RedisCluster):
         return client
