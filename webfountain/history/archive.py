@@ -150,7 +150,9 @@ class Archive:
 
 
 def _numbers(since: float, until: float, span: int, *, first: int, last: int) -> range:
-    """Return the numbers of the spans that overlap a time range. Numbers before `first` or after `last` are left out."""
+    """Return the numbers of the spans that overlap a time range. Numbers before `first` or after `last` are left
+    out.
+    """
     begin = max(first, int(max(since, 0.0)) // span)
     end = last if until == float("inf") else min(last, int(max(until, 0.0)) // span)
     return range(begin, end + 1)

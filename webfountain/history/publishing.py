@@ -93,7 +93,9 @@ def read_claims(claims: Claims) -> list[LiveSnapshot]:
 
 
 def drop_dead(claims: Claims, *, owner: str, at: float) -> int:
-    """Remove the claims of ended processes, and return how many. If no process has ended, the cost is one round trip."""
+    """Remove the claims of ended processes, and return how many. If no process has ended, the cost is one round
+    trip.
+    """
     dead = [claim.name for claim in claims.claims(KIND) if claim.until + STALE_S < at]
     if dead:
         taken = claims.claim(dead, owner=owner, until=at, at=at)

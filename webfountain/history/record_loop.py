@@ -79,7 +79,9 @@ class RecordLoop:
             await asyncio.sleep(EVERY_S)
 
     def end(self, store: FrontierStore) -> None:
-        """Store the sample of the last minute, and remove the snapshot. Call this in the thread that may use the store."""
+        """Store the sample of the last minute, and remove the snapshot. Call this in the thread that may use the
+        store.
+        """
         with suppress(WebfountainError, OSError):  # the crawl ends even if the store fails
             self._recorder.record(store)
             self._place.remove()

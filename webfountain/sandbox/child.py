@@ -47,7 +47,9 @@ class ReadJob(msgspec.Struct, frozen=True, array_like=True):
 
 
 class JobResult(msgspec.Struct, frozen=True, array_like=True):
-    """The result of a job: a document, a sitemap, a robots.txt or an error. After a result with `last`, the child ends."""
+    """The result of a job: a document, a sitemap, a robots.txt or an error. After a result with `last`, the child
+    ends.
+    """
 
     document: Document | None = None
     sitemap: SitemapFile | None = None
@@ -83,7 +85,9 @@ def main() -> None:
 
 
 def _own_pipes() -> tuple[BinaryIO, BinaryIO]:
-    """Return the pipes of jobs and answers. Standard input and output are replaced, so no parser can reach the pipes."""
+    """Return the pipes of jobs and answers. Standard input and output are replaced, so no parser can reach the
+    pipes.
+    """
     jobs, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     nothing = os.open(os.devnull, os.O_RDWR)
     for standard in (0, 1):

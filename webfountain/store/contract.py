@@ -230,7 +230,9 @@ class SiteList(Protocol):
         ...
 
     def ranked(self, order: SiteOrder, cursor: str, n: int) -> list[tuple[str, SiteRecord]]:
-        """Return the next `n` sites after a cursor, in one of the `site_orders`, and for each site the cursor after it."""
+        """Return the next `n` sites after a cursor, in one of the `site_orders`, and for each site the cursor after
+        it.
+        """
         ...
 
 
@@ -360,7 +362,9 @@ class Changes(Protocol):
         ...
 
     def trim(self, *, before: float, most: int) -> int:
-        """Drop the entries before a time, and all but the newest `most` entries. Return the number of dropped entries."""
+        """Drop the entries before a time, and all but the newest `most` entries. Return the number of dropped
+        entries.
+        """
         ...
 
 

@@ -58,7 +58,9 @@ AT_ONCE: Final = 0.0
 
 
 def class_of(importance: float) -> int:
-    """Return the never-crawled lane of a URL with this importance: 0 for 2^12 and more, up to 63 for less than 2^-19."""
+    """Return the never-crawled lane of a URL with this importance: 0 for 2^12 and more, up to 63 for less than
+    2^-19.
+    """
     if not importance > 0.0:
         return CLASSES - 1
     if importance >= _FIRST:

@@ -1,4 +1,6 @@
-"""The counts of the embedded store: count new URLs and fetches for the census, and answer the queries of the contract."""
+"""The counts of the embedded store: count new URLs and fetches for the census, and answer the queries of the
+contract.
+"""
 
 from __future__ import annotations
 

@@ -58,7 +58,9 @@ class EmbeddedPages:
         return self._steps.pages.waiting(site, n)
 
     def forget(self, site: str, key: bytes | None = None, *, at: float) -> int:
-        """Remove a page or a site, and refuse links to it. A site costs one scan of its pages and three range deletes."""
+        """Remove a page or a site, and refuse links to it. A site costs one scan of its pages and three range
+        deletes.
+        """
         with self._steps.begin() as batch:
             removed = self._forget_site(batch, site, at) if key is None else self._forget_page(batch, site, key, at)
         if key is None:

@@ -161,7 +161,9 @@ class _Lanes:
         return found
 
     def in_order(self, below: int, n: int) -> list[Item]:
-        """Return up to `n` entries that are not hidden, from the lanes with numbers less than `below`, lane after lane."""
+        """Return up to `n` entries that are not hidden, from the lanes with numbers less than `below`, lane after
+        lane.
+        """
         found: list[Item] = []
         for lane in sorted(lane for lane in self._fronts if lane < min(below, self._unread)):
             found += self.first(lane, n - len(found))

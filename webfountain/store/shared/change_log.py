@@ -152,7 +152,9 @@ def encode_entry(entry: Change | None) -> bytes | bool:
 
 
 class ShardedChangeLog:
-    """The `Changes` of the shared store. A cursor contains the name of the store's current life as the name of the log."""
+    """The `Changes` of the shared store. A cursor contains the name of the store's current life as the name of the
+    log.
+    """
 
     def __init__(self, shards: Shards, lives: ServerLives) -> None:
         self._shards = shards

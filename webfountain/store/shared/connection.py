@@ -180,7 +180,9 @@ class ServerConnection:
         self._probe_again()
 
     def end_within(self, seconds: float) -> None:
-        """Let no thread wait for the server for longer than this time from now. Later calls can only shorten the limit."""
+        """Let no thread wait for the server for longer than this time from now. Later calls can only shorten the
+        limit.
+        """
         self._end.set(seconds)
 
     @property

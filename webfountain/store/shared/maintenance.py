@@ -231,7 +231,9 @@ class SharedMaintenance:
         return seconds_ahead(latest(self._shards), self._time())
 
     def _refuse_beside(self, meta: SharedMeta, new: SharedMeta) -> None:
-        """Raise StoreHeld if other processes crawl with other units. First wait until the claims of killed ants expire."""
+        """Raise StoreHeld if other processes crawl with other units. First wait until the claims of killed ants
+        expire.
+        """
         units = _units(new.period_s, new.fastest_s)
         ahead, began, first = self._ahead(), self._time(), self._others(units)
         ends = {name: began + _patience_s(until - began, ahead) for name, until in first.items()}

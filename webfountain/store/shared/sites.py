@@ -179,7 +179,9 @@ class SharedSites:
         return None if first == math.inf else first
 
     def urgent(self, owner: str) -> list[SiteLease]:
-        """Return the owner's sites with immediate URLs, in one round trip, or three if immediate URLs may have arrived."""
+        """Return the owner's sites with immediate URLs, in one round trip, or three if immediate URLs may have
+        arrived.
+        """
         asked = self._due_times.take_hurried()
         found = self._shards.ask("EXISTS", "hurry", shards=asked)
         hurried = [shard for shard, exists in zip(asked, found, strict=True) if exists]
