@@ -1,4 +1,4 @@
-"""HTTP on asyncio, without Scrapy: conditional GETs, many at once, within the policy's limits.
+"""An HTTP client on asyncio that obeys the limits of the policy file. It does not use Scrapy.
 
 Life of a fetch
 ---------------
@@ -28,5 +28,5 @@ A connection belongs to one endpoint: address, port, host name, plain or TLS.
    a new connection.
 5. *Closed*, always at once. Nothing that was not requested is read.
 
-Nothing here uses Scrapy, a store, or a clock other than the monotonic one.
+It does not use the store either. Its only clock is the monotonic clock.
 """

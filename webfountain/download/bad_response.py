@@ -27,7 +27,9 @@ ErrorWord = Literal[
 
 
 class BadResponse(Exception):
-    """Raised when a response cannot be used, with the reason in `word`. The connection must be closed."""
+    """Raised when a response cannot be used, with the reason in `word`. The caller that catches it must close the
+    connection.
+    """
 
     def __init__(self, word: ErrorWord) -> None:
         super().__init__(word)

@@ -4,10 +4,10 @@ The user of a body calls `release` after the examination.
 
 **Rule.** All connections read while less than `OPEN_SHARE` of the budget is used. Above this share, no connection
 reads, so TCP makes the servers stop. When bodies are released, connections resume as far as there is room. Connections
-that have a part of their body come first, then others in the order of their requests.
+in the middle of a body resume first.
 
-**No deadlock.** Some connection reads, or some complete body will be released. If all connections are paused and no
-body is complete, the body that began first continues, even above the budget.
+**No deadlock.** At any time some connection reads, or some complete body waits for its `release`. If all connections
+are paused and no body is complete, the body that began first continues, even above the budget.
 
 **Time.** The clock of a paused exchange stops.
 """
@@ -19,13 +19,13 @@ from typing import Final, NamedTuple, Protocol
 __all__ = ["BODY_BYTES", "OPEN_SHARE", "BodyBudget", "BudgetStatistics", "HeldBody"]
 
 BODY_BYTES: Final = 256_000_000
-"""Budget of a crawl, a quarter of the gigabyte that all its processes may use."""
+"""Memory for all bodies of a crawl, in bytes. It is a quarter of the gigabyte that the crawl's processes may use."""
 OPEN_SHARE: Final = 0.875
-"""Share of the budget up to which all connections read. The rest is for the next read of each connection, and for a
-body that may exceed the budget.
+"""Share of the budget up to which all connections read. The rest of the budget is for bytes that are already on their
+way, and for one body that may exceed the budget.
 """
 _PIECE: Final = 1_000_000
-"""Expected number of bytes for a resumed connection."""
+"""Number of bytes that a resumed connection is expected to read."""
 
 
 class IncomingBody(Protocol):
@@ -39,7 +39,9 @@ class IncomingBody(Protocol):
 
 
 class BudgetStatistics(NamedTuple):
-    """Bytes used now, most bytes used, running exchanges, paused exchanges, complete bodies, number of pauses."""
+    """Counts of the budget, for the stats. `held` and `peak` are bytes, now and at most; `landed` counts complete
+    bodies.
+    """
 
     held: int
     peak: int
@@ -60,7 +62,7 @@ class HeldBody:
         self._budget = budget
         self.size = 0
         self.incoming: IncomingBody | None = None
-        """The exchange that receives the body, while it runs."""
+        """The exchange that receives the body, or None if no exchange does."""
         self.paused = False
 
     def ask(self, incoming: IncomingBody) -> None:
@@ -81,8 +83,8 @@ class HeldBody:
 
 
 class BodyBudget:
-    """A limit of `most` bytes of bodies at once, for all downloads of a crawl. The budget is used in the loop thread
-    only.
+    """A memory limit for the bodies of a crawl: together they have at most `most` bytes. The budget is used in the loop
+    thread only.
 
     Invariant: a body is in `_asked` before its first bytes, then in `_coming` until it is complete or has failed.
     Invariant: while an exchange is paused, another exchange reads, or some body is complete.
@@ -164,7 +166,9 @@ class BodyBudget:
         self._go_on()
 
     def _go_on(self) -> None:
-        """Resume the exchanges for which there is room. If no other exchange can end, resume the first one anyway."""
+        """Resume the exchanges for which there is room. If no exchange is running and no complete body waits, resume
+        one exchange even without room.
+        """
         if not self._paused:
             return
         running = self._running()

@@ -1,7 +1,7 @@
 """A connection to one endpoint, and the exchange that it carries: one request and its response.
 
-A connection carries one exchange at a time. After a clean end, a connection returns to the pool for reuse, else it is
-closed at once.
+A connection carries one exchange at a time. If the exchange ends cleanly, the connection goes back to the pool.
+Otherwise the connection is closed at once.
 """
 
 from __future__ import annotations
@@ -30,8 +30,9 @@ logger = logging.getLogger(__name__)
 class Endpoint(NamedTuple):
     """The other end of a connection: address, port, host name, plain or TLS.
 
-    `host` is the name in SNI and in the certificate. Two host names never share a connection, because a proxy at the
-    address may have bound it to one of them. `local` is the local address to bind to; None: any.
+    `host` is the name in SNI and in the certificate. Two host names never share a connection: a proxy at the address
+    may treat all requests of a connection as requests to its first host. `local` is the local address to bind to; None:
+    any.
     """
 
     address: str
@@ -52,7 +53,7 @@ class Sink(Protocol):
 
     @property
     def full(self) -> bool:
-        """Return whether no more bytes are wanted, so that the exchange ends successfully."""
+        """Return whether the body is long enough, so that the exchange ends successfully."""
 
     def take(self, data: bytes) -> None:
         """Take the next bytes. Raise BadResponse if the bytes cannot be used."""
@@ -66,8 +67,9 @@ class Exchange:
     set on success.
 
     `begin` is called after the head of the response. `begin` returns the sink for the body, or raises BadResponse to
-    stop. `may_send` is called right before the request is written. The exchange ends as "lapsed" if it returns False.
-    `held` is the body's entry in the budget. After a success, the owner of the exchange releases the entry.
+    stop. `may_send` is called right before the request is written. If `may_send` returns False, the exchange ends with
+    the error "lapsed". `held` is the body's entry in the budget. After a success, the owner of the exchange releases
+    the entry.
     """
 
     def __init__(
@@ -95,7 +97,7 @@ class Exchange:
         self.time = ExchangeTime(limits)
 
     def mark_sent(self) -> None:
-        """Count the body in the budget, because the request is being sent."""
+        """Register the body with the budget when the request is sent."""
         if self._held is not None:
             self._held.ask(self)
 
@@ -178,7 +180,7 @@ class ConnectionOwner(Protocol):
         """Remove a connection from the kept connections, if present."""
 
     def closed(self) -> None:
-        """Count a closed connection, which frees a file."""
+        """Record that a connection was closed, so that another one may be opened."""
 
 
 class Connection(asyncio.Protocol):
@@ -233,7 +235,7 @@ class Connection(asyncio.Protocol):
         self._owner.closed()
 
     def end(self, error: ErrorWord | None, cause: BaseException | None = None) -> None:
-        """End the running exchange, if any. Keep the connection only if its next bytes belong to the next response."""
+        """End the running exchange, if any."""
         exchange, self.exchange = self.exchange, None
         reusable = False
         if exchange is not None:
@@ -252,7 +254,7 @@ class Connection(asyncio.Protocol):
             self.transport.abort()
 
     def tls(self) -> ssl.SSLObject | None:
-        """Return what TLS knows about the peer; None without TLS."""
+        """Return the TLS object of the connection; None without TLS."""
         return None if self.transport is None else self.transport.get_extra_info("ssl_object")
 
     def usable(self) -> bool:
@@ -261,10 +263,10 @@ class Connection(asyncio.Protocol):
 
 
 def check_certificates(context: ssl.SSLContext) -> None:
-    """Make a TLS client context require a valid certificate for the host, as browsers do.
+    """Set up a TLS client context that accepts only valid certificates of the host, as browsers do.
 
-    Without this check, anyone on the network path could change a page. The price is a loss of pages behind invalid
-    certificates.
+    Without this check, anyone on the network path could change a page. With it, pages behind an invalid certificate
+    cannot be fetched.
 
     Certificate authorities are those of SSL_CERT_FILE and SSL_CERT_DIR, else the system's, else certifi's.
     """

@@ -42,8 +42,8 @@ connections."""
 
 
 class PoolStatistics(NamedTuple):
-    """Open connections (also connections that are being opened), idle connections, running exchanges, exchanges that
-    wait for a file.
+    """Counts of the pool: `open` includes connections that are being opened; `kept` are idle; `active` and `waiting`
+    are exchanges.
     """
 
     open: int
@@ -82,10 +82,11 @@ class ConnectionPool:
         """Send `data`, wait until `exchange` is done, and return the endpoint used. After a failure, `exchange.error`
         is a word.
 
-        Politeness chose the first of `endpoints`. If the first endpoint does not answer, the others are tried, each
-        `ATTEMPT_S` after the previous one (RFC 8305). Before a request goes to another endpoint, `turn` is called until
-        the result is 0. A positive result is a number of seconds to wait. If the peer closes a kept connection without
-        an answer, a `repeatable` request is sent once more, over a new connection (RFC 9112, section 9.3.1).
+        The first of `endpoints` is the one that politeness has chosen. If the first endpoint does not answer, the
+        others are tried, each `ATTEMPT_S` after the previous one (RFC 8305). Before a request goes to another endpoint,
+        `turn` is called until the result is 0. A positive result is a number of seconds to wait. If the peer closes a
+        kept connection without an answer, a `repeatable` request is sent once more, over a new connection (RFC 9112,
+        section 9.3.1).
         """
         self._active.add(exchange)
         self._check_soon()
@@ -116,7 +117,7 @@ class ConnectionPool:
         self._idle.discard(connection)
 
     def closed(self) -> None:
-        """Count a closed connection, which frees a file."""
+        """Record that a connection was closed, so that another one may be opened."""
         self._files.release()
 
     def abort(self, word: ErrorWord = "cut") -> None:
@@ -206,9 +207,9 @@ class ConnectionPool:
                     raise
 
     async def _reserve(self, exchange: Exchange) -> None:
-        """Wait until a file is free for a connection, then start the exchange's time.
+        """Wait until a file descriptor is free for the connection, then start the clock of the exchange.
 
-        Raises OSError if the exchange was ended meanwhile.
+        Raises OSError if the exchange ends during the wait.
         """
         free = self._files.reserve()
         if free is None:
@@ -226,7 +227,7 @@ class ConnectionPool:
         exchange.time.start()
 
     async def _connect_counted(self, endpoint: Endpoint, exchange: Exchange) -> Connection:
-        """Open a connection whose file is already counted."""
+        """Open a connection that `FileLimit` has already counted."""
         connection: Connection | None = None
 
         def made() -> Connection:
@@ -276,7 +277,7 @@ class ConnectionPool:
 
 
 async def _await_turn(endpoint: Endpoint, turn: Callable[[Endpoint], float], exchange: Exchange) -> None:
-    """Wait until politeness allows an address other than the first, then start the exchange's time."""
+    """Wait until politeness allows a request to this address, then start the clock of the exchange."""
     while not exchange.done.done() and (wait := turn(endpoint)) > 0:
         await asyncio.sleep(min(wait, TICK_S))
     exchange.time.start()
@@ -300,7 +301,8 @@ def _word_of(error: OSError) -> ErrorWord:
 class IdleConnections:
     """The idle connections.
 
-    Invariant: each connection is in `_by_endpoint` and in each of its `_orders`, where the longest idle one is first.
+    Invariant: each connection is in `_by_endpoint` and in each of its `_orders`. Each order begins with the connection
+    that has been idle longest.
     """
 
     def __init__(self) -> None:
@@ -362,7 +364,7 @@ class IdleConnections:
             connection.abort()
 
     def _orders(self, endpoint: Endpoint) -> list[tuple[OrderedDict[Connection, None], int]]:
-        """Return the orders that contain the connections of an endpoint, with their limits."""
+        """Return the dictionaries in which a connection to an endpoint is kept, each with its maximum size."""
         orders = [(self._at_address[endpoint.address], MAX_IDLE_AT)]
         if endpoint.tls:
             orders.append((self._tls, MAX_IDLE_TLS))

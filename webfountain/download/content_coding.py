@@ -32,15 +32,16 @@ BOMB_BYTES: Final = 1_048_576
 _BLOCK: Final = BOMB_BYTES // BOMB_RATIO
 """Number of input bytes between two checks of the ratio."""
 MAX_MEMBERS: Final = 10_000
-"""Number of gzip members or zstd frames above which their mean output must be `_MEMBER_BYTES`. An empty member has 9 to
-20 bytes and costs up to 20 µs. Programs that write many members (bgzip, pzstd) put 64 kB into each.
+"""Number of gzip members or zstd frames that may be tiny. After them, the mean output per member must be
+`_MEMBER_BYTES`. An empty member has 9 to 20 bytes and costs up to 20 µs. Programs that write many members (bgzip,
+pzstd) put 64 kB into each.
 """
 _MEMBER_BYTES: Final = 1_024
 _MAX_CODINGS: Final = 3
 _STEP: Final = 262_144
 _FIRST_PIECE: Final = 512
-"""Number of input bytes that a member gets first. The number doubles while the member needs more. A decompressor copies
-the input after the end of its member, so large pieces would take quadratic time.
+"""Number of input bytes in the first piece that a member's decompressor gets. Each further piece is twice as long. A
+decompressor copies the input after the end of its member, so large pieces would take quadratic time.
 """
 _ZEROS = re.compile(rb"\0*")
 
@@ -59,7 +60,7 @@ class Coder(Protocol):
         ...
 
     def ended(self) -> bool:
-        """Return whether the input may end here."""
+        """Return whether the coded body is complete."""
         ...
 
 
@@ -98,11 +99,13 @@ class _Members:
         return self._member is None
 
     def _begin(self, data: bytes, at: int) -> int:
-        """Make a `_member` for the bytes from `at`, or skip them. Return where to continue."""
+        """Create the decompressor of the member at offset `at`, or skip bytes that belong to no member. Return the
+        offset at which to continue.
+        """
         raise NotImplementedError
 
     def _waiting(self, out: bytes) -> bytes | None:
-        """Return the input that the decompressor still needs after `out`, or None."""
+        """Return the next input for the decompressor after its output `out`, or None if it needs new bytes."""
         raise NotImplementedError
 
     def _counted(self, member: Any) -> Any:
@@ -113,7 +116,9 @@ class _Members:
 
 
 class _Deflate(_Members):
-    """deflate, with and without the zlib wrapper. Bytes after the end of the stream are skipped, as in browsers."""
+    """Decoder of deflate, with or without the zlib wrapper. Bytes after the end of the stream are skipped, as in
+    browsers.
+    """
 
     __slots__ = ()
 
@@ -134,7 +139,7 @@ class _Deflate(_Members):
 
 
 class _Gzip(_Deflate):
-    """gzip: members, then zeros and other bytes, which are ignored as in browsers."""
+    """Decoder of gzip. Zeros and other bytes after the last member are ignored, as in browsers."""
 
     __slots__ = ("_padding",)
 
@@ -154,7 +159,7 @@ class _Gzip(_Deflate):
 
 
 class _Zstd(_Members):
-    """zstd: frames, including skippable ones. Other bytes after a frame are an error (RFC 8878, section 3)."""
+    """Decoder of zstd, which accepts skippable frames. Bytes that are no frame are an error (RFC 8878, section 3)."""
 
     __slots__ = ("_zstd",)
 
@@ -185,7 +190,7 @@ class _Zstd(_Members):
 
 
 class _Brotli:
-    """brotli: one stream, after which bytes are an error."""
+    """Decoder of brotli. A body is one stream; bytes after its end are an error."""
 
     __slots__ = ("_object", "_started")
 
@@ -225,7 +230,7 @@ def check_codings(encoding: str) -> None:
 
 
 class Body:
-    """The body of one response while it is received: decoded, counted, limited to `limit` bytes.
+    """The body of one response while it is received. It is decoded, and limited to `limit` bytes.
 
     With `truncate`, a larger body is cut and accepted (robots.txt, RFC 9309, section 2.5).
     """

@@ -1,4 +1,4 @@
-"""`Fetcher`, the entrance of this package.
+"""`Fetcher`, the entry point of this package.
 
 An error of a server is a word in `FetchResult.error`, never an exception.
 """
@@ -99,7 +99,7 @@ def terms_of(
     *,
     may_send: Callable[[], bool] | None = None,
 ) -> Terms:
-    """Return the terms for a collection's politeness and network tables."""
+    """Return the rules for every fetch from a collection's politeness and network tables."""
     headers = (
         ("User-Agent", politeness.user_agent),
         ("Accept", ", ".join(politeness.accept) + ", */*;q=0.1"),

@@ -25,7 +25,7 @@ COUNT_S: Final = 1.0
 class FileLimit:
     """Counter of the files of connections. `spare` returns how many more files may be opened now.
 
-    Invariant: `open` counts the connections with a file that is open or will be opened at once.
+    Invariant: `open` is the number of connections that have a file or have permission to open one.
     """
 
     def __init__(self, spare: Callable[[], int]) -> None:
@@ -40,7 +40,7 @@ class FileLimit:
         return len(self._waiting)
 
     def reserve(self) -> asyncio.Future[None] | None:
-        """Count a file for a new connection, or return a future for it."""
+        """Count a file for a new connection. If no file is free, return a future that is resolved when one is."""
         if self.open >= self._most:
             self._count()
         if self.open < self._most and not self._waiting:
@@ -57,7 +57,7 @@ class FileLimit:
             self.release()
 
     def release(self) -> None:
-        """Count a closed file. The next waiting connection may use the file."""
+        """Record that a connection was closed. The next waiting connection may then be opened."""
         self.open -= 1
         self._admit()
 
@@ -76,7 +76,7 @@ class FileLimit:
         self._admit(len(self._waiting))
 
     def _admit(self, most: int = 0) -> None:
-        """Admit waiting connections while files are free, and at least `most` of them."""
+        """Admit waiting connections while files are free. Admit the first `most` of them even if no file is free."""
         while self._waiting and (self.open < self._most or most > 0):
             self.open += 1
             most -= 1
@@ -91,7 +91,7 @@ class FileLimit:
 
 
 def spare_files() -> int:
-    """Return how many more files connections may open, a reserve apart."""
+    """Return how many more files connections may open. A reserve stays for the store, WARC files and the resolver."""
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if limit == resource.RLIM_INFINITY:
         return 1 << 20

@@ -50,7 +50,7 @@ class ResponseReader:
         self.complete = False
         self.keep_alive = False
         self.rest = False
-        """True if bytes followed the response. In this case the connection cannot be used again."""
+        """True if more bytes came after the response, so that the connection cannot be used again."""
         self._head_only = head_only
         self._buffer = b""
         self._chunked = False
@@ -238,7 +238,7 @@ class ResponseReader:
             self._trailer_lines = 0
 
     def _check_overhead(self) -> None:
-        """Refuse a response with more framing than content."""
+        """Refuse a response whose chunk headers and trailers are much longer than its content."""
         if self._left is None and len(self._buffer) > MAX_CHUNK_LINE:
             raise BadResponse("bad-response")
         if self._trailer_lines > MAX_HEAD_LINES:
@@ -255,6 +255,6 @@ def _words(value: str) -> list[str]:
 
 
 def _length(lengths: set[str]) -> int | None:
-    """Return the length in which all headers agree, if it is a number."""
+    """Return the body's length if all Content-Length headers name the same number, else None."""
     said = next(iter(lengths)) if len(lengths) == 1 else ""
     return int(said) if _LENGTH.fullmatch(said) else None

@@ -1,6 +1,7 @@
 """Find the addresses of host names, many at a time, outside the loop thread. Answers are kept for some minutes.
 
-A site that becomes active waits for its addresses (`ask`). A fetch that needs another host waits by itself (`resolve`).
+A site that becomes active waits for its addresses (`ask`). A fetch from a host without known addresses waits for its
+own look-up (`resolve`).
 """
 
 from __future__ import annotations

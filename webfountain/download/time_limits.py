@@ -68,7 +68,7 @@ class ExchangeTime:
         """Return an error word if the exchange is too slow at `now`, else None.
 
         `taken` is the number of bytes of the body so far; None before the head is complete. The word is "timeout"
-        without a response, else "too-slow".
+        before the response's head is complete or if only `timeout` applies, else "too-slow".
         """
         rate = self._limits.least_rate
         if now >= self.deadline:

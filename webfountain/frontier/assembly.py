@@ -1,7 +1,7 @@
-"""Assembly of the frontier: which parts a crawl has, in their order.
+"""Build the frontier of a crawl from its parts. This module decides which parts a crawl has and in which order they
+work.
 
-No other module imports all parts. `FrontierAssembly._orders` lists the orders, and `worker_assembly` the stages. A
-feature that is off is in neither list.
+`FrontierAssembly._orders` lists the orders, and `worker_assembly` the stages. A feature that is off is in neither list.
 """
 
 from __future__ import annotations
@@ -93,10 +93,10 @@ _SHORTEST_CHORE_S: Final = 60.0
 
 
 class FrontierAssembly:
-    """The parts of one crawling process, each made when first needed.
+    """Builder of the parts of one crawling process. Each part is made when it is first needed.
 
-    `build` returns the frontier, which closes the store and the repository at its end. `owner` names this process in
-    leases. The caller loads the seeds (`inbox.load_seeds`).
+    `build` returns the frontier. The frontier closes the store and the repository at its end. `owner` names this
+    process in leases. The caller loads the seeds (`inbox.load_seeds`).
     """
 
     def __init__(

@@ -93,7 +93,7 @@ class Batch:
     immediate: bool = False
     """True if some sites may have immediate URLs."""
     holds_sites: bool = True
-    """True if any site is active."""
+    """True if this ant has an active site."""
     inbox: bool = False
     count: bool = True
     """True if the counts of a shared store must be read again."""
@@ -101,19 +101,21 @@ class Batch:
     rank: bool = False
     count_waiting: bool = False
     price: float | None = None
-    """The least obsolete time that a fetch of a known page must save, s, or None if urgency is not used."""
+    """Price of a fetch: the obsolete time, s, that a fetch of a known page must be expected to save. None: urgency is
+    not used. None: urgency is not used.
+    """
     budget: float | None = None
-    """Number of fetches per period in the plan, for all ants, or None without a plan."""
+    """Number of fetches per period that the plan gives to all ants together; None without a plan."""
     missing: int = 0
-    """How many more pages should be due."""
+    """Number of pages that must be made due, so that the crawl uses its budget."""
     rules: bool = True
     """True if this ant is the controller."""
     census_since: int | None = None
     plan: bytes | None = None
     shares: ShareSnapshot | None = None
-    """How much of its share each domain has used, to publish."""
+    """For publication: how much of its share of fetches each domain has used."""
     limit: str | None = None
-    """What limits the rate, to publish."""
+    """For publication: what limits the rate of fetches now."""
     collection: Collection | None = None
     """An edited policy file."""
     schedule: Schedule | None = None
@@ -132,7 +134,7 @@ class Batch:
         self.ended.append(LeaseEnd(lease, outcome, asked=False))
 
     def read_sitemap(self, fetched: FetchResult, *, of: str) -> None:
-        """Add a sitemap to be read, which the site `of` named."""
+        """Add a fetched sitemap that the worker must read. The site `of` named the sitemap."""
         self.sitemaps.append(NamedSitemap(of, fetched))
 
     def remember(self, lease: SiteLease, state: SiteState) -> None:
@@ -140,7 +142,7 @@ class Batch:
         self.learned[lease.site] = (lease, state)
 
     def release(self, leases: Iterable[LeaseId]) -> None:
-        """Add leases that are given back unused."""
+        """Add leases that end without a request."""
         self.released += leases
 
     def park(self, parked: ParkRequest) -> None:
@@ -153,7 +155,7 @@ class Batch:
         return bool(self.ended or self.offers or self.sitemaps)
 
     def is_needed(self) -> bool:
-        """Return whether there is anything to do."""
+        """Return whether the batch contains any work."""
         news = (
             self.ended,
             self.offers,
@@ -171,8 +173,8 @@ class Batch:
 
 
 class SavedSiteData(msgspec.Struct, frozen=True, array_like=True):
-    """The data stored with an active site: its state, if the state must survive a kill, and the urgency of its
-    pages.
+    """The data that are stored with an active site: the urgencies of its pages and, if it must survive a kill, its
+    state.
     """
 
     state: SiteState | None = None
@@ -189,7 +191,7 @@ class SavedSiteData(msgspec.Struct, frozen=True, array_like=True):
 
 
 class ReadSitemap(msgspec.Struct, frozen=True):
-    """A sitemap that was read, with the site that named the sitemap and the sitemaps listed in an index."""
+    """A sitemap that was read: the site that named it, and the further sitemaps that it lists."""
 
     site: str
     children: list[str]
@@ -218,9 +220,9 @@ class BatchResult:
     new_pages: set[str] = field(default_factory=set)
     """Sites that have more URLs to lease, because URLs are new or were made due."""
     hot: set[str] = field(default_factory=set)
-    """Sites with new pages on topic, which must be fetched before all pages off topic."""
+    """Sites with new pages on the policy's topic. These pages must be fetched before all pages that are off topic."""
     hurried: set[str] = field(default_factory=set)
-    """Sites with known pages that must be fetched before the pages in the site's hand."""
+    """Sites with known pages that must be fetched before other known pages, even leased ones."""
     dealt: list[LeaseBatch] = field(default_factory=list)
     activated: list[SiteLease] = field(default_factory=list)
     claims: list[Claim] = field(default_factory=list)
@@ -231,9 +233,9 @@ class BatchResult:
     lost: list[str] = field(default_factory=list)
     """Sites whose lease another ant took over."""
     voided: frozenset[tuple[str, int]] = frozenset()
-    """Site and token of each lease that ended because the store's server lost steps."""
+    """Site and token of each site lease that ended because the store's server lost data."""
     set_backs: int = 0
-    """Number of detected losses of the store's server."""
+    """How often the worker noticed that the store's server had lost data."""
     immediate: dict[str, list[Lease]] = field(default_factory=dict)
     immediate_left: bool = False
     guests: list[tuple[str, SiteRecord | None]] = field(default_factory=list)
@@ -256,11 +258,11 @@ class BatchResult:
     unfinished: bool = False
     """True if a stage must continue its pass over the store with the next batch."""
     waiting: int = 0
-    """Number of pages that were made due or are worth the price, and are not fetched yet."""
+    """Number of pages that wait for a fetch because they were made due, or because their urgency is above the price."""
     top: float = inf
     """Upper bound of the urgency of pages that were not made due, s."""
     level: float = 0.0
-    """Urgency of the n-th most urgent page that was not made due, s, where n is the number of missing pages."""
+    """Urgency, s, of the least urgent page that would be made due if the `missing` most urgent pages were."""
 
 
 def remembered(record: SiteRecord) -> SiteState:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["Frontier"]
 
 _END_S: Final = 5.0
-"""Time that a stopped crawl waits for the store, s."""
+"""Longest time that a stopped crawl waits for the store, s."""
 
 
 class Frontier:
@@ -80,7 +80,9 @@ class Frontier:
         return self.others.term.left_s() > 0.0
 
     def wake_at(self) -> float | None:
-        """Return when `next` may return a fetch, or None if the next fetch needs a landing or new work first."""
+        """Return the earliest time at which `next` may return a fetch. None: first a download must end or work must
+        come. None: first a download must end or new work must come.
+        """
         served = min(self.sites.addresses.ring.wake_at(), self.sites.sites.wake_at())
         due = min(max(served, self.progress.open_at()), self.planner.follower.check_at())
         return None if due == inf else due
@@ -90,12 +92,16 @@ class Frontier:
         self.sites.flights.landed(fetched, self._batches.gather())
 
     def finish(self, visit: Visit) -> None:
-        """Queue a page's visit to be written and settled. Call it exactly once for each page fetch."""
+        """Queue the visit of a page for the worker thread, which writes and settles it. Call it exactly once for each
+        page fetch.
+        """
         if self.sites.flights.finished(visit, self._batches.gather()):
             self.progress.wait_for_worker(visit)
 
     def give_back(self, fetch: Fetch) -> None:
-        """Give back the lease of a landed fetch without a result. Call it in place of `examine` and `finish`."""
+        """Give back the lease of a fetch that ended without a result, so that the page is fetched again. Call it in
+        place of `examine` and `finish`.
+        """
         assert fetch.lease is not None
         self.sites.flights.given_back(fetch.lease, self._batches.gather())
 
@@ -108,11 +114,13 @@ class Frontier:
     # ---------------------------------------------------------- other events
 
     def resolved(self, host: str, addresses: Sequence[str], *, error: str | None = None) -> None:
-        """Apply the resolved addresses of a host name, or the `error` if there are no addresses."""
+        """Receive the addresses of a host name, or an `error` if there are no addresses."""
         self.sites.resolved(host, addresses, error or "dns", self._batches.gather())
 
     def offer(self, link: Link) -> None:
-        """Put a request of another project into the batch. Less important pages of the site wait."""
+        """Put a request of another project into the batch. If the site has leased less important pages, it gives them
+        back.
+        """
         batch = self._batches.gather()
         batch.offers.append(link)
         self.sites.outrank({link.site: link.importance}, batch)
@@ -124,14 +132,14 @@ class Frontier:
         self.progress.stopped = True
 
     def stop_at_once(self) -> None:
-        """Stop, and let no thread wait for the store. For signal handlers."""
+        """Stop the crawl from a signal handler. No thread waits for the store any longer."""
         self.stop()
         self.others.end_within(0.0)
 
     # ---------------------------------------------------------- the state of the crawl
 
     def has_pending(self) -> bool:
-        """Return whether any URL has not been requested yet: never-crawled, leased or offered."""
+        """Return whether the crawl knows a URL that it has not requested yet."""
         return self.progress.has_pending(self._batches.gather())
 
     def finish_reason(self) -> str | None:
@@ -151,7 +159,7 @@ class Frontier:
             closing.callback(self.examiner.close)
 
     def _sign_off(self) -> None:
-        """Give all leases and claims back to the store."""
+        """Release all leases and claims of this process."""
         batch = self._batches.gather()
         claimed = self.sites.claims.open_times(batch.at)
         self.sites.departures.leave_all(batch)

@@ -1,4 +1,4 @@
-"""Orders: what the loop thread orders from the store with each batch.
+"""The loop thread's side of the batches: it fills each batch with work for the store, and applies the result.
 
 Life of an order
 ----------------
@@ -7,8 +7,8 @@ that is due adds what its part of the crawl needs. Examples are leases and sites
 (`Chores`) and polls for messages from outside (`Polls`). The worker carries out the batch. Each order then reads the
 result. `assembly` lists the orders.
 
-A busy process polls the store twice per second. If several processes share a store, an idle one polls less often
-(`PollTimer`). This spares the server.
+A busy process polls the store twice per second. If several processes share a store, idle processes poll less often, to
+spare the server (`PollTimer`).
 """
 
 from __future__ import annotations
@@ -61,12 +61,12 @@ POLL_INTERVAL_S: Final = 0.5
 """Interval at which a busy process polls the store for messages, s."""
 POLL_EACH_S: Final = 1 / 8
 POLL_LONGEST_S: Final = 10.0
-"""Longest interval between polls of an idle process, s: POLL_EACH_S times the number of processes, but at most
-POLL_LONGEST_S. Up to 80 idle processes together poll eight times per second.
+"""Longest interval between two polls of an idle process, s: POLL_EACH_S times the number of processes, but at most
+POLL_LONGEST_S. Thus up to 80 idle processes together send the server about eight polls per second.
 """
 COUNT_EACH_S: Final = 1 / 16
 COUNT_LONGEST_S: Final = 60.0
-"""Like POLL_EACH_S and POLL_LONGEST_S, for the counts of a shared store."""
+"""COUNT_EACH_S and COUNT_LONGEST_S limit the interval between two readings of the counts of a shared store."""
 _RANKS_EVERY_S: Final = 2.0
 
 
@@ -84,7 +84,7 @@ class OpenBatch:
         return self._batch
 
     def send(self) -> Batch | None:
-        """Return the gathered batch and begin the next batch, or return None if the worker has nothing to do."""
+        """Return the gathered batch and begin a new one. Return None if the worker has nothing to do."""
         if not self._batch.is_needed():
             return None
         sent = self._batch
@@ -93,7 +93,9 @@ class OpenBatch:
 
 
 class WorkExchange:
-    """Exchanges batches with the worker. `is_unfinished` is True if a stage begins with a pass over the store."""
+    """Exchanges batches with the worker. `is_unfinished` is True if a stage has a pass over the store to continue when
+    the process starts.
+    """
 
     def __init__(
         self,
@@ -146,7 +148,7 @@ class WorkExchange:
             absorbed(result)
 
     def adopt(self, collection: Collection) -> None:
-        """Adopt an edited policy file. The caller loads the seeds."""
+        """Adopt an edited policy file. The caller must load the seeds of the new file."""
         self._judge.adopt(collection)
         for adopt in self._orders.adopt:
             adopt(collection)
@@ -175,7 +177,9 @@ class Chores(Order):
 def chores_of(
     sites: ActiveList, progress: Progress, others: Others, shares: DomainShares | None, period_s: float
 ) -> list[tuple[float, Callable[[Batch], None]]]:
-    """Return the periodic chores with their intervals, s. If there are several ants, heartbeats renew the leases."""
+    """Return the periodic chores, each with its interval, s. One chore renews the site leases of a lone ant. If several
+    ants share the store, heartbeats renew the leases.
+    """
     publish = [] if shares is None else [(_SHARES_EVERY_S, partial(_publish_shares, shares))]
     renewals = [] if others.shared else [(others.term.lease_s / 3, partial(_renew_leases, sites))]
     return [
@@ -204,7 +208,9 @@ def _publish_shares(shares: DomainShares, batch: Batch) -> None:
 
 
 class IdleCheck(Order):
-    """Checks what still waits while all processes are idle, so that a crawl with `--until-idle` ends."""
+    """While all processes are idle, looks for never-crawled pages that are due soon. If there are none, a crawl with
+    `--until-idle` ends.
+    """
 
     def __init__(self, progress: Progress, others: Others) -> None:
         self._progress = progress
@@ -217,8 +223,8 @@ class IdleCheck(Order):
 
 
 class SiteSupply(Order):
-    """Takes sites from the store and parks sites. If there are several ants, each ant takes only slightly more sites
-    than its part.
+    """Takes sites from the store and parks sites. If there are several ants, each ant takes only slightly more than an
+    equal part of the sites.
     """
 
     def __init__(self, sites: ActiveList, progress: Progress, others: Others) -> None:
@@ -239,7 +245,7 @@ class SiteSupply(Order):
 
     def before_send(self, batch: Batch) -> None:
         """Park the sites that have nothing due or must be left alone. If other sites wait for a place, also park sites
-        after many fetches.
+        that had many fetches.
         """
         sites = self._sites.sites
         is_full = self._due <= batch.at and not self._sites.room()
@@ -250,7 +256,7 @@ class SiteSupply(Order):
         self._due = inf if result.next_site_due is None else result.next_site_due
 
     def _room(self) -> int:
-        """Return how many more sites to take."""
+        """Return how many more sites this process may take from the store."""
         if self._progress.lacks_room:
             return 0
         room, most = self._sites.room(), self._others.most_sites(self._progress.stored.sites)
@@ -261,7 +267,7 @@ class PollTimer:
     """A timer for polls of the store, twice per second while the process is busy.
 
     While the process is idle, the interval doubles each time, up to `each_s` times the number of processes and at most
-    `longest_s`. The jitter keeps processes that became idle together from polling together.
+    `longest_s`. Each pause is partly random, so that processes which became idle together do not poll together.
     """
 
     __slots__ = ("_due", "_each_s", "_last", "_longest_s", "_pause", "_rng")
@@ -299,7 +305,7 @@ class Polls(Order):
         self._inbox = PollTimer(POLL_EACH_S, POLL_LONGEST_S, rng=rng, start=start)
         self._counts = PollTimer(COUNT_EACH_S, COUNT_LONGEST_S, rng=rng, start=start)
         self.is_idle = False
-        """True if this process, one of several, has nothing to do."""
+        """True if several processes share the store and this one has nothing to do."""
 
     def add(self, batch: Batch) -> None:
         at, others = batch.at, self._others
@@ -312,9 +318,9 @@ class Polls(Order):
 
 
 class RankTurns(Order):
-    """Orders turns of ranking, which bring new importances of pages into the store.
+    """Asks the worker to rank pages every two seconds.
 
-    An idle ant ranks only when it reads its inbox.
+    An ant without work asks for a ranking only with a batch that reads the inbox, too.
     """
 
     def __init__(self, weights: PolicyWeights, polls: Polls) -> None:

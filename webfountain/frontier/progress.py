@@ -1,8 +1,7 @@
-"""The progress of one process: what was handed out, what is in flight, what is left to do, what limits the rate.
+"""The progress of one process: what it has handed out, what is in flight, what is left to do, and what limits its rate.
 
-The next fetch is prevented by an exhausted budget (pages per period, pages in all), by a worker that is behind, or by
-the end of the crawl. The display shows in words what limits the rate, and the store keeps the words for `status`
-(`RateLimit`).
+No fetch is handed out if the budget is used up (pages per period, pages in all), the worker is behind, or the crawl
+ends. `RateLimit` says in words what limits the rate. The display shows it, and the store keeps it for `status`.
 """
 
 from __future__ import annotations
@@ -50,16 +49,16 @@ IDLE_S: Final = 60.0
 7).
 """
 _BURST: Final = 0.02
-"""Share of a period's capacity that may be spent at once after a pause."""
+"""Share of a period's fetches that may follow at once after a pause."""
 _STALL_S: Final = 5.0
-"""If periods are short, fetches missed during this time are made up for, s. A busy machine can make a process wait so
-long. At most _STALL_SHARE of a period's capacity may be spent at once.
+"""After a stall of up to this length, s, the missed fetches are made up for, even if periods are short. A process on a
+busy machine can stall for so long. At most _STALL_SHARE of a period's fetches are made up for at once.
 """
 _STALL_SHARE: Final = 0.2
 
 
 class RateLimit(msgspec.Struct, frozen=True, array_like=True):
-    """The last reported limit of a process, with its time in UTC seconds."""
+    """What limited the rate of a process, in words, and when this was reported, UTC seconds."""
 
     at: float
     words: str
@@ -98,12 +97,12 @@ class TokenBucket:
         return -inf if not self._step else self._virtual
 
     def take(self, at: float, *, share: float = 1.0) -> None:
-        """Spend one page of the budget. The caller owns the part `share` of the whole budget."""
+        """Spend one page of the budget. Only `share` of the whole budget belongs to this process."""
         self._virtual = max(self._virtual, at - self._burst_s) + self._step / share
 
 
 class Progress:
-    """Counts what one process handed out and has in flight, and finds what limits its rate. `start` is now, UTC
+    """Counts the fetches of one process, handed out and in flight, and finds what limits its rate. `start` is now, UTC
     seconds.
     """
 
@@ -181,7 +180,7 @@ class Progress:
 
     @contextmanager
     def examining(self, fetched: FetchResult) -> Iterator[None]:
-        """During the block, count a body as held in memory while it waits for a thread that examines it."""
+        """Count a body as held in memory while the block runs. The body waits there for a thread that examines it."""
         self._examined_bytes += len(fetched.body)
         try:
             yield
@@ -222,18 +221,18 @@ class Progress:
         self._known += result.known
 
     def take_known(self) -> list[Link]:
-        """Return the offered requests that turned out to be known since the last call."""
+        """Return the requests that were offered since the last call and were already in the store."""
         known, self._known = self._known, []
         return known
 
     # ----------------------------------------------------------------- the end
 
     def is_busy(self, batch: Batch) -> bool:
-        """Return whether anything is in flight or waits to be settled, also in the open `batch`."""
+        """Return whether a fetch is in flight or a page waits to be settled, in this batch or in an earlier one."""
         return bool(self._sites.flights or self._pending_visits or batch.has_ends())
 
     def has_pending(self, batch: Batch) -> bool:
-        """Return whether any URL has not been requested yet: never-crawled, leased or offered."""
+        """Return whether the crawl knows a URL that it has not requested yet."""
         left = self.stored.pages["never-crawled"] + self.stored.immediate > self._sites.flights.kept
         return left or self.working or self.is_busy(batch)
 
@@ -279,7 +278,7 @@ def _size_of(visit: Visit) -> int:
 
 
 def _limit_of(sites: ActiveListStatistics) -> str:
-    """Return what limits the rate of a process that hands out fetches."""
+    """Return in words what limits the rate of the sites, if nothing stops the whole process."""
     if not sites.sites or (not sites.in_flight and sites.quiet >= sites.sites):
         return "nothing is due"
     if sites.preparing >= sites.sites:

@@ -1,8 +1,9 @@
 """Find the keys of a URL in the store.
 
-A page of a collection has the key of its URL. A request of another project's spider has Scrapy's fingerprint as key,
-which also covers method and body. A request with `dont_filter` has a unique key. Therefore one URL may have many keys
-that cannot be computed from the URL. To find a URL among a project's requests, all records of the URL's site are read.
+In a collection, the key of a page is the fingerprint of its URL. A request of another project's spider has Scrapy's
+fingerprint as key, which also covers method and body. A request with `dont_filter` has a unique key. Therefore one URL
+may have many keys that cannot be computed from the URL. To find a URL among a project's requests, all records of the
+URL's site are read.
 """
 
 from __future__ import annotations
@@ -31,11 +32,11 @@ __all__ = [
 ]
 
 REPLACED: Final = "replaced"
-"""Error of a request that a middleware replaced by another."""
+"""Error word of a request that a retry or redirect middleware replaced by another request."""
 _TRY_AGAIN: Final = frozenset({408, 425, 429, *range(500, 600)})
 _SAMPLE: Final = 20
-"""Number of a site's records that are read to find out the kind of store. A single record may be a URL without a
-request, which `now` added.
+"""Number of a site's records that are read to find out whether they are pages or another project's requests. One record
+is not enough, because `webfountain now` may have added a URL without a request.
 """
 
 
@@ -59,9 +60,10 @@ def requests_of(store: PageRecords, url: str) -> list[bytes]:
 
 
 def failed_requests(store: PageRecords) -> Iterator[Link]:
-    """Yield every request that failed when last made: there was no answer, or an answer that requires another try.
+    """Yield every request whose last attempt failed: no answer, or an answer such as 503 that calls for another
+    attempt.
 
-    A request that a retry or a redirect replaced did not fail. Every record of the store is read.
+    A request that was replaced by a retry or a redirect does not count as failed. Every record of the store is read.
     """
     for site, key, record in store.keyed():
         if record.request is None or record.error == REPLACED:
@@ -71,7 +73,7 @@ def failed_requests(store: PageRecords) -> Iterator[Link]:
 
 
 def made_before(store: FrontierStore, links: Sequence[Link]) -> list[Link]:
-    """Return the requests among `links` that are known and will not be made again."""
+    """Return the links whose requests will not be made. They were made before, or are not in the store."""
     return [
         link
         for link in links
@@ -80,7 +82,9 @@ def made_before(store: FrontierStore, links: Sequence[Link]) -> list[Link]:
 
 
 def make_again(store: FrontierStore, links: Sequence[tuple[Link, float]], *, now: Callable[[], float]) -> list[Link]:
-    """Put each known request first that was last made at or before a given time. Return these requests."""
+    """Queue known requests before all others. A request whose last attempt was after its given time is left out. Return
+    the queued requests.
+    """
     found = [
         link
         for link, latest in links
@@ -93,7 +97,7 @@ def make_again(store: FrontierStore, links: Sequence[tuple[Link, float]], *, now
 
 
 def make_failed_again(store: FrontierStore, *, now: Callable[[], float]) -> int:
-    """Put first all requests that failed when they were last made. Return their number."""
+    """Queue all requests whose last attempt failed before all other requests. Return how many requests were queued."""
     return store.queues.immediate(list(failed_requests(store.pages)), at=now())
 
 

@@ -25,9 +25,11 @@ __all__ = ["ServerClock"]
 logger = logging.getLogger(__name__)
 
 TOLERANCE: Final = 0.2
-"""Share of a heartbeat by which clocks may differ."""
+"""Largest difference of clocks that is tolerated, as a share of the interval between heartbeats."""
 MOST_BACK_S: Final = 60.0
-"""How far the server's clock may go back during a crawl, s, before the ant ends. The ant waits for this time."""
+"""The ant ends if the server's clock is set back by more than this, s, during a crawl. After a smaller step, the ant's
+time stands still until the server's clock has caught up.
+"""
 
 
 class ServerClock:

@@ -1,4 +1,4 @@
-"""Stages and orders: what an optional feature of the crawl does at each point of a batch.
+"""Base classes of stages and orders, through which an optional feature takes part in each batch.
 
 A `Stage` acts in the worker thread. `worker_assembly` makes a list of stages, and `StoreWorker.run` calls the methods
 of all stages at fixed points. An `Order` acts in the loop thread. `assembly` makes a list of orders, and
@@ -28,35 +28,37 @@ _R = TypeVar("_R")
 
 
 class Order:
-    """An order that does nothing. A feature overrides the points at which it acts, which are in order of time."""
+    """An order that does nothing. A feature overrides the methods that it needs. The methods are listed in the order of
+    their calls.
+    """
 
     due = -inf
     """Time from which `add` is called, UTC seconds."""
 
     def add(self, batch: Batch) -> None:
-        """Add to a batch what the store must do. Called if `due` is reached, the crawl was not stopped and the ant's
-        term lasts.
+        """Add to a batch what the store must do. `add` is called only if the time `due` has come, the crawl was not
+        stopped, and this ant's leases are valid.
         """
 
     def before_send(self, batch: Batch) -> None:
-        """Add what must not be missing from any batch."""
+        """Add to a batch right before it is sent, even if the crawl was stopped."""
 
     def absorb(self, result: BatchResult) -> None:
-        """Apply the result of a batch, before the sites do."""
+        """Apply the result of a batch before the active sites do."""
 
     def absorbed(self, result: BatchResult) -> None:
-        """Apply the result of a batch, after the sites did."""
+        """Apply the result of a batch after the active sites did."""
 
     def adopt(self, collection: Collection) -> None:
         """Switch to an edited policy file."""
 
 
 class Orders:
-    """For each point of an order, the methods of the orders that define the point."""
+    """The orders of a crawl. Each attribute lists the methods of one name, in the order in which they are called."""
 
     def __init__(self, orders: Sequence[Order]) -> None:
         self.add = [(order, order.add) for order in orders if type(order).add is not Order.add]
-        """The orders that add to a batch, each with its method."""
+        """The orders that override `add`, each with this method."""
         self.before_send = methods_at(orders, Order.before_send)
         self.absorb = methods_at(orders, Order.absorb)
         self.absorbed = methods_at(orders, Order.absorbed)
@@ -64,13 +66,15 @@ class Orders:
 
 
 def methods_at(parts: Sequence[_Part], point: Callable[Concatenate[_Part, _P], _R]) -> list[Callable[_P, _R]]:
-    """Return, in order, the methods of the parts that override a point."""
+    """Return the methods that override the method `point` of the base class, in the order of `parts`."""
     name = point.__name__
     return [getattr(part, name) for part in parts if getattr(type(part), name) is not point]
 
 
 class Stage:
-    """A stage that does nothing. A feature overrides the points at which it acts, which are in order of time."""
+    """A stage that does nothing. A feature overrides the methods that it needs. The methods are listed in the order of
+    their calls.
+    """
 
     def lost(self, sites: Sequence[str]) -> None:
         """Remove sites that this process no longer holds."""
@@ -83,7 +87,9 @@ class Stage:
         return judged
 
     def visited(self, visits: Sequence[Visit], judged: Sequence[JudgedVisit], at: float) -> None:
-        """Store what the pages brought. The copies are already written, but the links are not discovered yet."""
+        """Store what was learned from the fetched pages. The copies are already written, but the links are not
+        discovered yet.
+        """
 
     def settling(self, visits: Sequence[Visit], outcomes: Sequence[Outcome], batch: Batch) -> None:
         """Learn from pages that are about to be settled."""
@@ -91,24 +97,24 @@ class Stage:
     # ---------------------------------------------- the store's pages and sites
 
     def discover_more(self, batch: Batch, result: BatchResult) -> None:
-        """Discover the offers and sitemaps of a batch, if there are any."""
+        """Add the requests and the links in sitemaps that a batch brings to the store."""
 
     def after_settle(self, batch: Batch, result: BatchResult) -> None:
         """Carry out the rest of the batch, after all pages of the batch were settled."""
 
     def before_park(self, batch: Batch) -> None:
-        """Save what is known about the sites that leave, if any site leaves."""
+        """Save what is known about the sites that are about to be parked."""
 
     def adopt(self, collection: Collection) -> None:
         """Adopt an edited policy file."""
 
     def before_activate(self, batch: Batch, result: BatchResult) -> None:
-        """Make pages and sites due, after sites that leave were parked."""
+        """Make pages and sites due. Sites that leave the active list are already parked."""
 
     # ---------------------------------------------- sites and leases
 
     def choose(self, room: int) -> list[str]:
-        """Return sites to activate before all other sites. `room` is the number of free places."""
+        """Return the sites that must be activated before all others. `room` is the number of free places."""
         del room
         return []
 
@@ -121,7 +127,7 @@ class Stage:
         """Prepare the queues, before pages are leased."""
 
     def hurried(self, leases: list[Lease]) -> list[Lease]:
-        """Return the leases of immediate pages that may be passed to their sites."""
+        """Return the leases of immediate pages that may be fetched."""
         return leases
 
     def leased(self, dealt: LeaseBatch, at: float) -> LeaseBatch:
@@ -132,23 +138,23 @@ class Stage:
     # ---------------------------------------------- the end
 
     def welcome(self, batch: Batch, result: BatchResult) -> None:
-        """Read the guests of the batch from the store, if there are guests."""
+        """Read the states of guests from the store. A guest is a site from which another site needs a file."""
 
     def chores(self, batch: Batch, result: BatchResult) -> None:
-        """Do what every batch needs, and count."""
+        """Do what is needed with every batch, such as counting."""
 
     def tidy(self, batch: Batch) -> None:
-        """Remove what is too old, once per period or per minute, whichever is longer."""
+        """Remove old data. `tidy` is called once per period, but at most once per minute."""
 
     def sign_off(self, batch: Batch) -> None:
-        """Carry out the work of the last batch."""
+        """Do what is left at the end of the crawl, with the last batch."""
 
     def close(self) -> None:
-        """Release files and the store, as the last call."""
+        """Close files and connections, as the last call."""
 
 
 class Stages:
-    """For each point of a stage, the methods of the stages that define the point."""
+    """The stages of a crawl. Each attribute lists the methods of one name, in the order in which they are called."""
 
     def __init__(self, stages: Sequence[Stage]) -> None:
         self.lost = methods_at(stages, Stage.lost)

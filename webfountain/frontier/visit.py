@@ -60,8 +60,8 @@ class Visit(msgspec.Struct, frozen=True):
     """The end of one leased fetch: all that must be written, reported and stored.
 
     `record` is the page's new record without `copy`, which the repository sets. `observed_time` is the time since the
-    previous check, s, or 0. For the change log, `resemblance` and `diff` compare the text of the new copy with the old
-    copy. `target` is the target of a redirect.
+    previous check, s, or 0. `resemblance` and `diff` compare the texts of the new and the old copy, for the change log.
+    `target` is the target of a redirect.
     """
 
     fetched: FetchResult
@@ -73,7 +73,9 @@ class Visit(msgspec.Struct, frozen=True):
     diff: str | None = None
     target: str | None = None
     form: str | None = None
-    """The site that replaces a seed's site in scope, because the seed redirects there (`policy.scope`)."""
+    """The site to which a seed redirects. Links to this site are in the scope of the crawl like links to the seed's
+    site (`policy.scope`).
+    """
 
     @property
     def fetch(self) -> Fetch:
@@ -145,8 +147,9 @@ def leased(fetch: Fetch) -> PageRecord:
 
 
 def refused(lease: Lease, kind: OutcomeKind, error: str, *, period_s: float, at: float) -> Outcome:
-    """Return the end of a leased page that may not be fetched because of robots.txt, an edited policy or a private
-    address."""
+    """Return the outcome of a page that may not be fetched because of robots.txt, an edited policy or a private
+    address.
+    """
     failures = lease.record.failures + 1
     due = at + page_backoff(failures, period=period_s)
     record = msgspec.structs.replace(lease.record, state="refused", error=error, failures=failures, due=due)
@@ -154,7 +157,7 @@ def refused(lease: Lease, kind: OutcomeKind, error: str, *, period_s: float, at:
 
 
 def deferred(lease: Lease, error: str, *, due: float) -> Outcome:
-    """Return the end of a leased page that must not be fetched before `due`. The copy stays."""
+    """Return the outcome of a page that must not be fetched before `due`. The copy stays."""
     record = lease.record
     state: State = "refused" if record.state == "never-crawled" else record.state
     record = msgspec.structs.replace(record, state=state, error=error, failures=max(1, record.failures), due=due)
@@ -162,7 +165,7 @@ def deferred(lease: Lease, error: str, *, due: float) -> Outcome:
 
 
 def unkept(lease: Lease, at: float, *, period_s: float) -> Outcome:
-    """Return the end of a leased page for which nothing could be written, discovered or settled."""
+    """Return the outcome of a page that could not be stored because of an unexpected error."""
     failures = lease.record.failures + 1
     due = at + page_backoff(failures, period=period_s)
     state: State = "failed" if lease.record.state == "never-crawled" else lease.record.state
@@ -171,8 +174,8 @@ def unkept(lease: Lease, at: float, *, period_s: float) -> Outcome:
 
 
 def acknowledged(lease: Lease, *, status: int | None, error: str | None, at: float, seconds: float = 0.0) -> Outcome:
-    """Return the visit that ends a request without a page: another project's request, or one of a site that was given
-    up.
+    """Return the outcome of a request whose answer was not examined: another project's request, or a page of a site
+    that was given up.
 
     The page is not requested again. The error `REPLACED` means that the answer led to another request.
     """

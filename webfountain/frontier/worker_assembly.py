@@ -1,7 +1,7 @@
-"""Assemble the store worker: the stages of a crawl in their order.
+"""Build the store worker of a crawl from its stages. This module decides which stages the worker has and in which order
+they work.
 
-No other module imports all stages. A feature that is off is not in the list. `assembly` builds the rest of the
-frontier.
+A feature that is off has no stage. `assembly` builds the rest of the frontier.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ class WorkerAssembly:
         return stages
 
     def _among_ants(self) -> list[Stage]:
-        """Return the stages that depend on whether other ants use the store."""
+        """Return the stages that differ between one ant and several ants on a store."""
         store, claims, owner, lease_s = self._store, self._store.claims, self._owner, self._lease_s
         if claims is None:
             return [OwnGuests(store), SeedForms(store.board, self._entrance.judge)]
@@ -168,7 +168,7 @@ class WorkerAssembly:
 def _due_by_dates(
     collection: Collection, urgent: UrgentPages | None
 ) -> Callable[[str, Mapping[bytes, bool]], list[bytes]]:
-    """Return the function that chooses which pages the dates of sitemaps make due."""
+    """Return the function that decides which pages become due because of dates in sitemaps."""
     if urgent is not None:
         return urgent.receive_dates
     if collection.cycle.capacity_pages_per_period is None:

@@ -93,7 +93,7 @@ class BlockedUrls:
         self.adopt(blocks)
 
     def adopt(self, blocks: tuple[UrlBlock, ...]) -> bool:
-        """Use the blocks of a store, and return whether the blocks have changed."""
+        """Replace all blocks by the blocks of the store. Return whether any block has changed."""
         if blocks == self._blocks:
             return False
         self._blocks, self.by_site = blocks, {}

@@ -50,9 +50,10 @@ REFUSED_KEPT: Final = 100
 NOTES_AT_ONCE: Final = 16
 """Number of notes that a process takes from a feed at once."""
 NOTE_S: Final = 60.0
-"""Time after which another process may take a note that was taken but not carried out, s."""
+"""Time after which a note that was taken but not carried out may be taken by another process, s."""
 _ABANDONED_S: Final = 3600.0
-"""Age from which a draft counts as left by a killed process and is removed, s."""
+"""Unfinished note files that are older than this, s, are removed: their writers were killed. Their writers were killed.
+"""
 _BUSY: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EINTR})
 logger = logging.getLogger(__name__)
 PAUSE_POLLS: Final = 4
@@ -69,8 +70,8 @@ class FeedInbox(Notes):
         self._feed.put([msgspec.json.encode(note)])
 
     def waiting(self, at: float) -> list[ReceivedNote]:
-        """Return the waiting notes, oldest first, in one round trip. A note that another process took but did not carry
-        out is returned after a minute.
+        """Return the waiting notes, oldest first, in one round trip. A note that another process took more than a
+        minute ago and did not carry out is returned too.
         """
         found = []
         for taken in self._feed.take(NOTES_AT_ONCE, until=at + NOTE_S, at=at):
@@ -149,7 +150,7 @@ class Inbox(Notes):
         return None
 
     def _refuse(self, received: ReceivedNote, note: Note, why: UrlError) -> None:
-        """Write the part of a note that cannot be carried out to a `.refused` file beside the note."""
+        """Write the invalid part of a note to a `.refused` file beside the note."""
         assert not isinstance(received.source, FeedEntry)
         path = received.source.with_suffix(".refused")
         logger.warning("%s: refused, and kept as %s: %.500s", received.source, path.name, why)
@@ -165,7 +166,7 @@ class Inbox(Notes):
             logger.warning("%s: refused, and kept as %s: %.500s", path, path.with_suffix(".refused").name, why)
 
     def _leave(self, path: Path, why: str) -> None:
-        """Ignore a file that could neither be carried out nor renamed."""
+        """From now on ignore this file, because it could not be deleted or renamed."""
         self._stuck.add(path.name)
         logger.warning("%s: %.500s", path, why)
 

@@ -59,7 +59,7 @@ PAUSED: Final = "paused"
 
 
 class NowNote(msgspec.Struct, frozen=True, tag="now", tag_field="note"):
-    """A note that puts canonical URLs on the immediate lanes of their sites, in order."""
+    """A note that puts canonical URLs, in order, on the immediate queues of their sites."""
 
     urls: tuple[str, ...]
 
@@ -115,7 +115,7 @@ class DeliveryResult(NamedTuple):
     erased: int = 0
     """Number of WARC records removed."""
     barred: tuple[ForgetNote, ...] = ()
-    """The forgotten pages and sites, for other ants that may have their copies."""
+    """Forgotten pages and sites. Other ants are told to erase their copies."""
     drained: tuple[str, ...] = ()
     """The ants that must end."""
 
@@ -132,7 +132,7 @@ class Notes:
     """An inbox: the waiting notes of a crawl."""
 
     def waiting(self, at: float) -> list[ReceivedNote]:
-        """Return the waiting notes, oldest first. Other content is set aside and not read again."""
+        """Return the waiting notes, oldest first. Content that is not a note is not read again."""
         raise NotImplementedError
 
     def done(self, received: Sequence[ReceivedNote]) -> None:
@@ -140,10 +140,10 @@ class Notes:
         raise NotImplementedError
 
     def deliver(self, store: FrontierStore, repository: CopyEraser | None, *, at: float) -> DeliveryResult:
-        """Carry out the waiting notes, in order, and delete them when their effect is in the store.
+        """Carry out the waiting notes, in order. Delete each note when its effect is in the store.
 
-        After a kill, notes are carried out again without harm. The copies of all forgotten pages are erased in one pass
-        over the repository.
+        If the process is killed, the next process carries the notes out again, which does no harm. The copies of all
+        forgotten pages are erased in one pass over the repository.
         """
         received = self.waiting(at)
         if not received:
@@ -205,7 +205,7 @@ class Notes:
         return NowNote(tuple(good)) if good else None
 
     def _refuse(self, received: ReceivedNote, note: Note, why: UrlError) -> None:
-        """Log the part of a note that cannot be carried out."""
+        """Log the invalid part of a note."""
         raise NotImplementedError
 
 
@@ -233,7 +233,9 @@ decoder: msgspec.json.Decoder[Note] = msgspec.json.Decoder(
 
 
 def _change_block(store: FrontierStore, note: BlockNote | UnblockNote, *, at: float) -> bool:
-    """Carry out a note about a block. Return False if the note must be tried again."""
+    """Add or remove the block that a note names. Return False if another process is changing the blocks, so that the
+    note must be tried again.
+    """
     if isinstance(note, BlockNote):
         return change_blocks(store, UrlBlock(note.prefix, note.until), blocked=True, at=at)
     if not change_blocks(store, UrlBlock(note.prefix), blocked=False, at=at):
@@ -255,21 +257,21 @@ def _is_barred(url: str, barred: Sequence[ForgetNote]) -> bool:
 
 
 class TakeSiteNote(msgspec.Struct, frozen=True, tag="take", tag_field="note"):
-    """A letter to the ant that holds an address: take over a site at this address."""
+    """A letter that asks the ant with an address to take over a site at this address."""
 
     site: str
 
 
 class SlotReturn(msgspec.Struct, frozen=True, tag="returned", tag_field="note"):
-    """A letter from a borrower to the holder of a site (`cluster.loans`), which gives slots back. A first letter
-    reports that the site refused a request.
+    """A letter by which an ant returns borrowed slots to the ant that lent them (`cluster.loans`). If the site refused
+    a request, the borrower first reports this in a letter whose `over` is False.
     """
 
     site: str
     borrower: str
     token: int
     next_at: float
-    """Earliest time of the next request in the returned slots, or to the whole site if `over` is False."""
+    """Earliest time of the next request in the returned slots. If `over` is False: in all slots of the site."""
     failures: int = 0
     """Number of refusals in a row."""
     over: bool = True

@@ -1,8 +1,8 @@
 """Bring URLs from outside into the store: seeds, and links that a caller gives.
 
 Seeds are loaded at the first start, and when the file has new seeds. A seeds file is read in batches of lines, so a
-large file takes no memory. The judge refuses URLs or gives each URL a policy, the eliminator drops known URLs, and the
-remaining URLs are discovered.
+large file takes no memory. The judge refuses a URL or gives it a policy. Known URLs are dropped, and new URLs are
+stored.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ __all__ = ["SEED_BATCH", "Entrance", "LinkSink", "SeedReport", "load_seeds", "lo
 
 SEED_BATCH: Final = 1000
 _LOADING_S: Final = 30.0
-"""Time without a new batch after which an ant that loads seeds counts as dead, s."""
+"""If an ant stops loading seeds for this time, s, it counts as dead."""
 _LOADED_S: Final = 60.0
-"""Time after loading for which other ants that start do not load the seeds again, s."""
+"""When an ant has loaded the seeds, other ants do not load them again within this time, s."""
 
 
 class LinkSink(Protocol):
@@ -91,7 +91,7 @@ def load_seeds_once(
     now: Callable[[], float],
     rest: Callable[[], bool],
 ) -> SeedReport:
-    """Run `load_seeds` in one of the ants that start together, while the other ants wait for the end.
+    """Load the seeds in only one of the ants that start together. The other ants wait until the seeds are loaded.
 
     Parameters
     ----------
@@ -141,14 +141,14 @@ def seed_links(collection: Collection, judge: Judge, refused: dict[Reason, tuple
 
 
 class Entrance:
-    """The entrance for URLs from outside, which judges URLs and stores new URLs."""
+    """Judges URLs that come from outside the crawl, and stores the new ones."""
 
     def __init__(self, judge: Judge, due: DuplicateEliminator) -> None:
         self.judge = judge
         self.due = due
 
     def discover(self, urls: Sequence[str], page: PageRecord, *, at: float) -> None:
-        """Make URLs known as links of a page, except invalid URLs and URLs that the judge refuses."""
+        """Add the links of a page to the store. Invalid URLs, and URLs that the judge refuses, are left out."""
         found = []
         for text in urls:
             with suppress(UrlError):
@@ -170,7 +170,7 @@ class Entrance:
 
 
 def _digest(collection: Collection) -> str:
-    """Return a digest of everything that determines the seeds."""
+    """Return a digest of the policy file and the seeds file."""
     digest = xxhash.xxh3_128(collection.text.encode())
     if collection.seeds_file is not None:
         with contextlib.suppress(OSError):  # `load_seeds` will report why it cannot be read

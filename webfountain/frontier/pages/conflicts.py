@@ -2,7 +2,8 @@
 
 `conflict.rule` sets whether the link with the most trust or the link with the least trust decides. Trust also decides
 between links under the same policy (Policies 2006: "special care … if the same page is discovered from pages with
-different policies"). Seeds keep their own policy. A fetched page keeps a policy that a ``[[switch]]`` may have chosen.
+different policies"). Seeds keep their own policy. After a page was fetched, it keeps a policy that was chosen by a
+``[[switch]]``.
 """
 
 from __future__ import annotations
@@ -43,7 +44,9 @@ class PolicyConflicts:
         """Number of pages moved to the policy of another link."""
 
     def better(self, links: Iterable[tuple[int, Link]]) -> dict[int, Link]:
-        """Return and remember, by fingerprint, the links with better trust than all earlier links to their page."""
+        """Return the links that have better trust than all earlier links to their page, by fingerprint. Remember their
+        trust.
+        """
         found: dict[int, Link] = {}
         for mark, link in links:
             best = self._best.get(mark)
@@ -56,17 +59,17 @@ class PolicyConflicts:
         return found
 
     def forget(self, marks: Iterable[int]) -> None:
-        """Forget the best trust of pages, so that links to them count again."""
+        """Forget the best trust of pages, so that the next link to each page is compared again."""
         for mark in marks:
             self._best.pop(mark, None)
 
     def begin_anew(self) -> None:
-        """Forget all links after a set-back of the store."""
+        """Forget all links, because the store's server lost data."""
         self._best.clear()
         self._waiting.clear()
 
     def settle(self, links: Sequence[Link], *, at: float) -> None:
-        """Move known pages to the policies of better links, by one step of the store per site."""
+        """Move known pages to the policies of better links. Each site takes one step of the store."""
         of_site: dict[str, dict[str, Link]] = {}
         for link in sorted(
             links, key=lambda link: link.trust, reverse=not self._most
@@ -82,8 +85,9 @@ class PolicyConflicts:
             self._waiting.pop(next(iter(self._waiting)))
 
     def overtaken(self, lease: Lease, record: PageRecord) -> PageRecord:
-        """Return the record with which a lease ends. It has the policy of a better link that was found during the
-        lease."""
+        """Return the record with which a lease ends. If a better link was found during the lease, the record has its
+        policy.
+        """
         link, at = self._waiting.pop((lease.site, lease.key), (None, 0.0))
         if link is None or (new := self._revised({link.url: link}, at, record)) is None:
             return record

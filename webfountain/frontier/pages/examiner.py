@@ -49,7 +49,9 @@ MAX_HOPS: Final = 20
 
 
 class JudgedVisit(NamedTuple):
-    """A visit with the record to settle and the links to follow. A duplicate has no links."""
+    """A visit with the record to settle and the links to follow. The links of a duplicate are not followed, so the list
+    is empty.
+    """
 
     record: PageRecord
     links: Sequence[Link]
@@ -94,7 +96,8 @@ class Examiner:
         self._diffs = collection.changes.diff
 
     def examine(self, fetched: FetchResult, prior: change_rate.Prior) -> Visit:
-        """Return the visit of a fetch of a leased page. `prior` is the believed change rate of pages of its site.
+        """Examine the fetch of a leased page, and return its visit. `prior` is the change rate that is assumed for
+        pages of this site.
 
         The call may take seconds, because an unusual body is read in another process and an old copy from the disk.
         """
@@ -128,11 +131,11 @@ class Examiner:
         return None if document is None else self._read(fetched, record, digest, document, rules, prior=prior)
 
     def unreadable(self, fetched: FetchResult, error: Unreadable) -> Visit:
-        """Return the visit of a fetched page that could not be examined."""
+        """Return the visit for a page that could not be examined."""
         return self._without_copy(fetched, "failed", error)
 
     def _unread(self, fetched: FetchResult, prior: change_rate.Prior) -> Visit:
-        """Return the visit of a fetch without reading its body."""
+        """Return the visit for an answer whose body is not needed: any status but 200, or an error."""
         status = fetched.status
         if status == 304 and _is_conditional(fetched.fetch):
             return self._unchanged(fetched, leased(fetched.fetch), "not_modified", prior)
@@ -152,7 +155,7 @@ class Examiner:
         *,
         prior: change_rate.Prior,
     ) -> Visit:
-        """Return the visit of a page whose new body has been read."""
+        """Return the visit for a page whose new body has been read."""
         if document.error is not None:
             return self._without_copy(fetched, "failed", document.error)
         record, reading = self._pages.judged(fetched, document, record)
@@ -210,7 +213,7 @@ class Examiner:
         return Visit(fetched, kind, kept, observed_time=_since(record, fetched.at))
 
     def _with_links(self, visit: Visit, document: Document) -> Visit:
-        """Return the visit of an unchanged page with its links; the links of a duplicate are not followed."""
+        """Return the visit of an unchanged page with the page's links. The links of a duplicate are not followed."""
         if document.error is not None:
             return visit
         reading = self._pages.content(visit.fetched, document, visit.record)
@@ -262,7 +265,7 @@ class Examiner:
     def _is_loop(record: PageRecord, target: str) -> bool:
         """Return whether a redirect leads to its own page, or back to the page whose redirect led here.
 
-        If the page had a copy, its site has reversed the redirect, which is no loop.
+        A page that already has a copy is in no loop: its site has reversed an earlier redirect.
         """
         back = urls.fingerprint(target)
         if urls.site_of(target) != urls.site_of(record.url):
@@ -310,7 +313,9 @@ class Examiner:
 
 
 def digest_of(body: bytes) -> str:
-    """Return the hex SHA-1 of a body after content decoding. The digest identifies a body, but does not protect it."""
+    """Return the hex SHA-1 of a body after content decoding. The digest identifies a body, but does not protect against
+    forgery.
+    """
     return hashlib.sha1(body, usedforsecurity=False).hexdigest()
 
 

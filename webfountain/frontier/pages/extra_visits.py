@@ -1,8 +1,9 @@
-"""Extra visits of pages, seconds after a visit.
+"""Extra visits: a page is fetched again some seconds after a visit, to see which parts of it are noise.
 
 `noise_learner` orders an extra visit while a page is examined. When the visit is due, this stage of the store worker
-puts the page on the immediate lane of its site. In another lane, the page would wait for all leased URLs of its site,
-and a visit minutes later would prove nothing. If the process ends first, the page is still due by its record.
+puts the page on the immediate lane of its site. In any other lane, the page would wait for all leased URLs of its site.
+A visit some minutes late would prove nothing. If the process ends before the visit, the page stays due, because its
+record has the due time.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ if TYPE_CHECKING:
 __all__ = ["ExtraVisits", "extra_visits_of"]
 
 _LEAD_S: Final = 0.5
-"""Time before the due time at which a page becomes immediate, s."""
+"""The page is put on the immediate lane this long before its due time, s."""
 
 
 class ExtraVisits(Stage):
-    """The stage with the extra visits of one process that are not due yet."""
+    """The stage that keeps the extra visits of one process until they are due."""
 
     def __init__(self, store: FrontierStore) -> None:
         self._store = store
@@ -56,12 +57,14 @@ class ExtraVisits(Stage):
         return found
 
     def _link(self, due: float, site: str, key: bytes) -> Link | None:
-        """Return a link to a page, or None if the page was visited or forgotten meanwhile."""
+        """Return a link to the page of an extra visit. Return None if the page was visited in between or removed from
+        the store.
+        """
         record = self._store.pages.get(site, key)
         return Link(record.url, site, key) if record is not None and record.due == due else None
 
 
 def extra_visits_of(collection: Collection, store: FrontierStore, judge: Judge) -> ExtraVisits | None:
-    """Return the extra visits of a crawl, or None if no policy learns noise."""
+    """Return the stage for extra visits, or None if no policy learns noise."""
     learns = any(judge.counting(policy).learns for policy in collection.policies_in_use)
     return ExtraVisits(store) if learns else None

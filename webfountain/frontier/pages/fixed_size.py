@@ -5,15 +5,15 @@ In a full collection, a more important known page replaces the least important p
 repository. The *RankingModule* is this module with the ranker, the *UpdateModule* the schedule, and the *CrawlModule*
 the frontier with the downloader.
 
-A *sweep* reads all records, some with each batch. The sweep counts the known pages in each class of importance, and
-remembers the least important held pages. A class is *admitted* if it contains some of the best `limits.pages` known
-pages and is better than the page that would be evicted. For each leased new page of an admitted class, a page is
-evicted (the store's `evict`). An ant can evict only pages of its own sites, so sites with the least important pages are
-made due.
+A *sweep* reads all records, some with each batch. The sweep counts the known pages in each class of importance. It
+remembers the held pages of least importance. A class is *admitted* if some of its pages are among the best
+`limits.pages` known pages, and it is better than the class of the page that would be evicted. For each leased new page
+of an admitted class, a page is evicted (the store's `evict`). An ant can evict only pages of its own sites. Therefore
+sites with the least important pages are made due.
 
-The bounds of neighbouring classes differ by the factor √2. Within a class no page is replaced, so that pages of about
-equal importance do not displace each other in turn. A waiting page is ranked as if the page were held
-(`worth_of_holding`). All leases of new pages pass through this stage.
+The bounds of neighbouring classes differ by the factor √2. A page is never replaced by a page of its own class.
+Otherwise pages of about equal importance would displace each other in turn. A page that waits for its first fetch is
+ranked as if the repository held it (`worth_of_holding`). All leases of new pages pass through this stage.
 """
 
 from __future__ import annotations
@@ -46,13 +46,15 @@ SWEPT: Final = 500
 """Number of records that a sweep reads per batch."""
 SWEEPS_PER_PERIOD: Final = 100
 CANDIDATES: Final = 10_000
-"""Largest number of least important held pages that a sweep remembers."""
+"""Largest number of candidates for eviction that a sweep remembers."""
 _NEAR: Final = 0.9
 """Share of the collection's size at which sweeps begin."""
 _SUMMONED: Final = 64
-"""Number of pages that are made due at a time, so that their sites become active and the pages can be evicted."""
+"""Largest number of pages that are made due at a time. Their sites then become active, so that the pages can be
+evicted.
+"""
 _SOON: Final = 0.05
-"""A site with new pages that wait for evictions is checked again after this share of the time between sweeps."""
+"""If new pages wait for evictions, their site is checked again after this share of the time between two sweeps."""
 _DUPLICATE: Final = -inf
 """Importance of a page that repeats another one. All other pages are more important."""
 
@@ -160,7 +162,9 @@ class Replacement(Stage):
     # --------------------------------------------------------------- leasing
 
     def lease(self, refills: Sequence[Refill], at: float) -> list[LeaseBatch | None]:
-        """Lease pages like the store, but new pages only if there is room or room can be made."""
+        """Lease the pages for refills. New pages are leased only if the collection has room or less important pages can
+        be evicted.
+        """
         self._held.update((refill.lease.site, refill.lease) for refill in refills)
         room = self._most - self._store.census.statistics().pages["crawled"] - sum(map(len, self._out.values()))
         if room < self._demand:
@@ -173,8 +177,9 @@ class Replacement(Stage):
         return [self._joined(*both, is_full=room <= 0, at=at) for both in zip(first, known, strict=True)]
 
     def _lease_new(self, refills: Sequence[Refill], room: int) -> list[LeaseBatch | None]:
-        """Lease new pages while there is room. If there is not enough room for all sites, the sites are served in
-        order."""
+        """Lease new pages while there is room. If the room is too small for the new pages of all sites, the first sites
+        get it.
+        """
         bar = CLASSES if self._bar is None else self._bar
         classes = [inf if number <= bar and number < self._gone else -inf for number in range(CLASSES)]
         asked = [msgspec.structs.replace(refill, recrawl=0, classes=classes) for refill in refills]
@@ -189,9 +194,10 @@ class Replacement(Stage):
         return found
 
     def _exchange(self, refills: Sequence[Refill], *, at: float) -> list[LeaseBatch | None]:
-        """Lease new pages that are better than the pages evicted for them.
+        """Lease new pages of a full collection, and evict less important pages for them.
 
-        If too few pages can be evicted now, new pages are given back, and the sites with pages to evict are made due.
+        If too few pages can be evicted now, some new pages are given back. The sites of the pages to evict are made
+        due.
         """
         least = _class(self._candidates[-1].importance) if self._candidates else 0
         bar = CLASSES if self._bar is None else self._bar
@@ -207,7 +213,7 @@ class Replacement(Stage):
         return self._without(found, lacking)
 
     def _without(self, dealt: Sequence[LeaseBatch | None], many: int) -> list[LeaseBatch | None]:
-        """Give `many` of the new pages back."""
+        """Give back the leases of `many` new pages."""
         left: list[LeaseBatch | None] = []
         for one in dealt:
             back = [] if one is None else one.never_crawled[:many]
@@ -238,7 +244,7 @@ class Replacement(Stage):
         return gone
 
     def _summon(self, many: int, *, at: float) -> None:
-        """Make sites due that are not active but have pages to evict, because better pages wait."""
+        """Make inactive sites due whose pages must be evicted for better pages."""
         going: dict[str, list[bytes]] = {}
         for one in islice(reversed(self._candidates), min(many, _SUMMONED)):
             if one.site not in self._held and one.key not in self._summoned:
@@ -250,8 +256,8 @@ class Replacement(Stage):
     def _joined(
         self, first: LeaseBatch | None, known: LeaseBatch | None, *, is_full: bool, at: float
     ) -> LeaseBatch | None:
-        """Join the leases of new pages and of known pages for a refill. A site in a full collection is checked again
-        later.
+        """Join the leases of new and of known pages that a refill gets. If the collection is full, the site asks again
+        after a while.
         """
         if first is None or known is None:
             return None
@@ -261,14 +267,14 @@ class Replacement(Stage):
         return msgspec.structs.replace(known, never_crawled=first.never_crawled, lanes=lanes, overtaken=overtaken)
 
     def hurried(self, leases: list[Lease]) -> list[Lease]:
-        """Count new pages among the immediate pages, which are not limited."""
+        """Count the new pages among immediate pages, which are leased even if the collection is full."""
         for lease in leases:
             if lease.record.state == "never-crawled":
                 self._out.setdefault(lease.site, set()).add(lease.id.number)
         return leases
 
     def close(self) -> None:
-        """Release the store."""
+        """Stop the sweep, which reads from the store."""
         self._sweep = None
 
 

@@ -1,11 +1,11 @@
 """The examiner with its guards: a hostile body can fail only its own page, and delay only its own site.
 
-Bodies that may take long are read in a child process (`sandbox.reader`). Pages on which processes died are examined
-alone (`sandbox.crash_guard`).
+Bodies that may take long are read in a child process (`sandbox.reader`). If the process died while it examined a page,
+this page is later examined alone (`sandbox.crash_guard`).
 
-Reading a body takes from a millisecond to two seconds, depending on its site. The site with the least recent reading
-time is next (`ReaderTurns`), so that slow sites do not delay other sites. Sites that take much longer than other sites
-share at most one thread.
+Reading a body takes from a millisecond to two seconds, depending on its site. A free thread goes to the site that has
+used the reader threads least lately (`ReaderTurns`), so that slow sites do not delay other sites. Sites that take much
+longer than other sites share at most one thread.
 """
 
 from __future__ import annotations
@@ -48,17 +48,17 @@ __all__ = [
 
 logger = logging.getLogger(__name__)
 SLOW_S: Final = 0.25
-"""Mean reading time up to which a site is never slow, s."""
+"""A site whose mean reading time is at most this, s, never counts as slow."""
 SLOW_FACTOR: Final = 4.0
 """A site is slow if its reading time exceeds this many times the reading time of the fastest site."""
 _FORGET_S: Final = 60.0
-"""Half-life of reading times, s. Only sites with a reading within this time are compared."""
+"""Half-life of reading times, s. The fastest site is chosen among sites with a body read within this time."""
 _SITES: Final = 4096
 """Number of sites whose reading times are remembered."""
 
 
 class GuardedExaminer:
-    """The examiner of landed fetches, with its guards. `robot` is the name by which robots.txt is read."""
+    """The examiner of landed fetches, with its guards. `robot` is the crawler's name in robots.txt."""
 
     def __init__(
         self,
@@ -79,9 +79,9 @@ class GuardedExaminer:
         self._turns = ReaderTurns(FencedReader.LANES)
 
     async def read_file(self, fetched: FetchResult) -> FetchResult:
-        """Return a fetch with the parsed robots.txt or sitemap, if parsing may take long.
+        """Parse a large robots.txt or a sitemap in another process, and return the fetch with the result.
 
-        Call this before the landing. At the end of the crawl no reader may be left; the content is then not parsed.
+        Call `read_file` before `landed`. If the crawl is ending, the file is not parsed.
         """
         if fetched.fetch.kind == "page" or fetched.status is None or not 200 <= fetched.status < 300:
             return fetched
@@ -141,14 +141,17 @@ class GuardedExaminer:
         self._suspects.close()
 
     def _broken(self, fetched: FetchResult, error: Exception) -> Visit:
-        """Return the visit of a page that caused an unexpected error. The page counts as failed, and the error is
-        logged."""
+        """Return the visit for a page whose examination raised an unexpected error. The page counts as failed, and the
+        error is logged.
+        """
         logger.error("A page could not be examined (%r): %s", error, fetched.fetch.url)
         return self._examiner.unreadable(fetched, "parse-crash")
 
 
 class SuspectStage(Stage):
-    """The stage that gives suspect pages back while their site has other pages."""
+    """The stage that postpones pages that may have crashed a process. They are given back to the store while their site
+    has other pages.
+    """
 
     def __init__(self, suspects: CrashSuspects, store: FrontierStore) -> None:
         self._suspects = suspects
@@ -165,8 +168,9 @@ class SuspectStage(Stage):
 
 @dataclass(slots=True)
 class _ReadingTime:
-    """Reading times of a site: the mean over its bodies, the last with the most weight, and the decaying sum at the
-    time `at`."""
+    """Reading times of a site: a mean that favours the latest bodies, and the total time at the time `at`, which
+    decays.
+    """
 
     mean_s: float
     spent_s: float
@@ -182,8 +186,8 @@ class _Lane:
 
 
 class ReaderTurns:
-    """Assignment of reader threads to bodies. `threads` is the number of threads in each lane. It is used only in the
-    loop thread.
+    """Assignment of reader threads to bodies. `threads` is the number of threads by lane; each lane reads bodies of
+    certain sizes. Only the loop thread uses this object.
     """
 
     def __init__(self, threads: Mapping[str, int], *, clock: Callable[[], float] = time.monotonic) -> None:
@@ -195,7 +199,7 @@ class ReaderTurns:
 
     @asynccontextmanager
     async def turn(self, site: str, lane: str) -> AsyncIterator[None]:
-        """Wait for a thread of the lane, and occupy the thread during the block."""
+        """Wait for a free thread of the lane, and hold it while the block runs."""
         await self._wait(site, self._lanes[lane])
         is_slow = self._is_slow(site)
         self._running[site] += 1
@@ -263,7 +267,7 @@ class ReaderTurns:
         return float(time.spent_s * 0.5 ** ((self._clock() - time.at) / _FORGET_S))
 
     def _is_slow(self, site: str) -> bool:
-        """Return whether a site's bodies take much longer to read than another site's bodies."""
+        """Return whether a site's bodies take much longer to read than those of the fastest site."""
         time = self._times.get(site)
         if time is None or time.mean_s <= SLOW_S:
             return False

@@ -1,11 +1,11 @@
 """Learn noise from the visits of pages, and order extra visits.
 
 The learner works when a new body is compared with the old copy (`page_comparison`), for policies with `change.learn`.
-The parts of a page (`core.noise`) are stored with its record. The evidence of the last `MAX_SITES` sites is in memory;
-a new process takes it from the records of the pages.
+The parts of a page (`core.noise`) are stored with its record. For the `MAX_SITES` sites visited last, what was learned
+is in memory. A new process learns it again from the pages' records.
 
-If a position of a page differed again, and no visit within seconds has decided about this position, the learner orders
-an extra visit (`extra_visits`). At most `EXTRA_SHARE` of the visits are extra visits.
+An extra visit is ordered for a page with a part that differs again and again, if no two visits within seconds have
+shown whether it is noise (`extra_visits`). At most `EXTRA_SHARE` of the visits are extra visits.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ __all__ = ["CLOSE_S", "EXTRA_SHARE", "NoiseLearner", "NoiseReport"]
 
 EXTRA_SHARE: Final = 0.02
 CLOSE_S: Final = 60.0
-"""Longest time between two visits that counts as seconds apart, s. The time is shorter if the period or the change
-interval is short.
+"""Two visits of a page show noise only if they are at most this far apart, s. The limit is lower for a short time
+period, or for pages that are planned to be fetched very often.
 """
 MAX_SITES: Final = 1000
 _ALL: Final = ""
@@ -36,8 +36,9 @@ _ALL: Final = ""
 
 
 class NoiseReport(NamedTuple):
-    """The parts of a page after a visit, the parts of its site that are noise, and the time of an extra visit, if
-    any."""
+    """What was learned at a visit: `parts` of the page, `noise` of its site, and `due`, the time of an extra visit or
+    None.
+    """
 
     parts: list[PagePart]
     noise: frozenset[int]
@@ -75,7 +76,7 @@ class NoiseLearner:
         return self._learn(record, site, at, differences)
 
     def rest(self, record: PageRecord, site: str, at: float) -> bytes:
-        """Return `PageRecord.noise` after a visit at which the body was the same."""
+        """Return `PageRecord.noise` after a visit that found the same body."""
         return encode(self._learn(record, site, at, None).parts) if record.noise else b""
 
     def _learn(self, record: PageRecord, site: str, at: float, differences: Differences | None) -> NoiseReport:
@@ -97,8 +98,8 @@ class NoiseLearner:
         return self._sites[site]
 
     def _extra_visit(self, site: str, at: float, parts: Sequence[PagePart]) -> float | None:
-        """Return the time of an extra visit. Return None if the visit would decide nothing, or if there were enough
-        extra visits.
+        """Return the time of an extra visit. Return None if no part is undecided, or if enough extra visits were
+        ordered.
         """
         undecided = [each for each in parts if each.is_open and each.now != ABSENT and each.evidence.is_undecided]
         if not undecided:

@@ -1,9 +1,9 @@
 """Compare a new body of a page with its old copy, by the rules of its policy.
 
 Without rules the whole visible text is compared. With rules (`policy.counting`) only the counted lines are compared.
-The current rules select these lines in both copies, so a page does not count as changed because its rules were edited.
-The record keeps a digest of the counted lines, with the rules' stamp. If the stamp has changed and the old copy cannot
-be read, a new digest is stored and the page does not count as changed.
+Both copies are read by the current rules. So an edit of the rules alone never makes a page count as changed. The record
+keeps a digest of the counted lines, and a stamp that identifies the rules. If the rules were edited and the old copy
+cannot be read, the page does not count as changed. Its record gets a new digest.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ logger = logging.getLogger(__name__)
 
 
 class ComparisonResult(NamedTuple):
-    """Result of a comparison. `counted` and `noise` are for the record; `due` is the time of an extra visit."""
+    """Result of a comparison. `counted` and `noise` go into the page's record; `due` is the time of an extra visit."""
 
     verdict: Comparison
     diff: str | None
@@ -108,7 +108,7 @@ class PageComparison:
     def _learned(
         self, record: PageRecord, fetched: FetchResult, copy: Document, document: Document, rules: CountingRules
     ) -> ComparisonResult:
-        """Return the result without the lines that are noise, together with what was learned about noise."""
+        """Learn noise from the two copies, and return the result of comparing them without noise."""
         old, new = copy.units or (), document.units or ()
         differences = differences_of(old, new)
         parts, noise, due = self._learner.compare(record, fetched.fetch.site, fetched.at, differences)
@@ -125,9 +125,7 @@ class PageComparison:
         return ComparisonResult(found, diff, b"", encode(parts), due)
 
     def unchanged(self, record: PageRecord, fetched: FetchResult, rules: CountingRules) -> dict[str, bytes]:
-        """Return new fields for the record of an unchanged page: `noise` and, after an edit of the rules, the new
-        digest.
-        """
+        """Return new fields for the record of an unchanged page: `noise`, and a new digest if the rules were edited."""
         self._learner.count_visit(fetched.fetch.site)
         noise = self._learner.rest(record, fetched.fetch.site, fetched.at) if rules.learns else record.noise
         if not is_outdated(record, rules) or (copy := self._copy(record, rules)) is None:
@@ -207,7 +205,7 @@ def counted_text(document: Document, rules: CountingRules) -> str:
 
 
 def _by_lines(before: str, now: str, min_change: float) -> Comparison:
-    """Return the verdict on the counted texts of two copies."""
+    """Compare the counted texts of two copies."""
     if before == now:
         return Comparison("minor", 1.0)
     resemblance = exact_resemblance(before, now)

@@ -1,7 +1,7 @@
 """Judge an examined page: choose its policy, and the links that the policy admits.
 
 Facts about a page (its language, its similarity to a topic, the share of duplicates on its site) can switch the page to
-another policy. A page can also be switched by the counts of pages discovered through it (`policy_review`).
+another policy. The pages discovered through a page can also cause its switch, by their counts (`policy_review`).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _BY_HAND: Final = arrived("now")
 
 class PageJudge:
     """Judges examined pages. `duplicates` returns the share of duplicates among a site's pages. If `logs` is True,
-    refused links are returned too, for the link log.
+    refused links are returned too, because the crawl keeps a link log.
     """
 
     def __init__(self, judge: Judge, topics: Topics, *, duplicates: Callable[[str], float], logs: bool) -> None:
@@ -48,8 +48,8 @@ class PageJudge:
         self._logs = logs
 
     def judged(self, fetched: FetchResult, document: Document, record: PageRecord) -> tuple[PageRecord, PageContent]:
-        """Return the record of a page with its scores, under the policy that its facts require, and the page's content
-        with judged links.
+        """Return a page's record under the policy that its facts require, with its topic scores. Also return its
+        content with judged links.
         """
         seen = self._seen(fetched, document, record)
         record = self._scored(switched(self._judge, record, seen, at=fetched.at), document)
@@ -100,7 +100,9 @@ class PageJudge:
         return tuple(links), refused, tuple(unfollowed)
 
     def _promising(self, links: Sequence[Link], anchors: Mapping[str, str], record: PageRecord) -> tuple[Link, ...]:
-        """Return the links with their link texts and, under a policy with a topic, with scores from their words."""
+        """Add link texts to the links. Links under a policy with a topic also get scores, from the words of URL and
+        link text.
+        """
         far = links_from_hot(record.scores) + 1
         found = []
         for link in links:
@@ -112,7 +114,7 @@ class PageJudge:
         return tuple(found)
 
     def _seen(self, fetched: FetchResult, document: Document, record: PageRecord) -> PageFacts:
-        """Return the facts of a page that switches use."""
+        """Return the facts about a page that are conditions of a ``[[switch]]``."""
         judge, text = self._judge, document.text
         asked = judge.asks
         if not asked:
@@ -129,7 +131,7 @@ class PageJudge:
         return PageFacts(fetched.status, text, language, similarity, share)
 
     def _scored(self, record: PageRecord, document: Document) -> PageRecord:
-        """Return the record with the scores of its text for the topic of its policy, if any."""
+        """Return the record with scores that say how well the text fits the topic of its policy, if there is one."""
         topic = self._judge.policy(record.policy).topic
         if topic is None:
             return record if not record.scores else msgspec.structs.replace(record, scores=())
@@ -153,7 +155,7 @@ def _logged(url: str) -> Link:
 
 
 def switched(judge: Judge, record: PageRecord, seen: PageFacts, *, at: float) -> PageRecord:
-    """Return the record under the policy that the page's facts require."""
+    """Return the record of a page under the policy to which its facts switch it, if any."""
     if record.provenance == _BY_HAND:  # It was not judged when it was requested.
         record = _ruled(judge, record)
     switch = judge.switched(record.policy, seen)
@@ -168,7 +170,7 @@ def switched(judge: Judge, record: PageRecord, seen: PageFacts, *, at: float) ->
 
 
 def _ruled(judge: Judge, record: PageRecord) -> PageRecord:
-    """Return the record of a page that `now` requested, under the ``[[rule]]`` that matches it."""
+    """Apply the policy file's ``[[rule]]`` to a page that was added by `webfountain now`, and return its record."""
     verdict = judge.inherited(record.url, Origin("seed", record.depth, record.policy, record.trust))
     if not verdict.rule:
         return record

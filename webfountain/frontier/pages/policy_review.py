@@ -1,24 +1,25 @@
 """Review the known pages after an edit of the policy file.
 
-Refused pages are not requested after an edit, because every page is judged when it is leased. But a held page may be
-due only in months, and consumers must learn of the edit earlier. Therefore the review reads the crawled pages site by
-site, some with each batch, and judges them again. Pages that are now refused are made due at once. Refused pages end
-without a request, and the change log gets a tombstone.
+Refused pages are not requested after an edit, because every page is judged when it is leased. But a page with a stored
+copy may be due only in months, and consumers must learn of the edit earlier. Therefore the review reads the crawled
+pages again, site by site, and judges them. It reads some with each batch. Pages that are now refused are made due at
+once. Such a page is then removed without a request, and the change log gets a tombstone.
 
-An edit of rules that spread along links (seeds, trust, dampening and others) reaches known pages in the same pass. Each
-page gets the policy and trust that follow now from its seed or from the page that led to it (`_Derivation`).
+Some rules spread along links, such as seeds, trust and dampening. The same pass applies an edit of these rules to known
+pages. Each page gets the policy and trust that it would get now from its seed, or from the page that led to it
+(`_Derivation`).
 
 A ``[[switch]]`` with ``also = "discovered"`` also moves the pages discovered through the switched page. The review goes
-through the sites in rounds: first for the pages discovered through the switched page, then for the pages discovered
-through these pages, until no page is left. Pages that are leased meanwhile are checked later (`overruled`). For
-``when.discovered``, the review also counts what became of the pages discovered through each page. A page that leads to
-distrusted pages can thus be switched long after its fetch.
+through the sites in rounds. The first round moves pages discovered through the switched page, the next round those
+discovered through the moved pages, and so on. Pages that are leased during the review are checked after their lease
+(`overruled`). For the condition ``when.discovered``, the review counts, for each page, the fetched and the switched
+pages that were discovered through it. A page that leads to distrusted pages can thus be switched long after its fetch.
 
-When the schedule became slower, the same pass also sets explicit due times for policies with their own intervals
+If the schedule becomes slower, the same pass sets earlier visits for pages whose policies limit their intervals
 (`review_stage`).
 
-The progress is stored by site, with a digest of the policy file. A killed crawl continues the review at the next start.
-A second edit starts the review again.
+The store keeps the last site that was reviewed, and a digest of the policy file. A killed crawl continues the review at
+the next start. A second edit starts the review again.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ class _DiscoveredCounts(msgspec.Struct):
 
 
 class _Progress(msgspec.Struct, frozen=True, array_like=True):
-    """The state of a review. `law` is a digest of the applied policy file, `after` the last completed site.
+    """The state of a review. `law` is a digest of the applied policy file. `after` is the last site that was reviewed.
 
     `switched` contains the switched pages of the current round, `waiting` the switched pages of the next round.
     """
@@ -109,9 +110,9 @@ class Review:
         self._through: dict[tuple[str, bytes], _DiscoveredCounts] = {}
         self._has_put = True
         self.moved: list[tuple[str, bytes]] = []
-        """Pages as (site, key) that were moved to another policy since the caller last cleared this list."""
+        """Pages, as (site, key), that were moved to another policy. The caller clears this list."""
         self.is_waiting = False
-        """True if only leased pages are left."""
+        """True if the review waits for pages that are leased now."""
         self._again = False  # whether another round follows this one
         self._derivation: _Derivation | None = None
         self._names: deque[str] = deque()  # the next sites
@@ -119,7 +120,7 @@ class Review:
         self._unread: Iterator[PageRecord] = iter(())
 
     def begin(self, collection: Collection) -> None:
-        """Start or continue the review by a policy file, unless it was completed."""
+        """Start or continue the review by a policy file. Do nothing if it is already complete."""
         seeds = _seeds_of(collection)
         law, spread = xxhash.xxh3_64_digest(collection.text.encode() + b"\0" + seeds), spreading(collection, seeds)
         if self._progress.law != law:
@@ -132,8 +133,9 @@ class Review:
         self._derivation = _Derivation(self._store, collection, self._judge) if self._progress.derives else None
 
     def place_anew(self) -> None:
-        """Read all crawled pages again, to set earlier visits. If a round is under way, the reading begins after the
-        round."""
+        """Read all crawled pages again, to make the visits earlier that would now be too late. If a round is under way,
+        the reading begins after the round.
+        """
         self.is_waiting = False
         if not self.is_done:
             self._again = True
@@ -142,8 +144,9 @@ class Review:
         self._keep(self._progress)
 
     def follow(self, switched: Sequence[PageRecord]) -> None:
-        """Move the pages that were discovered through switched pages to their new policy, too. A round that has begun
-        is finished first."""
+        """After pages were switched to another policy, also move the pages that were discovered through them. A round
+        that has begun is finished first.
+        """
         if not switched:
             return
         news = tuple(
@@ -159,10 +162,10 @@ class Review:
         self._keep(progress)
 
     def note(self, fetched: Sequence[tuple[str, PageRecord]], *, at: float) -> list[PageRecord]:
-        """Count pages that were fetched for the first time. Each comes with the policy of its lease and its current
-        record.
+        """Count pages that were fetched for the first time. `fetched` has, for each page, its policy when it was leased
+        and its current record.
 
-        Return the new records of pages that are switched because of the pages discovered through them.
+        If these counts cause a switch of earlier pages, return the new records of the switched pages.
         """
         if "discovered" not in self._judge.asks:
             return []
@@ -191,7 +194,7 @@ class Review:
         return through
 
     def _switched_by_what_it_led_to(self, source: tuple[str, bytes], at: float) -> PageRecord | None:
-        """Return the new record of a page if the pages discovered through it cause a switch, or None."""
+        """Return the new record of a page that is switched because of the pages discovered through it, else None."""
         site, key = source
         record = self._store.pages.get(site, key)
         if record is None or record.request is not None or record.state == "never-crawled":
@@ -259,20 +262,22 @@ class Review:
         return due
 
     def _end_refused(self, records: Sequence[PageRecord], at: float) -> int:
-        """Make held pages due that are now refused, so that they are removed. Return how many."""
+        """Make crawled pages due that the policy file now refuses, so that they are removed. Return the number of such
+        pages.
+        """
         refused = [record for record, verdict in judge_again(self._judge, records) if verdict.reason is not None]
         if not refused:
             return 0
         return self._store.queues.advance(self._site, [fingerprint(each.url) for each in refused], due=at, at=at)
 
     def _visit_earlier(self, records: Sequence[PageRecord], schedule: Schedule, at: float) -> int:
-        """Make pages due earlier if their policies require it. Return how many."""
+        """Make pages due earlier if their policies require it. Return the number of such pages."""
         bounds = self._judge.policy
         found = earlier_visits(records, lambda name: bounds(name).revisit, schedule, at=at)
         return sum(self._store.queues.advance(self._site, keys, due=due, at=at) for due, keys in found.items())
 
     def _follow_through(self, records: Sequence[PageRecord], at: float) -> None:
-        """Move pages that were discovered through switched pages to the inherited policy."""
+        """Move pages that were discovered through switched pages to the policies of these pages."""
         followed = self._followed
         moved = ((record.url, self._inherited(record, followed, at)) for record in records)
         found = {url: new for url, new in moved if new is not None}
@@ -297,8 +302,8 @@ class Review:
     def _inherited(
         self, record: PageRecord, followed: Mapping[tuple[str, bytes], _SwitchedPage], at: float
     ) -> PageRecord | None:
-        """Return the record of a page under the policy of a switched page that led to it. Return None if it keeps its
-        policy.
+        """Return the new record of a page that inherits its policy from a switched page. Return None if the page keeps
+        its policy.
         """
         source = parent_of(record)
         parent = None if source is None or record.request is not None else followed.get(source)
@@ -377,7 +382,7 @@ class _Derivation:
         self.is_settled = True
 
     def begin_round(self) -> None:
-        """Start again from the first site."""
+        """Begin a new pass at the first site."""
         self._lineage.clear()
         self.is_settled = True
 
@@ -405,8 +410,8 @@ class _Derivation:
         return {url: new for url, new in found if new is not None}
 
     def _read_parents(self, records: Iterable[PageRecord]) -> None:
-        """Read the pages through which the records were discovered, hop by hop, by one step of the store per site and
-        hop.
+        """Read the pages that led to these pages, the pages that led to those, and so on. Each site takes one step of
+        the store per hop.
         """
         while wanted := self._lineage.missing(records) - self._read.keys():
             of_site: dict[str, list[bytes]] = {}

@@ -1,8 +1,8 @@
 """Policy review in the store worker: known pages follow an edited policy file, a switched page or a slower schedule.
 
-A page gets an explicit due time at a visit if the lane of its bucket would be due outside the bounds of its policy
-(`within_policy`). A later plan or a higher price may make the lane slower than the longest interval of the policy.
-Therefore all pages are read again whenever the schedule became slower (`SlowerSchedule`).
+At a visit, a page gets a due time of its own if the schedule would fetch it earlier or later than its policy allows
+(`within_policy`). A later plan or a higher price may fetch pages less often, and so exceed the longest interval of a
+policy. Therefore all pages are read again whenever the schedule became slower (`SlowerSchedule`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 __all__ = ["SLOWER", "ReviewStage", "SlowerSchedule"]
 
 SLOWER: Final = 1.02
-"""Factor by which intervals must become longer before pages are read again. So a page may be late by 2 %."""
+"""All pages are read again when the intervals of the schedule have grown by this factor. Until then, a page may be late
+by 2 %.
+"""
 
 
 class ReviewStage(Stage):
@@ -45,7 +47,9 @@ class ReviewStage(Stage):
         self._slower = SlowerSchedule()
 
     def visited(self, visits: Sequence[Visit], judged: Sequence[JudgedVisit], at: float) -> None:
-        """Record pages that were switched to another policy, so that pages discovered through them are moved too."""
+        """Tell the review which pages were switched to another policy. The review then moves the pages that were
+        discovered through them.
+        """
         del judged
         review, pairs = self._review, [(leased(visit.fetch), visit.record) for visit in visits]
         switched = [new for old, new in pairs if new.policy != old.policy]
@@ -74,7 +78,7 @@ class ReviewStage(Stage):
         result.unfinished |= not (review.is_done or review.is_waiting)
 
     def leased(self, dealt: LeaseBatch, at: float) -> LeaseBatch:
-        """Release leased pages that have another policy now."""
+        """Give back leased pages whose policy has changed since their lease."""
         overruled = self._review.overruled([lease.record for lease in dealt.never_crawled], at=at)
         if not overruled:
             return dealt
@@ -88,14 +92,15 @@ class ReviewStage(Stage):
 
 
 class SlowerSchedule:
-    """Comparison of each schedule with the fastest one by which due times were set."""
+    """Detects that the schedule has become slower than the fastest schedule by which pages got their due times."""
 
     def __init__(self) -> None:
         self._schedule: Schedule | None = None
         self._fastest = 0.0
 
     def follow(self, schedule: Schedule | None) -> bool:
-        """Set the current schedule. Return whether pages must be read again because the schedule is slower.
+        """Take the current schedule into account. Return True if the schedule is slower, so that all pages must be read
+        again.
 
         The first schedule counts as slower, because the schedule of an earlier process is unknown.
         """

@@ -1,7 +1,7 @@
-"""Redirects of seeds: store and log the site that replaced a seed's site.
+"""If a seed redirects to another site, store and log this site, which replaces the seed's site.
 
-The examiner finds such sites (`Visit.form`), and the judge accepts them. The sites are stored for the next start and
-for other ants, before the page that redirected is settled.
+The examiner finds such sites (`Visit.form`), and the judge adds them to the scope. The sites are stored before the
+redirecting page is settled. The next start and other ants read them.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ __all__ = ["SeedForms", "SharedSeedForms"]
 logger = logging.getLogger(__name__)
 
 MAX_LINES: Final = 20
-"""Largest number of logged redirects of seeds."""
+"""Largest number of redirects of seeds that are logged one by one."""
 
 
 class SeedForms(Stage):
-    """The stage that stores the sites that replaced seeds' sites."""
+    """The stage that stores the sites to which seeds redirect."""
 
     def __init__(self, board: Board, judge: Judge) -> None:
         self._board = board
@@ -40,7 +40,7 @@ class SeedForms(Stage):
         self._lines = 0
 
     def visited(self, visits: Sequence[Visit], judged: Sequence[JudgedVisit], at: float) -> None:
-        """Store the sites that visits found, and log the redirects of seeds."""
+        """Store the sites to which seeds redirect, and log these redirects."""
         del judged, at
         if forms := {visit.form: visit.fetch.site for visit in visits if visit.form is not None}:
             keep_forms(self._board, forms)
@@ -62,17 +62,17 @@ class SeedForms(Stage):
 
 
 class SharedSeedForms(SeedForms):
-    """The stage that stores the sites that replaced seeds' sites in a store with other ants."""
+    """The same stage for a crawl with several ants."""
 
     def activated(self, leases: list[SiteLease], at: float) -> list[SiteLease]:
-        """Read the sites that other ants found, if an activated site is out of scope."""
+        """If a new active site is out of scope, read the sites that other ants have stored."""
         del at
         if not all(self._judge.is_in_scope(lease.site) for lease in leases):
             self._judge.admit_forms(kept_forms(self._board))
         return leases
 
     def tidy(self, batch: Batch) -> None:
-        """Write the known sites again, because another ant may have overwritten a site."""
+        """Write the known sites again, because two ants that write at the same time may lose one."""
         del batch
         keep_forms(self._board, self._judge.forms)
 

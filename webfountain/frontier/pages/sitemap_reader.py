@@ -1,8 +1,8 @@
 """Read fetched sitemaps: links to discover, pages to check again, and further sitemaps to fetch.
 
-The store worker reads sitemaps after the pages of a batch are settled. URLs in a sitemap are judged like links, and
-count as one hop from the seeds. A lastmod is used only for pages of the site that named the sitemap, and only if it is
-not in the future. `formats.sitemap` parses the file.
+The store worker reads sitemaps after the pages of a batch are settled. The judge treats URLs in a sitemap like links
+that are one hop from the seeds. The date of a page (lastmod) is used only if the page's own site named the sitemap and
+the date is not in the future. `formats.sitemap` parses the file.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ class SitemapContent(msgspec.Struct, frozen=True):
     """The content of one sitemap."""
 
     links: list[Link]
-    """Judged links, each once, known or not."""
+    """The links that the judge accepts, without duplicates. Some may be known already."""
     modified: dict[bytes, float]
-    """Time of the last change, UTC seconds, by key of each page on the site that named the sitemap."""
+    """The dates of pages on the site that named the sitemap: UTC seconds of the last change, by page key."""
     children: list[str]
     """Canonical URLs of further sitemaps."""
     counts: Mapping[str, int]
@@ -71,7 +71,7 @@ class SitemapParser:
         self._read_file = read_file
 
     def read(self, fetched: FetchResult, *, site: str, at: float) -> SitemapContent:
-        """Return the content of a fetched sitemap, which is empty without an answer.
+        """Return the content of a fetched sitemap. After a failed fetch the content is empty.
 
         `site` is the site that named the sitemap. The dates of this site's pages are used, even if the sitemap is on
         another host.
@@ -135,8 +135,8 @@ class SitemapStage(Stage):
         *,
         due: Callable[[str, Mapping[bytes, bool]], list[bytes]],
     ) -> None:
-        """`due` gets a site and, for each page with a date in a sitemap, whether the date is later than our copy. `due`
-        returns the pages to make due.
+        """`due` decides which pages of a site are made due. For each page it gets whether the page's date is later than
+        our copy.
         """
         self._shelf = shelf
         self._due = due
@@ -162,7 +162,7 @@ class SitemapStage(Stage):
             result.sitemaps.append(ReadSitemap(site, read.children))
 
     def _later(self, site: str, modified: Mapping[bytes, float]) -> dict[bytes, bool]:
-        """Return for each page with a copy whether its date in the sitemap is later than the copy."""
+        """Return, for each page that has a copy, whether its date is later than the copy."""
         records = zip(modified.items(), self._store.pages.get_many(site, list(modified)), strict=True)
         return {
             key: record.last_crawled < at
@@ -172,13 +172,15 @@ class SitemapStage(Stage):
 
 
 def every_later(site: str, later: Mapping[bytes, bool]) -> list[bytes]:
-    """Return all pages with a date later than our copy, because without a budget all these pages are due."""
+    """Return all pages whose date in the sitemap is later than our copy. They are all due, because the crawl has no
+    budget.
+    """
     del site
     return [key for key, is_later in later.items() if is_later]
 
 
 def _joined(base: str, entries: Iterable[tuple[str, float | None]], counts: Counter[str]) -> dict[str, float | None]:
-    """Return the time of each canonical URL, and count invalid URLs."""
+    """Return the canonical URLs with their dates, and count invalid URLs."""
     joined: dict[str, float | None] = {}
     for written, time in entries:
         url = urls.join(base, written)

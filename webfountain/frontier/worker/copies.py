@@ -47,7 +47,7 @@ class CopyWriter(Stage):
         return [None] * len(visits)
 
     def settled(self, copies: Sequence[Copy | None]) -> None:
-        """Release copies whose records are settled or will never be settled."""
+        """Tell the repository that the records of these copies are in the store, or will never be."""
 
     def record(self, answers: Sequence[FetchResult]) -> None:
         """Archive answers that are not copies of pages, such as redirects, errors and robots.txt."""
@@ -90,7 +90,9 @@ class RepositoryCopyWriter(CopyWriter):
 
 
 class LostCopies(Stage):
-    """The stage that removes the location of a lost copy, and the validators, from a leased record."""
+    """The stage that detects lost copies. The location and validators of a lost copy are removed from the leased
+    record, so that the page is fetched in full.
+    """
 
     def __init__(self, repository: Repository) -> None:
         self._repository = repository
@@ -110,7 +112,7 @@ class LostCopies(Stage):
 
 
 class Takedowns:
-    """Detects leased pages that were forgotten meanwhile. A check reads the store only after a page was forgotten."""
+    """Detects pages that a note removed while they were leased."""
 
     def __init__(self, store: FrontierStore, copies: CopyWriter) -> None:
         self._store = store
@@ -127,7 +129,7 @@ class Takedowns:
         self._copies.erase(barred)
 
     def holds(self, lease: Lease) -> bool:
-        """Return whether a page was forgotten since it was leased."""
+        """Return whether a leased page was removed from the store after its lease."""
         return self._any and self._store.pages.get(lease.site, lease.key) is None
 
 
@@ -143,7 +145,7 @@ class DiskRoom(Stage):
         self._lacks_room = False
 
     def chores(self, batch: Batch, result: BatchResult) -> None:
-        """Remove superseded copies if due, then check the free space."""
+        """Remove superseded copies if it is time to, then check the free disk space."""
         repository = self._repository
         if batch.tidy or repository.is_untidy():
             self._tidy(result)

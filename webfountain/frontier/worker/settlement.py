@@ -1,8 +1,8 @@
 """Settle the leases of a batch in the order of durability: bodies, then links, then leases (DESIGN.md section 3).
 
 Bodies are written (`copies`), then links are discovered (`Discovery`), then leases are settled, with what was learned
-about their sites (`LearnedSites`). After an unexpected error, only the faulty item is left out (`act_on`). After a
-set-back of the store, outdated results are dropped (`LossRecovery`).
+about their sites (`LearnedSites`). After an unexpected error, only the faulty item is left out (`act_on`). If the
+store's server lost data, outdated results are dropped (`LossRecovery`).
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def _url_of(item: object) -> str:
 
 
 class Discovery(Stage):
-    """The stage that discovers links, and stores the requests that a batch offers."""
+    """The stage that adds links and another project's requests to the store."""
 
     def __init__(self, due: DuplicateEliminator) -> None:
         self._due = due
@@ -99,8 +99,8 @@ class Discovery(Stage):
         return new
 
     def under_policy(self, lease: Lease, outcome: Outcome) -> Outcome:
-        """Return an outcome with the current policy of its page. A link found during the lease may have changed the
-        policy.
+        """Return an outcome with the current policy of its page. During the lease, a new link to the page may have
+        changed its policy.
         """
         record = self._due.overtaken(lease, outcome.record)
         return outcome if record is outcome.record else msgspec.structs.replace(outcome, record=record)
@@ -127,7 +127,7 @@ class Discovery(Stage):
 
 
 class LearnedSites(Stage):
-    """The stage that keeps what was learned about the active sites."""
+    """The stage that collects data about the active sites, to save them with the next settlement."""
 
     def __init__(self) -> None:
         self._learned: dict[str, SavedSiteData] = {}
@@ -147,11 +147,11 @@ class LearnedSites(Stage):
         self._change(lease, msgspec.structs.replace(self._of(lease), urgency=urgency))
 
     def add_parts(self, parts: Sequence[tuple[SiteLease, int, bytes]]) -> None:
-        """Save windows of very large sites with the next settlement."""
+        """Save urgency data of very large sites with the next settlement. Each part is one window of pages."""
         self._parts += parts
 
     def take_changes(self) -> tuple[list[tuple[SiteLease, bytes]], list[tuple[SiteLease, int, bytes]]]:
-        """Return the changed data of sites and the changed windows since the last call."""
+        """Return the data of sites and the windows that changed since the last call."""
         changed, self._changed = self._changed, {}
         parts, self._parts = self._parts, []
         return [(lease, self._learned[name].encode()) for name, lease in changed.items()], parts
@@ -173,7 +173,7 @@ class LearnedSites(Stage):
 
 
 class LossRecovery:
-    """The recovery of an ant after a set-back of the store (`store/shared/lives.py`).
+    """The recovery of an ant after the store's server lost data (`store/shared/lives.py`).
 
     The cache of known URLs is emptied, because the store may have lost URLs. The batch's result lists the sites whose
     leases ended, so that the active list drops them.
@@ -185,7 +185,7 @@ class LossRecovery:
         self._stages = stages
 
     def apply(self, result: BatchResult) -> bool:
-        """Drop outdated data. Return whether the store was set back since the last call."""
+        """Drop outdated data. Return whether the store's server lost data since the last call."""
         found = self._lives.take_set_back()
         if found is None:
             return False
@@ -236,7 +236,7 @@ class Settlement:
         result.settled.update((ended.lease.site, ended.lease.id.token) for ended in batch.ended)
 
     def _fail(self, batch: Batch, result: BatchResult, ended: LeaseEnd) -> None:
-        """Settle a page with another outcome, because its own outcome cannot be stored."""
+        """Settle a page as failed, because its own outcome cannot be stored."""
         outcome = unkept(ended.lease, batch.at, period_s=self._period_s)
         self._settle(batch, result, [LeaseEnd(ended.lease, outcome, asked=ended.asked)])
 

@@ -53,19 +53,21 @@ __all__ = [
 ]
 
 IMMEDIATE_BATCH: Final = 100
-"""Largest number of sites with immediate URLs in a batch, and of immediate URLs of each site."""
+"""Largest number of sites whose immediate URLs one batch leases. Also the largest number of immediate URLs that a batch
+leases for one site.
+"""
 _T = TypeVar("_T")
 _NEVER_CRAWLED: Final = STATES.index("never-crawled")
 _SITES: Final = 10_000
 COUNTS: Final = "role/counts"
-"""Claim of the ant that computed the counts last, with the counts as its note."""
+"""Name of the claim that stores the counts. Its owner is the ant that has computed the counts last."""
 _BUSY_AGE_S: Final = 1.0
 _IDLE_AGE_S: Final = 2.0
-"""Largest age of stored counts for an ant without sites, s; `_BUSY_AGE_S` is for an ant with sites."""
+"""An ant without sites uses stored counts up to this age, s. An ant with sites uses them up to `_BUSY_AGE_S`."""
 
 
 class Leasing:
-    """Leases the sites and pages of the process `owner`, for `lease_s` seconds.
+    """Leases sites and pages for the process `owner`. Each lease lasts `lease_s` seconds.
 
     `lease_pages` leases pages for refills, and returns None for a site that this process no longer holds.
     """
@@ -131,7 +133,7 @@ class Leasing:
         return self._store.sites.activate(many, owner=self._owner, until=at + self._lease_s, at=due)
 
     def _fill(self, batch: Batch, result: BatchResult) -> None:
-        """Activate sites up to the room in the list: first the sites that a stage chooses, then the longest overdue
+        """Activate sites until the active list is full. Sites that a stage chooses come first, then the longest overdue
         sites.
         """
         room, until = batch.room, batch.at + self._lease_s
@@ -155,7 +157,7 @@ class Leasing:
         result.immediate_left = bool(refills) and bool(self._store.sites.urgent(self._owner))
 
     def _allowed(self, dealt: LeaseBatch, at: float) -> LeaseBatch:
-        """Return the leased pages that a site may request, and the number of pages withheld."""
+        """Return the leased pages that all stages allow a site to request, and the number of the other pages."""
         allowed = dealt
         for leased in self._stages.leased:
             allowed = leased(allowed, at)
@@ -238,7 +240,7 @@ class StoreWorker:
     def _take_stock(self, batch: Batch, result: BatchResult, *, is_asked: bool) -> None:
         """Report what the store contains now.
 
-        If the batch requests no counts, the last known counts are used. `is_asked` is True if `activate` has already
+        If the batch does not request counts, report the last known counts. `is_asked` is True if `activate` has already
         put the due time of the next site into the result.
         """
         if batch.census_since is not None:
@@ -260,7 +262,7 @@ class StoreWorker:
         return function(self._store)
 
     def give_back(self, batch: Batch) -> None:
-        """Release the leases and park the sites of the last batch."""
+        """At the end of the crawl, release all leases and park all sites."""
         self._store.queues.release(batch.released)
         self._store.sites.park(batch.parked, at=batch.at)
         for sign_off in self._stages.sign_off:
@@ -322,7 +324,7 @@ def take_census(store: FrontierStore, *, since: int, at: float) -> CensusSnapsho
 def never_crawled_due(store: FrontierStore, at: float) -> float:
     """Return the earliest due time of a site with never-crawled pages, or inf if no site has such pages.
 
-    If no site is active or due soon, return the due time of the first site instead, which avoids a scan of all sites.
+    If no site is active or due soon, avoid a scan of all sites: return the due time of the first site.
     """
     counts = store.census.statistics()
     if not counts.pages["never-crawled"]:
@@ -367,7 +369,9 @@ class SharedCounts(StoreCounts):
         self._known: Statistics | None = None
 
     def take(self, at: float, *, idle: bool) -> Statistics:
-        """Return the stored counts in one round trip, or compute old counts again in three round trips."""
+        """Return the stored counts if they are recent, which takes one round trip. Otherwise compute them, in three
+        round trips.
+        """
         [claim] = self._claim(at, idle=idle)
         if claim.owner != self._owner and claim.note:
             self._known = Statistics(**msgspec.msgpack.decode(claim.note))
@@ -377,7 +381,7 @@ class SharedCounts(StoreCounts):
         return self._known
 
     def last(self) -> Statistics:
-        """Return the counts that `take` returned last, or the counts in the store before the first call of `take`."""
+        """Return the last result of `take`. Before the first `take`, compute the counts."""
         if self._known is None:
             self._known = self._census.statistics()
         return self._known
