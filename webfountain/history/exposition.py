@@ -41,22 +41,20 @@ _COUNTERS: Final[Mapping[str, tuple[str, str]]] = {
     "controller": ("plans", "event"),
     "sequencer": ("queued_fetches", "queue"),
 }
-"""For each kind of stat (the part of its name before "/"): the name of the counter, and the label that gets the rest of
-the stat's name.
-"""
+"""Maps the part of a stat's name before "/" to a counter, and to the label whose value is the part after "/"."""
 _ALONE: Final[Mapping[str, str]] = {
     "fetch/started": "fetches_started",
     "fetch/bytes": "fetch_bytes",
     "fetch/seconds": "fetch_seconds",
     "links/seen": "links_seen",
 }
-"""For each stat without a label: the name of its counter."""
+"""Maps a stat without a label to the name of its counter."""
 _DISTRIBUTIONS: Final[Mapping[str, str]] = {
     "fetch/duration": "fetch_duration_seconds",
     "due/lag": "due_lag_seconds",
     "batch/duration": "batch_duration_seconds",
 }
-"""For each distribution: the name of its histogram."""
+"""Maps a distribution to the name of its histogram."""
 _OTHER: Final = "events"
 _GAUGES: Final[Mapping[str, tuple[str, str]]] = {
     "last_snapshot_timestamp_seconds": ("at", "Time of the last snapshot, UTC seconds."),
@@ -70,7 +68,7 @@ _GAUGES: Final[Mapping[str, tuple[str, str]]] = {
     "pending_visits": ("pending_visits", "Fetched pages that are not written yet."),
     "pending_bytes": ("pending_bytes", "Bytes of bodies that are not written yet."),
 }
-"""For each gauge of a process: the attribute of the snapshot that contains its value, and its help text."""
+"""Maps a gauge to the attribute of the snapshot that contains its value, and to its help text."""
 
 
 class Figures(NamedTuple):

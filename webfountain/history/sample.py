@@ -54,11 +54,11 @@ class HistorySample(msgspec.Struct, frozen=True, array_like=True, gc=False):
     freshness_low: float | None = None
     freshness_high: float | None = None
     price: float | None = None
-    """Price of a fetch at the end of the span, s: a known page was fetched only if this was expected to save at least
-    so much obsolete time.
+    """Price of a fetch at the end of the span, s: a known page is fetched only if the fetch is expected to save at
+    least this obsolete time.
     """
     limits: dict[str, float] = {}
-    """For each limit of the crawl's rate, in words: the time for which it applied, s."""
+    """Maps each limit of the crawl's rate, in words, to the time for which the limit applied, s."""
     store_bytes: int | None = None
     repository_bytes: int | None = None
     ants: int = 1

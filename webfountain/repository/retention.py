@@ -46,13 +46,13 @@ _BATCH_BYTES: Final = 4_000_000
 _FORWARD_S: Final = 86_400.0
 """Time for which a ``.moved`` file is kept after its last use, s. The time is longer than any lease."""
 FILES_PER_LIMIT: Final = 16
-"""A file gets at most `max_bytes` divided by this number, because only closed files can be compacted."""
+"""A file is closed at the latest when it has `max_bytes` divided by this number. Only closed files can be compacted."""
 _HIGH: Final = 0.85
 """Share of the limit at which compaction begins. Compaction itself needs some room."""
 _ENOUGH: Final = 0.8
 """Share of the limit at which compaction stops, so that it does not start again at once."""
 _WORTHWHILE: Final = 0.02
-"""A file with a smaller superseded share than this is never rewritten for compaction."""
+"""Compaction never rewrites a file whose superseded share is at most this."""
 _CHEAP: Final = 0.25
 """A file is rewritten, even far below the limit, if at least this share of it is superseded."""
 _MOST_PER_LIVE: Final = 2.0
@@ -152,9 +152,9 @@ class Retention:
     ) -> ErasureResult:
         """Remove the records of forgotten URLs: rewrite each file that contains such records.
 
-        This reads the header of every record, in some seconds per gigabyte. Records with unreadable URLs are removed
-        too. Forget the URL in the store first (`PageRecords.forget`), because records that are written during the call
-        are not checked.
+        The call reads the header of every record, which takes some seconds per gigabyte. Records with unreadable URLs
+        are removed too. Forget the URL in the store first (`PageRecords.forget`), because records that are written
+        during the call are not checked.
         """
         current = self._writer.rotate()
         numbers = [number for number in self._folder.files() if number != current]

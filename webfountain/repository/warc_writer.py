@@ -7,9 +7,9 @@ Other tools can replay a stored response, because it has a decoded body and a co
 and Transfer-Encoding are renamed ``X-Archive-Orig-…``. Header texts are untrusted: they are repaired, so that no value
 forges a header or a record. Cookie and Authorization headers are not archived.
 
-Source: ISO 28500:2017 (WARC/1.1); the revisit profiles of its section 6.7. Records are compressed by igzip at level 1,
-which takes 36 µs for a page of 20 KB and leaves 0.324 of its size. zlib at level 1 takes 134 to 160 µs and leaves
-0.334.
+Source: ISO 28500:2017 (WARC/1.1); the revisit profiles of its section 6.7. Records are compressed by igzip at level 1:
+a page of 20 KB takes 36 µs and shrinks to 0.324 of its size. With zlib at level 1, the page takes 134 to 160 µs and
+shrinks to 0.334.
 """
 
 from __future__ import annotations

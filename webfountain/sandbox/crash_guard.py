@@ -1,6 +1,6 @@
 """Remember the pages under examination at a crash, so that no page crashes every crawl.
 
-A page that crashes the process is not settled, and so may crash the next start, too. Therefore the pages under
+A page that crashes the process is not settled, and so may crash the next start, too. The URLs of pages under
 examination are in a mapped file, which survives a kill. At the next start, these pages are suspects, and each is
 examined last and alone. A death counts only if a single page was under examination, because otherwise the cause is
 unknown. A suspect that is examined without a crash is cleared. After three deaths, a page counts as failed.
@@ -73,8 +73,8 @@ class CrashSuspects:
         return not (self._alone or self._waiting) and url not in self._deaths
 
     def has_crashed(self, url: str) -> bool:
-        """Return whether a page has crashed too many processes. After True, one death is taken off, so that the page is
-        examined again when it is next due.
+        """Return whether a page has crashed too many processes. A call that returns True also takes off one death, so
+        that the page is examined again when it is next due.
         """
         if self._deaths.get(url, 0) < CRASHES:
             return False

@@ -118,8 +118,8 @@ class FencedReader:
         return answer.sitemap or answer.error or "parse-crash"
 
     def read_robots(self, body: bytes, robot: str) -> bytes:
-        """Return the part of a robots.txt that matters for a robot (`formats.robots.binding_part`). A short file is
-        returned whole.
+        """Return the part of a robots.txt that matters for a robot (`formats.robots.binding_part`). A short robots.txt
+        is returned whole.
         """
         if len(body) <= MAX_ORDINARY_ROBOTS_BYTES:
             return body

@@ -44,8 +44,8 @@ class Refill(msgspec.Struct, frozen=True):
 
     `classes` gives a time for each class of importance: a never-crawled URL is due if it was found at or before that
     time. If `classes` is None, all URLs are due, and the most important class goes first. `horizon` gives a time for
-    each lane of the recrawl queue: the entries of the lane up to this time are due. It is required if `recrawl` is not
-    0.
+    each lane of the recrawl queue: the entries of the lane up to this time are due. A refill of recrawl URLs (`recrawl`
+    is not 0) needs a `horizon`.
     """
 
     lease: SiteLease
@@ -89,8 +89,8 @@ class ParkRequest(msgspec.Struct, frozen=True, gc=False):
 
 
 class RegradeResult(msgspec.Struct, frozen=True, gc=False):
-    """Result of a `regrade`. It examined `seen` URLs, and `moved` of them changed lanes. `done` is True if the whole
-    site is up to date.
+    """Result of a `regrade`: how many URLs were examined (`seen`), how many changed lanes (`moved`), and whether the
+    whole site is up to date (`done`).
     """
 
     seen: int
@@ -118,8 +118,8 @@ class Statistics(msgspec.Struct, frozen=True, gc=False):
     """The counts of a store at one moment.
 
     `immediate` counts the URLs in immediate lanes that are not leased. `settle_lost` counts outcomes whose lease was
-    lost. `fenced` counts steps that had no effect because their site lease was lost. Lost outcomes are counted only in
-    `settle_lost`.
+    lost. `fenced` counts steps that had no effect because their site lease was lost. Lost outcomes are counted in
+    `settle_lost`, not in `fenced`.
     """
 
     pages: Mapping[State, int]
@@ -132,10 +132,10 @@ class Statistics(msgspec.Struct, frozen=True, gc=False):
 
 
 class Claim(msgspec.Struct, frozen=True, gc=False):
-    """A claim: one process owns a name until a deadline. The process can store a note with the claim.
+    """A claim: one process owns a name until a deadline. A process can store a note with its claim.
 
-    If `owner` is "", no process may claim the name before `until`. If this call took over an expired claim, `lost_by`
-    is the previous owner.
+    If `owner` is "", no process may claim the name before `until`. `lost_by` is the previous owner if a call has taken
+    over an expired claim.
     """
 
     name: str

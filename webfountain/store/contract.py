@@ -96,7 +96,7 @@ class UrlQueues(Protocol):
 
         Unknown URLs are discovered first. If the site of an added URL is not active, the site becomes due at once
         (`AT_ONCE`). URLs that are already in the lane are skipped. A leased URL enters the lane when its lease is
-        released; `LeaseBatch.overtaken` tells the owner. If its fetch is settled first, the URL does not enter the
+        released; `LeaseBatch.overtaken` tells the owner. A leased URL whose fetch is settled first does not enter the
         lane.
         """
         ...
@@ -167,9 +167,9 @@ class UrlQueues(Protocol):
     def reweigh(self, lease: SiteLease, keys: Sequence[bytes], importance: ImportanceOf) -> int | None:
         """Move never-crawled URLs whose class changed to the lanes of their new classes; return how many moved.
 
-        Only the URLs with these `keys` are examined. Call `reweigh` when importances change between two rankings. Each
-        key may occur only once. Leased and immediate URLs are not moved. Returns None if the site lease is lost. See
-        `regrade`.
+        Only URLs whose key is among `keys` are examined. Call `reweigh` when importances change between two rankings.
+        Each key may occur only once. Leased and immediate URLs are not moved. Returns None if the site lease is lost.
+        See `regrade`.
         """
         ...
 
@@ -212,8 +212,8 @@ class SiteList(Protocol):
         ...
 
     def urgent(self, owner: str) -> list[SiteLease]:
-        """Return the owner's active sites that have immediate URLs which the owner has not received yet, in order of
-        name.
+        """Return an owner's active sites, in order of name, if they have immediate URLs that the owner has not received
+        yet.
         """
         ...
 
@@ -254,8 +254,8 @@ class PageRecords(Protocol):
         ...
 
     def keyed(self, *, site: str | None = None, state: State | None = None) -> Iterator[tuple[str, bytes, PageRecord]]:
-        """Yield (site, key, record) like `records`. The key cannot be computed from the URL if a Scrapy project made
-        the request.
+        """Yield (site, key, record) like `records`. Requests of a Scrapy project have keys that cannot be computed from
+        their URLs.
         """
         ...
 

@@ -99,8 +99,8 @@ def choose(due: Iterable[Candidate], n: int, horizon: Sequence[float]) -> list[C
     """Return at most `n` due URLs: first from ADVANCED, by order; then from other lanes, the longest overdue first;
     then from RETRY.
 
-    While other lanes have due URLs, RETRY gets at most max(1, n // RETRY_SHARE) of the `n` places. A single place goes
-    to another lane. URLs that are equally overdue are ordered by lane, then by arrival.
+    While other lanes have due URLs, RETRY gets at most max(1, n // RETRY_SHARE) of the `n` places. If there is only one
+    place (`n` is 1), it does not go to RETRY. URLs that are equally overdue are ordered by lane, then by arrival.
     """
     live: list[tuple[bool, float, int, int, float, bytes, Candidate]] = []
     dead: list[Candidate] = []

@@ -35,7 +35,9 @@ class EmbeddedCensus:
         self._steps.counts.count(counted)
 
     def count_outcomes(self, settled: Iterable[tuple[PageRecord, Outcome]], at: float) -> None:
-        """Count settled fetches. Each fetch comes with the page's record before the fetch."""
+        """Count settled fetches. `settled` contains, for each fetch, the page's record before the fetch and the
+        outcome.
+        """
         counted: CensusCounts = {}
         period = period_of(at, self.period_s)
         for before, outcome in settled:

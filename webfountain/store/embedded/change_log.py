@@ -105,7 +105,7 @@ class LocalChangeLog:
 
     def _last_before(self, at: float, low: int, high: int) -> int:
         """Return the number of the newest entry before a time. Only entries after `low` and up to `high` are searched.
-        If none of them is before the time, return `low`.
+        If no entry after `low` is before the time, return `low`.
         """
 
         def is_later(sequence: int) -> bool:

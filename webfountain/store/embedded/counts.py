@@ -117,7 +117,7 @@ class Counts:
         }
 
     def census_rows(self, since: int) -> list[CensusRow]:
-        """Read the census rows from period `since` on from disk."""
+        """Read the census rows of period `since` and of later periods from disk."""
         return rows_of(counted_rows(self._disk, since=since))
 
     def copies(self, repository: int) -> dict[int, int]:

@@ -126,7 +126,7 @@ class Disk:
     def scan(self, start: bytes, end: bytes) -> Iterator[tuple[bytes, bytes]]:
         """Yield keys and values from `start` to `end` (excluded), as of the beginning of the scan.
 
-        The bound keeps RocksDB from reading deleted entries after `end`.
+        RocksDB gets `end` as a bound, so that it does not read deleted entries after `end`.
         """
         with self._entries(start, end) as found:
             while found.valid():
@@ -190,7 +190,7 @@ class Disk:
     def _bound_size(self) -> None:
         """Flush the log and merge the tables if too much of their content was overwritten.
 
-        So the store takes at most four times the size of its live data. Without such merges, a small store that
+        The merges keep the store below four times the size of its live data. Without the merges, a small store that
         recrawls its pages would take 100 MB for 6 MB of live data.
         """
         overlapping = self._number("num-files-at-level0")

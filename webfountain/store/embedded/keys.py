@@ -136,8 +136,8 @@ class Meta(msgspec.Struct, frozen=True, array_like=True):
 class NeverEntry(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """The queue entry of a never-crawled page, which contains its record.
 
-    If the URL starts with the name of its site, `shared` is the length of this name, otherwise 0. `rest` is the
-    remaining part of the URL.
+    `shared` is the length of the site's name if the URL starts with this name, and 0 if not. `rest` is the remaining
+    part of the URL.
     """
 
     key: bytes

@@ -1,8 +1,7 @@
 """The leases of the embedded store, all in memory: site leases and the URL leases under them.
 
-A lease only hides a queue entry in memory, and the entry stays on disk. So all leases end if the process dies. The
-upper bits of tokens and lease numbers count the openings of the store, so a lease from before a crash is never valid
-again.
+A lease only hides a queue entry in memory, and the entry stays on disk. All leases end if the process dies. The upper
+bits of tokens and lease numbers count the openings of the store, so a lease from before a crash is never valid again.
 """
 
 from __future__ import annotations
@@ -32,8 +31,8 @@ _GENERATION_BITS: Final = 40
 class HeldLease:
     """An open URL lease.
 
-    `place.record` is the current record. `handed` is the record that the ant received. The two differ if the page's
-    copy has moved since the lease.
+    `place.record` is the current record. `handed` is the record that the ant received. It differs from the current
+    record if the page's copy has moved since the lease.
     """
 
     id: LeaseId

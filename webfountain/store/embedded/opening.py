@@ -121,7 +121,7 @@ def _empty(disk: Disk) -> None:
 
 
 def _agreed(disk: Disk, collection: str | None, period_s: float | None, fastest_s: float | None) -> Meta:
-    """Return the description of the store, or a new description for a new store. Raise an error if the store contains
+    """Return the description of the store, or a new description for a new store. Raise StoreBound if the store contains
     another collection than the caller expects.
     """
     value = disk.get(META)

@@ -168,7 +168,7 @@ class PageRows:
 
 
 def _waiting_place(site: str, entry: bytes, value: bytes | None) -> PagePlace | None:
-    """Return a never-crawled page from its queue entry, or None if the entry was deleted meanwhile."""
+    """Return a never-crawled page from its queue entry, or None if the entry no longer exists."""
     if value is None:
         return None
     key, record = waiting_record(site, entry, value)

@@ -66,7 +66,7 @@ class Arrivals:
     def immediate(self, batch: WriteBatch, links: Sequence[Link], at: float) -> tuple[int, list[PagePlace]]:
         """Add URLs to the immediate lanes of their sites, by one get per URL.
 
-        Return the number of added URLs. For added URLs that are leased, also return the places of the pages.
+        Return the number of added URLs. Also return the places of those added URLs that are leased now.
         """
         staged, _ = self.discover(batch, links, at)
         new = {

@@ -68,7 +68,7 @@ class DueSites:
         self.load()
 
     def load(self) -> None:
-        """Begin the next scan at the first key again."""
+        """Let the next scan begin at the first key of the family."""
         self._front = DUE
 
     def put(self, batch: WriteBatch, site: str, due: float) -> None:
@@ -96,8 +96,8 @@ class DueSites:
 
 
 class SiteNotes:
-    """The state, the learned data and the ranking progress of sites, on disk. Methods that change data add the writes
-    to a batch.
+    """The state, the learned data and the ranking progress of sites, on disk. Each method that changes data adds its
+    writes to a batch.
     """
 
     def __init__(self, disk: Disk) -> None:

@@ -45,7 +45,9 @@ _entry = msgspec.msgpack.Decoder(Change)
 
 
 class LogPosition:
-    """A position in the log: for each shard, the number and the time of one entry. An unknown time is 0.0."""
+    """A position in the log: for each shard, the number and the time of one entry. The time of an entry is 0.0 if it is
+    unknown.
+    """
 
     def __init__(self, numbers: Sequence[int], times: Sequence[float]) -> None:
         self.numbers = list(numbers)

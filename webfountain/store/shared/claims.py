@@ -1,7 +1,7 @@
 """Claims and letters of the processes of one store.
 
-Claims on addresses are spread over the shards. Each other kind of claims has one key. Times are sent as text, because a
-script would truncate numbers. Each process has a list of letters, which the server deletes an hour after the last
+Claims on addresses are spread over the shards. Every other kind of claims has one key. Times are sent as text, because
+a script would truncate numbers. Each process has a list of letters, which the server deletes an hour after the last
 letter.
 """
 
@@ -91,8 +91,7 @@ class SharedClaims:
         )
 
     def end_sooner(self, *, at: float, ahead: float, latest: float) -> None:
-        """Shorten claims that end after `latest`, because a process wrote them whose clock was `ahead` seconds ahead of
-        `at`.
+        """Shorten claims that end after `latest`: the clock of their process was `ahead` seconds ahead of `at`.
 
         A claim without an owner keeps an address closed until a time; this time becomes `ahead` seconds earlier.
         """

@@ -180,8 +180,8 @@ class ServerConnection:
         self._probe_again()
 
     def end_within(self, seconds: float) -> None:
-        """Let no thread wait for the server for longer than this time from now. Later calls can only shorten the
-        limit.
+        """From now on, let every thread wait for the server for at most `seconds` in total. Later calls can only
+        shorten the limit.
         """
         self._end.set(seconds)
 

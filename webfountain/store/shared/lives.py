@@ -3,8 +3,8 @@
 A server loses acknowledged steps when it restarts from an old snapshot or a damaged file, or when an outdated replica
 replaces the server. *Marks* reveal such a loss. Each step that changes something stores a mark in its shard: the number
 of the step, under the name of the process (`lua/guard.lua`). Each step also sends the number of the process's last step
-that the shard has answered. A shard refuses the step if its mark is older than this number, because it has then lost a
-step. After a reconnection, the process reads all its marks.
+that the shard has answered. If the shard's own mark is older, the shard has lost a step, and refuses the new one. After
+a reconnection, the process reads all its marks.
 
 A loss ends a *life* of the store. The first process that detects the loss gives the next life a name, which is also the
 new name of the change log. The first process writes the name into all shards, which report the name to the other
@@ -67,8 +67,8 @@ _MILLISECONDS: Final = 1000
 
 
 class _HeldSite(NamedTuple):
-    """A site that this process has leased. If the site was leased soon after a loss, another process may still use it.
-    This doubt ends when this process has renewed its leases beyond `doubted`.
+    """A site that this process has leased. If a site was leased soon after a loss, another process may still use the
+    site. This is over when the leases of this process end after `doubted`.
     """
 
     token: int
@@ -127,7 +127,8 @@ class ServerLives:
             return str(self._described["log"])
 
     def check(self, shards: GuardedShards) -> None:
-        """Check that the store exists and still knows this process's steps; repair losses. The cost is two round trips.
+        """Check that the store exists and still knows this process's steps; repair losses. The check costs two round
+        trips.
 
         Every heartbeat calls this method, so a loss is detected within one heartbeat. Raises StoreError if the store is
         gone.

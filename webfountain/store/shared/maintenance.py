@@ -75,8 +75,8 @@ class UnitUse:
         self._until = -math.inf
 
     def begin(self, units: bytes, *, at: float) -> None:
-        """Announce that this process uses the store with these units, for `OPENING_S` from `at`. A later call extends
-        the time.
+        """Announce that this process uses the store with these units, for `OPENING_S` from `at`. Another call extends
+        the announcement.
         """
         self._until = time.monotonic() + OPENING_S
         self._claims.claim([self.name], owner=self.name, until=at + OPENING_S, at=at, notes={self.name: units})
@@ -204,8 +204,8 @@ class SharedMaintenance:
             revise(pages, revision)
 
     def _end_correction(self, correction: ClockCorrection, *, since: int) -> None:
-        """Delete the plan, the forecast and the census rows of future periods. Then shorten claims, and last set the
-        time of the latest step.
+        """Delete the plan, the forecast and the census rows of future periods. Afterwards shorten claims that are too
+        long, and correct the time of the latest step.
         """
         at = correction.at
         self._connection.ask(self._values, "HDEL", self._values, *correction.values)
@@ -231,8 +231,8 @@ class SharedMaintenance:
         return seconds_ahead(latest(self._shards), self._time())
 
     def _refuse_beside(self, meta: SharedMeta, new: SharedMeta) -> None:
-        """Raise StoreHeld if other processes crawl with other units. First wait until the claims of killed ants
-        expire.
+        """Raise StoreHeld if other processes crawl with other units. Wait first, until the claims of killed ants have
+        expired.
         """
         units = _units(new.period_s, new.fastest_s)
         ahead, began, first = self._ahead(), self._time(), self._others(units)
@@ -353,7 +353,7 @@ class RevisedShard:
         self._step(site.site, b"", times, [])
 
     def replace(self, site: str, keys: Sequence[bytes], rule: Callable[[PageRecord], PageRecord]) -> None:
-        """Replace pages, in two round trips, or more if another process changes a page meanwhile."""
+        """Replace pages, in two round trips, or more if another process changes a page between the two."""
         left = keys
         while left:
             entries = []

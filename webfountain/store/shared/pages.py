@@ -107,7 +107,7 @@ class SharedPages:
         return removed
 
     def evict(self, lease: SiteLease, keys: Sequence[bytes], *, at: float) -> int | None:
-        """Remove pages from the collection, in two round trips, or more if pages change meanwhile."""
+        """Remove pages from the collection, in two round trips, or more if pages change between the two."""
         gone = 0
         while True:
             entries = []

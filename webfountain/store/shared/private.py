@@ -119,7 +119,7 @@ class PrivateServer:
     def close(self) -> None:
         """Wait for other crawls, at most 4 s, then write all data to disk and end the server.
 
-        Commands that only read, such as `status`, are not waited for. A second call has no effect.
+        `close` does not wait for commands that only read, such as `status`. A second call has no effect.
         """
         if self._lock >= 0:
             self._await_guests()

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["RepeatLog", "SentStep"]
 
 MOST_BYTES: Final = 16_000_000
-"""Maximum size of all kept steps, and also of all kept calls, bytes. This covers some minutes of a fast ant."""
+"""Maximum size of all kept steps, and also of all kept calls, bytes. The log of a fast ant thus covers some minutes."""
 _OVERHEAD: Final = 200
 """Memory per entry in addition to its contents, bytes."""
 
