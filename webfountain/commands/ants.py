@@ -1,11 +1,12 @@
 """``crawl --ants N``: N ants on this machine crawl as one, and end together with one report.
 
-Each ant is ``webfountain crawl`` in its own process and session. So only the parent receives a Ctrl-C, which it passes
-on once. When an ant dies, the others take its sites over. When the parent dies, its ants end as after SIGTERM.
+Each ant is ``webfountain crawl`` in its own process and session. So Ctrl-C reaches only the parent process, which then
+sends each ant one signal. When an ant dies, the others take its sites over. When the parent process dies, its ants end
+as if they had received SIGTERM.
 
-Without the URL of a server, the parent also owns the private server in the crawl's folder, and restarts it when it
-dies. A separate thread draws the progress, so a server that does not answer cannot delay the end of the ants. The
-progress includes the ants of the store on other machines.
+If the user gives no server URL, the parent process starts a private server in the crawl's folder. The parent process
+restarts this server when it dies. A separate thread draws the progress, so a server that does not answer cannot delay
+the end of the ants. The progress includes the ants of the store on other machines.
 """
 
 from __future__ import annotations
@@ -57,9 +58,8 @@ _STOP_S: Final = 10.0
 _SERVER_S: Final = 1.0
 """Part of `_STOP_S` that is reserved for stopping a private server, s."""
 _HUNG_S: Final = 4.0
-"""Time without an answer, after a signal, until a private server counts as hanging, s. The server is then killed and
-restarted, so that the ants can still end in order.
-"""
+"""After a signal to stop, a private server that does not answer for this time is killed and restarted, s. The restarted
+server lets the ants store their results before they end."""
 PARENT: Final = "WEBFOUNTAIN_ANT_OF"
 """Environment variable with the process id of an ant's parent."""
 ANTS_S: Final = 9.0
@@ -72,7 +72,9 @@ _REDRAW_S: Final = 1.0
 
 
 def shared_url(store: str) -> str:
-    """Return the store URL of a crawl with many ants. If `store` is a folder, the URL names a private server in it.
+    """Return the store URL for a crawl with many ants.
+
+    If `store` is a folder, the URL names a private server in it.
 
     Raises
     ------
@@ -169,14 +171,14 @@ def _stored_end(opened: FrontierStore, *, by: float) -> tuple[Statistics | None,
 
 
 def _limit_end(claims: Claims, kill_hung: Callable[[float], None] | None) -> None:
-    """Limit the time for the store and the private server after all ants received the signal to stop."""
+    """Limit how long this process waits for a store or a private server that does not answer."""
     claims.end_within(ANTS_S)
     if kill_hung is not None:
         threading.Thread(target=kill_hung, args=(_HUNG_S,), daemon=True, name="webfountain-hung").start()
 
 
 def _shares(pages: int | None, ants: int) -> list[int | None]:
-    """Return how many pages each ant may fetch. Ants that would get no page are left out."""
+    """Return how many pages each ant may fetch. The list is shorter if there are fewer pages than ants."""
     if pages is None:
         return [None] * ants
     least, more = divmod(pages, ants)
@@ -203,7 +205,10 @@ def _follow(parent: int) -> None:
 
 
 class AntProcesses:
-    """The ants' processes. The context manager passes signals on, and at its end kills the remaining processes.
+    """The ants' processes.
+
+    While the `with` block runs, SIGINT and SIGTERM are passed on to the ants. At the end of the block, remaining ants
+    are killed.
 
     Parameters
     ----------
@@ -224,7 +229,8 @@ class AntProcesses:
         self._relays: list[threading.Thread] = []
 
     def __enter__(self) -> AntProcesses:
-        """Start the ants. A signal during the start stops the started ants, and no more are started."""
+        """Start the ants. If a signal arrives during the start, stop the ants that have already started, and start no
+        more."""
         self._before = {each: signal.signal(each, self._pass_on) for each in (signal.SIGINT, signal.SIGTERM)}
         for number, share in enumerate(self._shares, start=1):
             if self.stop_at == inf:
@@ -278,9 +284,8 @@ class AntProcesses:
         return [json.loads(file.read_bytes()) for file in files if file.is_file()]
 
     def failed(self) -> list[str]:
-        """Return a line for each ant that failed. If SIGTERM killed an ant, it had not begun to crawl, which is no
-        failure.
-        """
+        """Return a line for each ant that failed. An ant that SIGTERM killed before it began to crawl has not
+        failed."""
         well = {0, -signal.SIGTERM} if self.stop_at < inf else {0}
         return [
             f"ant {number} (process {ant.pid}) ended with status {ant.returncode}"
@@ -297,8 +302,8 @@ class AntProcesses:
         return self._folder / f"ant-{number}.json"
 
     def _pass_on(self, number: int, _: FrameType | None) -> None:
-        """Pass a signal on. After the first signal the ants settle their pages and end. After the second signal they
-        end immediately."""
+        """Send SIGTERM to all ants. After the first SIGTERM, an ant stores its results and ends. After the second
+        SIGTERM, an ant ends immediately."""
         if self.stop_at == inf:
             self.stop_at = time.monotonic()
             self._on_stop()
@@ -318,7 +323,8 @@ def _relay(ant: subprocess.Popen[bytes], number: int) -> None:
 
 
 class AntsDisplay:
-    """The progress display, drawn while its `with` block runs. The work of ants that have ended is still counted."""
+    """A progress display for the whole crawl, which is drawn while the `with` block runs. The totals include the work
+    of ants that have already ended."""
 
     def __init__(self, opened: FrontierStore, *, title: str, began: float) -> None:
         from webfountain.report.progress import ProgressDisplay  # noqa: PLC0415  rich costs 50 ms of start-up
@@ -368,7 +374,7 @@ class AntsDisplay:
         )
 
     def end(self, report: Mapping[str, Any]) -> None:
-        """Draw the final state from the report of the whole crawl."""
+        """Draw the numbers of the final report."""
         from webfountain.report.progress import Moment  # noqa: PLC0415
 
         self._ended.set()

@@ -102,7 +102,8 @@ def _result(found: Wholeness, derived: DerivedReport, begin: float, *, mended: b
 
 
 def _keep(store: str, result: CheckResult) -> None:
-    """Keep the result for the service. A check does not fail if its result cannot be kept."""
+    """Store the result of the check, so that the service can show it. If the result cannot be stored, print a
+    warning."""
     try:
         if folder_of(store) is not None:
             keep_check(None, store, result)
@@ -114,7 +115,7 @@ def _keep(store: str, result: CheckResult) -> None:
 
 
 def _derived_files(store: str, repository: str | None) -> DerivedFiles:
-    """Return where the derived files of a crawl are: beside the store, or beside the given copies."""
+    """Return the paths of the derived files, such as the link log and the scores."""
     from webfountain.report import explain as explaining  # noqa: PLC0415  numpy, 0.1 s
     from webfountain.report.wholeness import DerivedFiles  # noqa: PLC0415
 
@@ -139,7 +140,7 @@ def _print_derived(derived: DerivedReport, *, mended: bool) -> None:
 
 
 def _salvage(store: str, folder: Path, repository: str | None, error: StoreError, *, as_json: bool) -> int:
-    """Make a new store from everything that can be read. Then add all other pages that have copies."""
+    """Rebuild a damaged store from its readable records and from the copies."""
     from webfountain.report.wholeness import discover_copies  # noqa: PLC0415
 
     end = salvage(folder)
@@ -160,7 +161,7 @@ def _salvage(store: str, folder: Path, repository: str | None, error: StoreError
 
 
 def _examine(store: str, repository: str | None) -> Wholeness:
-    """Open the store and its copies for reading, and check them. A store without a repository has no copies."""
+    """Open the store and its copies for reading, and check them. If no repository is known, check only the store."""
     is_known = repository is not None or folder_of(store) is not None
     has_copies = is_known and repository_folder(store, repository).is_dir()
     with reading(store) as opened, contextlib.ExitStack() as stack:

@@ -1,7 +1,7 @@
 """Child processes that end with a command: the service beside a crawl, the search index beside the service.
 
-If the service of `crawl --serve` cannot be started or dies, a line says so and the crawl continues. `serve --search`
-keeps the search index of each store in a process of its own.
+The crawl continues if the service of `crawl --serve` cannot be started or dies. `serve --search` keeps the search index
+of each store in a process of its own.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["AUTO", "index_beside", "service_beside"]
 
 AUTO: Final = "auto"
-"""The default address. If its port is taken, a free port is used."""
+"""Stands for the default address of the service, or for another free port if the default port is taken."""
 _START_S: Final = 60.0
 """Longest time that the crawl waits for the address of the service, s."""
 _END_S: Final = 3.0
@@ -32,7 +32,8 @@ _INDEX_END_S: Final = 10.0
 
 @contextlib.contextmanager
 def service_beside(store: str, repository: str | None, address: str | None) -> Iterator[None]:
-    """Serve a store while the block runs, and print the address on standard error. Do nothing if `address` is None."""
+    """Serve a store while the `with` block runs, and print the address on standard error. Do nothing if `address` is
+    None."""
     process = None
     if address is not None:
         from webfountain.service.settings import DEFAULT_ADDRESS, address_of  # noqa: PLC0415  only where asked for
@@ -80,7 +81,7 @@ def _started(store: str, repository: str | None, address: str) -> tuple[subproce
 
 
 def _first_line(output: IO[str]) -> str:
-    """Read the first line, or return "" if none arrives in time."""
+    """Return the first line of output, or "" if no line arrives within `_START_S`."""
     lines: queue.Queue[str] = queue.Queue()
     threading.Thread(target=lambda: lines.put(output.readline()), daemon=True).start()
     try:
@@ -108,8 +109,8 @@ def _await_end(process: subprocess.Popen[Any], seconds: float) -> None:
 
 @contextlib.contextmanager
 def index_beside(stores: Sequence[StoreEntry]) -> Iterator[None]:
-    """Keep the search indexes of stores up to date while the block runs. A process that fails reports the reason on
-    standard error."""
+    """Keep the search indexes of stores up to date while the `with` block runs. A process that fails reports the reason
+    on standard error."""
     children = [_started_index(each) for each in stores]
     try:
         yield

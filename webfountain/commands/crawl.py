@@ -39,12 +39,12 @@ __all__ = ["CrawlEnd", "crawl", "exit_on_signals", "run"]
 
 _LEVELS: Final = ("CRITICAL", "ERROR", "WARNING", "INFO", "DEBUG")
 _TROUBLES_S: Final = 1.5
-"""Longest time, after a signal, for reading the seeds and sites without pages from the store, s."""
+"""After a signal to stop, the list of failed seeds and sites is dropped if reading it takes longer than this, s."""
 
 
 @contextlib.contextmanager
 def exit_on_signals() -> Iterator[None]:
-    """Raise SystemExit(0) in the block on SIGINT or SIGTERM, until the crawl installs its own handlers."""
+    """End the process with status 0 on SIGINT or SIGTERM, until the crawl installs its own signal handlers."""
     before = {number: signal.signal(number, _exit) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
@@ -59,7 +59,7 @@ def _exit(_: int, __: FrameType | None) -> None:
 
 
 class CrawlEnd(NamedTuple):
-    """The end of a crawl: its report document, and the error that ended it."""
+    """Result of a crawl: its report, and the error that ended the crawl, if any."""
 
     report: dict[str, Any] | None
     error: WebfountainError | None
@@ -138,10 +138,10 @@ def _crawl_alone(collection: str, *, settings: tuple[str, ...], strict: bool, as
 
 
 def _troubles(config: FountainConfig, file: str | None, report: Mapping[str, Any]) -> dict[str, Any]:
-    """Return seeds and sites without a page, and add them to the report's file.
+    """Return the seeds without a page and the unreachable sites, and add them to the report file.
 
-    An ant of `crawl --ants` returns {}, because its parent does this. After a signal, a store that does not answer soon
-    is skipped.
+    An ant of `crawl --ants` returns {}, because the parent process reads the whole list. Return {} if the crawl was
+    stopped by a signal and the store does not answer within `_TROUBLES_S`.
     """
     if PARENT in os.environ or config.store == "memory:":
         return {}
@@ -160,7 +160,7 @@ def _troubles(config: FountainConfig, file: str | None, report: Mapping[str, Any
 
 
 def _require_pages(report: Mapping[str, Any]) -> None:
-    """Raise the error of `--strict` if a seed that was tried has no page."""
+    """Raise WebfountainError if the crawl tried a seed and got no page, for the option `--strict`."""
     if "unreachable" not in report:
         return  # the store did not answer when the crawl was stopped
     troubles = msgspec.convert(report, Troubles)
@@ -203,8 +203,9 @@ def _crawl_together(
 
 
 def run(collection: str, chosen: Mapping[str, object]) -> CrawlEnd:
-    """Crawl in this process until the crawl ends. Call it once per process, because Twisted's reactor cannot start
-    again.
+    """Crawl in this process until the crawl ends.
+
+    A process can call this function only once, because Twisted's reactor cannot start again.
 
     Parameters
     ----------
@@ -229,7 +230,7 @@ def run(collection: str, chosen: Mapping[str, object]) -> CrawlEnd:
 
 
 def _was_stopped_once() -> bool:
-    """Return whether a signal ended the crawl while it waited for a store that did not answer."""
+    """Return whether a signal stopped the crawl while the crawl was waiting for the store."""
     from webfountain.crawl.engine import was_stopped_once  # noqa: PLC0415
 
     return was_stopped_once()
@@ -262,7 +263,7 @@ def _settings(chosen: Mapping[str, object]) -> Settings:
 
 
 def _run(settings: Settings, collection: str) -> WebfountainError | None:
-    """Start the crawl and wait for its end. Return the error that ended it."""
+    """Start the crawl and wait for its end. Return the error that ended the crawl, if any."""
     gc.disable()  # off until it crawls (`tune_memory`): the imports take a tenth less time
     from scrapy.crawler import AsyncCrawlerProcess  # noqa: PLC0415
 
@@ -300,7 +301,7 @@ class _PrintedOnce(logging.Filter):
 
 
 def _errors_of(crawler: Crawler) -> list[WebfountainError]:
-    """Return a list that receives the errors that ended the crawl when the crawl closes."""
+    """Return a list that is empty now. If an error ends the crawl, the error is appended."""
     from scrapy import signals  # noqa: PLC0415
 
     from webfountain.crawl.session import Session  # noqa: PLC0415

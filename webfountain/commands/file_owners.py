@@ -1,7 +1,7 @@
 """Name the owner of a file or folder in an error line, and say how to get access.
 
-The folder of a crawl often belongs to another user, such as a service. "Permission denied" alone does not say whom to
-ask.
+The folder of a crawl often belongs to another user, such as a service. The message "Permission denied" alone does not
+tell the user whom to ask.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ __all__ = ["owner_hint", "require_writable_folder", "user_name"]
 
 
 def require_writable_folder(file: Path, *, name: str) -> None:
-    """Check that a file can be created at a place. `name` is the argument that gives the place.
+    """Check that a file can be created at a path.
+
+    `name` is the command-line argument with the path, for the error message.
 
     Raises
     ------
@@ -36,7 +38,7 @@ def require_writable_folder(file: Path, *, name: str) -> None:
 
 
 def owner_hint(place: Path) -> str:
-    """Return the owner of the first folder on the path to `place` that can be read, and what to do."""
+    """Return a hint such as " (/srv belongs to ann: run the command as ann, or ask ann for access)"."""
     for path in (place, *place.parents):
         with contextlib.suppress(OSError):
             owner = user_name(path.stat().st_uid)

@@ -55,8 +55,8 @@ def forget(url: str | None, site: str | None, store: str, repository: str | None
 
 
 def _check_requests(note: ForgetNote, store: str) -> None:
-    """Raise InputError if a project's store has no request for the URL. Without a request, the key to refuse is
-    unknown."""
+    """Raise InputError if the store of a Scrapy project has no request for the URL. Without the request, its
+    fingerprint is unknown, so later requests for the URL could not be refused."""
     if note.url is None:
         return
     with reading(store) as opened:
@@ -74,7 +74,7 @@ def _note(url: str | None, site: str | None) -> ForgetNote:
 
 
 def _deliver(inbox: Inbox, store: str, repository: Path) -> DeliveryResult:
-    """Carry out the notes in this process, which must be the only writer of the store."""
+    """Process all waiting notes here. No other process may write the store."""
     from webfountain.repository.repository import Repository  # noqa: PLC0415  only when no crawl runs
 
     with contextlib.closing(open_store(store, collection=None, period_s=None)) as opened:
@@ -85,7 +85,8 @@ def _deliver(inbox: Inbox, store: str, repository: Path) -> DeliveryResult:
 
 
 def _forget_on_server(note: ForgetNote, store: str, repository: str | None, *, as_json: bool) -> None:
-    """Remove the records at once. The copies are removed by the running ants, or here if no ant runs."""
+    """Remove the page records at once. The running ants remove the copies. If no ant runs, this process removes the
+    copies."""
     with reading(store) as opened:
         at = SystemClock().now()
         if has_ants(opened.claims, at=at):

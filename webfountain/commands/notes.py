@@ -1,4 +1,4 @@
-"""The commands that leave a note to a crawl, even while it runs: `now`, `pause`, `resume`, `block`, `drain`."""
+"""The commands that send a request to a crawl, even while it runs: `now`, `pause`, `resume`, `block`, `drain`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["block", "drain", "gone_soon", "inbox_of", "leave", "now", "pause", "resume", "unblock"]
 
 _TAKES_AT_MOST_S: Final = 5.0
-"""Longest time to wait until a running crawl has read a note, s. The crawl polls once a second."""
+"""Longest time to wait until a running crawl has read a note, s. A running crawl reads its notes once a second."""
 
 
 @click.command(epilog="Example: webfountain now https://example.org/news --store rocksdb://news")
@@ -62,9 +62,8 @@ def now(urls: tuple[str, ...], store: str, as_json: bool) -> None:
 
 
 def _require_scope(store: FrontierStore, note: NowNote) -> None:
-    """Raise InputError for a URL that is blocked or that the policy file refuses. A store of another project has no
-    policy file, so it accepts any URL.
-    """
+    """Raise InputError for a URL that is blocked or that the policy file refuses. The store of a user's own Scrapy
+    project has no policy file, so any URL is accepted."""
     from webfountain.report.explain import refusal_of  # noqa: PLC0415  numpy, 0.1 s
 
     kept = policy_in_force(store)
@@ -82,14 +81,15 @@ def inbox_of(store: FrontierStore) -> FeedInbox:
 
 
 def leave(store: FrontierStore, note: NowNote | ForgetNote) -> bool:
-    """Put a note into the inbox on the server. Return whether a crawl carries it out within a few seconds."""
+    """Put a note into the inbox on the server. Return whether a running crawl reads the note within a few seconds."""
     inbox = inbox_of(store)
     inbox.put(note)
     return has_ants(store.claims, at=SystemClock().now()) and gone_soon(lambda: not inbox.is_empty())
 
 
 def gone_soon(waits: Callable[[], bool]) -> bool:
-    """Wait until the crawl has read the note. Return False if it does not read it in time."""
+    """Wait until the crawl has read the note, and return True. Return False if this takes longer than
+    `_TAKES_AT_MOST_S`."""
     until = time.monotonic() + _TAKES_AT_MOST_S
     while waits():
         if time.monotonic() > until:

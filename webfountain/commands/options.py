@@ -30,7 +30,8 @@ __all__ = [
 ]
 
 _SECONDS: Final = re.compile(r"-?[0-9]+(\.[0-9]+)?")
-"""Pattern of a time in UTC seconds. Python's `float` accepts more: nan, inf, 1_000, digits of other alphabets."""
+"""Pattern of a time in UTC seconds, such as 1767225600.5. The pattern rejects nan, inf, 1_000 and non-ASCII digits,
+which Python's `float` accepts."""
 
 store: Callable[[Any], Any] = click.option(
     "--store",
@@ -65,7 +66,7 @@ def as_text(_: click.Context, __: click.Parameter, value: str | None) -> str | N
 
 
 class FiniteRange(click.FloatRange):
-    """A range of numbers without nan and inf, which `click.FloatRange` accepts."""
+    """A range of numbers like `click.FloatRange` that rejects nan and inf."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         number: float = super().convert(value, param, ctx)
@@ -75,7 +76,7 @@ class FiniteRange(click.FloatRange):
 
 
 def time_of(text: str) -> float:
-    """Return UTC seconds from a number, an ISO date or an ISO time. Without a zone, a date or time is UTC."""
+    """Return UTC seconds from a number, an ISO date or an ISO time. A date or time without a time zone is in UTC."""
     if _SECONDS.fullmatch(text) is not None:
         return float(text)
     try:

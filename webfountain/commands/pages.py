@@ -51,7 +51,7 @@ def _print_pages(rows: Iterator[PageAnswer]) -> None:
 
 
 def _page_url(row: PageAnswer) -> str:
-    """Return the URL of a page. If the page repeats or redirects to another one, name that page too."""
+    """Return the URL of a page. If the page is a duplicate or redirects, add the URL of the other page."""
     if row.duplicate_of:
         return f"{row.url} = {row.duplicate_of}"
     return f"{row.url} -> {row.target}" if row.target else str(row.url)

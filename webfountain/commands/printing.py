@@ -31,7 +31,7 @@ def print_json(document: object) -> None:
 
 
 def print_json_lines(rows: Iterable[object]) -> None:
-    """Print one JSON document per line, as they arrive."""
+    """Print each row as one line of JSON, as soon as the row is available."""
     encoder = msgspec.json.Encoder()
     is_terminal = sys.stdout.isatty()
     for row in rows:
@@ -41,7 +41,7 @@ def print_json_lines(rows: Iterable[object]) -> None:
 
 
 def print_note(answer: NoteAnswer, *, as_json: bool) -> None:
-    """Print what a note requests from the crawl."""
+    """Print a request to the crawl, as JSON or as a sentence."""
     if as_json:
         print_json(answer)
     else:
@@ -49,7 +49,9 @@ def print_note(answer: NoteAnswer, *, as_json: bool) -> None:
 
 
 def print_table(rows: Iterable[_T], columns: Mapping[str, Callable[[_T], str]]) -> int:
-    """Print rows as text columns, and return their number. The first screenful of rows sets the widths.
+    """Print rows as text columns, and return their number.
+
+    The first 200 rows decide how wide each column is.
 
     Cells may contain untrusted text, so control characters of the terminal are replaced.
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["index", "search"]
 
 _RETRY_S: Final = 2.0
-"""Pause before another try to open a store, s."""
+"""Pause before the next attempt to open a store, s."""
 
 
 @click.command(epilog="Example: webfountain index --store rocksdb://news --follow")
@@ -100,7 +100,7 @@ def search(words: tuple[str, ...], store: str, repository: str | None, *, site: 
 def _follower(
     store: str, repository: str | None, path: Path, unreadable: Callable[[RepositoryError], None]
 ) -> Iterator[tuple[Follower, SearchIndex]]:
-    """Open the store, its copies and the index."""
+    """Open a store, its copies and its search index."""
     from webfountain.search.follower import Follower  # noqa: PLC0415  parsers that other commands do not need
     from webfountain.search.search_index import SearchIndex  # noqa: PLC0415
 

@@ -67,7 +67,7 @@ def _settings(
     base_path: str | None,
     read_only: bool,
 ) -> ServeSettings:
-    """Return the settings from the file, overridden by the settings of the command line."""
+    """Return the settings. An option of the command line overrides the configuration file."""
     found = ServeSettings() if config is None else read_settings(config)
     if found.stores and click.get_current_context().get_parameter_source("stores") is ParameterSource.ENVIRONMENT:
         stores = ()  # WEBFOUNTAIN_STORE is a default, which the file replaces

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["status"]
 
 _FEW_ANTS: Final = 16
-"""Up to this number of ants, the number of sites of each ant is shown."""
+"""If there are more ants than this, the output shows only the smallest and the largest number of sites."""
 
 
 @click.command(epilog="Example: webfountain status --store rocksdb://news")
@@ -58,7 +58,7 @@ def status(store: str, as_json: bool) -> None:
 
 
 def _plan(store: FrontierStore) -> dict[str, Any] | None:
-    """Return the plan in words. Without a plan, the modules that read plans are not imported."""
+    """Return the plan in force, or None before the first plan."""
     if store.board.value(PLAN) is None:
         return None
     from webfountain.report.plan import plan_in_force  # noqa: PLC0415  numpy, 0.1 s
@@ -96,7 +96,7 @@ def _print_status(found: Mapping[str, Any], troubles: Troubles) -> None:
 
 
 def _ants(ants: Sequence[Mapping[str, Any]]) -> str:
-    """Return how many ants are alive, and how the sites are divided among them."""
+    """Return in words how many ants are running, and how many sites each ant has."""
     if not ants:
         return "none is running"
     sites = sorted((ant["sites"] for ant in ants), reverse=True)
@@ -116,7 +116,7 @@ def _ants(ants: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _basis(found: Mapping[str, Any]) -> str:
-    """Return a note on the fresh share: on how many cycles it is based, and whether it is old."""
+    """Return in words how the fresh share was estimated, such as "estimated from 120 fetches"."""
     since = f"since {printing.spell_time(found['since'])} UTC"
     fetches = found["fetches"]
     parts = [f"estimated from {counted(fetches, 'fetch')} {since}" if fetches else f"estimated without a fetch {since}"]

@@ -98,7 +98,7 @@ def _print_texts(rows: Any) -> None:
 
 
 def _noting(rows: Iterable[Mapping[str, Any]], last: dict[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Yield the rows, and store the last one in `last`."""
+    """Yield the rows unchanged, and copy each row into `last`, so that `last` ends as the last row."""
     for row in rows:
         last.update(row)
         yield row

@@ -1,7 +1,7 @@
-"""Calls with a time limit, for information that a command would like to print at its end but must not wait for.
+"""Call a function with a time limit, such as for the last lines that a stopped command prints.
 
-A crawl ends within ten seconds after a signal. Its last output needs the store, which may not answer. The interpreter's
-exit waits for all threads, even for one that waits for the store, so the exit has a time limit too.
+A crawl ends within ten seconds after a signal. The last output of a crawl needs the store, but the store may not
+answer. Python waits at its exit for all threads, even for a thread that hangs, so the exit has a time limit too.
 """
 
 from __future__ import annotations
@@ -21,13 +21,14 @@ __all__ = ["call_within", "limit_exit"]
 
 _T = TypeVar("_T")
 EXIT_S: Final = 1.0
-"""Time for the interpreter's exit, s. Threads that still wait for a name server or a store are then abandoned."""
+"""Maximum time from the end of the main program to the end of the process, s. A thread that still waits for a name
+server or a store cannot delay the end longer."""
 
 
 def call_within(seconds: float, call: Callable[[], _T]) -> _T | None:
-    """Return the result of `call`, or None if it takes longer or the store does not answer.
+    """Return the result of `call`, or None if `call` takes too long or raises StoreError.
 
-    The call runs in a thread, which is abandoned at the time limit. Errors other than the store's are raised.
+    `call` runs in a thread of its own, which is left running at the time limit. Other errors of `call` are raised.
     """
     found: list[_T] = []
     failed: list[BaseException] = []
@@ -47,7 +48,8 @@ def call_within(seconds: float, call: Callable[[], _T]) -> _T | None:
 
 
 def limit_exit(status: int) -> None:
-    """End the process with `status` if the interpreter has not ended after `EXIT_S`. Call it last in the process."""
+    """End the process with `status` if the interpreter has not ended after `EXIT_S`. The main program calls this
+    function last."""
 
     def end() -> None:
         time.sleep(EXIT_S)

@@ -3,8 +3,7 @@
 Life of a number
 ----------------
 
-The state comes from the counts of the frontier (`metrics`), or from the store (census, records). `progress` shows the
-state during a crawl, and `end_summary` puts it into sentences at the end. `status`, `pages`, `texts`, `copy` and `plan`
-read the store at any time. `explain` gives the reasons for a page's state. `wholeness` checks store and repository for
-damage.
+The numbers come from the running frontier (`metrics`) or from the store. `progress` shows the state during a crawl, and
+`end_summary` describes the whole crawl at its end. `status`, `pages`, `texts`, `copy` and `plan` read the store at any
+time. `explain` gives the reasons for a page's state. `wholeness` checks store and repository for damage.
 """

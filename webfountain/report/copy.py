@@ -1,4 +1,4 @@
-"""The copies of one page: the newest, and older versions where they are kept."""
+"""The copies of one page: the newest copy, and older versions if the repository keeps them."""
 
 from __future__ import annotations
 
@@ -21,10 +21,9 @@ if TYPE_CHECKING:
 __all__ = ["MAX_VERSIONS", "cat", "version_beginnings"]
 
 MAX_VERSIONS: Final = 100
-"""Maximum number of versions of a page that are read, the newest first."""
+"""Maximum number of versions in the list of a page's versions."""
 _BEGINNING_BYTES: Final = 32_768
-"""Number of bytes that are read of each listed version. This is enough for the response headers and usually for the
-title."""
+"""A list of versions reads only this number of bytes of each version, which usually includes the title."""
 
 
 def cat(store: FrontierStore, repository: Pages, url: str, *, fetched: float | None = None) -> StoredCopy:
@@ -57,7 +56,7 @@ def _beginnings(repository: Pages, name: str, newest: Copy) -> Iterator[StoredCo
 
 
 def _place(repository: Pages, name: str, newest: Copy, fetched: float) -> Copy | None:
-    """Return the location of the version that was fetched at a time, or None."""
+    """Return where the repository has the version that was fetched at a time, or None."""
     place: Copy | None = newest
     for each in _beginnings(repository, name, newest):
         if each.at == fetched:
@@ -67,7 +66,7 @@ def _place(repository: Pages, name: str, newest: Copy, fetched: float) -> Copy |
 
 
 def _newest(store: FrontierStore, url: str) -> tuple[str, Copy]:
-    """Return the canonical URL of a page, and the location of its newest copy."""
+    """Return the canonical URL of a page, and where the repository has its newest copy."""
     name = canonical(url)
     record = page_at(store, name)
     if record is None and holds_requests(store.pages, site_of(name)):

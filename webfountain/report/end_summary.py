@@ -1,7 +1,6 @@
 """Summary at the end of a crawl, for people: pages found, changes, freshness, and where the pages are.
 
-The source is the document that `--report` writes. The demonstration adds the true freshness, which it measures in its
-generated web. `added_up` makes the document of a crawl with many ants from the ants' documents.
+The numbers come from the document that `--report` writes. `added_up` combines the documents of many ants into one.
 """
 
 from __future__ import annotations
@@ -47,11 +46,11 @@ _PARTS: Final = (
     "sites",
     "url_cache_hit_rate",
 )
-"""Keys of a report that are not added up over ants."""
+"""Keys of a report whose values of several ants must not be added up."""
 
 
 def summary(report: Mapping[str, Any]) -> str:
-    """Return lines of text about a crawl. `report` is its report document."""
+    """Return a summary of a crawl in lines of text. `report` is the document that `--report` writes."""
     reason = report["finish_reason"]
     pages, seconds = report["pages_fetched"], report["seconds"]
     rate = pages / seconds if seconds else 0.0
@@ -93,9 +92,8 @@ def places(*, store: str, repository: Path, example: str | None) -> str:
 
 
 def _waiting(urls: int, *, idle: bool) -> str:
-    """Return the number of never-crawled URLs in words. In an idle crawl they wait because their hosts or robots.txt
-    files cannot be reached.
-    """
+    """Return the number of never-crawled URLs in words. If the crawl ended because it was idle, these URLs wait for a
+    host or a robots.txt that cannot be reached."""
     why = "that cannot be fetched now (a dead host, an unreachable robots.txt)" if idle else "not fetched yet"
     return f"{counted(urls, 'known URL')} {why}" if urls else ""
 
@@ -108,7 +106,7 @@ def _errors(report: Mapping[str, Any]) -> str:
 
 
 def _troubles(report: Mapping[str, Any]) -> dict[str, str]:
-    """Return seeds without a page and unreachable sites, if the report has them."""
+    """Return the lines about seeds without a page and about unreachable sites, if the report lists any."""
     from webfountain.report.troubles import Troubles  # noqa: PLC0415  numpy, which a mere summary does not need
 
     if "unreachable" not in report:
@@ -129,8 +127,9 @@ def added_up(
     failed: Sequence[str],
     stopped: bool,
 ) -> dict[str, Any]:
-    """Return the reports of all ants as one. If the store did not answer (`stored` is None), the page states come from
-    the ant that saw the most pages.
+    """Combine the reports of all ants into one report.
+
+    If the store did not answer (`stored` is None), the page states come from the ant that saw the most pages.
 
     Raises
     ------
@@ -165,7 +164,7 @@ def added_up(
 
 
 def _states(reports: Sequence[Mapping[str, Any]], stored: Statistics | None) -> dict[str, Any]:
-    """Return the pages in each state, the number of sites, and the waiting URLs."""
+    """Return the number of pages in each state, of sites, and of waiting URLs."""
     if stored is None:
         latest = max(reports, key=lambda each: sum(each["pages"].values()))
         return {name: latest[name] for name in ("waiting", "pages", "sites")}

@@ -1,8 +1,8 @@
 """Explain one URL for `webfountain explain`: why a page is in its state, or why it was never accepted.
 
-The answer comes from the judge, the schedule and the robots.txt rules of the crawl itself. The path to a known page
-consists of the links by which the pages were first discovered (`PageRecord.source`). An unknown URL is judged as a
-seed, as a link on the pages that link to it, and under each policy in use.
+The explanation uses the same rules as the crawl: the policies, the schedule and robots.txt. The path to a known page
+consists of the links through which the crawl first found each page (`PageRecord.source`). For an unknown URL, the
+explanation says what each policy would decide about a link to the URL.
 """
 
 from __future__ import annotations
@@ -57,11 +57,11 @@ if TYPE_CHECKING:
 __all__ = ["KnownPage", "UnknownUrl", "block_words", "collection_of", "explain", "refusal_of"]
 
 _SHOWN: Final = 3
-"""Number of linking pages that are shown."""
+"""Maximum number of linking pages that an explanation names."""
 
 
 def collection_of(store: FrontierStore, given: str | None = None) -> Collection:
-    """Return the collection of a store: from the policy file `given`, or from the one that the crawl uses.
+    """Parse the policy file `given`, or by default the policy file that the crawl of the store uses.
 
     Raises
     ------
@@ -89,8 +89,9 @@ def explain(
     scores: Path | None = None,
     links: str | None = None,
 ) -> Explanation:
-    """Return the explanation of a URL at the time `at`, UTC seconds. An unknown URL is judged as a link on the known
-    page `linked_by`.
+    """Return the explanation of a URL at the time `at`, UTC seconds.
+
+    An unknown URL is explained as if the known page `linked_by` had a link to it.
 
     Parameters
     ----------
@@ -118,9 +119,8 @@ def explain(
 
 
 def refusal_of(store: FrontierStore, collection: Collection | None, url: str, *, at: float) -> str | None:
-    """Return why a crawl would not fetch a canonical URL of a note `now`: a block, or a rule of the policy file. Return
-    None if the crawl would fetch it.
-    """
+    """Return why a crawl would refuse to fetch a canonical URL that a user requests: a block, or a rule of the policy
+    file. Return None if the crawl would fetch the URL."""
     blocked = block_words(store, url, at=at)
     if blocked is not None or collection is None:
         return blocked
@@ -148,7 +148,7 @@ def _known_page(store: FrontierStore, given: str) -> PageRecord:
 
 
 def _noise_words(record: PageRecord) -> Iterator[str]:
-    """Yield a sentence about the lines that do not count as changes."""
+    """Yield a sentence about the lines of a page that change at every visit and so do not count as changes."""
     samples = [repr(each.sample) for each in decode(record.noise) if each.sample]
     if samples:
         more = f" and {len(samples) - _SHOWN} more" if len(samples) > _SHOWN else ""
@@ -162,7 +162,7 @@ def _noise_words(record: PageRecord) -> Iterator[str]:
 
 
 class KnownPage:
-    """A page that the store has."""
+    """Explains a page that the store has."""
 
     def __init__(self, facts: UrlFacts, record: PageRecord) -> None:
         self._facts, self._record = facts, record
@@ -200,7 +200,7 @@ class KnownPage:
         yield f"It is under the policy {record.policy!r} with {worth}."
 
     def _importance_words(self, record: PageRecord, folder: Path | None) -> Iterator[str]:
-        """Yield sentences about the page's importance and its place in the last ranking."""
+        """Yield sentences about the page's importance and its scores in the last ranking."""
         collection = self._facts.collection
         if not collection.is_ranking:
             if collection.is_trusting and isclose(record.importance, record.trust, rel_tol=1e-6):
@@ -224,7 +224,7 @@ class KnownPage:
             yield f"Ranking {published.epoch} gives it {reported or 'no score, because it is newer'}."
 
     def _topic_words(self, record: PageRecord) -> Iterator[str]:
-        """Yield a sentence about the page's topic, if the topic puts the page before others."""
+        """Yield a sentence that says whether the page is on topic, if its policy has a topic."""
         topic = self._facts.judge.policy(record.policy).topic
         if topic is None:
             return
@@ -241,7 +241,7 @@ class KnownPage:
         yield f"{order}: its similarity to {topic.query!r} is {found}{near}."
 
     def _target_words(self, record: PageRecord) -> Iterator[str]:
-        """Yield a sentence about the page's redirect target, with the rule that refuses the target."""
+        """Yield a sentence about the page's redirect target, and why the target is refused, if it is."""
         target = record.target
         if record.state != "redirected" or target is None:
             return
@@ -271,7 +271,7 @@ class KnownPage:
             yield f"It is not fetched: {robots_refusal_words(robots)}."
 
     def _next_visit(self, record: PageRecord) -> float | None:
-        """Return the first time at which the page is due and its site may be requested; None: never."""
+        """Return the earliest time of the next visit, or None if no visit is planned."""
         soonest = self._soonest()
         if record.state == "never-crawled" or record.immediate is not None:
             return soonest
@@ -308,13 +308,15 @@ class KnownPage:
 
 
 class UnknownUrl:
-    """A URL that the store does not have. If `linking` is given, the URL is judged as a link on this known page."""
+    """Explains a URL that the store does not have. `linking` is a known page that is assumed to link to the URL, or
+    None."""
 
     def __init__(self, facts: UrlFacts, linking: PageRecord | None) -> None:
         self._facts, self._linking = facts, linking
 
     def explain(self, given: str, links: str | None) -> Explanation:
-        """Return the explanation. `links` is the link log, where links to the URL are searched."""
+        """Return the explanation of a URL that the store does not have. `links` is the link log, in which links to the
+        URL are looked up."""
         facts = self._facts
         verdicts, named = self._verdicts(), seed_place(facts.collection, facts.url)
         robots = facts.robots()
@@ -349,7 +351,7 @@ class UnknownUrl:
         return Explanation(given, facts.url, known=False, why=tuple(why), verdicts=verdicts, robots=robots, alike=alike)
 
     def _verdicts(self) -> tuple[UrlVerdict, ...]:
-        """Return the verdict on a link to the URL under each policy in use, the default policy first."""
+        """Return what each policy decides about a link to the URL, the default policy first."""
         facts = self._facts
         if self._linking is not None:
             page = self._linking
@@ -379,7 +381,7 @@ class UnknownUrl:
                 yield f"{url} links to it, under {verdict.policy!r}: {end or 'refused, ' + verdict_words(verdict)}."
 
     def _link_words(self, page: PageRecord, verdict: UrlVerdict) -> str:
-        """Return a sentence about the link from the page that the user named."""
+        """Return a sentence about the URL as a link on the page that the user named."""
         hops = counted(page.depth + 1, "hop")
         under = f"As a link of {page.url}, under {verdict.policy!r} and {hops} from the seed, it"
         if verdict.reason is not None:

@@ -1,9 +1,8 @@
-"""The explanation of one URL as data: the facts, and the sentences that state them.
+"""The explanation of one URL, as data and as sentences.
 
-The facts are the judge's verdicts, the record of the site, its robots.txt, and the path from a seed to the page. All
-facts are read from a store, even while a crawl writes it. Each hop of the path shows what the page's record contains
-(`policy.provenance`): its link, the cause of its policy, the rule, and the time. Records of older stores lack these
-facts.
+The data are the decisions of the policies, the record of the site, its robots.txt, and the path from a seed. All data
+are read from a store, even while a crawl writes it. Each hop of the path says how its page was found and why the page
+has its policy (`policy.provenance`). Pages that an old version of webfountain stored lack these data.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ __all__ = [
 ]
 
 _MOST_HOPS: Final = 10_000
-"""Longest path; `collection.limits.depth` allows no more."""
+"""Maximum length of a path, as for `collection.limits.depth`."""
 
 
 class Hop(msgspec.Struct, frozen=True):
@@ -73,7 +72,7 @@ class Hop(msgspec.Struct, frozen=True):
 
 
 class PagePaths:
-    """Finder of the paths from seeds to pages in a store, by the rules of a collection."""
+    """Finds the path from a seed to a page."""
 
     def __init__(self, store: FrontierStore, collection: Collection, judge: Judge) -> None:
         self._store = store
@@ -84,7 +83,7 @@ class PagePaths:
         self._rules = {number: f"rule[{place}]" for number, place in numbered(tables.rule).items()}
 
     def path(self, record: PageRecord) -> tuple[Hop, ...]:
-        """Return the hops from the seed to a page."""
+        """Return the pages on the path from a seed to a page."""
         chain = [record, *self._parents(record)]
         chain.reverse()
         hops = [self._first_hop(chain[0])]
@@ -102,7 +101,7 @@ class PagePaths:
             record = parent
 
     def _first_hop(self, record: PageRecord) -> Hop:
-        """Return the first hop of the path that begins with this page."""
+        """Return the hop of the page with which a path begins."""
         judge, recorded = self._judge, Provenance.decode(record.provenance)
         named = seed_place(self._collection, record.url)
         by = "former-seed" if recorded.arrival == "seed" else str(recorded.arrival)
@@ -145,8 +144,8 @@ class PagePaths:
         )
 
     def _because(self, record: PageRecord, recorded: Provenance, inherited: str) -> str | None:
-        """Return the cause of a page's policy in words. Return None if the page simply has the policy of its link or
-        seed line."""
+        """Return the cause of a page's policy in words. Return None if the page has the policy that its link or seed
+        gives it."""
         when = "" if recorded.at is None else f", {_spell(recorded.at)}"
         match recorded.cause:
             case "switch":
@@ -165,8 +164,7 @@ class PagePaths:
         return None if record.policy == inherited else "found under another version of the policy file"
 
     def _guess(self, record: PageRecord, inherited: str) -> str | None:
-        """Return a guess of the cause of a page's policy, for a record without provenance; None if the policy is
-        inherited."""
+        """Guess the cause of a page's policy if the record does not say it, or return None for an inherited policy."""
         if record.policy == inherited:
             return None
         rules = [f"switch[{n}]" for n, rule in enumerate(self._collection.tables.switch) if rule.to == record.policy]
@@ -175,8 +173,7 @@ class PagePaths:
 
 
 def seed_place(collection: Collection, url: str) -> tuple[str, str] | None:
-    """Return the key of the policy file under which a canonical URL is a seed, with its policy; None if it is not a
-    seed."""
+    """Return where the policy file names a canonical URL as a seed, and the policy of the seed."""
     inline = len(collection.tables.collection.seeds)
     for number, (seed, policy) in enumerate(collection.seeds_with_policies()):
         if seed == url:
@@ -217,7 +214,8 @@ class Rule(msgspec.Struct, frozen=True):
 
 
 class UrlVerdict(msgspec.Struct, frozen=True):
-    """The judge's verdict on the URL: its policy, the reason if it is refused, and the key that decided."""
+    """The decision about a URL: its policy, the reason if the URL is refused, and the key of the policy file that
+    decided."""
 
     policy: str
     reason: Reason | None
@@ -225,7 +223,7 @@ class UrlVerdict(msgspec.Struct, frozen=True):
 
 
 class Robots(msgspec.Struct, frozen=True):
-    """The verdict of the site's robots.txt.
+    """What the robots.txt of the site decides about the URL.
 
     - `allowed`: None if robots.txt was not read yet.
     - `line`, `number`: text and number of the deciding line; None if no rule matches.
@@ -239,7 +237,9 @@ class Robots(msgspec.Struct, frozen=True):
 
 
 class Explanation(msgspec.Struct, frozen=True):
-    """Everything that explains a URL. `why` contains the explanation in sentences.
+    """The explanation of a URL.
+
+    `why` contains the explanation in sentences.
 
     - `url`: canonical form, or None.
     - `verdicts`: for an unknown URL, the verdict under each policy that a link could give it.
@@ -260,7 +260,7 @@ class Explanation(msgspec.Struct, frozen=True):
 
 
 def rule_behind(collection: Collection, url: str, policy: str, reason: Reason | None) -> Rule | None:
-    """Return the key that decided a verdict; None if no key did."""
+    """Return the key of the policy file that decided about a URL, or None if no key did."""
     discovery, table = collection.discovery, collection.policies[policy]
     if reason is None:
         return _pattern(f"policies.{policy}.allow", table.allow, url)
@@ -279,7 +279,7 @@ def rule_behind(collection: Collection, url: str, policy: str, reason: Reason | 
 
 
 def _pattern(key: str, patterns: Any, url: str) -> Rule | None:
-    """Return the first of some patterns that matches a URL."""
+    """Return the first pattern that matches a URL, with its key in the policy file."""
     found = (Rule(f"{key}[{n}]", pattern.pattern) for n, pattern in enumerate(patterns) if pattern.search(url))
     return next(found, None)
 
@@ -314,16 +314,16 @@ class UrlFacts:
         self.url, self.site, self.at = url, site_of(url), at
         self.judge = Judge(collection, year=time.gmtime(at).tm_year, forms=kept_forms(store.board))
         self.home = store.sites.get(self.site)
-        """The record of its site, None if the site is unknown."""
+        """The record of the URL's site, or None if the site is unknown."""
 
     def verdict(self, origin: Origin, *, of: str | None = None) -> UrlVerdict:
-        """Return the judge's verdict on the URL, or on the URL `of` if given, and the key that decided."""
+        """Return the decision of the policy file about the URL, or about the URL `of` if it is given."""
         url = of or self.url
         [found] = self.judge.judge([url], origin)
         return UrlVerdict(found.policy, found.reason, rule_behind(self.collection, url, found.policy, found.reason))
 
     def robots(self) -> Robots:
-        """Return the verdict of the newest robots.txt of the site in the store."""
+        """Return what the newest stored robots.txt of the site decides about the URL."""
         home = self.home
         if home is None or home.state.robots_at is None:
             return Robots(None)
@@ -336,6 +336,6 @@ class UrlFacts:
         return Robots(allowed, None if line is None else line.text, line and line.number, state.robots_at)
 
     def form_words(self, given: str) -> Iterator[str]:
-        """Yield a sentence if the canonical form differs from the given URL."""
+        """Yield a sentence about the canonical form of the URL, if it differs from the given text."""
         if given != self.url:
             yield f"Its canonical form is {self.url}."

@@ -1,4 +1,4 @@
-"""The result of the last `check`, kept where the service can read it: beside an embedded store, or on the server."""
+"""The result of the last `webfountain check`, stored for the service."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 __all__ = ["MAX_LISTED", "CheckResult", "keep_check", "last_check"]
 
 MAX_LISTED: Final = 50
-"""Maximum number of wrong counts, lost copies and damaged files that a result names."""
+"""Maximum number of problems that a result lists."""
 _NAME: Final = "check"
 _FILE: Final = "check.json"
 
 
 class CheckResult(msgspec.Struct, frozen=True):
-    """What a check found."""
+    """What a check of a store found."""
 
     at: float
     """End of the check, UTC seconds."""
@@ -29,9 +29,9 @@ class CheckResult(msgspec.Struct, frozen=True):
     whole: bool
     mended: bool
     beside: bool = False
-    """True if a crawl was running. Counts were then not compared."""
+    """True if a crawl was running, so that the counts could not be compared."""
     damage: str | None = None
-    """Why the store cannot be read; None if it can."""
+    """Reason why the store cannot be read, or None if it can be read."""
     pages: int = 0
     sites: int = 0
     copies: int = 0
@@ -39,12 +39,13 @@ class CheckResult(msgspec.Struct, frozen=True):
     lost_copies: int = 0
     damaged_files: int = 0
     examples: list[str] = []
-    """One line for each of the first problems."""
+    """One line for each problem, at most `MAX_LISTED` lines."""
 
 
 def keep_check(store: FrontierStore | None, url: str, result: CheckResult) -> None:
-    """Replace the last result. If the store cannot be opened (`store` is None), the result is written only to its
-    folder.
+    """Store the result of a check in place of the previous result.
+
+    `store` is None if the store cannot be opened; the result is then written only to its folder.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The rows of `pages` and `sites`, as people and programs see them."""
+"""The rows that the commands `pages` and `sites` print."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ class PageAnswer(msgspec.Struct, frozen=True):
     trust: float
     importance: float
     bucket: int
-    """Change-rate class, from 0 (fastest) to 255."""
+    """Class of similar change rates, from 0 (fastest) to 255 (slowest)."""
     checks: int
-    """Number of fetches with an answer after the first copy."""
+    """Number of times that the page was compared with its copy."""
     changes: int
-    """Number of changes that counted."""
+    """Number of changes, without minor ones."""
     first_seen: float
     last_crawled: float | None
     last_changed: float | None
@@ -51,7 +51,7 @@ class PageAnswer(msgspec.Struct, frozen=True):
     last_modified: str | None
     depth: int
     due: float | None
-    """Time of the next fetch; None if the bucket decides."""
+    """Fixed time of the next fetch, or None if the change rate of the page decides."""
     verdict: str | None
     """Outcome of the last settled fetch."""
     duplicate_of: str | None
@@ -62,9 +62,9 @@ class PageAnswer(msgspec.Struct, frozen=True):
     found_by: str
     policy_by: str | None
     noise: list[str] = []
-    """The lines of the page that do not count as changes, because they were learned as noise."""
+    """The lines of the page that do not count as changes, because they change at every visit."""
     metadata: dict[str, Any] | None = None
-    """Metadata of the newest copy, each entry with its source; None if `content.metadata` is off."""
+    """Metadata of the newest copy, each entry with its source, or None if `content.metadata` is off."""
 
 
 def pages(store: FrontierStore, *, site: str | None = None, state: State | None = None) -> Iterator[PageAnswer]:
@@ -92,7 +92,7 @@ def pages(store: FrontierStore, *, site: str | None = None, state: State | None 
 
 
 def page_of(site: str, record: PageRecord) -> PageAnswer:
-    """Return a page record as people and programs see it."""
+    """Convert the stored record of a page into a row."""
     recorded = Provenance.decode(record.provenance)
     topic = None
     if record.scores:
@@ -117,12 +117,12 @@ def _metadata(data: bytes) -> dict[str, Any] | None:
 
 
 def sites(store: FrontierStore) -> Iterator[dict[str, Any]]:
-    """Yield one dictionary per site, in order of name."""
+    """Yield one row per site, sorted by name."""
     return map(site_of_record, every_site(store))
 
 
 def site_of_record(record: SiteRecord) -> dict[str, Any]:
-    """Return a site record as plain data."""
+    """Convert the stored record of a site into a row."""
     state = remembered(record)
     return {
         "site": record.site,

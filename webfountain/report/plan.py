@@ -1,6 +1,6 @@
-"""A plan as plain data: decision, prediction, and results so far.
+"""A plan as plain data: the planned fetches, the prediction, and the results so far.
 
-The controller of a crawl makes the plan in force. This module reads the plan from the store, even while a crawl runs.
+The crawl makes the plan. This module reads the plan from the store, even while a crawl runs.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["aim_words", "plan_document", "plan_in_force", "plan_of", "plan_words
 
 
 def plan_in_force(store: FrontierStore, *, at: float) -> dict[str, Any] | None:
-    """Return the plan in a store at the time `at` (UTC seconds), or None before the first plan.
+    """Return the plan in a store with the results up to `at` (UTC seconds), or None before the first plan.
 
     Raises
     ------
@@ -37,7 +37,8 @@ def plan_in_force(store: FrontierStore, *, at: float) -> dict[str, Any] | None:
 
 
 def plan_of(store: FrontierStore) -> Plan | None:
-    """Return the plan in a store, or None before the first plan. Raise StoreVersion as `plan_in_force` does."""
+    """Return the plan in a store, or None before the first plan. Raise StoreVersion if another version of webfountain
+    wrote the plan."""
     data = store.board.value(PLAN)
     if data is None:
         return None
@@ -47,7 +48,7 @@ def plan_of(store: FrontierStore) -> Plan | None:
 
 
 def plan_document(store: FrontierStore, plan: Plan, *, at: float) -> dict[str, Any]:
-    """Return a plan as `plan show` prints it, with the results so far."""
+    """Return a plan as plain data, with the results so far."""
     kept = published(store.board.value(FORECAST)) if plan.fountain else None
     foretold = None if kept is None else kept.forecast.foretold
     return {
@@ -79,7 +80,7 @@ def plan_document(store: FrontierStore, plan: Plan, *, at: float) -> dict[str, A
 
 
 def _periods(store: FrontierStore, plan: Plan) -> Iterator[dict[str, Any]]:
-    """Yield each period with its quotas, its prediction and its results."""
+    """Yield each time period with its planned fetches, its prediction and its results."""
     forecast = plan.forecast
     for number, happened in enumerate(_happened(store, plan)):
         yield {
@@ -124,7 +125,7 @@ def plan_words(plan: Plan, *, at: float, foretold: Outlook | None = None) -> str
 
 
 def aim_words(goal: GoalCost) -> str:
-    """Return the cost of a policy's goal in words."""
+    """Return in words how many fetches a policy's goal takes."""
     late = f" for longer than {spell_duration(goal.age_s)}" if goal.age_s else ""
     wanted = f"the goal of at most {goal.share:.2%} obsolete{late}"
     less = f"{goal.less_fetches:,.0f} would leave {goal.less_share:.2%}"
@@ -139,7 +140,7 @@ def aim_words(goal: GoalCost) -> str:
 
 
 def _happened(store: FrontierStore, plan: Plan) -> list[dict[str, int]]:
-    """Return fetches of known pages, fetches of new pages, and changes found, for each period of the cycle."""
+    """Return the numbers of fetches and of changes in each period of the plan's cycle."""
     first = round(plan.start / plan.period)
     found = [{"recrawled": 0, "crawled_new": 0, "changes": 0} for _ in range(plan.periods)]
     for row in store.census.rows(since=first):

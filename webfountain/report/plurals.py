@@ -18,8 +18,7 @@ def counted(many: int, noun: str) -> str:
 
 
 def spell_span(seconds: float) -> str:
-    """Return a length of time in the largest unit that gives at least 2, such as `36 hours`. Below two minutes it is in
-    seconds."""
+    """Return a length of time in words, such as `36 hours`, in the largest unit of which it has at least two."""
     for unit, length in (("day", 86_400), ("hour", 3600), ("minute", 60)):
         if seconds >= 2 * length:
             return counted(round(seconds / length), unit)

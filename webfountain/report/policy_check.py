@@ -1,8 +1,8 @@
 """Check a policy file: what it means, and what it would do to an existing collection.
 
-`webfountain policy check` and the service call this module before a crawl or an edit. Policy and trust are computed as
-in the review after an edit (`policy.lineage`), so the figures are the real effects. The store is only read, even while
-a crawl writes it.
+`webfountain policy check` and the service call this module before a crawl or an edit. The check computes policies and
+trust as the crawl does after an edit (`policy.lineage`), so its figures are exact. The store is only read, even while a
+crawl writes it.
 """
 
 from __future__ import annotations
@@ -35,12 +35,13 @@ if TYPE_CHECKING:
 __all__ = ["PolicyEffect", "described", "effect_on", "newly_followed", "policy_effect"]
 
 _SAMPLE: Final = 10
-"""Number of examples per kind."""
+"""Maximum number of example URLs for each kind of effect."""
 _BATCH: Final = 1000
 
 
 def described(collection: Collection) -> dict[str, Any]:
-    """Return the meaning of a policy file: its rules in words, notes, and the number of its seeds that it refuses."""
+    """Describe a policy file: its rules in words, notes on likely mistakes, and how many of its own seeds it
+    refuses."""
     return {
         **describe(collection),
         "rules": list(map(spell_rule, collection.tables.rule)),
@@ -68,7 +69,7 @@ def effect_on(
 
 
 def _refused_seeds(collection: Collection) -> int:
-    """Return how many of its own seeds the file refuses."""
+    """Return how many of its own seeds a policy file refuses."""
     refused: dict[Reason, tuple[int, str]] = {}
     for _ in seed_links(collection, Judge(collection, year=time.gmtime().tm_year), refused):
         pass
@@ -76,7 +77,7 @@ def _refused_seeds(collection: Collection) -> int:
 
 
 def _newly_followed(judge: Judge, store: FrontierStore, links: str, lineage: Lineage) -> Iterator[str]:
-    """Yield links that the crawl refused and that the judge would accept."""
+    """Yield unknown links that the crawl refused and that the new policy file would accept."""
     from webfountain.ranking.link_log import LinkLogReader  # noqa: PLC0415  (pyarrow, 0.3 s)
 
     def known(url: str) -> PageRecord | None:
@@ -108,10 +109,12 @@ class PolicyEffect(msgspec.Struct, frozen=True):
 
 
 def policy_effect(judge: Judge, records: Iterable[PageRecord], lineage: Lineage | None = None) -> PolicyEffect:
-    """Return the effect on every page record. Without a lineage, each record is judged under its current policy.
+    """Compute the effect of a policy file on page records.
 
-    The store does not have the URLs that the policy never accepted; `newly_followed` finds them in the link log.
-    Requests of other projects are not judged.
+    Without `lineage`, each page keeps its current policy.
+
+    URLs that the policy never accepted are not in the store; `newly_followed` finds them in the link log. The requests
+    of a user's own Scrapy project are left out.
     """
     known = taken = retrusted = 0
     dropped: Counter[str] = Counter()
@@ -153,7 +156,7 @@ def policy_effect(judge: Judge, records: Iterable[PageRecord], lineage: Lineage 
 def newly_followed(
     judge: Judge, pages: Iterable[tuple[PageRecord, Sequence[str]]], lineage: Lineage | None = None
 ) -> set[str]:
-    """Return links that were refused when their pages were fetched, and that the judge would accept now."""
+    """Return links that the crawl refused earlier and that the new policy file would accept."""
     found: set[str] = set()
     for record, urls in pages:
         page = (None if lineage is None else lineage.revised(record, at=0.0)) or record

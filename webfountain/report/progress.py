@@ -1,6 +1,6 @@
 """Progress of a running crawl: a live table on a terminal, a plain line at intervals elsewhere.
 
-The caller takes a `Moment` of the crawl several times a second and shows it here. Numbers have units, and estimates are
+Several times a second, the caller makes a `Moment` of the crawl and shows it. Numbers have units, and estimates are
 marked as estimates.
 """
 
@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["Moment", "ProgressDisplay", "line", "moment_of", "spell_seconds", "table"]
 
 LINE_EVERY_S: Final = 5.0
-"""Seconds between plain lines in the first minute, on an output that is no terminal. After the first minute,
-LATE_LINE_EVERY_S applies."""
+"""Time between plain lines in the first minute of a crawl, if the output is no terminal, s."""
 LATE_LINE_EVERY_S: Final = 60.0
 _WINDOW_S: Final = 5.0
 """Time over which the shown rate is averaged, s."""
@@ -51,14 +50,14 @@ class Moment(msgspec.Struct, frozen=True):
     seconds: float
     """Time since the crawl began, s."""
     outcomes: Mapping[str, int]
-    """Settled fetches by outcome; their sum is `fetched`."""
+    """Number of finished fetches with each outcome."""
     pages: Mapping[str, int]
-    """Known URLs by state."""
+    """Number of known URLs in each state."""
     sites: int
     active_sites: int
     in_flight: int
     waiting: int
-    """URLs that were fetched without success and wait for their next try."""
+    """Number of URLs whose fetch failed and that wait for the next attempt."""
     ants: int | None = None
     """Number of processes that crawl together; None if there is only one."""
     freshness: float | None = None
@@ -70,7 +69,7 @@ class Moment(msgspec.Struct, frozen=True):
 
     @property
     def fetched(self) -> int:
-        """Return the number of settled fetches. Refused pages were not requested and do not count."""
+        """Return the number of finished fetches. Refused pages do not count, because they were not requested."""
         return sum(count for kind, count in self.outcomes.items() if kind in FETCHED)
 
 
@@ -83,7 +82,7 @@ def moment_of(
     plan: str | None = None,
     limit: str | None = None,
 ) -> Moment:
-    """Return a moment made from the frontier's snapshot and the counts of `Metrics.snapshot`."""
+    """Make a moment from the statistics of the frontier and the counts of `Metrics.snapshot`."""
     outcomes = {kind: int(counts.get(f"outcome/{kind}", 0)) for kind in get_args(OutcomeKind)}
     return Moment(
         seconds=seconds,
@@ -100,9 +99,9 @@ def moment_of(
 
 
 class ProgressDisplay:
-    """A display of moments on `stream`: a live table on a terminal, else a line at intervals.
+    """Progress display on `stream`: a live table on a terminal, else a line of text at intervals.
 
-    It is a context manager. Without `with`, call `close` at the end.
+    Use the display with `with`, or call `close` at the end.
     """
 
     def __init__(self, stream: TextIO, *, title: str) -> None:
@@ -121,7 +120,7 @@ class ProgressDisplay:
             self._live.start()
 
     def show(self, moment: Moment) -> None:
-        """Draw the newest moment."""
+        """Draw a new moment of the crawl."""
         self._moments.append(moment)
         while len(self._moments) > 2 and moment.seconds - self._moments[0].seconds > _WINDOW_S:
             self._moments.popleft()
@@ -172,7 +171,7 @@ def line(moment: Moment, *, title: str, rate: float) -> str:
 
 
 def table(moment: Moment, *, title: str, rate: float, rates: Sequence[float] = ()) -> Table:
-    """Return a moment as a table for a terminal. `rates` are earlier rates, drawn as a small curve."""
+    """Return a moment as a table for a terminal. The earlier rates `rates` are drawn as a small curve."""
     from rich.table import Table  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
 
@@ -235,6 +234,6 @@ def _bar(share: float) -> Text:
 
 
 def _curve(rates: Sequence[float]) -> str:
-    """Return one block character per rate. The highest rate is a full block."""
+    """Return a curve of rates, with one block character for each rate. The highest rate is a full block."""
     top = max(rates, default=0.0)
     return "".join(_BLOCKS[round(rate / top * (len(_BLOCKS) - 1))] for rate in rates) if top > 0 else ""

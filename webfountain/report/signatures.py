@@ -1,4 +1,4 @@
-"""Write signatures of the held pages, for finding near-duplicates across collections.
+"""Write signatures of page texts, so that programs can find near-duplicates across collections.
 
 A signature is datasketch's `MinHash` with its standard seed and hash function, so anybody who has the text can compute
 it. Sketches in the duplicate index depend on a secret key of their store, so they cannot be compared across stores.
@@ -31,7 +31,7 @@ __all__ = ["PERMUTATIONS", "signature", "signatures", "write_signatures"]
 PERMUTATIONS: Final = 128
 _WORDS: Final = 4
 _AT_ONCE: Final = 1000
-"""Number of rows in memory at once."""
+"""Maximum number of rows in memory at the same time."""
 
 
 def signature(text: str) -> MinHash:
@@ -48,15 +48,17 @@ def signature(text: str) -> MinHash:
 def signatures(
     store: FrontierStore, repository: Pages, *, unreadable: Callable[[RepositoryError], None]
 ) -> Iterator[dict[str, Any]]:
-    """Yield url, fetched and minhash of each held page with a text. A copy that cannot be read is reported to
-    `unreadable`."""
+    """Yield url, fetched and minhash of each page whose copy has text. `unreadable` is called for each copy that cannot
+    be read."""
     for row in texts(store, repository, unreadable=unreadable):
         if row["text"] and row["text"].strip():
             yield {"url": row["url"], "fetched": row["fetched"], "minhash": signature(row["text"]).hashvalues}
 
 
 def write_signatures(file: Path, rows: Iterable[dict[str, Any]]) -> int:
-    """Write signatures to a Parquet file, completely or not at all. Return how many.
+    """Write signatures to a Parquet file, completely or not at all.
+
+    Return the number of rows.
 
     Raises
     ------
@@ -85,7 +87,7 @@ def write_signatures(file: Path, rows: Iterable[dict[str, Any]]) -> int:
 
 @cache
 def _prototype() -> MinHash:
-    """Return the empty MinHash from which all signatures are copied."""
+    """Return an empty MinHash, because copying one is faster than creating one."""
     from datasketch import MinHash  # noqa: PLC0415  (0.4 s)
 
     return MinHash(PERMUTATIONS, seed=1, scheme="affine32")

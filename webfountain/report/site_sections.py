@@ -1,4 +1,4 @@
-"""The sections of a site with the rates at which their pages change, as plain rows."""
+"""The sections of a site, with the number of changes per page and day in each."""
 
 from __future__ import annotations
 
@@ -27,10 +27,11 @@ _DAY_S: Final = 86_400.0
 
 
 def sections_learned(store: FrontierStore, site: str, *, most: int) -> list[SectionRate]:
-    """Return what the crawl learned about the sections of a site, in changes per page and day.
+    """Return the change rates that the crawl learned for the sections of a site, in changes per page and day.
 
     The whole site comes first, then the sections with the most pages. The list is empty if the crawl has no budget,
-    because it then learns no sections. In a very large site, only pages of the newest window are counted.
+    because only a crawl with a budget learns change rates of sections. For a very large site, the numbers cover only
+    the part of its pages that the crawl last had in memory.
     """
     record = store.sites.get(site)
     if record is None:
@@ -45,8 +46,8 @@ def sections_learned(store: FrontierStore, site: str, *, most: int) -> list[Sect
 
 
 def sections_by_pages(pages: Sequence[PageRecord], *, fastest_s: float, most: int) -> list[SectionRate]:
-    """Return the sections of one site, computed from its crawled pages. A section's rate is the mean rate of its
-    pages."""
+    """Compute the change rates of a site's sections from some of its crawled pages. The change rate of a section is the
+    mean over its pages."""
     sections = Sections(max_depth=3)
     numbers = sections.sections_of([path_of(page.url) for page in pages])
     parents, names = sections.parents(), sections.names()

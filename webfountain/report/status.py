@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["status"]
 
 _FIRST_SITES: Final = 1000
-"""Maximum number of sites that are read to find the age of a new store."""
+"""Maximum number of sites that are read to find out when a store began."""
 
 
 def status(store: FrontierStore, *, at: float) -> dict[str, Any]:
@@ -49,10 +49,12 @@ def status(store: FrontierStore, *, at: float) -> dict[str, Any]:
 
 
 def _fresh(store: FrontierStore, by_buckets: float | None, *, failing: float) -> dict[str, Any]:
-    """Return the fresh share: the crawl's last forecast with an 80 % interval, or an estimate by buckets.
+    """Return the fresh share, from the crawl's last forecast or, without a forecast, from the change rates of the
+    pages.
 
     `failing` is the share of pages whose last fetch failed; these pages do not count as fresh. `freshness_cycles` is
-    the number of cycles on which the forecast is based. `freshness_at` is the time of the forecast (None: now).
+    the number of cycles on which the forecast is based. `freshness_at` is the time of the forecast, or None without a
+    forecast.
     """
     kept = published(store.board.value(FORECAST))
     outlook = None if kept is None else kept.forecast.now()
@@ -74,7 +76,8 @@ def _fresh(store: FrontierStore, by_buckets: float | None, *, failing: float) ->
 
 
 def _domains(store: FrontierStore) -> dict[str, Any] | None:
-    """Return the busy and blocked domains that a crawl last published. Return None if domains have no limit."""
+    """Return how many domains have used up their limit of fetches, as the crawl last reported. Return None if domains
+    have no limit."""
     kept = store.board.value(SHARES)
     if kept is None:
         return None
@@ -83,8 +86,8 @@ def _domains(store: FrontierStore) -> dict[str, Any] | None:
 
 
 def _rate(store: FrontierStore, at: float) -> dict[str, Any]:
-    """Return the fetches since the beginning of the previous period, and their rate. A newer store counts since its
-    first site."""
+    """Return the number and the rate of fetches since the beginning of the previous time period. For a newer store, the
+    rate covers the time since its first site was found."""
     period_s = store.census.period_s
     before = int(at // period_s) - 1
     rows = store.census.rows(since=before)

@@ -1,6 +1,6 @@
 """Open existing stores and their copies for reading, even while a crawl writes them; list all sites or changes.
 
-Reading never creates a store. If there is no store, an InputError says what to give instead.
+Reading never creates a store. If no store exists, InputError names the option to correct.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def page_at(store: FrontierStore, url: str) -> PageRecord | None:
 
 
 def known_site(store: FrontierStore, site: str) -> SiteRecord:
-    """Return the record of a site. Raise InputError if it is unknown."""
+    """Return the record of a site. Raise InputError if the site is unknown."""
     found = store.sites.get(site)
     if found is None:
         raise InputError(f"site {site!r} is not known here (a site is scheme://host[:port])")
@@ -82,21 +82,22 @@ def known_site(store: FrontierStore, site: str) -> SiteRecord:
 
 
 def every_site(store: FrontierStore, *, after: str = "") -> Iterator[SiteRecord]:
-    """Yield all sites in order of name, beginning behind `after`."""
+    """Yield all sites whose names come after `after`, sorted by name."""
     while batch := store.sites.after(after, _SITES_AT_ONCE):
         yield from batch
         after = batch[-1].site
 
 
 def every_change(store: FrontierStore, cursor: str | None) -> Iterator[tuple[str, Change]]:
-    """Yield the entries of the change log after a cursor. Each entry comes with the cursor after the entry."""
+    """Yield the entries of the change log after a cursor. Each entry is yielded with a cursor, from which a reader
+    continues after the entry."""
     while batch := store.changes.after(cursor, _ENTRIES_AT_ONCE):
         yield from batch
         cursor = batch[-1][0]
 
 
 def existing_folder(url: str) -> Path:
-    """Return the folder of an embedded store. Raise InputError if it does not exist."""
+    """Return the folder of an embedded store. Raise InputError if the folder does not exist."""
     folder = folder_of(url)
     if folder is None and is_shared(url):
         raise InputError("--store: this command needs a store in a folder (rocksdb://)")
@@ -117,14 +118,14 @@ def existing_folder(url: str) -> Path:
 
 
 def inbox_folder(folder: Path) -> Path:
-    """Return the folder for notes to the crawl of a store."""
+    """Return the folder in which commands leave notes for the crawl of a store."""
     from webfountain.frontier.inbox.inboxes import FOLDER  # noqa: PLC0415
 
     return folder / FOLDER
 
 
 def repository_folder(store_url: str, given: str | None) -> Path:
-    """Return the folder of copies: `given`, else the store's own."""
+    """Return the folder of copies: `given`, or by default a subfolder of the store."""
     if given is not None:
         return Path(given)
     if folder_of(store_url) is None and is_shared(store_url):
@@ -134,7 +135,8 @@ def repository_folder(store_url: str, given: str | None) -> Path:
 
 @contextlib.contextmanager
 def copies(store_url: str, given: str | None, *, places: Mapping[int, str] | None = None) -> Iterator[Pages]:
-    """Open the repository for reading. `places` gives the folders of ants on other machines."""
+    """Open the repository for reading. `places` maps the number of an ant to the folder of its copies, for a crawl with
+    many ants."""
     from webfountain.repository.repository import Pages  # noqa: PLC0415  parsers that `status` does not need
 
     opened = Pages(repository_folder(store_url, given), places=places)
@@ -145,20 +147,20 @@ def copies(store_url: str, given: str | None, *, places: Mapping[int, str] | Non
 
 
 def places_of(opened: FrontierStore) -> dict[int, str]:
-    """Return ant -> machine and folder of its copies, for a crawl with many ants."""
+    """Return, for each ant of a crawl with many ants, the machine and the folder with its copies."""
     found = [] if opened.claims is None else opened.claims.claims("repository")
     return {int(claim.name.partition("/")[2]): claim.owner for claim in found}
 
 
 def cursor_of(opened: FrontierStore, since: str | float | None) -> str | None:
-    """Return the cursor for the value of `--since`, a cursor or a time. Raise CursorLost if the log begins after that
-    time."""
+    """Convert the value of `--since`, a cursor or a time, into a cursor. Raise CursorLost if the change log begins
+    after the given time."""
     return opened.changes.since(since) if isinstance(since, float) else since
 
 
 def link_log(collection: Collection | None, store_url: str) -> str | None:
-    """Return the folder or URL of the crawl's link log, if it has one. Without a `collection`, search beside the
-    store."""
+    """Return the folder or URL of the link log of a crawl, or None if the crawl has none. If the policy file gives no
+    place for the link log, look for it in the store's folder."""
     home = folder_of(store_url)
     return (None if collection is None else collection.ranking.links) or (
         str(home / "links") if home is not None and (home / "links").is_dir() else None

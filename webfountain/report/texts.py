@@ -1,8 +1,9 @@
-"""Texts for a search or RAG index: each held page as text, with a cursor on each line.
+"""Texts for a search or RAG index: one line per page, with a cursor on each line.
 
-The list of all pages comes first, then the changes. An interrupted reader continues with the cursor of its last line. A
-cursor in the list contains a page and the position of the change log when the list began, so changes made meanwhile
-follow later. After an unreadable copy the cursor does not move on, so the reader tries this copy again.
+A reader first gets the texts of all pages, and later the texts of changed pages. An interrupted reader continues with
+the cursor of its last line. A cursor in the list of all pages also contains the change-log position at the start of the
+list. So no change during the list is lost. If a copy cannot be read, the cursors of later lines stay before it, so that
+the reader tries this copy again.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ _LIST_CURSOR: Final = re.compile(r"(?P<log>[^+]+)\+(?P<key>[0-9a-f]*)\+(?P<site>
 
 
 class TextForm(NamedTuple):
-    """Form of the written texts: the format, the main content or the whole page, with or without metadata."""
+    """Options for the texts: the format, whether only the main content is written, and whether metadata are added."""
 
     form: PageFormat = "text"
     main: bool = False
@@ -70,7 +71,7 @@ class ListPlace(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> ListPlace:
-        """Return the position that a list cursor contains. Raise InputError if `text` is no list cursor."""
+        """Parse a cursor of the list of all pages. Raise InputError if `text` is not such a cursor."""
         found = _LIST_CURSOR.fullmatch(text)
         if found is None or not is_cursor(found["log"]) or len(found["key"]) % 2:
             raise InputError(f"{text!r} is not a cursor of `texts` (each of its lines has one)")
@@ -78,39 +79,39 @@ class ListPlace(NamedTuple):
 
 
 def is_list_cursor(text: str) -> bool:
-    """Return whether a text has the form of a list cursor."""
+    """Return whether a text looks like a cursor of the list of all pages."""
     found = _LIST_CURSOR.fullmatch(text)
     return found is not None and is_cursor(found["log"])
 
 
 class TextRules(NamedTuple):
-    """What a policy file says about texts: the policies whose text is the main content, and the extractors by media
-    type.
-    """
+    """The settings of a policy file that affect texts: policies that use only the main content, and extractors."""
 
     main_policies: frozenset[str]
     extractors: dict[str, str]
 
 
 class PageTexts:
-    """The texts of a collection's copies, read by the rules of their policies. The crawl compares the same texts.
+    """Reads the texts of copies, by the settings of the policy file.
 
-    A project's own extractors run in a child process. `close`, or the end of this object, ends the process.
+    The crawl uses the same texts to detect changes.
+
+    A project's own extractors run in a child process. Call `close` to end the child process of the extractors.
     """
 
     def __init__(self, store: FrontierStore) -> None:
         self._store = store
 
     def of_copy(self, copy: StoredCopy, form: TextForm = _PLAIN) -> PageReading:
-        """Return title, text and metadata of a copy, by the policy of its page."""
+        """Return title, text and metadata of a copy, by the settings of its page's policy."""
         record = page_at(self._store, copy.url)
         return self.by_policy(copy, form, "" if record is None else record.policy, self.rules())
 
     def by_policy(self, copy: StoredCopy, form: TextForm, policy: str, rules: TextRules) -> PageReading:
-        """Return title, text and metadata of a copy, by a given policy.
+        """Return title, text and metadata of a copy, by the settings of a given policy.
 
-        If an extractor fails, the text is empty. An extractor gets only whole bodies, so it is not called for the
-        beginning of a copy.
+        If an extractor fails, the text is empty. The text is also empty if an extractor is needed and only the
+        beginning of the copy was read.
         """
         kind = content_type(copy.headers)
         if kind.kind in rules.extractors and not (kind.is_html and form.form == "html"):
@@ -122,7 +123,8 @@ class PageTexts:
         return read_page(copy.body, kind, copy.url, form=form.form, main=is_main)
 
     def rules(self) -> TextRules:
-        """Return the rules in force. The cost is one read of the whole policy file from the store."""
+        """Return the settings of the policy file that the crawl uses now. Each call reads the whole policy file from
+        the store."""
         kept = self._store.board.value(COLLECTION)
         with suppress(PolicyError):  # a file that it names is missing, perhaps only for a moment: do not remember this
             if kept is not None:
@@ -151,8 +153,8 @@ def _text_rules(kept: bytes) -> TextRules:
 
 
 class _Copies:
-    """The copies of a list, with the form and the rules of their texts. The rules are those at the beginning of the
-    list."""
+    """Reads the copies for one list of texts. If the policy file is edited during the list, the old settings stay in
+    use."""
 
     def __init__(self, store: FrontierStore, repository: Pages, form: TextForm) -> None:
         self._repository = repository
@@ -161,7 +163,7 @@ class _Copies:
         self._rules = self._texts.rules()
 
     def line(self, record: PageRecord) -> dict[str, Any]:
-        """Return the line of a page with a copy. Raise RepositoryError if the copy cannot be read."""
+        """Return the line of a page that has a copy. Raise RepositoryError if the copy cannot be read."""
         assert record.copy is not None
         copy = self._repository.read(record.copy, record.url)
         found = self._texts.by_policy(copy, self._form, record.policy, self._rules)
@@ -177,7 +179,8 @@ class _Copies:
 
 
 class _Row(NamedTuple):
-    """A line, and the cursor with which a reader continues after it. `line` is None if there is nothing to write."""
+    """A line of the output, and the cursor with which a reader continues after the line. `line` is None if nothing is
+    to be written for the page."""
 
     line: dict[str, Any] | None
     cursor: str
@@ -192,10 +195,13 @@ def texts(
     unreadable: Callable[[RepositoryError], None],
     form: TextForm = _PLAIN,
 ) -> Iterator[dict[str, Any]]:
-    """Yield a line for each page with a copy, and for each gone page that had one. Begin after the position `behind`.
+    """Yield a line for each page that has a copy, and for each gone page that once had a copy.
 
-    The text and title of a gone page are None. `verdict` is new, changed, minor or gone. An unreadable copy is skipped,
-    and `unreadable` is called with the reason. The last line has the change log's cursor, for `texts_since`.
+    The list begins after the position `behind`.
+
+    The text and title of a gone page are None. `verdict` is new, changed, minor or gone. If a copy cannot be read, the
+    page is skipped and `unreadable` is called with the reason. The cursor of the last line is for `texts_since`, which
+    continues with the changes.
     """
     # Read the end of the log before the list, so that changes during the list are reported again.
     place = ListPlace(store.changes.end()) if behind is None else behind
@@ -218,8 +224,8 @@ def texts_since(
     """Yield the pages that changed since a cursor, each once and in its current state. The text is None if the page is
     no longer held.
 
-    `verdict` is new if the page is new since the cursor, else the verdict of its last entry in the change log. Pages
-    are in the order of their last entries. The cost grows with the number of changes.
+    `verdict` is `new` for a page that was found after the cursor, else the newest verdict in the change log. The pages
+    are sorted by the time of their last change. The call takes memory for each page that changed since the cursor.
 
     Raises
     ------
@@ -243,8 +249,8 @@ def texts_since(
 def _with_cursors(
     rows: Iterable[_Row], begin: str, *, end: str, unreadable: Callable[[RepositoryError], None]
 ) -> Iterator[dict[str, Any]]:
-    """Yield the lines of rows, each with its cursor. The last line has the cursor `end`, unless a copy could not be
-    read."""
+    """Yield the lines of rows, each with its cursor. If all copies could be read, the last line has the cursor
+    `end`."""
     passed, is_stuck = begin, False
     held: dict[str, Any] | None = None
     for row in rows:
@@ -270,7 +276,8 @@ def _listed(store: FrontierStore, copies: _Copies, place: ListPlace) -> Iterator
 
 
 def _of_site(store: FrontierStore, copies: _Copies, place: ListPlace) -> Iterator[_Row]:
-    """Yield the rows of one site after a key, in order of key. The site's keys are in memory, eight bytes each."""
+    """Yield the rows of one site after a page key, sorted by key. The keys of the site's pages are held in memory,
+    eight bytes each."""
     keys = sorted(
         key
         for _, record in store.pages.records(site=place.site)
@@ -289,7 +296,7 @@ def _of_site(store: FrontierStore, copies: _Copies, place: ListPlace) -> Iterato
 
 
 def _is_listed(record: PageRecord) -> bool:
-    """Return whether a page has a copy, or had one before it was gone."""
+    """Return whether a page has a copy, or had a copy before the page was gone."""
     return is_held(record) or (record.state == "gone" and record.digest is not None)
 
 
@@ -308,9 +315,11 @@ def _changed(store: FrontierStore, copies: _Copies, changes: Iterable[tuple[str,
 
 
 def _row_of(store: FrontierStore, copies: _Copies, record: PageRecord, cursor: str) -> _Row:
-    """Return the row of a page. The row has no line if the page is no longer held.
+    """Read the copy of a page and return its row.
 
-    A crawl may replace the copy meanwhile. The record is then read again, and the new copy is used.
+    If the page is no longer held, the row has no line.
+
+    If a crawl replaces the copy during the read, read the new copy.
     """
     tried = None
     while True:

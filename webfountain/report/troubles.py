@@ -2,7 +2,7 @@
 
 The report (`--report`), the summary and `status` show these problems. A seed is listed with the reason why it has no
 page: its site cannot be reached, it redirects out of scope or in a loop, it is gone, or the policy file refuses it.
-URLs of an unreachable site stay never-crawled, so only the site's error shows why they wait.
+URLs of an unreachable site stay never-crawled; the error of the site says why.
 """
 
 from __future__ import annotations
@@ -43,19 +43,20 @@ __all__ = [
 ]
 
 MAX_SEEDS: Final = 5000
-"""Maximum number of seeds that are checked, from the start of the file. Checking them takes about a second."""
+"""Maximum number of seeds that are checked, which takes about a second."""
 _MAX_HOPS: Final = 20
-"""Maximum number of redirects that are followed from a seed; browsers follow as many."""
+"""Maximum number of redirects that are followed from a seed, as in browsers."""
 _CRAWLED: Final = STATES.index("crawled")
 _SHOWN: Final = 5
 
 MAX_SITES: Final = 20_000
-"""Maximum number of sites that `unreachable` reads. Reading them takes a fraction of a second."""
+"""Maximum number of sites that `unreachable` reads, which takes a fraction of a second."""
 _NEVER_CRAWLED: Final = STATES.index("never-crawled")
 
 
 class SeedWithoutPage(msgspec.Struct, frozen=True):
-    """A seed, the reason why it has no page, and whether it was tried. Only a seed that was tried counts as failed."""
+    """A seed for which the store has no page, and the reason. `tried` is False if the crawl has not fetched the seed
+    yet, so that it does not count as failed."""
 
     url: str
     why: str
@@ -63,7 +64,7 @@ class SeedWithoutPage(msgspec.Struct, frozen=True):
 
 
 def seeds_in_force(store: FrontierStore, *, year: int) -> list[SeedWithoutPage]:
-    """Return `seeds_without_pages` for the policy file in the store, or [] if the file cannot be read."""
+    """Return the seeds without pages of the policy file in the store, or [] if the policy file cannot be read."""
     kept = policy_in_force(store)
     try:
         return [] if kept is None else seeds_without_pages(store, kept.read(), year=year)
@@ -72,10 +73,10 @@ def seeds_in_force(store: FrontierStore, *, year: int) -> list[SeedWithoutPage]:
 
 
 def seeds_without_pages(store: FrontierStore, collection: Collection, *, year: int) -> list[SeedWithoutPage]:
-    """Return the seeds that have no copy and led to none, in order.
+    """Return the seeds for which the store has no copy, in the order of the policy file.
 
-    A seed led to a copy if its redirects end at a page with a copy. If a site has only one seed, any copy of a page of
-    the site counts, such as a page from its sitemap.
+    A seed is not listed if it redirects to a page with a copy. The only seed of a site is not listed if the store has a
+    copy of any page of the site.
 
     Raises
     ------
@@ -99,7 +100,7 @@ def seeds_without_pages(store: FrontierStore, collection: Collection, *, year: i
 
 
 def seed_lines(found: Sequence[SeedWithoutPage]) -> list[str]:
-    """Return one sentence for each of the first few seeds, and one for the rest."""
+    """Return one line for each of the first seeds, and one line with the number of other seeds."""
     lines = [f"{each.url}: {each.why}" for each in found[:_SHOWN]]
     if len(found) > _SHOWN:
         lines.append(f"and {len(found) - _SHOWN:,} more")
@@ -107,7 +108,7 @@ def seed_lines(found: Sequence[SeedWithoutPage]) -> list[str]:
 
 
 def _records_of(store: FrontierStore, urls: Sequence[str]) -> list[PageRecord | None]:
-    """Return the records of URLs, in order. Neighbouring URLs of one site are read together."""
+    """Return the records of URLs, in the order of the URLs. Successive URLs of the same site are read in one call."""
     found: list[PageRecord | None] = []
     for site, group in itertools.groupby(urls, key=site_of):
         found += store.pages.get_many(site, [fingerprint(url) for url in group])
@@ -150,7 +151,7 @@ def _refusal_of(judge: Judge, record: PageRecord) -> str:
 
 
 def _state_of(store: FrontierStore, record: PageRecord) -> tuple[str, bool]:
-    """Return the state of a page without a copy, and whether it was tried."""
+    """Return in words why a page has no copy, and whether the crawl tried to fetch the page."""
     match record.state:
         case "gone":
             return f"it is gone (status {record.status})", True
@@ -170,7 +171,9 @@ def _has_pages(store: FrontierStore, site: str) -> bool:
 
 
 class UnreachableSites(msgspec.Struct, frozen=True):
-    """The unreachable sites among the first `read` sites of a store.
+    """The unreachable sites of a store.
+
+    Only the first `read` sites were examined.
 
     - `sites`, `urls`: number of these sites, and of their waiting URLs.
     - `why`: error word -> number of sites.
@@ -184,7 +187,7 @@ class UnreachableSites(msgspec.Struct, frozen=True):
     read: int
 
     def words(self) -> str:
-        """Return one line for people, or "" if all sites answer."""
+        """Return a line of text about the unreachable sites, or "" if all sites answer."""
         if not self.sites:
             return ""
         sites = f"{counted(self.sites, 'site')} cannot be reached"
@@ -195,7 +198,7 @@ class UnreachableSites(msgspec.Struct, frozen=True):
 
 
 def site_error(record: SiteRecord) -> str:
-    """Return why the last try to reach a site failed; "" if it succeeded or there was none."""
+    """Return why the last attempt to reach a site failed, or "" if it did not fail."""
     return remembered(record).error
 
 
@@ -236,7 +239,7 @@ class Troubles(msgspec.Struct, frozen=True):
         return [each for each in self.seeds_without_pages if each.tried]
 
     def seed_words(self) -> str:
-        """Return the failed seeds in one line, or ""."""
+        """Return a line of text about the failed seeds, or "" if no seed failed."""
         failed = self.failed_seeds
         if not failed:
             return ""
@@ -244,5 +247,6 @@ class Troubles(msgspec.Struct, frozen=True):
 
 
 def troubles_of(store: FrontierStore, *, year: int) -> Troubles:
-    """Return the problems in a store. `year` is the current year, for the judge."""
+    """Find the seeds without a page and the unreachable sites of a store. `year` is the current year, because the rule
+    against endless calendars depends on it."""
     return Troubles(seeds_in_force(store, year=year), unreachable(store))

@@ -1,8 +1,8 @@
 """Check a store, its copies and its derived files: read every entry, and compare the counts.
 
-A check repairs nothing. `mend_copies` makes a page due if its copy is lost. `discover_copies` adds pages that a damaged
-store lost and whose copies still exist. Derived files (link log, scores, indexes of duplicates) need no backup: damaged
-ones are set aside or removed, and the crawl creates them again.
+A check changes nothing in the store. `mend_copies` makes a page due if its copy is lost. `discover_copies` adds pages
+that a damaged store lost and whose copies still exist. Derived files (link log, scores, indexes of duplicates) need no
+backup: damaged ones are set aside or removed, and the crawl creates them again.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["DerivedFiles", "DerivedReport", "LostCopy", "Wholeness", "discover_copies", "examine_store", "mend_copies"]
 
 NOWHERE: Final = Copy(file=0, offset=0, length=0)
-"""The place of a lost copy. No WARC file has the number 0, so the next fetch is not conditional."""
+"""Location of a lost copy, in a file that never exists, so that the crawl fetches the whole page again."""
 _AT_ONCE: Final = 1000
 
 
@@ -64,7 +64,7 @@ class Wholeness(msgspec.Struct, frozen=True):
 
     @property
     def is_whole(self) -> bool:
-        """Return whether nothing needs a repair."""
+        """Return True if nothing needs a repair."""
         return not self.counts and not self.lost
 
 
@@ -120,7 +120,8 @@ def examine_store(
 
 
 def mend_copies(store: FrontierStore, lost: Iterable[LostCopy], *, at: float) -> int:
-    """Make each page due whose copy is lost, and return how many. Gone and failed pages become due anyway."""
+    """Make each page due whose copy is lost, and return the number of pages. Gone and failed pages keep their due
+    times, because the crawl fetches them again anyway."""
     many = 0
     for each in lost:
         site, key = site_of(each.url), fingerprint(each.url)
@@ -131,9 +132,8 @@ def mend_copies(store: FrontierStore, lost: Iterable[LostCopy], *, at: float) ->
 
 
 def _lost_copy(store: FrontierStore, repository: Pages, site: str, record: PageRecord) -> LostCopy | None:
-    """Return the lost copy of a page, or None if its copy can be read. If a running crawl moved the copy meanwhile,
-    read the copy at its new place.
-    """
+    """Try to read the copy of a page, and return None if this succeeds. If a running crawl moves the copy during the
+    check, read the copy at its new location."""
     now: PageRecord | None = record
     while now is not None and now.copy is not None:
         why = _trouble(repository, now, now.copy)
@@ -190,7 +190,7 @@ def _wrong_counts(
 
 
 def discover_copies(store: FrontierStore, directory: Path, *, at: float) -> int:
-    """Add to the store each page that has a record in a folder of copies. Return how many pages were added."""
+    """Add to a rebuilt store the pages whose copies are in a folder. Return the number of added pages."""
     if not directory.is_dir():
         return 0
     links, found = _links(Folder(directory)), 0
@@ -219,14 +219,14 @@ def _link(folder: Folder, number: int, row: IndexRow) -> Link | None:
 
 
 class DerivedReport(NamedTuple):
-    """The state of the derived files in words, and one line for each damaged file."""
+    """Result of a check of derived files: the kinds that exist, and one line for each damaged file."""
 
     present: tuple[str, ...]
     damaged: tuple[str, ...]
 
 
 class DerivedFiles:
-    """Where the derived files of one crawl are.
+    """Checks and repairs the derived files of a crawl.
 
     Parameters
     ----------
@@ -249,7 +249,7 @@ class DerivedFiles:
         return self._each(_damaged_log, damaged_journals, damaged_scores, damaged_index)
 
     def mend(self, *, at: float) -> DerivedReport:
-        """Set damaged files aside or remove them, at the time `at`. No crawl may be running."""
+        """Set damaged derived files aside or remove them. No crawl may be running."""
         from webfountain.duplicates.index_check import mend_index  # noqa: PLC0415
         from webfountain.ranking.scores import mend_scores  # noqa: PLC0415
 
@@ -301,7 +301,7 @@ def _mend_log(links: str, *, at: float) -> list[str]:
 
 
 def _missing_log(links: str) -> list[str]:
-    """Return a line if the folder of a log is gone although the log was ranked earlier."""
+    """Return a line if the folder of a link log is missing."""
     return [] if "://" in links or Path(links).is_dir() else [f"{links}: damaged: it is missing, but was ranked"]
 
 
