@@ -1,4 +1,4 @@
-"""An HTTP client on asyncio that obeys the limits of the policy file. It does not use Scrapy.
+"""An HTTP client on asyncio that obeys the limits of the policy file. The client uses neither Scrapy nor the store.
 
 Life of a fetch
 ---------------
@@ -28,5 +28,5 @@ A connection belongs to one endpoint: address, port, host name, plain or TLS.
    a new connection.
 5. *Closed*, always at once. Nothing that was not requested is read.
 
-It does not use the store either. Its only clock is the monotonic clock.
+The client reads only the monotonic clock.
 """

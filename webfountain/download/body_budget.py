@@ -19,7 +19,9 @@ from typing import Final, NamedTuple, Protocol
 __all__ = ["BODY_BYTES", "OPEN_SHARE", "BodyBudget", "BudgetStatistics", "HeldBody"]
 
 BODY_BYTES: Final = 256_000_000
-"""Memory for all bodies of a crawl, in bytes. It is a quarter of the gigabyte that the crawl's processes may use."""
+"""Memory for all bodies of a crawl, in bytes. This budget is a quarter of the gigabyte that the processes of a crawl
+may use.
+"""
 OPEN_SHARE: Final = 0.875
 """Share of the budget up to which all connections read. The rest of the budget is for bytes that are already on their
 way, and for one body that may exceed the budget.
@@ -39,8 +41,8 @@ class IncomingBody(Protocol):
 
 
 class BudgetStatistics(NamedTuple):
-    """Counts of the budget, for the stats. `held` and `peak` are bytes, now and at most; `landed` counts complete
-    bodies.
+    """Counts of the budget, for the stats. `held` is the number of bytes now, `peak` the largest number so far, and
+    `landed` the number of complete bodies.
     """
 
     held: int
@@ -157,7 +159,7 @@ class BodyBudget:
         return len(self._asked) + len(self._coming) - self._paused
 
     def _close(self) -> None:
-        """Pause all exchanges, except the one that must continue."""
+        """Pause all exchanges. If only one exchange runs and no complete body waits, let that exchange continue."""
         if not self._landed and self._running() == 1:
             return
         for body in (*self._coming, *self._asked):

@@ -53,7 +53,7 @@ class Sink(Protocol):
 
     @property
     def full(self) -> bool:
-        """Return whether the body is long enough, so that the exchange ends successfully."""
+        """Return whether enough of the body was received to end the exchange successfully."""
 
     def take(self, data: bytes) -> None:
         """Take the next bytes. Raise BadResponse if the bytes cannot be used."""
@@ -165,7 +165,7 @@ class Exchange:
             self.settle(word)
 
     def again(self) -> None:
-        """Prepare the exchange for a second connection."""
+        """Prepare the exchange for another attempt on a second connection."""
         self.error = self.cause = None
         self.done = asyncio.get_running_loop().create_future()
 
@@ -265,8 +265,8 @@ class Connection(asyncio.Protocol):
 def check_certificates(context: ssl.SSLContext) -> None:
     """Set up a TLS client context that accepts only valid certificates of the host, as browsers do.
 
-    Without this check, anyone on the network path could change a page. With it, pages behind an invalid certificate
-    cannot be fetched.
+    Without this check, anyone on the network path could change a page. With this check, pages behind an invalid
+    certificate cannot be fetched.
 
     Certificate authorities are those of SSL_CERT_FILE and SSL_CERT_DIR, else the system's, else certifi's.
     """

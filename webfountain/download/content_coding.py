@@ -25,14 +25,14 @@ __all__ = ["ACCEPT_ENCODING", "BOMB_BYTES", "BOMB_RATIO", "MAX_MEMBERS", "Body",
 
 ACCEPT_ENCODING: Final = "gzip, deflate, br, zstd"
 BOMB_RATIO: Final = 250
-"""Ratio of output to input bytes that makes a body a bomb, if its output exceeds `BOMB_BYTES`. Plain text has ratios
-up to 20, generated tables up to 100.
+"""A body is a bomb if it has more than this number of output bytes per input byte, and more than `BOMB_BYTES` of
+output. Plain text has ratios up to 20, generated tables up to 100.
 """
 BOMB_BYTES: Final = 1_048_576
 _BLOCK: Final = BOMB_BYTES // BOMB_RATIO
 """Number of input bytes between two checks of the ratio."""
 MAX_MEMBERS: Final = 10_000
-"""Number of gzip members or zstd frames that may be tiny. After them, the mean output per member must be
+"""Number of gzip members or zstd frames that may be tiny. Further members must have a mean output of at least
 `_MEMBER_BYTES`. An empty member has 9 to 20 bytes and costs up to 20 µs. Programs that write many members (bgzip,
 pzstd) put 64 kB into each.
 """

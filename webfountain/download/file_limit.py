@@ -23,7 +23,8 @@ COUNT_S: Final = 1.0
 
 
 class FileLimit:
-    """Counter of the files of connections. `spare` returns how many more files may be opened now.
+    """The number of files that connections use, and the connections that wait for a free file. `spare` returns how many
+    more files may be opened now.
 
     Invariant: `open` is the number of connections that have a file or have permission to open one.
     """
@@ -50,7 +51,7 @@ class FileLimit:
         return self._waiting[-1]
 
     def withdraw(self, turn: asyncio.Future[None]) -> None:
-        """End a wait that `reserve` began. If the file has already been counted, uncount it."""
+        """End a wait that `reserve` began. If a file was already counted for this connection, subtract it again."""
         if turn.cancelled():
             self._waiting.remove(turn)
         else:
@@ -76,7 +77,9 @@ class FileLimit:
         self._admit(len(self._waiting))
 
     def _admit(self, most: int = 0) -> None:
-        """Admit waiting connections while files are free. Admit the first `most` of them even if no file is free."""
+        """Admit waiting connections while files are free. Admit the first `most` waiting connections even if no file is
+        free.
+        """
         while self._waiting and (self.open < self._most or most > 0):
             self.open += 1
             most -= 1

@@ -22,8 +22,8 @@ MAX_CHUNK_LINE: Final = 4_096
 _STATUS_LINE = re.compile(r"HTTP/1\.\d[ \t]+([1-9]\d\d)(?:[ \t]|$)", re.ASCII)
 _HEAD_END = re.compile(rb"\r?\n\r?\n")
 _HEADER = re.compile(r"^([A-Za-z0-9!#$%&'*+.^_`|~-]++)[ \t]*+:[ \t]*+([^\n\r\0]*+)$", re.MULTILINE)
-"""Pattern of a header line, name and value. A line with CR or NUL inside does not match, because its value would look
-like several lines in a file. The pattern never backtracks (`*+`).
+"""Pattern of a header line, with a group for the name and a group for the value. A line with CR or NUL inside does not
+match, because its value would look like several lines in a file. The pattern never backtracks (`*+`).
 """
 _FOLD = re.compile(r"\n[ \t]++")
 _LENGTH = re.compile(r"\d{1,18}", re.ASCII)

@@ -20,8 +20,8 @@ Life of a fetch
 5. `Frontier.finish` puts the visit into the batch. The body is written, the links are discovered
    (`duplicates.url_dedup`), and the visit is settled. A crash before the settle repeats the fetch and loses nothing.
 
-Files such as robots.txt and sitemaps have no lease. A file is requested and landed like a page, and then given to the
-site that needed the file.
+Files such as robots.txt and sitemaps have no lease. A file is downloaded like a page, and then given to the site that
+needed it.
 
 Other modules
 -------------

@@ -159,7 +159,7 @@ class FrontierAssembly:
         ignores_robots: Callable[[bytes], bool] = lambda _: False,
         pace: SitePace | None = None,
     ) -> Self:
-        """Set the rules of another project's crawl.
+        """Set the rules of a crawl for another Scrapy project.
 
         Parameters
         ----------
@@ -211,7 +211,7 @@ class FrontierAssembly:
     # -------------------------------------------------- the loop thread
 
     def _orders(self) -> list[Order]:
-        """Return the orders of each batch, in order."""
+        """Return the orders (the loop-thread parts of all features), in the sequence in which they work."""
         sites, progress, others, start = self._sites, self._progress, self._others, self._start
         period_s = max(self._collection.cycle.period_s, _SHORTEST_CHORE_S)
         follower, polls = self._planner.follower, Polls(others, progress, rng=self._rng, start=start)

@@ -51,8 +51,8 @@ __all__ = [
 class LeaseEnd(msgspec.Struct, frozen=True):
     """The end of a lease: the page was examined, refused, or acknowledged by a spider.
 
-    `visit` is set for an examined page, which has a body to write and links to discover. `asked` is True if the fetch
-    was handed out.
+    `visit` is set for an examined page, which has a body to write and links to discover. `asked` is True if the crawl
+    was told to request the page.
     """
 
     lease: Lease
@@ -101,8 +101,8 @@ class Batch:
     rank: bool = False
     count_waiting: bool = False
     price: float | None = None
-    """Price of a fetch: the obsolete time, s, that a fetch of a known page must be expected to save. None: urgency is
-    not used. None: urgency is not used.
+    """Price of a fetch: the obsolete time, s, that a fetch of a known page must be expected to save. If None, urgency
+    is not used.
     """
     budget: float | None = None
     """Number of fetches per period that the plan gives to all ants together; None without a plan."""
@@ -126,11 +126,11 @@ class Batch:
     """True if the last result was `unfinished`, so that the worker needs a batch in any case."""
 
     def settle(self, lease: Lease, outcome: Outcome, visit: Visit | None = None) -> None:
-        """Add the end of a requested page."""
+        """Add the end of a lease whose page was requested."""
         self.ended.append(LeaseEnd(lease, outcome, visit))
 
     def refuse(self, lease: Lease, outcome: Outcome) -> None:
-        """Add the end of a leased page that was not requested."""
+        """Add the end of a lease whose page was not requested."""
         self.ended.append(LeaseEnd(lease, outcome, asked=False))
 
     def read_sitemap(self, fetched: FetchResult, *, of: str) -> None:
@@ -173,8 +173,8 @@ class Batch:
 
 
 class SavedSiteData(msgspec.Struct, frozen=True, array_like=True):
-    """The data that are stored with an active site: the urgencies of its pages and, if it must survive a kill, its
-    state.
+    """The data to store with an active site: the urgencies of its pages, and its state if the state must survive a
+    kill.
     """
 
     state: SiteState | None = None
@@ -216,13 +216,15 @@ class BatchResult:
     settled: Counter[tuple[str, int]] = field(default_factory=Counter)
     """Number of settled leases, by site and token of the site lease."""
     known: list[Link] = field(default_factory=list)
-    """Requests of another project that were already known."""
+    """Requests of another Scrapy project that were already known."""
     new_pages: set[str] = field(default_factory=set)
     """Sites that have more URLs to lease, because URLs are new or were made due."""
     hot: set[str] = field(default_factory=set)
     """Sites with new pages on the policy's topic. These pages must be fetched before all pages that are off topic."""
     hurried: set[str] = field(default_factory=set)
-    """Sites with known pages that must be fetched before other known pages, even leased ones."""
+    """Sites with known pages that must be fetched before all other known pages, even before pages that are already
+    leased.
+    """
     dealt: list[LeaseBatch] = field(default_factory=list)
     activated: list[SiteLease] = field(default_factory=list)
     claims: list[Claim] = field(default_factory=list)
@@ -262,7 +264,7 @@ class BatchResult:
     top: float = inf
     """Upper bound of the urgency of pages that were not made due, s."""
     level: float = 0.0
-    """Urgency, s, of the least urgent page that would be made due if the `missing` most urgent pages were."""
+    """If the `missing` most urgent pages were made due, the urgency, s, of the least urgent page among them."""
 
 
 def remembered(record: SiteRecord) -> SiteState:

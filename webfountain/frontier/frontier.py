@@ -80,8 +80,8 @@ class Frontier:
         return self.others.term.left_s() > 0.0
 
     def wake_at(self) -> float | None:
-        """Return the earliest time at which `next` may return a fetch. None: first a download must end or work must
-        come. None: first a download must end or new work must come.
+        """Return the earliest time at which `next` may return a fetch. None means that first a download must end or new
+        work must come.
         """
         served = min(self.sites.addresses.ring.wake_at(), self.sites.sites.wake_at())
         due = min(max(served, self.progress.open_at()), self.planner.follower.check_at())
@@ -106,7 +106,7 @@ class Frontier:
         self.sites.flights.given_back(fetch.lease, self._batches.gather())
 
     def acknowledge(self, fetch: Fetch, *, status: int | None, error: str | None, seconds: float = 0.0) -> None:
-        """Settle another project's finished request. Call it in place of `examine` and `finish`."""
+        """Settle a finished request of another Scrapy project. Call it in place of `examine` and `finish`."""
         assert fetch.lease is not None
         batch = self._batches.gather()
         self.sites.flights.acknowledged(fetch.lease, batch, status=status, error=error, seconds=seconds)
@@ -118,8 +118,8 @@ class Frontier:
         self.sites.resolved(host, addresses, error or "dns", self._batches.gather())
 
     def offer(self, link: Link) -> None:
-        """Put a request of another project into the batch. If the site has leased less important pages, it gives them
-        back.
+        """Put a request of another Scrapy project into the batch. If the site has leased less important pages, it gives
+        them back.
         """
         batch = self._batches.gather()
         batch.offers.append(link)
@@ -132,7 +132,7 @@ class Frontier:
         self.progress.stopped = True
 
     def stop_at_once(self) -> None:
-        """Stop the crawl from a signal handler. No thread waits for the store any longer."""
+        """Stop the crawl from a signal handler. After this call, no thread waits for the store."""
         self.stop()
         self.others.end_within(0.0)
 

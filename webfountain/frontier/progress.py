@@ -1,7 +1,7 @@
 """The progress of one process: what it has handed out, what is in flight, what is left to do, and what limits its rate.
 
 No fetch is handed out if the budget is used up (pages per period, pages in all), the worker is behind, or the crawl
-ends. `RateLimit` says in words what limits the rate. The display shows it, and the store keeps it for `status`.
+ends. `RateLimit` says in words what limits the rate. The progress display and `webfountain status` show these words.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ IDLE_S: Final = 60.0
 7).
 """
 _BURST: Final = 0.02
-"""Share of a period's fetches that may follow at once after a pause."""
+"""After a pause, at most this share of a period's fetches is made up for at once."""
 _STALL_S: Final = 5.0
 """After a stall of up to this length, s, the missed fetches are made up for, even if periods are short. A process on a
-busy machine can stall for so long. At most _STALL_SHARE of a period's fetches are made up for at once.
+busy machine can stall for several seconds. At most _STALL_SHARE of a period's fetches are made up for at once.
 """
 _STALL_SHARE: Final = 0.2
 
@@ -180,7 +180,9 @@ class Progress:
 
     @contextmanager
     def examining(self, fetched: FetchResult) -> Iterator[None]:
-        """Count a body as held in memory while the block runs. The body waits there for a thread that examines it."""
+        """Count a body as held in memory during a ``with`` block. Inside the block, the body waits for a thread that
+        examines it.
+        """
         self._examined_bytes += len(fetched.body)
         try:
             yield

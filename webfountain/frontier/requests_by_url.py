@@ -1,9 +1,9 @@
 """Find the keys of a URL in the store.
 
-In a collection, the key of a page is the fingerprint of its URL. A request of another project's spider has Scrapy's
-fingerprint as key, which also covers method and body. A request with `dont_filter` has a unique key. Therefore one URL
-may have many keys that cannot be computed from the URL. To find a URL among a project's requests, all records of the
-URL's site are read.
+In a collection, the key of a page is the fingerprint of its URL. A request of another Scrapy project has Scrapy's
+fingerprint as its key, which also covers method and body. A request with `dont_filter` has a unique key. Therefore one
+URL may have many keys that cannot be computed from the URL. To find a URL among a project's requests, all records of
+the URL's site are read.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def failed_requests(store: PageRecords) -> Iterator[Link]:
 
 
 def made_before(store: FrontierStore, links: Sequence[Link]) -> list[Link]:
-    """Return the links whose requests will not be made. They were made before, or are not in the store."""
+    """Return the links whose requests will not be made. Such a request was made before, or is not in the store."""
     return [
         link
         for link in links
@@ -82,8 +82,8 @@ def made_before(store: FrontierStore, links: Sequence[Link]) -> list[Link]:
 
 
 def make_again(store: FrontierStore, links: Sequence[tuple[Link, float]], *, now: Callable[[], float]) -> list[Link]:
-    """Queue known requests before all others. A request whose last attempt was after its given time is left out. Return
-    the queued requests.
+    """Queue known requests before all others. If the last attempt of a request was later than the time given with its
+    link, the request is left out. Return the queued requests.
     """
     found = [
         link

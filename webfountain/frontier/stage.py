@@ -28,20 +28,20 @@ _R = TypeVar("_R")
 
 
 class Order:
-    """An order that does nothing. A feature overrides the methods that it needs. The methods are listed in the order of
-    their calls.
+    """The base class of orders, whose methods do nothing. A feature overrides the methods that it needs. The methods
+    are listed in the order of their calls.
     """
 
     due = -inf
     """Time from which `add` is called, UTC seconds."""
 
     def add(self, batch: Batch) -> None:
-        """Add to a batch what the store must do. `add` is called only if the time `due` has come, the crawl was not
+        """Add work for the store to a batch. `add` is called only if the time `due` has come, the crawl was not
         stopped, and this ant's leases are valid.
         """
 
     def before_send(self, batch: Batch) -> None:
-        """Add to a batch right before it is sent, even if the crawl was stopped."""
+        """Add work to a batch right before the batch is sent, even if the crawl was stopped."""
 
     def absorb(self, result: BatchResult) -> None:
         """Apply the result of a batch before the active sites do."""
@@ -72,8 +72,8 @@ def methods_at(parts: Sequence[_Part], point: Callable[Concatenate[_Part, _P], _
 
 
 class Stage:
-    """A stage that does nothing. A feature overrides the methods that it needs. The methods are listed in the order of
-    their calls.
+    """The base class of stages, whose methods do nothing. A feature overrides the methods that it needs. The methods
+    are listed in the order of their calls.
     """
 
     def lost(self, sites: Sequence[str]) -> None:
@@ -97,7 +97,7 @@ class Stage:
     # ---------------------------------------------- the store's pages and sites
 
     def discover_more(self, batch: Batch, result: BatchResult) -> None:
-        """Add the requests and the links in sitemaps that a batch brings to the store."""
+        """Add to the store the requests of a batch and the links in its sitemaps."""
 
     def after_settle(self, batch: Batch, result: BatchResult) -> None:
         """Carry out the rest of the batch, after all pages of the batch were settled."""

@@ -157,7 +157,7 @@ def refused(lease: Lease, kind: OutcomeKind, error: str, *, period_s: float, at:
 
 
 def deferred(lease: Lease, error: str, *, due: float) -> Outcome:
-    """Return the outcome of a page that must not be fetched before `due`. The copy stays."""
+    """Return the outcome of a page that must not be fetched before `due`. The page keeps its stored copy."""
     record = lease.record
     state: State = "refused" if record.state == "never-crawled" else record.state
     record = msgspec.structs.replace(record, state=state, error=error, failures=max(1, record.failures), due=due)

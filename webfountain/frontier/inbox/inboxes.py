@@ -52,8 +52,7 @@ NOTES_AT_ONCE: Final = 16
 NOTE_S: Final = 60.0
 """Time after which a note that was taken but not carried out may be taken by another process, s."""
 _ABANDONED_S: Final = 3600.0
-"""Unfinished note files that are older than this, s, are removed: their writers were killed. Their writers were killed.
-"""
+"""Unfinished note files older than this, s, are removed, because their writers were killed."""
 _BUSY: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EINTR})
 logger = logging.getLogger(__name__)
 PAUSE_POLLS: Final = 4

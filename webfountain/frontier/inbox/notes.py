@@ -271,7 +271,9 @@ class SlotReturn(msgspec.Struct, frozen=True, tag="returned", tag_field="note"):
     borrower: str
     token: int
     next_at: float
-    """Earliest time of the next request in the returned slots. If `over` is False: in all slots of the site."""
+    """Earliest time of the next request in the returned slots. If `over` is False, this time applies to all slots of
+    the site.
+    """
     failures: int = 0
     """Number of refusals in a row."""
     over: bool = True

@@ -85,8 +85,8 @@ class PolicyConflicts:
             self._waiting.pop(next(iter(self._waiting)))
 
     def overtaken(self, lease: Lease, record: PageRecord) -> PageRecord:
-        """Return the record with which a lease ends. If a better link was found during the lease, the record has its
-        policy.
+        """Return the record with which a lease ends. If a better link was found during the lease, the record has the
+        policy of this link.
         """
         link, at = self._waiting.pop((lease.site, lease.key), (None, 0.0))
         if link is None or (new := self._revised({link.url: link}, at, record)) is None:

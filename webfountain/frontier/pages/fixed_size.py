@@ -5,8 +5,8 @@ In a full collection, a more important known page replaces the least important p
 repository. The *RankingModule* is this module with the ranker, the *UpdateModule* the schedule, and the *CrawlModule*
 the frontier with the downloader.
 
-A *sweep* reads all records, some with each batch. The sweep counts the known pages in each class of importance. It
-remembers the held pages of least importance. A class is *admitted* if some of its pages are among the best
+A *sweep* reads all records, some with each batch. The sweep counts the known pages in each class of importance. The
+sweep remembers the held pages of least importance. A class is *admitted* if some of its pages are among the best
 `limits.pages` known pages, and it is better than the class of the page that would be evicted. For each leased new page
 of an admitted class, a page is evicted (the store's `evict`). An ant can evict only pages of its own sites. Therefore
 sites with the least important pages are made due.

@@ -4,8 +4,8 @@ Bodies that may take long are read in a child process (`sandbox.reader`). If the
 this page is later examined alone (`sandbox.crash_guard`).
 
 Reading a body takes from a millisecond to two seconds, depending on its site. A free thread goes to the site that has
-used the reader threads least lately (`ReaderTurns`), so that slow sites do not delay other sites. Sites that take much
-longer than other sites share at most one thread.
+recently used the reader threads least (`ReaderTurns`), so that slow sites do not delay other sites. Sites that take
+much longer than other sites share at most one thread.
 """
 
 from __future__ import annotations
@@ -149,8 +149,8 @@ class GuardedExaminer:
 
 
 class SuspectStage(Stage):
-    """The stage that postpones pages that may have crashed a process. They are given back to the store while their site
-    has other pages.
+    """The stage that postpones pages that may have crashed a process. These pages are given back to the store while
+    their site has other pages.
     """
 
     def __init__(self, suspects: CrashSuspects, store: FrontierStore) -> None:

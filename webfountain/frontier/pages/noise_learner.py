@@ -4,8 +4,8 @@ The learner works when a new body is compared with the old copy (`page_compariso
 The parts of a page (`core.noise`) are stored with its record. For the `MAX_SITES` sites visited last, what was learned
 is in memory. A new process learns it again from the pages' records.
 
-An extra visit is ordered for a page with a part that differs again and again, if no two visits within seconds have
-shown whether it is noise (`extra_visits`). At most `EXTRA_SHARE` of the visits are extra visits.
+If a part of a page differs again and again, an extra visit within seconds is ordered, to show whether the part is noise
+(`extra_visits`). At most `EXTRA_SHARE` of the visits are extra visits.
 """
 
 from __future__ import annotations

@@ -2,11 +2,11 @@
 
 Refused pages are not requested after an edit, because every page is judged when it is leased. But a page with a stored
 copy may be due only in months, and consumers must learn of the edit earlier. Therefore the review reads the crawled
-pages again, site by site, and judges them. It reads some with each batch. Pages that are now refused are made due at
-once. Such a page is then removed without a request, and the change log gets a tombstone.
+pages again, site by site, and judges them. The review reads some of these pages with each batch. Pages that are now
+refused are made due at once. A refused page is then removed without a request, and the change log gets a tombstone.
 
-Some rules spread along links, such as seeds, trust and dampening. The same pass applies an edit of these rules to known
-pages. Each page gets the policy and trust that it would get now from its seed, or from the page that led to it
+Some rules spread along links, such as seeds, trust and dampening. The review also applies an edit of such rules to
+known pages. Each page gets the policy and trust that it would get now from its seed, or from the page that led to it
 (`_Derivation`).
 
 A ``[[switch]]`` with ``also = "discovered"`` also moves the pages discovered through the switched page. The review goes
@@ -15,7 +15,7 @@ discovered through the moved pages, and so on. Pages that are leased during the 
 (`overruled`). For the condition ``when.discovered``, the review counts, for each page, the fetched and the switched
 pages that were discovered through it. A page that leads to distrusted pages can thus be switched long after its fetch.
 
-If the schedule becomes slower, the same pass sets earlier visits for pages whose policies limit their intervals
+If the schedule becomes slower, the review makes visits earlier for pages whose policies limit the time between visits
 (`review_stage`).
 
 The store keeps the last site that was reviewed, and a digest of the policy file. A killed crawl continues the review at
@@ -133,7 +133,7 @@ class Review:
         self._derivation = _Derivation(self._store, collection, self._judge) if self._progress.derives else None
 
     def place_anew(self) -> None:
-        """Read all crawled pages again, to make the visits earlier that would now be too late. If a round is under way,
+        """Read all crawled pages again, and make visits earlier that would now be too late. If a round is under way,
         the reading begins after the round.
         """
         self.is_waiting = False

@@ -172,9 +172,7 @@ class SitemapStage(Stage):
 
 
 def every_later(site: str, later: Mapping[bytes, bool]) -> list[bytes]:
-    """Return all pages whose date in the sitemap is later than our copy. They are all due, because the crawl has no
-    budget.
-    """
+    """Return all pages whose date in the sitemap is later than our copy. Without a budget, all these pages are due."""
     del site
     return [key for key, is_later in later.items() if is_later]
 
