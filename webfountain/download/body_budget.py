@@ -19,9 +19,7 @@ from typing import Final, NamedTuple, Protocol
 __all__ = ["BODY_BYTES", "OPEN_SHARE", "BodyBudget", "BudgetStatistics", "HeldBody"]
 
 BODY_BYTES: Final = 256_000_000
-"""Memory for all bodies of a crawl, in bytes. This budget is a quarter of the gigabyte that the processes of a crawl
-may use.
-"""
+"""Memory for all bodies of a crawl, in bytes: a quarter of the gigabyte that its processes may use together."""
 OPEN_SHARE: Final = 0.875
 """Share of the budget up to which all connections read. The rest of the budget is for bytes that are already on their
 way, and for one body that may exceed the budget.
@@ -64,7 +62,7 @@ class HeldBody:
         self._budget = budget
         self.size = 0
         self.incoming: IncomingBody | None = None
-        """The exchange that receives the body, or None if no exchange does."""
+        """The exchange that receives the body; None before and after the transfer."""
         self.paused = False
 
     def ask(self, incoming: IncomingBody) -> None:

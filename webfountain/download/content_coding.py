@@ -40,8 +40,9 @@ _MEMBER_BYTES: Final = 1_024
 _MAX_CODINGS: Final = 3
 _STEP: Final = 262_144
 _FIRST_PIECE: Final = 512
-"""Number of input bytes in the first piece that a member's decompressor gets. Each further piece is twice as long. A
-decompressor copies the input after the end of its member, so large pieces would take quadratic time.
+"""Number of input bytes in the first piece that a member's decompressor gets. Each further piece of the member's input
+is twice as long as the last one. A decompressor copies the input after the end of its member, so large pieces would
+take quadratic time.
 """
 _ZEROS = re.compile(rb"\0*")
 
@@ -230,7 +231,7 @@ def check_codings(encoding: str) -> None:
 
 
 class Body:
-    """The body of one response while it is received. It is decoded, and limited to `limit` bytes.
+    """The body of one response while it is received: decoded, and limited to `limit` bytes.
 
     With `truncate`, a larger body is cut and accepted (robots.txt, RFC 9309, section 2.5).
     """

@@ -41,7 +41,9 @@ class FileLimit:
         return len(self._waiting)
 
     def reserve(self) -> asyncio.Future[None] | None:
-        """Count a file for a new connection. If no file is free, return a future that is resolved when one is."""
+        """Count a file for a new connection. If no file is free, return a future that is resolved when a file is
+        free.
+        """
         if self.open >= self._most:
             self._count()
         if self.open < self._most and not self._waiting:
@@ -94,7 +96,9 @@ class FileLimit:
 
 
 def spare_files() -> int:
-    """Return how many more files connections may open. A reserve stays for the store, WARC files and the resolver."""
+    """Return how many more files connections may open. A reserve of files is kept for the store, WARC files and the
+    resolver.
+    """
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if limit == resource.RLIM_INFINITY:
         return 1 << 20

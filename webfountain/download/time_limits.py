@@ -67,8 +67,8 @@ class ExchangeTime:
     def late(self, now: float, taken: int | None) -> ErrorWord | None:
         """Return an error word if the exchange is too slow at `now`, else None.
 
-        `taken` is the number of bytes of the body so far; None before the head is complete. The word is "timeout"
-        before the response's head is complete or if only `timeout` applies, else "too-slow".
+        `taken` is the number of bytes of the body so far; None before the head is complete. The word is "too-slow" if a
+        minimum rate applies and the response's head is complete, else "timeout".
         """
         rate = self._limits.least_rate
         if now >= self.deadline:

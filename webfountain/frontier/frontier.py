@@ -118,8 +118,8 @@ class Frontier:
         self.sites.resolved(host, addresses, error or "dns", self._batches.gather())
 
     def offer(self, link: Link) -> None:
-        """Put a request of another Scrapy project into the batch. If the site has leased less important pages, it gives
-        them back.
+        """Put a request of another Scrapy project into the batch. The site gives back its leased pages that are less
+        important.
         """
         batch = self._batches.gather()
         batch.offers.append(link)

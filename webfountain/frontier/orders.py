@@ -208,8 +208,8 @@ def _publish_shares(shares: DomainShares, batch: Batch) -> None:
 
 
 class IdleCheck(Order):
-    """While all processes are idle, looks for never-crawled pages that are due soon. If there are none, a crawl with
-    `--until-idle` ends.
+    """While all processes are idle, looks for never-crawled pages that are due soon. A crawl with `--until-idle` ends
+    if there are no such pages.
     """
 
     def __init__(self, progress: Progress, others: Others) -> None:

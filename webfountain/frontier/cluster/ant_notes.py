@@ -40,7 +40,7 @@ ANT: Final = "ant/"
 ROLE: Final = "role/controller"
 """Claim on the role of the controller. The note of the claim is a `ControllerState`."""
 COUNTING: Final = "role/counting"
-"""Claim on the role of the ant that reads the notes of all ants, with a `Colony` as note."""
+"""Claim on the role of the ant that reads the notes of all ants. The note of the claim is a `Colony`."""
 ADDRESS: Final = "address/"
 """Prefix of the claim on an address at which an ant has sites."""
 GUEST: Final = "guest/"
@@ -48,11 +48,11 @@ GUEST: Final = "guest/"
 LOAN: Final = "loan/"
 """Prefix of the claim on slots lent to another ant, `loan/BORROWER/SITE`. The note of the claim is a `Loan`."""
 _DEAD_S: Final = 3600.0
-"""Time after which an expired claim is removed, s."""
+"""Time after its end at which a claim is removed from the store, s."""
 BUSY: Final = 0.7
-"""Share of a core above which an ant counts as overloaded."""
+"""Share of a CPU core above which an ant counts as overloaded."""
 FREE: Final = 0.3
-"""Share of a core below which an ant has spare time."""
+"""Share of a CPU core below which an ant has spare time."""
 
 
 def strike_off(claims: Claims, claim: Claim, *, owner: str, at: float) -> None:
@@ -70,7 +70,9 @@ class AntNote(msgspec.Struct, frozen=True, array_like=True):
     sites: int = 0
     in_flight: int = 0
     idle_since: float | None = None
-    """Time since which the ant is idle: nothing is in flight, and nothing becomes due soon. None if the ant is busy."""
+    """Time at which the ant became idle: nothing is in flight, and nothing becomes due soon. None if the ant is
+    busy.
+    """
     counts: dict[str, float] = {}
     """The ant's metrics."""
     spent: FetchCounts | None = None
@@ -104,7 +106,7 @@ class Colony(msgspec.Struct, frozen=True, array_like=True):
 
     @classmethod
     def of(cls, notes: Sequence[AntNote]) -> Colony:
-        """Return the sum of these notes, without `free`."""
+        """Return the sum of these notes. The field `free` stays empty."""
         latest = max((-inf if note.idle_since is None else note.idle_since for note in notes), default=-inf)
         idle = all(note.idle_since is not None and note.at >= latest for note in notes)
         spent = FetchCounts.of(note.spent for note in notes if note.spent is not None)
@@ -137,7 +139,7 @@ def ants_of(claims: Claims, at: float) -> dict[str, AntNote]:
 
 
 class CoreLoad:
-    """The load of this process between the last two measurements, CPU seconds per second."""
+    """CPU load of this process between the last two measurements, CPU seconds per second."""
 
     def __init__(self, steady: Callable[[], float], cpu: Callable[[], float]) -> None:
         self._steady = steady

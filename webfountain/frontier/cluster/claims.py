@@ -1,8 +1,8 @@
 """Claims of an ant on addresses and guests, to which no other ant sends requests.
 
 Before a request to an address, the address is claimed (`AddressClaims`). If another ant holds the address, the site is
-parked. A letter makes the other ant take the site. A guest is claimed, too: a site without a site lease, from which
-other sites need a file.
+parked. A letter makes the other ant take the site. An ant also claims each guest: a site from which it needs only a
+file for another site.
 
 The loop thread adds claims to its batches. The worker thread has a stage (`AntStage`) for claims and for letters
 between ants. A lone ant claims nothing (`NoClaims`, `OwnGuests`).
@@ -47,7 +47,7 @@ __all__ = [
 
 
 class NoClaims(Order):
-    """The address claims of a lone ant, which claims nothing."""
+    """The claims of a lone ant, which claims nothing because no other ant uses the store."""
 
     def held(self) -> list[str]:
         return []
@@ -66,7 +66,7 @@ class NoClaims(Order):
 
 
 class AddressClaims(Order):
-    """The claims of one ant: the addresses of its sites, and guests, from which it only requests files."""
+    """The claims of one ant: on the addresses of its sites, and on sites from which it only requests files (guests)."""
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class AddressClaims(Order):
         self._others = others
 
     def add(self, batch: Batch) -> None:
-        """Add claims for unclaimed addresses of sites to the batch, and drop the claims of addresses without sites."""
+        """Put the addresses that must be claimed into the batch, and the claims that must be dropped."""
         batch.claims = [ADDRESS + address for address in self._addresses.unclaimed()]
         batch.freed.update({ADDRESS + address: batch.at for address in self._addresses.freed()})
 
@@ -94,7 +94,7 @@ class AddressClaims(Order):
         return [ADDRESS + each for each in addresses] + [GUEST + each for each in guests]
 
     def open_times(self, at: float) -> dict[str, float]:
-        """Return, for each claim, when another ant may first send requests if this ant ends at `at`."""
+        """For each claim of this ant, which ends at `at`, return the time from which another ant may use it."""
         opens = {ADDRESS + each: due for each, due in self._addresses.open_times(at).items()}
         sites = self._sites.by_name
         return opens | {GUEST + each: sites[each].standing.next_at(at) for each in sorted(self._sites.guests)}
@@ -119,8 +119,8 @@ class AddressClaims(Order):
             self._hand_over(name.removeprefix(ADDRESS), "", batch.at, batch)
 
     def _hand_over(self, address: str, owner: str, until: float, batch: Batch) -> None:
-        """Remove the sites at an address from the active list. If another ant holds the address, send it the sites by
-        letter.
+        """Remove the sites at an address from the active list. If another ant holds the address, a letter asks that ant
+        to take each site.
         """
         for place in self._addresses.refused(address):
             site = self._sites.by_name[place.name]
@@ -135,8 +135,8 @@ class AddressClaims(Order):
 class AntStage(Stage):
     """The stage that exchanges claims and letters with other ants, for the ant `owner`.
 
-    `left_behind` erases the copies of ants that no longer run, or is None. Claims and site leases last `lease_s`
-    seconds.
+    `left_behind` erases the copies of ants that no longer run; None without a repository. Claims and site leases last
+    `lease_s` seconds.
     """
 
     def __init__(
@@ -172,7 +172,7 @@ class AntStage(Stage):
                 self._takedowns.erase(barred)
 
     def sign_off(self, batch: Batch) -> None:
-        """Send a batch's letters to their ants."""
+        """Send the letters of a batch to other ants."""
         for owner in sorted({owner for owner, _ in batch.letters}):
             self._claims.post(owner, [msgspec.json.encode(letter) for to, letter in batch.letters if to == owner])
 
@@ -182,8 +182,8 @@ class AntStage(Stage):
             self._claims.post(ant, [msgspec.json.encode(Drain(ant))])
 
     def announce(self, barred: Sequence[ForgetNote]) -> None:
-        """Send the forgotten pages to other ants, which erase their own copies. Also erase the copies of ants that no
-        longer run.
+        """Tell all other ants which pages were forgotten, so that they erase their own copies. Also erase the copies of
+        ants that no longer run.
         """
         letters = [msgspec.json.encode(note) for note in barred]
         for ant in self._claims.claims("ant"):
@@ -195,7 +195,9 @@ class AntStage(Stage):
     # ---------------------------------------------------------------- guests
 
     def activated(self, leases: list[SiteLease], at: float) -> list[SiteLease]:
-        """Park activated sites from which another ant requests a file; return the other sites."""
+        """Park each activated site from which another ant requests a file. Return the leases of the sites that stay
+        active.
+        """
         holders = self._claims.holders([GUEST + lease.site for lease in leases], at=at)
         asked = [
             (lease, claim)
@@ -209,11 +211,11 @@ class AntStage(Stage):
         return [lease for lease in leases if lease.site not in away]
 
     def welcome(self, batch: Batch, result: BatchResult) -> None:
-        """Claim the guests of a batch, and read them from the store. A guest is busy if another ant has the site or the
-        guest.
+        """Claim the guests of a batch, and read them from the store. If another ant crawls a guest or has claimed it,
+        the guest is reported as busy.
 
-        Each ant claims a guest before reading the site's owner, and reads the guest claims after activating a site. If
-        two ants want the same site, at least one ant notices the other ant.
+        Each ant claims a guest before it reads who crawls the site. After it has activated a site, it reads who has
+        claimed the site as a guest. So if two ants want the same site at once, at least one of them notices the other.
         """
         names = [GUEST + name for name in batch.guests]
         held = self._claims.claim(names, owner=self._owner, until=batch.at + self._lease_s, at=batch.at)

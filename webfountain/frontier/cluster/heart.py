@@ -33,8 +33,8 @@ __all__ = ["Heart", "PolicyFiles", "digest_of"]
 
 logger = logging.getLogger(__name__)
 BEATS: Final = 2
-"""Number of heartbeats after which a difference between policy files is logged. After an edit, the files may differ for
-some seconds.
+"""A difference between the ants' policy files is logged after this number of heartbeats. Shorter differences are normal
+after an edit.
 """
 
 
@@ -69,8 +69,8 @@ class Heart(Order):
         return self._others.next_at()
 
     def beat(self) -> Callable[[], HeartbeatResult] | None:
-        """If a heartbeat is due, return a function that carries out the heartbeat in another thread. Pass the result of
-        the function to `apply`.
+        """If a heartbeat is due, return the function that carries it out. The caller runs the function in another
+        thread, and passes the result to `apply`.
         """
         at = self._batches.now()
         return partial(self._others.heartbeats.carry_out, self._request(at)) if self._others.is_due(at) else None
@@ -157,7 +157,9 @@ class PolicyFiles:
         self._beats = 0
 
     def compare(self, many: int) -> None:
-        """Log that the ants have `many` different files, once the files differed for `BEATS` heartbeats."""
+        """Log a warning when the ants have used different policy files for `BEATS` heartbeats. `many` is the number of
+        different files.
+        """
         self._beats = self._beats + 1 if many > 1 else 0
         if self._beats == BEATS:
             logger.warning(

@@ -50,11 +50,11 @@ if TYPE_CHECKING:
 __all__ = ["LOAN_PAUSE_S", "BorrowedSlots", "Loan", "LoanClaims", "Loans"]
 
 LOAN_PAUSE_S: Final = 60.0
-"""Time after a refusal and the site's rest in which no slots of the site are lent, s."""
+"""If a site refuses a request, none of its slots are lent during its rest and for this time afterwards, s."""
 
 
 class Loan(msgspec.Struct, frozen=True, array_like=True):
-    """Slots of a site that its holder lends to another ant: the note of the claim ``loan/BORROWER/SITE``."""
+    """Slots of a site that one ant lends to another. The note of the claim ``loan/BORROWER/SITE`` is a `Loan`."""
 
     site: str
     borrower: str
@@ -84,7 +84,9 @@ class BorrowedSlots(NamedTuple):
 
 
 class LoanClaims:
-    """The claims on loans that one ant makes as a holder and reads as a borrower."""
+    """Reads and extends the loans of one ant, which are claims in the store. The ant claims what it lends, and reads
+    what it borrows.
+    """
 
     def __init__(self, store: FrontierStore, claims: Claims, *, owner: str) -> None:
         self._store = store
@@ -92,8 +94,8 @@ class LoanClaims:
         self._owner = owner
 
     def prolong(self, loans: Sequence[Loan], sites: set[str], *, until: float, at: float) -> list[Loan]:
-        """Extend the loans of `sites`, which this ant still holds, to living borrowers. Return the loans that are
-        over.
+        """Extend the loans of `sites` to living borrowers. `sites` are the sites whose leases this ant still has.
+        Return the loans that were not extended.
         """
         if not loans:
             return []
@@ -126,14 +128,14 @@ class _LentSlots(NamedTuple):
     loan: Loan
     until: float
     is_over: bool = False
-    """True if the loan is no longer extended."""
+    """True if the loan must not be extended again."""
 
 
 class Loans:
     """The slots of one site that an ant has lent to other ants.
 
-    Invariant: the gates of the site and its address lack a lent slot until `take_back`. `take_back` is called once for
-    each loan.
+    Invariant: until `take_back`, a lent slot is missing in the gates of the site and of its address. `take_back` is
+    called once for each loan.
     """
 
     __slots__ = ("_lends_from", "_lent")
@@ -147,8 +149,8 @@ class Loans:
         return len(self._lent)
 
     def spare(self, standing: SitePoliteness, group: AddressGroup, at: float, *, unused_s: float) -> int:
-        """Return how many more slots may be lent. A slot must have been unused for `unused_s` seconds and for the
-        site's delay.
+        """Return how many more slots may be lent. A slot may be lent if it was unused for `unused_s` seconds and for
+        the site's delay.
 
         If `unused_s` is -inf, all free slots may be lent. One slot stays for the site itself. Soon after a refusal, no
         slot is lent.
@@ -160,7 +162,9 @@ class Loans:
         return min(standing.gate.spare(since), group.gate.spare(since)) - (own <= 0)
 
     def give(self, loan: Loan, until: float) -> None:
-        """Record a loan that ends at `until`. The slots were taken from the gates of the site and of its address."""
+        """Record a loan that ends at `until`. The caller has already taken the slots from the gates of the site and of
+        its address.
+        """
         self._lent[loan.borrower] = _LentSlots(loan, until)
 
     def of(self, borrower: str) -> Loan | None:
@@ -169,19 +173,20 @@ class Loans:
         return None if lent is None else lent.loan
 
     def prolonged(self, until: float) -> list[Loan]:
-        """Extend the current loans to `until`, except loans that must end before. Return the extended loans."""
+        """Extend the loans to `until` if their `ends_at` is later. Return the loans that were extended."""
         lent = [each.loan for each in self._lent.values() if not each.is_over and each.loan.ends_at > until]
         for loan in lent:
             self._lent[loan.borrower] = _LentSlots(loan, until)
         return lent
 
     def end(self, loan: Loan) -> None:
-        """Mark a loan as no longer extended."""
+        """Mark a loan, so that it is not extended again."""
         if (lent := self._lent.get(loan.borrower)) is not None and lent.loan == loan:
             self._lent[loan.borrower] = lent._replace(is_over=True)
 
     def recall(self, rests_until: float, batch: Batch) -> None:
-        """End all loans after a refusal, and lend no slots for `LOAN_PAUSE_S` after the site's rest.
+        """End all loans of a site that refused a request. The site lends no slots during its rest and for
+        `LOAN_PAUSE_S` afterwards.
 
         The borrowers learn at their next heartbeat that their loans have ended.
         """
@@ -191,7 +196,7 @@ class Loans:
             batch.freed[each.loan.name] = batch.at
 
     def overdue(self, at: float) -> list[Loan]:
-        """Return the loans whose term is over without a message from the borrower."""
+        """Return the loans that ended without a letter from the borrower."""
         return [each.loan for each in self._lent.values() if each.until <= at]
 
     def take_back(self, loan: Loan, standing: SitePoliteness, group: AddressGroup, open_at: float) -> None:

@@ -42,13 +42,13 @@ __all__ = [
 ]
 
 _SOON: Final = 0.1
-"""Share of a heartbeat after which an idle ant reports being idle."""
+"""An ant that becomes idle sends its next heartbeat after this share of the usual interval."""
 UNEVEN: Final = 0.25
-"""Share of the mean by which the number of sites of an ant may differ from the mean."""
+"""The number of sites of an ant may differ from the mean by this share of the mean."""
 SPARE_SITES: Final = 2
 FEW: Final = 16
-"""With at most this number of ants, each ant reads the notes of all ants. With more ants, a single ant reads the notes,
-because the cost grows with the square of the number.
+"""If a store has at most this number of ants, each ant reads the notes of all ants. With more ants, only one ant reads
+the notes, because the cost grows with the square of the number of ants.
 """
 
 
@@ -70,7 +70,7 @@ class LoneAnt:
         return None
 
     def idle_since(self) -> float:
-        """Return -inf, because no other ant could be busy."""
+        """Return -inf, because there is no other ant that could be busy."""
         return -inf
 
     def end_within(self, seconds: float) -> None:
@@ -83,7 +83,7 @@ class LoneAnt:
 
 
 class Membership:
-    """The term of one ant, its roles, and its part of the sites and of the budget.
+    """The state of one ant among several: its term, its roles, and its part of the sites and of the budget.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ class Membership:
         self._sites = 0
 
     def lapse(self, at: float) -> None:
-        """End the term after a set-back of the store, so that the next heartbeat is due now."""
+        """End the term because the store's server lost data. The next heartbeat is due at once."""
         self.term.lapse()
         self._due = min(self._due, at)
 
@@ -147,7 +147,7 @@ class Membership:
         loans: Sequence[Loan] = (),
         borrowed_sites: frozenset[str] | None = None,
     ) -> HeartbeatRequest:
-        """Return the request of a due heartbeat.
+        """Return the request for a heartbeat that is due.
 
         Parameters
         ----------
@@ -166,7 +166,7 @@ class Membership:
         return HeartbeatRequest(note, steady, leases, claimed, packed, controller.plan, loans, borrowed_sites)
 
     def take_in(self, result: HeartbeatResult) -> None:
-        """Begin a new term after a heartbeat. Drop lost sites and addresses before."""
+        """Begin a new term after a heartbeat. The caller has already dropped the lost sites and addresses."""
         self._out = False
         self.term.renew(result.request.steady)
         self.rules = result.is_controller
@@ -190,7 +190,7 @@ class Membership:
         return self.colony.ants
 
     def most_sites(self, stored: float) -> int | None:
-        """Return the largest number of sites for this ant if the store has `stored` sites. None means that there is no
+        """Return the largest number of sites for this ant if the store has `stored` sites. Return None if there is no
         other ant.
         """
         colony = self.colony
@@ -208,18 +208,18 @@ class Membership:
             self._due = min(self._due, at + _SOON * self.heartbeat_s)
 
     def idle_since(self) -> float | None:
-        """Return a time at which all ants were idle by their notes, or None."""
+        """Return a time at which all ants were idle, as far as their notes say, or None."""
         own, all_idle = self._idle_since, self.colony.idle_since
         return all_idle if own is not None and all_idle is not None and own <= all_idle else None
 
     # --------------------------------------------------------------- the end
 
     def end_within(self, seconds: float) -> None:
-        """Limit the wait for the store when this ant is ending."""
+        """Wait for the store at most this long from now on, because this ant is ending."""
         self._claims.end_within(seconds)
 
     def sign_off(self, claimed: Mapping[str, float], *, at: float) -> None:
-        """Drop the claims on addresses and guests, then the claims on name and roles, in the worker thread."""
+        """At the end, in the worker thread, drop the claims on addresses and guests, and then on name and roles."""
         self._claims.drop(claimed, owner=self.owner, at=at)
         self._claims.drop({f"{ANT}{self.owner}": at, ROLE: at, COUNTING: at}, owner=self.owner, at=at)
 
@@ -277,7 +277,7 @@ def surplus(mine: int, mean: float, fewest: int) -> int:
 
 
 def _is_short(mean: float, fewest: int) -> bool:
-    """Return whether an ant has so few sites that the other ants must give up some sites."""
+    """Return whether the ant with the fewest sites has so few that the other ants must give up some."""
     return fewest < mean * (1.0 - UNEVEN) - 0.5
 
 
@@ -290,7 +290,7 @@ class ControllerState(msgspec.Struct, frozen=True, array_like=True):
 
 
 class HeartbeatRequest(NamedTuple):
-    """One heartbeat on its way to the store."""
+    """What one heartbeat must send to the store."""
 
     note: AntNote
     steady: float
@@ -332,7 +332,7 @@ class HeartbeatResult(NamedTuple):
 class Heartbeats:
     """Carries out an ant's heartbeats in a separate thread.
 
-    `reaches` returns whether this ant can read the copies of the ant with a number, or is None without copies.
+    `reaches` takes the number of an ant and returns whether its copies can be read here; None without copies.
     """
 
     def __init__(
@@ -389,8 +389,8 @@ class Heartbeats:
         )
 
     def _colony(self, note: bytes, *, at: float, until: float, counts: bool) -> Colony:
-        """Return the sum of all notes, which this ant computes if there are few ants or this ant has the role
-        `COUNTING`.
+        """Return the sum of the notes of all ants. This ant computes the sum if there are few ants or if it has the
+        role `COUNTING`.
         """
         colony = msgspec.msgpack.decode(note, type=Colony)
         if counts or colony.ants <= FEW:
@@ -412,11 +412,11 @@ class Heartbeats:
         return msgspec.structs.replace(Colony.of(list(alive.values())), free=free)
 
     def are_copies_apart(self) -> bool:
-        """Return whether this ant cannot read the copies of another ant. Any thread may call this method."""
+        """Return whether there is an ant whose copies this ant cannot read. Any thread may call this method."""
         return self._is_apart
 
     def _check_copies(self, ants: int) -> None:
-        """Check whether this ant can read all copies, when the number of ants has changed."""
+        """If the number of ants has changed, check whether this ant can read all copies."""
         if self._reaches is not None and not self._is_apart and ants != self._ants:
             places = {int(claim.name.partition("/")[2]): claim.owner for claim in self._claims.claims("repository")}
             # An ant that claimed a number in a folder of this machine may not have created its own folder yet.

@@ -1,9 +1,9 @@
 """The term of an ant: the time until which all its leases and claims are valid.
 
 The term is checked before each request, and a heartbeat extends the term. The term is measured by a clock that does not
-stop while the process is stopped. When the term is over, nothing more is sent. `TermGuard` cuts the transfers before
-another ant may fetch the same pages. The guard is a timer of the event loop, because the store or the worker thread may
-not answer. A lone ant has an `EndlessTerm`.
+stop while the process is stopped. After the term's end, the ant sends no requests. `TermGuard` cuts the transfers
+before another ant may fetch the same pages. The guard is a timer of the event loop, because the store or the worker
+thread may not answer. A lone ant has an `EndlessTerm`.
 """
 
 from __future__ import annotations
@@ -22,12 +22,14 @@ __all__ = ["LEASE_BEATS", "EndlessTerm", "Term", "TermGuard", "steady_clock"]
 
 logger = logging.getLogger(__name__)
 CHECK_S: Final = 0.1
-"""Longest time between two checks, s."""
+"""Longest time between two checks of the term, s."""
 SHORTEST_S: Final = 0.005
 LEASE_BEATS: Final = 1.9
 """Duration of a lease in heartbeats, so that one heartbeat may fail."""
 MARGIN: Final = 0.2
-"""An ant stops sending this share of a heartbeat before its term ends, because clocks differ."""
+"""The last request may be sent this long before the term ends, as a share of the heartbeat interval, because clocks
+differ.
+"""
 _BOOT: Final[int | None] = getattr(time, "CLOCK_BOOTTIME", None)
 
 
@@ -104,11 +106,11 @@ class Term:
         return self._steady()
 
     def left_s(self) -> float:
-        """Return the seconds left for fetches, 0 or less if the term is over."""
+        """Return for how many seconds fetches may still run; 0 or less if the term is over."""
         return self._ends - self._margin_s - self._steady()
 
     def hold_until(self, until: float, *, at: float) -> bool:
-        """Shorten the term to the end of a lease at `until`, UTC seconds; `at` is the current time.
+        """Shorten the term, so that it ends with a lease that ends at `until`, UTC seconds. The current time is `at`.
 
         If the lease came too late to be used, change nothing and return False.
         """
@@ -119,12 +121,14 @@ class Term:
         return True
 
     def bound(self, until: float, *, at: float) -> None:
-        """Shorten the term to `until`, UTC seconds, even if this time is past; `at` is the current time."""
+        """Shorten the term, so that it ends at `until`, UTC seconds, even if this time is past. The current time is
+        `at`.
+        """
         self._ends = min(self._ends, self._steady() + until - at)
 
     def lapse(self) -> None:
-        """End the term now, because other ants may hold the claims of this ant. Only a heartbeat that starts later
-        begins a new term.
+        """End the term now, because other ants may hold the claims of this ant. A new term begins only with a heartbeat
+        that starts later.
         """
         with self._lock:
             self._lapsed_at = self._steady()

@@ -50,7 +50,7 @@ REFUSED_KEPT: Final = 100
 NOTES_AT_ONCE: Final = 16
 """Number of notes that a process takes from a feed at once."""
 NOTE_S: Final = 60.0
-"""Time after which a note that was taken but not carried out may be taken by another process, s."""
+"""If a process took a note but did not carry it out, another process may take the note after this time, s."""
 _ABANDONED_S: Final = 3600.0
 """Unfinished note files older than this, s, are removed, because their writers were killed."""
 _BUSY: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EINTR})

@@ -115,7 +115,7 @@ class DeliveryResult(NamedTuple):
     erased: int = 0
     """Number of WARC records removed."""
     barred: tuple[ForgetNote, ...] = ()
-    """Forgotten pages and sites. Other ants are told to erase their copies."""
+    """Forgotten pages and sites, whose copies other ants must erase, too."""
     drained: tuple[str, ...] = ()
     """The ants that must end."""
 

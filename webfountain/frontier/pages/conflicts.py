@@ -44,7 +44,7 @@ class PolicyConflicts:
         """Number of pages moved to the policy of another link."""
 
     def better(self, links: Iterable[tuple[int, Link]]) -> dict[int, Link]:
-        """Return the links that have better trust than all earlier links to their page, by fingerprint. Remember their
+        """Return, by fingerprint, each link that has better trust than all earlier links to its page, and remember its
         trust.
         """
         found: dict[int, Link] = {}
@@ -69,7 +69,7 @@ class PolicyConflicts:
         self._waiting.clear()
 
     def settle(self, links: Sequence[Link], *, at: float) -> None:
-        """Move known pages to the policies of better links. Each site takes one step of the store."""
+        """Move known pages to the policies of better links, in one step of the store for each site."""
         of_site: dict[str, dict[str, Link]] = {}
         for link in sorted(
             links, key=lambda link: link.trust, reverse=not self._most

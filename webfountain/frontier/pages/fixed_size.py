@@ -11,9 +11,9 @@ sweep remembers the held pages of least importance. A class is *admitted* if som
 of an admitted class, a page is evicted (the store's `evict`). An ant can evict only pages of its own sites. Therefore
 sites with the least important pages are made due.
 
-The bounds of neighbouring classes differ by the factor √2. A page is never replaced by a page of its own class.
-Otherwise pages of about equal importance would displace each other in turn. A page that waits for its first fetch is
-ranked as if the repository held it (`worth_of_holding`). All leases of new pages pass through this stage.
+The bounds of neighbouring classes differ by the factor √2. A page is never replaced by a page of its own class, because
+equally important pages would then displace each other in turn. A page that waits for its first fetch is ranked as if
+the repository held it (`worth_of_holding`). All leases of new pages pass through this stage.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ CANDIDATES: Final = 10_000
 _NEAR: Final = 0.9
 """Share of the collection's size at which sweeps begin."""
 _SUMMONED: Final = 64
-"""Largest number of pages that are made due at a time. Their sites then become active, so that the pages can be
-evicted.
+"""Largest number of pages that are made due at a time. The sites of these pages then become active, so that the pages
+can be evicted.
 """
 _SOON: Final = 0.05
 """If new pages wait for evictions, their site is checked again after this share of the time between two sweeps."""

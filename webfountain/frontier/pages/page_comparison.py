@@ -3,7 +3,7 @@
 Without rules the whole visible text is compared. With rules (`policy.counting`) only the counted lines are compared.
 Both copies are read by the current rules. So an edit of the rules alone never makes a page count as changed. The record
 keeps a digest of the counted lines, and a stamp that identifies the rules. If the rules were edited and the old copy
-cannot be read, the page does not count as changed. The record of such a page gets a new digest.
+cannot be read, the page does not count as changed, and its record gets a new digest.
 """
 
 from __future__ import annotations

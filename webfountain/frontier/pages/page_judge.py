@@ -48,8 +48,8 @@ class PageJudge:
         self._logs = logs
 
     def judged(self, fetched: FetchResult, document: Document, record: PageRecord) -> tuple[PageRecord, PageContent]:
-        """Return a page's record under the policy that its facts require, with its topic scores. Also return its
-        content with judged links.
+        """Judge an examined page. Return its record, under the policy that its facts require, and its content with
+        judged links.
         """
         seen = self._seen(fetched, document, record)
         record = self._scored(switched(self._judge, record, seen, at=fetched.at), document)

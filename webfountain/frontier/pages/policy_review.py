@@ -1,19 +1,20 @@
 """Review the known pages after an edit of the policy file.
 
 Refused pages are not requested after an edit, because every page is judged when it is leased. But a page with a stored
-copy may be due only in months, and consumers must learn of the edit earlier. Therefore the review reads the crawled
-pages again, site by site, and judges them. The review reads some of these pages with each batch. Pages that are now
-refused are made due at once. A refused page is then removed without a request, and the change log gets a tombstone.
+copy may be due only in months, and consumers must learn of the edit earlier. Therefore the review judges all crawled
+pages again: site by site, some pages with each batch. Pages that are now refused are made due at once. A refused page
+is then removed without a request, and the change log gets a tombstone.
 
-Some rules spread along links, such as seeds, trust and dampening. The review also applies an edit of such rules to
-known pages. Each page gets the policy and trust that it would get now from its seed, or from the page that led to it
+An edit of rules that are inherited along links, such as seeds, trust and dampening, is applied to known pages in the
+same pass. Each page gets the policy and trust that it would get now from its seed, or from the page that led to it
 (`_Derivation`).
 
 A ``[[switch]]`` with ``also = "discovered"`` also moves the pages discovered through the switched page. The review goes
 through the sites in rounds. The first round moves pages discovered through the switched page, the next round those
-discovered through the moved pages, and so on. Pages that are leased during the review are checked after their lease
-(`overruled`). For the condition ``when.discovered``, the review counts, for each page, the fetched and the switched
-pages that were discovered through it. A page that leads to distrusted pages can thus be switched long after its fetch.
+discovered through the moved pages, and so on. While the review runs, each newly leased page is checked at its lease
+(`overruled`). For ``when.discovered``, the review counts the pages that were discovered through each page: how many
+were fetched, and how many were switched. A page that leads to distrusted pages can thus be switched long after its
+fetch.
 
 If the schedule becomes slower, the review makes visits earlier for pages whose policies limit the time between visits
 (`review_stage`).
@@ -120,7 +121,7 @@ class Review:
         self._unread: Iterator[PageRecord] = iter(())
 
     def begin(self, collection: Collection) -> None:
-        """Start or continue the review by a policy file. Do nothing if it is already complete."""
+        """Start or continue the review by a policy file. Do nothing if this review is already complete."""
         seeds = _seeds_of(collection)
         law, spread = xxhash.xxh3_64_digest(collection.text.encode() + b"\0" + seeds), spreading(collection, seeds)
         if self._progress.law != law:
@@ -165,7 +166,7 @@ class Review:
         """Count pages that were fetched for the first time. `fetched` has, for each page, its policy when it was leased
         and its current record.
 
-        If these counts cause a switch of earlier pages, return the new records of the switched pages.
+        Return the new records of pages that are switched because of the new counts.
         """
         if "discovered" not in self._judge.asks:
             return []
@@ -194,7 +195,7 @@ class Review:
         return through
 
     def _switched_by_what_it_led_to(self, source: tuple[str, bytes], at: float) -> PageRecord | None:
-        """Return the new record of a page that is switched because of the pages discovered through it, else None."""
+        """Return the new record of a page if the pages discovered through it cause a switch, else None."""
         site, key = source
         record = self._store.pages.get(site, key)
         if record is None or record.request is not None or record.state == "never-crawled":
@@ -262,8 +263,8 @@ class Review:
         return due
 
     def _end_refused(self, records: Sequence[PageRecord], at: float) -> int:
-        """Make crawled pages due that the policy file now refuses, so that they are removed. Return the number of such
-        pages.
+        """Make crawled pages due that the policy file now refuses, so that they are removed. Return the number of pages
+        that were made due.
         """
         refused = [record for record, verdict in judge_again(self._judge, records) if verdict.reason is not None]
         if not refused:
@@ -271,13 +272,13 @@ class Review:
         return self._store.queues.advance(self._site, [fingerprint(each.url) for each in refused], due=at, at=at)
 
     def _visit_earlier(self, records: Sequence[PageRecord], schedule: Schedule, at: float) -> int:
-        """Make pages due earlier if their policies require it. Return the number of such pages."""
+        """Make pages due earlier if their policies require it. Return the number of pages that were made due."""
         bounds = self._judge.policy
         found = earlier_visits(records, lambda name: bounds(name).revisit, schedule, at=at)
         return sum(self._store.queues.advance(self._site, keys, due=due, at=at) for due, keys in found.items())
 
     def _follow_through(self, records: Sequence[PageRecord], at: float) -> None:
-        """Move pages that were discovered through switched pages to the policies of these pages."""
+        """If pages were discovered through a switched page, move them to the policy that they inherit from it."""
         followed = self._followed
         moved = ((record.url, self._inherited(record, followed, at)) for record in records)
         found = {url: new for url, new in moved if new is not None}
@@ -410,8 +411,8 @@ class _Derivation:
         return {url: new for url, new in found if new is not None}
 
     def _read_parents(self, records: Iterable[PageRecord]) -> None:
-        """Read the pages that led to these pages, the pages that led to those, and so on. Each site takes one step of
-        the store per hop.
+        """For each record, read the record of the page that led to it, then of the page before, and so on. For each hop
+        and site, the store is asked once.
         """
         while wanted := self._lineage.missing(records) - self._read.keys():
             of_site: dict[str, list[bytes]] = {}

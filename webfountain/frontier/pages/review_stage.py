@@ -1,8 +1,8 @@
 """Policy review in the store worker: known pages follow an edited policy file, a switched page or a slower schedule.
 
 At a visit, a page gets a due time of its own if the schedule would fetch it earlier or later than its policy allows
-(`within_policy`). A later plan or a higher price may fetch pages less often, and so exceed the longest interval of a
-policy. Therefore all pages are read again whenever the schedule became slower (`SlowerSchedule`).
+(`within_policy`). A later plan or a higher price may make the crawl fetch pages less often than their policies allow.
+Therefore all pages are read again whenever the schedule became slower (`SlowerSchedule`).
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class ReviewStage(Stage):
         result.unfinished |= not (review.is_done or review.is_waiting)
 
     def leased(self, dealt: LeaseBatch, at: float) -> LeaseBatch:
-        """Give back leased pages whose policy has changed since their lease."""
+        """Give back newly leased pages that the review moves to another policy."""
         overruled = self._review.overruled([lease.record for lease in dealt.never_crawled], at=at)
         if not overruled:
             return dealt

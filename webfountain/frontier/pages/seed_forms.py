@@ -1,7 +1,7 @@
 """If a seed redirects to another site, store and log this site, which replaces the seed's site.
 
 The examiner finds such sites (`Visit.form`), and the judge adds them to the scope. The sites are stored before the
-redirecting page is settled. The next start and other ants read them.
+redirecting page is settled, for other ants and for the next start.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class SeedForms(Stage):
 
 
 class SharedSeedForms(SeedForms):
-    """The same stage for a crawl with several ants."""
+    """The stage that stores the sites to which seeds redirect, in a crawl with several ants."""
 
     def activated(self, leases: list[SiteLease], at: float) -> list[SiteLease]:
         """If a new active site is out of scope, read the sites that other ants have stored."""

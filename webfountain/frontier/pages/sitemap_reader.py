@@ -42,7 +42,7 @@ class SitemapContent(msgspec.Struct, frozen=True):
     """The content of one sitemap."""
 
     links: list[Link]
-    """The links that the judge accepts, without duplicates. Some may be known already."""
+    """The links that the judge accepts, without duplicates. Known pages are among these links, too."""
     modified: dict[bytes, float]
     """The dates of pages on the site that named the sitemap: UTC seconds of the last change, by page key."""
     children: list[str]
@@ -71,7 +71,7 @@ class SitemapParser:
         self._read_file = read_file
 
     def read(self, fetched: FetchResult, *, site: str, at: float) -> SitemapContent:
-        """Return the content of a fetched sitemap. After a failed fetch the content is empty.
+        """Return the content of a fetched sitemap, which is empty after a failed fetch.
 
         `site` is the site that named the sitemap. The dates of this site's pages are used, even if the sitemap is on
         another host.
@@ -135,8 +135,8 @@ class SitemapStage(Stage):
         *,
         due: Callable[[str, Mapping[bytes, bool]], list[bytes]],
     ) -> None:
-        """`due` decides which pages of a site are made due. For each page it gets whether the page's date is later than
-        our copy.
+        """`due` decides which pages of a site are made due. Its argument tells, for each page, whether the page's date
+        is later than our copy.
         """
         self._shelf = shelf
         self._due = due

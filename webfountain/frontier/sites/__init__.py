@@ -21,5 +21,5 @@ Life of a site
    once, and its fetches in flight have no effect.
 
 The facade passes every event to the active list, and the active list passes the event to its site. The site owns its
-state (`site` lists the states). Work for the store is written into the batch that comes with the event.
+state (`site` lists the states). The site writes work for the store into the batch that comes with the event.
 """

@@ -2,8 +2,8 @@
 
 The parts of the list are the table of the sites (`site_table`), addresses and turns (`addresses`), fetches in flight
 (`flights`), and departures (`departures`). With several ants, there are also claims on addresses (`cluster.claims`) and
-lent slots (`slot_lending`). Callers use the parts directly. No part uses the store, the disk or the network: work for
-the store is written into a batch. The loop thread makes all calls, at a cost of O(log sites) per fetch.
+lent slots (`slot_lending`). No part uses the store, the disk or the network. Work for the store is written into a
+batch. The loop thread makes all calls, at a cost of O(log sites) per fetch.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class ActiveListStatistics(msgspec.Struct, frozen=True):
 
     sites: int
     guests: int
-    """Number of sites without a lease; they only serve files."""
+    """Number of guests: sites that are not crawled now, but have a file that other sites need."""
     preparing: int
     """Number of sites whose pages wait for an address or a robots.txt."""
     in_flight: int
@@ -60,7 +60,7 @@ class ActiveListStatistics(msgspec.Struct, frozen=True):
 
 
 class ActiveList:
-    """The active list of one crawling process: at most `size` sites, and guests.
+    """The active list of one crawling process: at most `size` sites, and any number of guests.
 
     `others` are the other ants of the store. `lends` is True if ants may lend each other slots.
     """
@@ -93,8 +93,8 @@ class ActiveList:
         return max(self._size - len(self.sites) + len(self.sites.guests) + self.flights.kept_sites(), 0)
 
     def resolved(self, host: str, addresses: Sequence[str], error: str, batch: Batch) -> None:
-        """Place the sites of a host at one of its addresses, a public one if possible. If the host has none, `error` is
-        the reason.
+        """Place the sites of a host at one of its addresses. A public address is preferred. If the host has no address,
+        `error` says why.
         """
         if len(addresses) > 1 and not self._context.collection.network.allow_private:
             addresses = [address for address in addresses if not is_private_host(address)] or addresses
@@ -103,7 +103,7 @@ class ActiveList:
             self._follow(site, site.unreachable(error, batch) if group is None else site.resolved(group, batch), batch)
 
     def _activate(self, lease: SiteLease, batch: Batch) -> None:
-        """Add an activated site, or turn a guest into an active site."""
+        """Add an activated site. If it is a guest in the list, turn the guest into an ordinary site."""
         if self._others is not None and not self._others.term.hold_until(lease.until, at=batch.at):
             return  # The answer took longer than the lease lasts. The lease expires, and another ant can take the site.
         site = self.sites.by_name.get(lease.site)
@@ -126,7 +126,9 @@ class ActiveList:
         self._context.metrics.inc("ant/sites_activated")
 
     def _welcome(self, name: str, record: SiteRecord | None, batch: Batch) -> None:
-        """Request files from a site whose state came from the store. The site becomes a guest, unless it is active."""
+        """Request files from a site that is not crawled now, but whose state has arrived from the store. The site joins
+        the list as a guest.
+        """
         requests = self.sites.file_requests.take_host(name)
         if not requests:
             return
@@ -145,7 +147,7 @@ class ActiveList:
         self._follow(site, [] if group is None else site.resolved(group, batch), batch)
 
     def _follow(self, site: ActiveSite, requests: Sequence[FileRequest], batch: Batch) -> None:
-        """Route the files that a site needs after an event, and update the site's entry in the table."""
+        """After an event of a site, request the files that it needs, and update its entry in the table."""
         if requests:
             self.sites.file_requests.route(requests, batch)
         self.sites.note(site, batch.at)
@@ -185,7 +187,7 @@ class ActiveList:
                 self._follow(site, site.files.name_sitemaps(read.children, batch), batch)
 
     def _take_shared(self, result: BatchResult, batch: Batch) -> None:
-        """Process letters of borrowers, activated sites, claims and guests."""
+        """Process letters from borrowers of slots, activated sites, answers to claims, and guests."""
         if self.lending is not None:
             for letter in result.returned:
                 self.lending.returned(letter, batch)
@@ -197,7 +199,7 @@ class ActiveList:
             self._welcome(name, record, batch)
 
     def _take_leases(self, result: BatchResult, batch: Batch) -> None:
-        """Put leases into the hands of their sites, and release the leases of sites that left meanwhile."""
+        """Pass the leases to their sites. If a site has left the list in the meantime, release its leases."""
         for name, leases in result.immediate.items():
             if (site := self.sites.by_name.get(name)) is None:
                 batch.release(lease.id for lease in leases)
@@ -212,15 +214,15 @@ class ActiveList:
                 self.sites.note(site, batch.at)
 
     def outrank(self, best: Mapping[str, float], batch: Batch) -> None:
-        """Give back pages that are less important than the best new page of their site. `best` is the importance by
-        site.
+        """Give back pages that are less important than the best new page of their site. `best` has the importance of
+        the best new page of each site.
         """
         for name, importance in sorted(best.items()):
             if (site := self.sites.by_name.get(name)) is not None and site.pages.outrank(importance, batch):
                 self.sites.note(site, batch.at)
 
     def renew(self, leases: Sequence[SiteLease]) -> None:
-        """Extend site leases, unless a site has another lease now."""
+        """Extend the leases of sites. A site that has a newer lease ignores the old one."""
         for lease in leases:
             if (site := self.sites.by_name.get(lease.site)) is not None:
                 site.renew(lease)
@@ -241,7 +243,7 @@ class ActiveList:
             self._compare(self._context.shares, batch.at)
 
     def _compare(self, shares: DomainShares, at: float) -> None:
-        """Check the shares of domains with leased pages."""
+        """Check the shares of those domains that have leased pages."""
         idle = not len(self.flights) and self.addresses.ring.wake_at() == inf
         found = (
             (site.domain, is_busy(site, at + BLOCKED_S))
@@ -251,7 +253,7 @@ class ActiveList:
         self.flights.wake(shares.check(at, found, idle=idle))
 
     def judge_again(self, batch: Batch) -> None:
-        """Give back all pages, to be judged again after an edit of the policy or of the blocks."""
+        """Give back all leased pages after an edit of the policy or of the blocks, so that they are judged again."""
         for site in self.sites:
             site.pages.judge_again(batch)
             self.sites.note(site, batch.at)
@@ -263,11 +265,11 @@ class ActiveList:
                 self._follow(site, site.renew_robots(batch), batch)
 
     def is_starved(self) -> bool:
-        """Return whether the store had too few due pages for every hand at its last refill."""
+        """Return whether, at the last refill, the store had fewer due pages than the sites could take."""
         return all(site.hand.is_short for site in self.sites.by_name.values())
 
     def has_before(self, until: float) -> bool:
-        """Return whether any site may send a request before a time."""
+        """Return whether any site may be sent a request before the time `until`."""
         return bool(self.sites.file_requests.by_host) or any(_has_before(site, until) for site in self.sites)
 
     def statistics(self) -> ActiveListStatistics:
@@ -283,12 +285,12 @@ class ActiveList:
         )
 
     def site_statistics(self, most: int) -> dict[str, SiteStatistics]:
-        """Return snapshots of up to `most` sites, by name, with the longest active sites first."""
+        """Return snapshots of up to `most` sites, by name. Sites that have been active longest come first."""
         return {site.name: site.statistics() for site in islice(self.sites, most)}
 
 
 def _has_before(site: ActiveSite, until: float) -> bool:
-    """Return whether a site may send a request before a time."""
+    """Return whether a site may be sent a request before the time `until`."""
     state = site.state
     is_active = state is not State.EMPTY and state is not State.SHUT
     waits = site.pages.is_ordered or bool(site.loans)

@@ -1,4 +1,4 @@
-"""Addresses of the active sites: the place of each site, and the address of the next request.
+"""Addresses of the active sites: which site is at which address, and which address gets the next request.
 
 Addresses take turns, and the sites at each address take turns (the two upper tiers of Figure 1 of Edwards 2001). Every
 address and every site has its own gate. A site is placed when its address is known. The caller that takes a fetch out
@@ -8,7 +8,8 @@ host (`detour`).
 
 With several ants (`shared`), only one ant sends requests to an address. The address of a new site is claimed first
 (`unclaimed`). No request is sent until the claim is `granted`; if it is `refused`, the sites must leave. An ant may
-lend slots of both gates of a very large site to other ants (`cluster.loans`).
+lend slots of a very large site to other ants. The slots are taken from the gates of the site and of its address
+(`cluster.loans`).
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _CLAIM_S: Final = 0.25
 
 
 class AddressGroup(Tier[Fetch]):
-    """The active sites at one address, as a ring of their hands behind the gate of the address.
+    """The active sites at one address, which take turns behind a common gate.
 
     With `per_ip = false`, each group has a single site.
     """
@@ -59,8 +60,8 @@ class AddressGroup(Tier[Fetch]):
         self.is_lent = is_lent
         """True if another ant lends the slots of the address."""
         self.is_leaving = False
-        """True if the address goes to another ant. No new request is sent, and its sites are parked as soon as
-        possible.
+        """True if this ant gives the address up to another ant. No new request is sent to the address, and its sites
+        are parked as soon as possible.
         """
         self.places: dict[Place, None] = {}
 
@@ -101,15 +102,15 @@ class Addresses:
     """The addresses of the active sites. `ring` returns the next fetch that politeness allows."""
 
     def __init__(self, rules: PolitenessTable, *, shared: bool = False, by_worth: bool = False) -> None:
-        """Take equal turns over all sites. If `by_worth` is True, the site with the most valuable next page comes first
-        instead.
+        """By default, all sites take equal turns. If `by_worth` is True, the site with the most valuable next page
+        comes first.
         """
         self._rules = rules
         self._shared = shared and rules.per_ip
         self.ring: RoundRobin[Fetch] = ByWorth() if by_worth else RoundRobin()
         self._groups: dict[str, AddressGroup] = {}
         self.empty: list[AddressGroup] = []
-        """Address groups without sites. They are kept until `sweep` removes them."""
+        """Address groups without sites. `sweep` removes a group without sites when its gate is open."""
         self._waiting: dict[str, list[Place]] = {}
         self._unresolved: list[str] = []
         self._unclaimed: list[str] = []
@@ -151,8 +152,8 @@ class Addresses:
         return [(place, self.add(place, addresses[0], tuple(addresses[1:]))) for place in waiting]
 
     def add(self, place: Place, address: str, fallbacks: tuple[str, ...] = ()) -> AddressGroup:
-        """Place a site at an address, or alone if `per_ip = false`. The site's turns begin with the next
-        `Place.wake`.
+        """Place a site in the group of its address. With `per_ip = false`, the site gets a group of its own. After the
+        next `Place.wake`, the site takes part in the turns.
         """
         group = self._group_at(place, address)
         place.move(group, fallbacks)
@@ -162,7 +163,7 @@ class Addresses:
         return group
 
     def add_lent(self, place: Place, address: str, slots: int) -> AddressGroup:
-        """Place a site of another ant, which has lent `slots` slots, alone in a group."""
+        """Place a site of which another ant has lent `slots` slots. The site gets a group of its own."""
         group = AddressGroup(f"{place.name} {address}", address, self.ring, slots, is_ours=True, is_lent=True)
         self._groups[group.key] = group
         self.ring.add(group)
@@ -190,8 +191,8 @@ class Addresses:
     def detour(self, place: Place, group: AddressGroup, address: str, at: float) -> float:
         """Move a fetch in flight to another address of its host, because the address of `group` does not answer.
 
-        Return 0.0 if the fetch and its site were moved. Else return the seconds until the next try, or inf if another
-        fetch must land first.
+        Return 0.0 if the fetch and its site were moved. Otherwise return the seconds until the next attempt, or inf if
+        another fetch must end first.
         """
         there = self._group_at(place, address)
         if there is not group:
@@ -228,8 +229,9 @@ class Addresses:
             waiting.remove(place)
 
     def sweep(self, at: float) -> None:
-        """Remove addresses without sites whose gates are open. Addresses with a shut gate are kept, because a new site
-        there must wait for the gate too."""
+        """Remove each address that has no sites and an open gate. An address with a shut gate stays, because a new site
+        at the address would have to wait for the gate, too.
+        """
         kept = []
         for group in self.empty:
             if group.places or self._groups.get(group.key) is not group:
@@ -277,7 +279,9 @@ class Addresses:
         return True
 
     def refused(self, key: str) -> list[Place]:
-        """Give up an address that another ant holds; return its sites, which must leave."""
+        """Give up an address that another ant holds. Return the sites at this address, which must leave the active
+        list.
+        """
         group = self._groups.get(key)
         if group is None:
             return []
@@ -286,9 +290,7 @@ class Addresses:
         return list(group.places)
 
     def let_go(self, surplus: int) -> None:
-        """Give up whole addresses with about `surplus` sites in all, beginning with the addresses with the fewest
-        sites.
-        """
+        """Give up addresses that together have about `surplus` sites. Addresses with few sites come first."""
         for group in sorted(self._groups.values(), key=lambda group: len(group.places)):
             if group.is_ours and not (group.is_leaving or group.is_lent) and 0 < len(group.places) <= surplus:
                 self.quit(group)
@@ -301,10 +303,12 @@ class Addresses:
             group.is_leaving = True
 
     def leaving(self) -> list[AddressGroup]:
-        """Return the addresses that go to other ants and still have sites."""
+        """Return the addresses that this ant gives up and that still have sites."""
         return [group for group in self._groups.values() if group.is_leaving and group.places]
 
     def open_times(self, at: float) -> dict[str, float]:
-        """Return the time from which another ant may use each claimed address, if this ant ends at `at`."""
+        """For each claimed address of this ant, which ends at `at`, return the time from which another ant may use the
+        address.
+        """
         delay_s = self._rules.min_delay
         return {key: self._groups[key].gate.next_for_others(at, delay_s) for key in self.claimed()}

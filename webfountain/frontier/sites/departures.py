@@ -1,8 +1,8 @@
 """Departures of sites from the active list.
 
-A site is parked if it has nothing due, is blocked or was served enough; a lost site is dropped. Sites leave before a
-batch is passed to the worker (`park_idle`), after another process took a site over (`lose`), and at the end of the
-crawl.
+A site is parked if it has nothing due, must be left alone, or has had many fetches while others wait. A lost site is
+dropped. Sites leave before a batch is passed to the worker (`park_idle`), after another process took a site over
+(`lose`), and at the end of the crawl.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _QUANTUM: Final = 1000
 _PATIENCE_S: Final = 1.0
 """A site stays active if its next page is due within this time, s."""
 _FREED_S: Final = 0.5
-"""Time after the delay of a given-up address within which its claim is dropped, s."""
+"""When an ant gives up an address, it drops the claim within this time after the address's delay, s."""
 
 
 class Departures:
@@ -56,9 +56,11 @@ class Departures:
         self._to_cut: set[str] = set()
 
     def park_idle(self, batch: Batch, *, is_full: bool) -> float:
-        """Park the sites that have nothing due or must be left alone. Return the earliest due time of these sites.
+        """Park the sites that have nothing due or must be left alone. Return the earliest time at which a parked site
+        is due again.
 
-        If `is_full` is True, other sites wait for a place. Then blocked sites and sites after many fetches leave too.
+        If `is_full` is True, other sites wait for a place, so blocked sites and sites that have had many fetches are
+        parked, too.
         """
         at = batch.at
         quiet, resting = self._sites.idle(at)
@@ -81,15 +83,15 @@ class Departures:
             self.leave(site, batch.at, batch)
 
     def _resting(self, resting: list[ActiveSite], batch: Batch) -> dict[ActiveSite, float]:
-        """Return the sites that must be left alone for long. Sites that wait for files of a guest get the error
-        "busy".
+        """Return the sites that must be left alone for long, such as sites that back off. If a site that backs off is a
+        guest, the sites that wait for its files get the error "busy".
         """
         for site in [site for site in resting if site.lease is None]:
             self._sites.file_requests.route(site.files.give_up("busy"), batch)
         return {site: batch.at for site in resting if _may_go(site, batch.at)}
 
     def _back_at(self, site: ActiveSite, at: float) -> float:
-        """Return when a site that gives up its place may return: now, unless its domain has used its share."""
+        """Return when a site that gives up its place may return: at once, or later if its domain has used its share."""
         shares = self._context.shares
         is_capped = site.domain is not None and not site.domain.is_open
         return at + shares.rest_s if shares is not None and is_capped else at
@@ -117,7 +119,7 @@ class Departures:
     # ------------------------------------------------------------ sites that are lost
 
     def lose(self, name: str, batch: Batch) -> None:
-        """Drop a site that another process took over. Fetches in flight have no effect."""
+        """Drop a site that another process took over. Results of fetches that are still in flight are not used."""
         site = self._sites.by_name.get(name)
         if site is not None:
             if self._flights.is_of(site):
@@ -129,13 +131,13 @@ class Departures:
             self._context.metrics.inc("ant/sites_lost")
 
     def lose_lease(self, name: str, token: int, batch: Batch) -> None:
-        """Drop a site if this ant still holds it under a lease."""
+        """Drop a site if this ant still has the lease with this token."""
         site = self._sites.by_name.get(name)
         if site is not None and site.lease is not None and site.lease.token == token:
             self.lose(name, batch)
 
     def take_lost(self) -> set[str]:
-        """Return the lost sites whose fetches in flight must be cancelled, each once."""
+        """Return the lost sites since the last call whose fetches in flight must be cancelled."""
         taken, self._to_cut = self._to_cut, set()
         return taken
 
@@ -147,7 +149,9 @@ class Departures:
 
 
 def _is_done(site: ActiveSite, at: float) -> bool:
-    """Return whether a site has nothing due for long enough to be parked. A guest must also have an open gate."""
+    """Return whether a site has nothing to fetch for so long that it can be parked. For a guest, return whether its
+    gate is open.
+    """
     if site.lease is None:
         return site.standing.gate.opens_at <= at
     return site.state is State.SHUT or site.pages.wake_at > at + _PATIENCE_S

@@ -1,16 +1,16 @@
 """Limit the share of a period's fetches that one registered domain may have.
 
-A focused crawl tends towards few large and fast domains (Krugler in Policies 2006). A domain has at most
-`limits.domain_share` of the fetches so far in a period, plus a few in advance. A domain that has used its share waits
-until other domains have fetched more. While a domain waits, its sites offer no pages to the ring (`hand`). Requests for
-robots.txt, sitemaps and immediate URLs are counted, but not delayed.
+A focused crawl tends towards few large and fast domains (Krugler in Policies 2006). A domain may have at most the share
+`limits.domain_share` of the fetches in the current period, plus a few fetches in advance. A domain that has used its
+share waits until other domains have fetched more. While a domain waits, no pages of its sites are fetched (`hand`).
+Requests for robots.txt, sitemaps and immediate URLs are counted, but not delayed.
 
 A domain with something to fetch is *blocked* if it has used its share or must be left alone. A domain is *busy* if a
 request is in flight, or due within seconds. If most domains are blocked and few are busy, each domain may have twice as
 much for the rest of the period.
 
-Ants that share a store exchange their counts with their heartbeats (`FetchCounts`), so a share refers to the fetches of
-all ants. Each ant compares its own busy and blocked domains.
+Ants that share a store exchange their counts with their heartbeats (`FetchCounts`). So a share means a share of the
+fetches of all ants. Each ant compares only the numbers of its own busy and blocked domains.
 
 Source: Białecki, Krugler, *Per-page crawling policy*, 2006: caps as a percentage, and the ratio of blocked to busy.
 """
@@ -54,11 +54,11 @@ BLOCKED_PER_BUSY: Final = 4.0
 _AHEAD: Final = 0.02
 """Fetches that a domain may have in advance, as a share of a period's capacity."""
 _REPORTED: Final = 256
-"""Maximum number of domains that one ant reports to the others, those with the most fetches first."""
+"""Maximum number of domains that one ant reports to the others. The domains with the most fetches are reported."""
 _DOMAINS: Final = 100_000
-"""Maximum number of domains in memory. Above it, domains with few fetches and no active site are removed."""
+"""Maximum number of domains in memory. Beyond this number, domains with few fetches and no active site are removed."""
 _REST: Final = 0.02
-"""A site that gave up its place because of its domain returns after this share of a period."""
+"""A site that was parked because its domain used its share returns after this share of a period."""
 
 
 class ShareSnapshot(msgspec.Struct, frozen=True):
@@ -100,8 +100,8 @@ class FetchCounts(msgspec.Struct, frozen=True, array_like=True):
 
 
 class DomainShare:
-    """The state of one registered domain: fetches in the period (here and by other ants), whether it is open, and
-    active sites.
+    """The state of one registered domain: its active sites, its fetches in the period (by this ant and others), and
+    whether it may have more.
     """
 
     __slots__ = ("elsewhere", "fetches", "is_open", "name", "sites")
@@ -143,7 +143,7 @@ class DomainShares:
             tuple[float, str]
         ] = []  # domains that used their share, by the number of fetches at which they open again
         self.rest_s = _REST * period_s
-        """A site that gave up its place because of its domain returns after this time, s."""
+        """A site that was parked because its domain used its share returns after this time, s."""
         self.seen: ShareSnapshot | None = None
         """Result of the last check."""
 
@@ -161,7 +161,7 @@ class DomainShares:
         domain.sites.discard(site)
 
     def spend(self, domain: DomainShare) -> set[str]:
-        """Count a page request of a domain. Return the sites of other domains that may send requests again."""
+        """Count a page request of a domain. Return the sites whose domains may now have more fetches."""
         self._fetches += 1
         domain.fetches += 1
         if domain.is_open and self._has_its_share(domain):
@@ -170,10 +170,10 @@ class DomainShares:
         return self._open() if self._shut and self._shut[0][0] <= self._fetches else set()
 
     def check(self, at: float, domains: Iterable[tuple[DomainShare, bool]], *, idle: bool) -> set[str]:
-        """Compare the numbers of busy and blocked domains, if a check is due or `idle` is True. Return the sites that
-        may send requests again.
+        """Check the numbers of busy and blocked domains. A check takes place if it is due, or if `idle` is True. Return
+        the sites whose domains may now have more fetches.
 
-        `domains` yields (domain, is busy) of the sites that have something to fetch.
+        `domains` yields a pair (domain, is busy) for each site that has something to fetch.
         """
         period = period_of(at, self._period_s)
         opened = self._begin(period) if period > self._period else set[str]()
@@ -209,8 +209,8 @@ class DomainShares:
         return FetchCounts(self._period, self._fetches, reported, busy, blocked)
 
     def take_in(self, total: FetchCounts | None, own: FetchCounts) -> set[str]:
-        """Apply the counts of all ants, of which `own` is this ant's part. Return the sites that may send requests
-        again.
+        """Receive the counts of all ants. `own` is the part of this ant in these counts. Return the sites whose domains
+        may now have more fetches.
         """
         if total is None or total.period != self._period or own.period != self._period:
             return set()
@@ -269,14 +269,14 @@ class DomainShares:
         return opened
 
     def _allowed(self) -> float:
-        """Return the number of fetches that a domain may have had by now."""
+        """Return how many fetches a domain may have had until now."""
         return self._share * (self._fetches + self._others.fetches + self._ahead)
 
     def _has_its_share(self, domain: DomainShare) -> bool:
         return domain.fetches + domain.elsewhere + 1 > self._allowed()
 
     def _opens(self, domain: DomainShare) -> float:
-        """Return how many fetches this ant must have made before a domain may have one more fetch."""
+        """Return the number of fetches of this ant at which a domain may have its next fetch."""
         return (domain.fetches + domain.elsewhere + 1) / self._share - self._ahead - self._others.fetches
 
     def _open(self) -> set[str]:

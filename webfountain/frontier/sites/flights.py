@@ -85,7 +85,7 @@ class Flights:
         self._context.metrics.inc("sequencer/recrawl" if known else "sequencer/never_crawled")
 
     def wake(self, names: Iterable[str]) -> None:
-        """Update the turns of sites that may send requests again."""
+        """Let the ring serve these sites again, because their domains may now have more fetches."""
         for name in names:
             self._sites.by_name[name].place.wake()
 
@@ -122,8 +122,9 @@ class Flights:
         self._sites.note(site, batch.at)
 
     def unasked(self, fetch: Fetch) -> None:
-        """End a page fetch whose request was never sent. Call this instead of `landed`. The gates open without a
-        delay."""
+        """End a page fetch whose request was never sent. Call this instead of `landed`. The gates of the site and its
+        address open without a delay.
+        """
         site, group = self._in_flight.pop(fetch.id)
         site.standing.unasked(group.gate, self._context.clock.now())
         self._addresses.ring.wake(group)
@@ -140,7 +141,7 @@ class Flights:
         return True
 
     def given_back(self, lease: Lease, batch: Batch) -> None:
-        """Release the lease of a page whose fetch landed without a result."""
+        """Release the lease of a page whose fetch ended without a result."""
         batch.release([lease.id])
         self._context.metrics.inc("ant/lapsed")
         site = self._sites.by_name.get(lease.site)
@@ -152,7 +153,7 @@ class Flights:
     def acknowledged(
         self, lease: Lease, batch: Batch, *, status: int | None, error: str | None, seconds: float
     ) -> None:
-        """Settle another project's landed request."""
+        """Settle another project's request after its download."""
         outcome = acknowledged(lease, status=status, error=error, at=batch.at, seconds=seconds)
         batch.settle(lease, outcome)
         self._context.metrics.inc(f"outcome/{outcome.kind}")
@@ -160,20 +161,22 @@ class Flights:
     # ------------------------------------------------------- pages that stay leased
 
     def keep(self, lease: LeaseId) -> None:
-        """Record a lease that is not settled soon. Its site then does not count for the size of the list."""
+        """Record a lease that stays after its fetch, because another project's spider is not done with the answer. The
+        active list may have one more site for each site with such a lease.
+        """
         self._kept.add(lease)
 
     def unkeep(self, lease: LeaseId) -> None:
-        """Remove a lease from the kept leases."""
+        """Undo `keep`, because the lease ends soon."""
         self._kept.remove(lease)
 
     @property
     def kept(self) -> int:
-        """Number of kept leases."""
+        """Number of leases recorded by `keep`."""
         return len(self._kept)
 
     def kept_sites(self) -> int:
-        """Return the number of sites with kept leases."""
+        """Return the number of sites that have a lease recorded by `keep`."""
         return len({lease.site for lease in self._kept})
 
     # ----------------------------------------------------- while it is under way
@@ -192,7 +195,7 @@ class Flights:
         site.place.wake()
 
     def count_apart(self, fetch: Fetch) -> None:
-        """Free the slots of a fetch before it lands, because the fetch waits in another downloader slot."""
+        """Let other fetches of a site use the slots of this fetch, which waits in a downloader slot of another host."""
         if fetch.id not in self._apart:
             self._apart.add(fetch.id)
             site, _ = self._in_flight[fetch.id]
@@ -202,8 +205,9 @@ class Flights:
 
     @contextmanager
     def reading(self, name: str) -> Iterator[None]:
-        """Count one more body of a site as waiting while the block runs. Waiting bodies limit the new requests of their
-        site."""
+        """Count one more body of a site as waiting while the block runs. If many bodies of a site wait, no new requests
+        are sent to the site.
+        """
         site = self._sites.by_name.get(name)
         if site is None:
             yield
@@ -216,9 +220,7 @@ class Flights:
             site.place.wake()
 
     def detour(self, fetch: Fetch, address: str) -> float:
-        """Return the seconds before a fetch without an answer may use another address of its host
-        (`Addresses.detour`).
-        """
+        """Return how long a fetch must wait before it may use another address of its host, s (`Addresses.detour`)."""
         site, group = self._in_flight[fetch.id]
         if site.state is State.LOST:
             return inf
@@ -230,6 +232,6 @@ class Flights:
 
 
 def _gates(site: ActiveSite) -> tuple[Gate, ...]:
-    """Return the gates that a fetch of a site passes."""
+    """Return the gates whose slots a fetch of a site uses."""
     group = site.place.group
     return (site.standing.gate,) if group is None else (site.standing.gate, group.gate)

@@ -5,7 +5,7 @@ first served. Immediate URLs come before all others, then robots.txt and sitemap
 the recrawl queue, drawn by weights. Of equally important never-crawled URLs, the one that most probably has a page
 comes first. When the site's domain has used its share (`domain_shares`), the hand returns no page of the last two
 queues. The hand returns nothing while the gate of the site is shut (`politeness`) or `MAX_UNREAD` bodies wait to be
-read. A hand grows when it was used up. So a fast site needs few refills, and a slow site holds few leases.
+read. Each time that a hand is used up, it grows. So a fast site needs few refills, and a slow site holds few leases.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ _HAND_S: Final = 0.2
 
 
 class Hand:
-    """The leased pages and the files of one site behind its `gate`, as a `Sequencer`. Each fetch takes a slot of the
-    gate.
+    """The leased pages and the needed files of one site, from which it chooses the next fetch. Each fetch takes a slot
+    of the site's `gate`.
 
-    `weights` returns the weights of the never-crawled and the recrawl queue for the first never-crawled page. `chance`
-    returns the chance that a never-crawled URL has a page.
+    `weights` gets the first never-crawled page, and returns the weights of the never-crawled and the recrawl queue.
+    `chance` returns the chance that a never-crawled URL has a page.
     """
 
     __slots__ = (
@@ -84,7 +84,7 @@ class Hand:
         self._largest = largest
         self._least = inf  # lower bound of the importance of the never-crawled pages in it
         self.urgent: deque[Fetch] = deque()
-        """Immediate URLs, and a robots.txt for which immediate URLs wait."""
+        """Immediate URLs, and a robots.txt if immediate URLs wait for it."""
         self.files: deque[Fetch] = deque()
         """robots.txt and sitemaps."""
         self._never: deque[Fetch] = deque()
@@ -123,7 +123,7 @@ class Hand:
         return bool(self._never or self._recrawl) and (self._domain is None or self._domain.is_open)
 
     def add_unread(self, change: int) -> None:
-        """Count a body that waits to be read (`change` 1), or a body that was read (-1)."""
+        """Count the bodies of the site that wait to be read: one more (`change` 1) or one fewer (-1)."""
         self._unread += change
 
     # ---------------------------------------------------------------- its size
@@ -133,7 +133,7 @@ class Hand:
         return len(self._never) + len(self._recrawl)
 
     def backlog(self) -> int:
-        """Return the number of fetches that are ready. Those in `held` are left out."""
+        """Return the number of fetches that are ready. URLs in `held` are not ready."""
         return len(self.urgent) + len(self.files) + self.pages()
 
     def runs_low(self) -> bool:
@@ -145,11 +145,11 @@ class Hand:
         return self._size == self._largest
 
     def room(self) -> tuple[int, int]:
-        """Return how many never-crawled and how many known pages the hand can take."""
+        """Return how many more never-crawled pages, and how many more known pages, may be leased."""
         return self._size - len(self._never), self._size - len(self._recrawl)
 
     def deal(self, never: Iterable[Fetch], recrawl: Iterable[Fetch], *, full: bool) -> None:
-        """Add leased pages. If `full` is True, the store may have more pages, and the hand grows."""
+        """Add leased pages. If `full` is True, the store may have more due pages, so the hand grows."""
         room = self._size
         if full:
             self._size = min(2 * self._size, self._largest)
@@ -189,7 +189,7 @@ class Hand:
         self.held += urgent
 
     def take_held(self) -> list[Fetch]:
-        """Remove and return the immediate URLs that waited. They must be judged before a request."""
+        """Remove and return the immediate URLs that waited. The caller must judge them again before a request."""
         held, self.held = self.held, []
         return held
 
@@ -214,7 +214,7 @@ class Hand:
     def flush_outranked(self, importance: float) -> list[LeaseId]:
         """Remove the never-crawled pages that are less important than a new page, and return their leases.
 
-        The hand then returns to its smallest size, so that fewer pages are given back the next time.
+        The hand then shrinks to its smallest size, so that the next new page finds fewer leased pages before it.
         """
         if importance <= self._least:
             return []
@@ -242,7 +242,7 @@ class Hand:
 def largest_hand(capacity: float | None, period_s: float) -> int:
     """Return the largest size of a hand for `capacity` fetches per period (None: no limit).
 
-    New pages cannot overtake leased pages, so a hand has at most a twentieth of a period's fetches.
+    A new page must wait for the pages that are already leased. So a hand has at most a twentieth of a period's fetches.
     """
     if capacity is None:
         return LARGEST_HAND
@@ -251,13 +251,13 @@ def largest_hand(capacity: float | None, period_s: float) -> int:
 
 
 def _importance(fetch: Fetch) -> float:
-    """Return the importance of a leased page, or inf for a fetch without a lease."""
+    """Return the importance of a page; inf for a file, which has no lease."""
     return inf if fetch.lease is None else fetch.lease.record.importance
 
 
 def _importance_class(fetch: Fetch) -> float:
-    """Return the rank of a leased page in its queue, the greatest first. Pages of one class of importance have the same
-    rank.
+    """Return the rank of a leased page by its importance. Pages of high rank are fetched first. Pages of one class of
+    importance have the same rank.
     """
     return 0.0 if fetch.lease is None else -float(class_of(fetch.lease.record.importance))
 
@@ -268,7 +268,7 @@ def _record(fetch: Fetch) -> PageRecord:
 
 
 def _put_probable_first(queue: deque[Fetch], chance: Callable[[PageRecord], float]) -> None:
-    """Order never-crawled URLs of equal importance by their chance to have a page, if any of them may have none."""
+    """Among never-crawled URLs of equal importance, put those first that most probably have a page."""
     chances = [chance(_record(fetch)) for fetch in queue]
     if min(chances, default=1.0) < 1.0:
         ready = zip(_emptied(queue), chances, strict=True)

@@ -37,7 +37,7 @@ __all__ = [
 HoldRule = Literal["Crawl-delay", "Retry-After", "back-off", "robots.txt"]
 """A rule that delays the requests to a site beyond its usual delay."""
 LONGEST_BACKOFF_S: Final = 86_400.0
-"""Longest back-off, s: one day. Retry-After is limited in the same way."""
+"""Longest back-off, s: one day. A longer Retry-After is cut to this time, too."""
 SITE_ERRORS: Final = frozenset({"dns", "private-address", "connect", "tls", "certificate", "timeout", "network"})
 """Errors that concern a whole site."""
 
@@ -76,7 +76,7 @@ class Gate:
         self._note_change()
 
     def hold(self, until: float) -> None:
-        """Keep every slot shut at least until `until`. For a used slot this holds when it has been given back."""
+        """Keep every slot shut at least until `until`. A slot that is given back before this time stays shut, too."""
         self._shut_until = max(self._shut_until, until)
         self._free = sorted(max(slot, until) for slot in self._free)
         self._note_change()
@@ -94,12 +94,12 @@ class Gate:
         self.hold(open_at)
 
     def widen(self) -> None:
-        """Add a slot, because a request in flight should not count for this gate."""
+        """Add a slot in place of the slot of a request in flight, which should not count for this gate."""
         heapq.heappush(self._free, self._shut_until)
         self._note_change()
 
     def narrow(self) -> None:
-        """Remove a slot that `widen` added. The request has given its slot back."""
+        """Remove a slot that `widen` added, because its request has ended."""
         self._free.remove(max(self._free))
         heapq.heapify(self._free)
         self._note_change()
@@ -107,12 +107,15 @@ class Gate:
     # ------------------------------------------------------ lending to another ant
 
     def spare(self, since: float) -> int:
-        """Return the number of free slots that have been open since `since` or longer. With `since` inf, count all free
-        slots."""
+        """Return the number of free slots that have been open since `since` or longer. If `since` is inf, all free
+        slots are counted.
+        """
         return sum(slot <= since for slot in self._free)
 
     def lend(self, many: int, *, until: float) -> float:
-        """Lend `many` free slots until a time. Return the time from which the other ant may use all of these slots."""
+        """Lend `many` free slots to another ant until the time `until`. Return the time from which the other ant may
+        use all of these slots.
+        """
         self._free.sort()
         lent = [self._free.pop() for _ in range(many)]
         self._note_change()
@@ -130,8 +133,9 @@ class Gate:
             self.give(open_at)
 
     def next_for_others(self, at: float, delay_s: float) -> float:
-        """Return the time from which another process may use all slots. This process ends at `at`. A slot in use opens
-        only after the delay."""
+        """If this process ends at `at`, return the time from which another process may use all slots. A slot in use
+        opens only after the delay.
+        """
         opens = max(self._free, default=0.0)
         return max(opens, at + delay_s, self.lent_until + delay_s) if self.in_flight else opens
 
@@ -213,13 +217,13 @@ class SitePoliteness:
         return max(self._rules.min_delay, min(self.crawl_delay, self._rules.max_delay))
 
     def obey(self, crawl_delay: float, *, at: float) -> None:
-        """Apply the Crawl-delay of a robots.txt that was read at `at`, also before the first page."""
+        """Apply the Crawl-delay of a robots.txt that was read at `at`. Even the first page waits for this delay."""
         self.crawl_delay = crawl_delay if self._pace.crawl_delay else 0.0
         self.gate.hold(at + min(self.crawl_delay, self._rules.max_delay))
 
     def landed(self, fetched: FetchResult, address: Gate) -> bool:
-        """Process the end of a fetch, and give its slots back to the gates of site and address. Return whether the site
-        refused the request.
+        """Process the end of a fetch, and give its slots back to the gates of the site and of its address. Return
+        whether the site refused the request.
 
         `address` is the gate that released the fetch; the site may have moved to another address since.
         """
@@ -249,32 +253,35 @@ class SitePoliteness:
         address.give(at)
 
     def unreachable(self, error: str, at: float) -> float:
-        """Count that the host has no address. Return the time until which the site must be left alone."""
+        """Record that the site's host has no address. Return the time until which the site must be left alone."""
         self.failures += 1
         self.site_error = error
         return at + self.back_off_s(self.failures)
 
     def without_robots(self, error: str, failures: int, at: float) -> float:
-        """Stop all requests after `failures` failed fetches of robots.txt in a row. Return the time until which they
-        stop."""
+        """Stop all requests after `failures` failed fetches of robots.txt in a row. Return the time at which requests
+        begin again.
+        """
         self.site_error = error
         rests_until = at + self.back_off_s(failures)
         self.gate.hold(rests_until)  # This also applies when an immediate URL activates the site earlier.
         return rests_until
 
     def back_off_s(self, failures: int) -> float:
-        """Return the seconds to wait after a number of successive failures."""
+        """Return how long to wait after this number of failures in a row, s."""
         delay = self._rules.min_delay if self._pace.keeps_delay else 0.0
         return backoff(failures, base=max(1.0, 10.0 * delay), rng=self._rng)
 
     def slow_page(self, at: float) -> None:
-        """Back off from a site after a page used all the time allowed for reading, longer each time."""
+        """Record a page that could not be read within the time limit. Each page of this kind lengthens the rest of the
+        site.
+        """
         self._slow_pages += 1
         self.gate.hold(at + self.back_off_s(self._slow_pages))
         self._metrics.inc("ant/slow_pages")
 
     def ordinary_page(self) -> None:
-        """Reduce the count of slow pages by one."""
+        """Record a page that was read in time, which cancels one earlier slow page."""
         if self._slow_pages:
             self._slow_pages -= 1
 
@@ -288,10 +295,10 @@ class SitePoliteness:
         self.crawl_delay = max(self.crawl_delay, state.crawl_delay)
 
     def _rest(self, fetched: FetchResult) -> None:
-        """Shut the gate after a refusal, as the rules of pace require: for the time that the site requests, or for the
-        back-off.
+        """Shut the gate after a refusal: for the time that the site requests, or for the back-off. The rules of pace
+        decide which applies.
 
-        A failed fetch of robots.txt or a sitemap always counts.
+        After a failed fetch of robots.txt or a sitemap, the back-off always applies.
         """
         pace, site = self._pace, fetched.fetch.site
         asked = backed_off = 0.0
@@ -327,8 +334,9 @@ def backoff(failures: int, *, base: float, rng: random.Random) -> float:
 
 
 def retry_after(value: str | None, *, at: float) -> float:
-    """Return the seconds of a Retry-After header, which is a number or a date. Return 0 if it is absent, past or
-    invalid."""
+    """Return the seconds of a Retry-After header, which is a number or a date. Return 0 if the header is absent, past
+    or invalid.
+    """
     if value is None:
         return 0.0
     text = value.strip()

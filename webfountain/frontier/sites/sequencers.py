@@ -1,10 +1,10 @@
 """Sequencers: small objects that choose the next item (Edwards 2001 section 3, Figure 1).
 
-A sequencer has at most one next item, and states the time from which the item can be taken. Sequencers form a tree,
-whose leaves are the hands of sites (`hand`). `RoundRobin` serves its members in turn. In a crawl that ranks its pages
-(`ranking.ranker`), `ByWorth` serves the member with the most valuable item first. The active list has two tiers of
-rings: addresses, and the sites at one address behind a gate (`addresses`, `Tier`). Each sequencer also states the time
-of its next urgent item, so that immediate URLs come first through every tier.
+A sequencer has at most one next item, and tells from which time the item can be taken. Sequencers form a tree, whose
+leaves are the hands of sites (`hand`). `RoundRobin` serves its members in turn. In a crawl that ranks its pages
+(`ranking.ranker`), `ByWorth` serves the member with the most valuable item first. In the active list, the addresses
+form one ring. Behind the gate of each address, its sites form another ring (`addresses`, `Tier`). Each sequencer also
+states the time of its next urgent item, so that immediate URLs come first through every tier.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ class Sequencer(Protocol[T_co]):
     def times(self) -> tuple[float, float]:
         """Return the time of the next item and the time of the next urgent item, which is not earlier.
 
-        A time is inf if new items or a landing are needed first. An item that blocks an urgent item is urgent too.
+        A time is inf if first a new item must be added or a fetch must end. An item that blocks an urgent item is
+        urgent too.
         """
 
     def worth(self) -> float:
@@ -126,8 +127,8 @@ class RoundRobin(Generic[T]):
 
 
 class Tier(Generic[T]):
-    """A ring behind its own gate, which is a member of the ring `above`. Taking an item takes a slot of the gate until
-    the fetch lands.
+    """A ring of members behind a gate. A tier is itself a member of the ring `above`. Each item takes a slot of the
+    gate, until the fetch of the item ends.
 
     Every change in the tier updates the ring above.
     """
@@ -196,11 +197,7 @@ class Turns(Generic[T]):
 
 
 class _WaitQueue(Generic[T]):
-    """A queue of members that wait, each for one time, with the earliest time first.
-
-    Each entry of the heap has a unique number. A member that waits for another time gets a new number, and the queue
-    skips numbers without a member.
-    """
+    """A queue of members that wait, each for its own time. The member with the earliest time is first."""
 
     __slots__ = ("_heap", "_holders", "_numbers", "times")
 
@@ -211,7 +208,7 @@ class _WaitQueue(Generic[T]):
         self._numbers = itertools.count()
 
     def put(self, member: Sequencer[T], time: float) -> None:
-        """Let a member wait for this time instead of its last one. If the time is inf, the member no longer waits."""
+        """Set the time for which a member waits. If the time is inf, the member no longer waits."""
         entry = self.times.get(member)
         if entry is not None:
             if entry[0] == time:
@@ -253,7 +250,7 @@ class _WorthQueue(Turns[T]):
 
     In each `EVEN`-th turn, the member that has been ready longest is served. Members of little worth thus do not wait
     for ever. On generated sites, with a tenth of the budget, the queue found 0.90 to 0.95 of the importance that the
-    ideal order finds. Without `EVEN` the share was 0.75 to 0.82.
+    ideal order finds. Without the turns by `EVEN`, the queue found only 0.75 to 0.82 of the importance.
     """
 
     __slots__ = ("_heap", "_numbers", "_taken", "_unvalued", "_worth")

@@ -13,9 +13,9 @@ store into a batch.
 - SHUT: no page may be fetched. `on_timer` at `wake_at` leads to ROBOTS, but the site is usually parked before.
 - LOST: another process took the site over. The site has left the list, and answers are dropped.
 
-The pages of a *barred* site (a private address, given up) are leased and end without a fetch. A *guest* has no site
-lease, and only serves files that other sites named. A *borrowed* site belongs to another ant, which lent some slots.
-The pages of a borrowed site are leased, but its files are not fetched.
+A site is *barred* if it has a private address or was given up. The pages of a barred site are leased, and end without a
+fetch. A *guest* has no site lease, and only serves files that other sites named. A *borrowed* site belongs to another
+ant, which lent some slots. The pages of a borrowed site are leased, but its files are not fetched.
 """
 
 from __future__ import annotations
@@ -51,10 +51,11 @@ if TYPE_CHECKING:
 __all__ = ["ActiveSite", "SiteStatistics", "State", "state_of"]
 
 TRIES: Final = 5
-"""Number of requests in a row without an answer after which an impatient crawl gives a site up."""
+"""A crawl that is not patient gives a site up after this number of requests in a row without an answer."""
 _KEPT_S: Final = 5.0
-"""If a site must be left alone for longer than this, s, the time is stored at once. So a kill can lose only shorter
-times."""
+"""If a site must be left alone for longer than this, s, the end of this time is stored with the next batch. So a killed
+process loses only shorter times.
+"""
 _TOO_SLOW_TO_READ: Final = "parse-time"
 
 
@@ -85,7 +86,9 @@ class SiteStatistics(msgspec.Struct, frozen=True):
     hand: int
     """Number of leased pages in the never-crawled and the recrawl queue of the hand."""
     immediate: int
-    """Number of immediate fetches that are ready. `held` are those that wait for robots.txt or an address."""
+    """Number of immediate fetches that are ready. `held` is the number of immediate fetches that wait for robots.txt or
+    an address.
+    """
     held: int
     files: int
     under_way: int
@@ -152,7 +155,7 @@ class ActiveSite:
         return State.EMPTY if is_empty else self._state
 
     def is_under_way(self) -> bool:
-        """Return whether anything is under way: a fetch, a settlement, a refill, or a loan of slots."""
+        """Return whether the site has a fetch, a settlement, a refill, or a loan of slots that has not ended."""
         return self.pages.is_under_way() or bool(self.loans)
 
     def must_renew_robots(self, at: float) -> bool:
@@ -183,8 +186,9 @@ class ActiveSite:
     # ------------------------------------------- events: its place and its lease
 
     def resolved(self, group: AddressGroup, batch: Batch) -> list[FileRequest]:
-        """Continue at the address where the site was placed. Prepare robots.txt, or bar the site if the address is
-        private."""
+        """Begin work on a site whose address is now known. Fetch robots.txt, or bar the site if the address is
+        private.
+        """
         if not self._context.collection.network.allow_private and is_private_host(group.address):
             self.pages.bar(PRIVATE)
             return self.files.give_up(PRIVATE) + self._prepare(batch)
@@ -203,7 +207,7 @@ class ActiveSite:
         return self.files.give_up(error)
 
     def adopt(self, lease: SiteLease, batch: Batch) -> list[FileRequest]:
-        """Turn a guest into a site with a lease."""
+        """Turn a guest into a site that is crawled under a lease."""
         state = state_of(lease, self._context.collection.politeness, batch.at)
         self.lease = lease
         self.standing.join(state)
@@ -212,7 +216,7 @@ class ActiveSite:
         return [] if self._state.is_preparing else self._prepare(batch)
 
     def renew(self, lease: SiteLease) -> None:
-        """Extend the lease, if it is the current lease."""
+        """Extend the lease. An extension of an earlier lease of the site is ignored."""
         if self.lease is not None and self.lease.token == lease.token:
             self.lease = lease
 
@@ -229,7 +233,7 @@ class ActiveSite:
             batch.remember(self.lease, self.remember(batch.at))
 
     def remember(self, at: float) -> SiteState:
-        """Return the state that must survive the activation."""
+        """Return the site's state for the store, which must survive after the site leaves the list."""
         standing = self.standing
         known = SiteState(
             next_at=standing.next_at(at),
@@ -244,7 +248,7 @@ class ActiveSite:
     def landed(self, fetched: FetchResult, group: AddressGroup, batch: Batch) -> bool:
         """Process the end of a fetch that `group` released, and give its slots back to the gates.
 
-        Return True if the fetch was a page and the site did not refuse it, so that nothing else is to be done.
+        Return True if the site answered a page without a refusal. Then the caller has nothing else to do.
         """
         refused = self.standing.landed(fetched, group.gate)
         if refused and self.loans:
@@ -266,8 +270,7 @@ class ActiveSite:
         return requests
 
     def finished(self, visit: Visit, batch: Batch) -> bool:
-        """Settle an examined page. Return False if the page was leased under another site lease than the current
-        one."""
+        """Settle an examined page. Return False if the page belongs to an earlier lease of the site."""
         lease = visit.fetched.fetch.lease
         assert lease is not None
         if self.lease is None or lease.id.token != self.lease.token:
@@ -284,7 +287,7 @@ class ActiveSite:
         return True
 
     def add_immediate(self, leases: Iterable[Lease], batch: Batch) -> None:
-        """Put immediate URLs before all others. They wait until robots.txt is known and allows them."""
+        """Put immediate URLs before all others. The URLs wait until robots.txt is known and allows them."""
         self.pages.add_immediate(leases)
         if self._state is State.ROBOTS:
             self.hand.hasten_files()
@@ -292,7 +295,9 @@ class ActiveSite:
             self.pages.release_held(batch)
 
     def _count_silence(self, fetched: FetchResult, batch: Batch) -> None:
-        """In an impatient crawl, give up a site that no longer answers or has no readable robots.txt."""
+        """If the crawl is not patient (`SiteContext`), give up a site that no longer answers or has no readable
+        robots.txt.
+        """
         if self._context.patient:
             return
         if fetched.error in SITE_ERRORS and self.standing.failures >= TRIES:
@@ -308,9 +313,9 @@ class ActiveSite:
     # ------------------------------------------------------- robots.txt and files
 
     def request_file(self, kind: FetchKind, url: str, batch: Batch) -> list[FileRequest]:
-        """Fetch a file that another site needs, in this site's turn.
+        """Queue the fetch of a file of this site that another site needs.
 
-        A sitemap must obey this site's robots.txt, which may have to be fetched first.
+        Before a sitemap is fetched, this site's robots.txt must be known and must allow it.
         """
         if self.pages.barred is not None or self._state is State.SHUT or self.is_borrowed:
             return [FileRequest(kind, url, self.name, self.pages.barred or "busy")]
@@ -326,7 +331,7 @@ class ActiveSite:
         return self._prepare(batch)
 
     def on_timer(self, batch: Batch) -> list[FileRequest]:
-        """Continue, because `wake_at` has come."""
+        """Continue the site's work, because the time `wake_at` has come."""
         if self.pages.wake_at > batch.at:
             return []
         if self.place.group is not None and (self._state is State.SHUT or self.pages.is_blocked(batch.at)):
@@ -335,8 +340,9 @@ class ActiveSite:
         return []
 
     def _prepare(self, batch: Batch) -> list[FileRequest]:
-        """Prepare for pages: at once if the rules are known, else by fetching robots.txt. A blocked site waits for the
-        end of its block."""
+        """Prepare to fetch pages. If robots.txt is not known, fetch it first. A blocked site waits for the end of its
+        block.
+        """
         if self._context.blocked.by_site and self.pages.sleep_if_blocked(batch):
             self._state = State.SHUT
             return self.files.give_up("busy")
@@ -367,7 +373,7 @@ class ActiveSite:
         return self._open(batch)
 
     def _open(self, batch: Batch) -> list[FileRequest]:
-        """Open the site under known rules: request sitemaps, resume waiting URLs, allow leasing."""
+        """Open the site, because robots.txt is known: request sitemaps, resume waiting URLs, and lease pages."""
         self._state = State.OPEN
         if self.standing.crawl_delay:
             self._context.pace.report(self.name, "Crawl-delay", self.standing.delay_s())
@@ -377,7 +383,7 @@ class ActiveSite:
 
 
 def _weights(context: SiteContext, changes: SiteChanges, new: PageRecord) -> Sequence[float]:
-    """Return the weights of the never-crawled queue, with the first page `new`, and of the recrawl queue."""
+    """Return the weights of the never-crawled queue, whose first page is `new`, and of the recrawl queue."""
     schedule = context.follower.schedule
     never, known = schedule.weights(context.clock.now())
     part = changes.part_of_share(new, price=schedule.price, believed=context.believed)
@@ -387,9 +393,9 @@ def _weights(context: SiteContext, changes: SiteChanges, new: PageRecord) -> Seq
 def state_of(lease: SiteLease, rules: PolitenessTable, at: float) -> SiteState:
     """Return the stored state of a site that was activated at `at`.
 
-    If another process lost the site, the time of its last request is unknown, so the next request waits for a full
-    delay. After a set-back of the store, the previous process may send requests until its lease ends, and the delay
-    begins at this end.
+    If the site's last process died, the time of its last request is unknown. So the next request waits for a full
+    delay. If the store's server lost data, the previous process may go on until its lease ends, so the delay begins at
+    this end.
     """
     state = remembered(lease.record)
     in_lost_life = lease.lost_by == LOST_LIFE

@@ -1,4 +1,4 @@
-"""Counts of one site's fetches: changes of pages, first fetches of new URLs, and returns of gone pages.
+"""Counts of one site's fetches: changes of pages, first fetches of new URLs, and gone pages that returned.
 
 The examiner uses the change rate as the prior of a page with a short history. The next request of a gone page depends
 on the returns so far and the price of a fetch (`core.return_time`). The chance that a never-crawled URL
@@ -37,14 +37,15 @@ PRIOR_PERIODS: Final = 10.0
 PRIOR_CHANGES: Final = 2.0
 """Weight of the assumed interval, as a number of observed changes."""
 MOST_CLASSES: Final = 24
-"""Maximum number of classes (source and directory) in which first fetches of a site are counted; the same for dead
-links."""
+"""Maximum number of classes of URLs for which first fetches of a site are counted. Each class consists of a source and
+a directory.
+"""
 _SITE: Final = ""
-"""Name of the class with all first fetches of the site."""
+"""Name of the class that counts all first fetches of the site."""
 
 
 class SiteChanges:
-    """Counts of one site: changes, observed time, returns of gone pages, and first fetches."""
+    """Counts of one site: changes, observed time, gone pages that returned, and first fetches."""
 
     __slots__ = ("classes", "count", "first", "observed_s", "returned", "revived")
 
@@ -52,16 +53,18 @@ class SiteChanges:
         self.restore(state)
 
     def restore(self, state: SiteState) -> None:
-        """Load the counts of an earlier activation of the site."""
+        """Load the counts that were stored when the site was last parked."""
         self.count, self.observed_s = state.changes, state.observed_time
         self.revived = Returns(state.revived, state.dead_time)
-        """Returns of pages that had a copy before they were gone."""
+        """Counts for gone pages that had a copy before: how often, and after which time, they returned."""
         self.returned = Returns(state.born, state.unborn_time, state.unborn, state.unborn_asked)
-        """Returns of URLs that never had a copy."""
+        """Counts for URLs that were gone at their first fetch: how often, and after which time, they had a page
+        later.
+        """
         self.classes = {name: Returns(found, gone_s) for name, found, gone_s in state.unborn_classes}
-        """Returns of URLs that never had a copy, by source and directory."""
+        """Counts for URLs that were gone at their first fetch, by class (a source and a directory)."""
         self.first = {name: FirstFetches(*counts) for name, counts in state.first_fetches}
-        """First fetches of the whole site, and by source and directory."""
+        """First fetches in the whole site, and in each class (a source and a directory)."""
 
     def stored(self, state: SiteState) -> SiteState:
         """Return the state of a site, with these counts added."""
@@ -80,11 +83,11 @@ class SiteChanges:
         )
 
     def add(self, before: PageRecord, visit: Visit, *, price: float | None, believed: Prior) -> Visit:
-        """Count the fetch of a page whose record was `before`. Return the visit, with the time of the next request for
-        a gone page.
+        """Count the fetch of a page whose record was `before`. Return the visit. The visit of a gone page gets the time
+        of its next request.
 
-        `price` is the obsolete time, s, that a fetch must save at least. If it is None, the price of an average page of
-        the site is used. `believed` is the assumed change interval of pages without observations.
+        `price` is the obsolete time, s, that a fetch must save at least. If `price` is None, the price of an average
+        page of the site is used. `believed` is the assumed change interval of pages without observations.
         """
         if visit.record.checks > before.checks:
             self.count += visit.kind == "changed"
@@ -123,8 +126,8 @@ class SiteChanges:
         return own.chance(site.chance())
 
     def part_of_share(self, record: PageRecord, *, price: float | None, believed: Prior) -> float:
-        """Return the part of its planned share of fetches that a never-crawled URL of the site gets. `price` and
-        `believed` are as for `add`.
+        """Return the weight of a never-crawled URL in its site's hand, from 0 to 1. URLs that hardly ever have a page
+        get less than their planned share of fetches. `price` and `believed` have the same meaning as in `add`.
         """
         chance = self.chance(record)
         if price is None or chance == 1.0:
@@ -161,7 +164,9 @@ class SiteChanges:
 
 
 def _class_of(record: PageRecord, known: Mapping[str, object]) -> str | None:
-    """Return the class of a URL, its source and first directory, or None if there are too many classes."""
+    """Return the class of a URL, which consists of its source and its first directory. Return None if there are too
+    many classes.
+    """
     start = record.url.find("/", 8)
     directory = record.url[start : record.url.find("/", start + 1) + 1] if start >= 0 else ""
     name = f"{arrival_of(record.provenance)} {'' if '?' in directory else directory}"

@@ -28,7 +28,7 @@ __all__ = ["SiteContext"]
 
 @dataclass(slots=True, frozen=True)
 class SiteContext:
-    """Rules and objects for all sites of a crawl.
+    """Rules and objects that each active site of a crawl uses.
 
     - `patient`: whether pages of an unreachable site wait. If not, they fail, because a spider waits for their end.
     - `ignores_robots`: whether another project's stored request is exempt from robots.txt.

@@ -1,9 +1,10 @@
 """Files of a site: its robots.txt and its sitemaps.
 
-A site requests its robots.txt before its pages, and the sitemaps that it names once per period. A file on another host
-becomes a `FileRequest` to the site of this host (`site_table.FileRequests`). By RFC 9309, robots.txt is fetched once
-per site and kept for a day. An answer 4xx allows everything. An answer 5xx, or no answer, forbids everything until a
-retry succeeds. Redirects are followed (section 2.3.1), also to other hosts. `formats.robots` parses the rules.
+A site's robots.txt is requested before its pages. Sitemaps that the site names are requested once per period. A file on
+another host becomes a `FileRequest` to the site of this host (`site_table.FileRequests`). By RFC 9309, robots.txt is
+fetched once per site and kept for a day. An answer 4xx allows everything. An answer 5xx, or no answer, forbids
+everything until a retry succeeds. Redirects are followed (section 2.3.1), also to other hosts. `formats.robots` parses
+the rules.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ ROBOTS_LIFE_S: Final = 86_400.0
 MAX_HOPS: Final = 5
 _ALLOW_ALL: Final = RobotsRules.parse(b"", "*")
 MAX_SITEMAPS: Final = 100
-"""Maximum number of sitemaps of one site that are read. Further ones are dropped and counted."""
+"""Maximum number of sitemaps of one site that are read. Further sitemaps are counted, but not read."""
 MAX_SITEMAP_HOPS: Final = 20
 """Maximum number of redirects of one sitemap in a row."""
 DISALLOWED: Final = "robots.txt"
@@ -55,7 +56,7 @@ def is_redirect(status: int | None) -> bool:
 
 
 class RobotsAnswer(NamedTuple):
-    """The result of an answer for robots.txt: the next URL to request, or whether pages may be fetched."""
+    """What follows from an answer for robots.txt: the next URL to request, or whether pages may be fetched."""
 
     hop: str | None = None
     ruling: Ruling | None = None
@@ -102,7 +103,7 @@ class SiteRobots:
         return self.asking
 
     def waive(self) -> None:
-        """Continue without robots.txt."""
+        """Fetch pages without robots.txt."""
         self.is_refused = False
 
     def answered(self, fetched: FetchResult) -> RobotsAnswer:
@@ -158,9 +159,9 @@ class FileRequest(NamedTuple):
 
 
 class SiteFiles:
-    """The robots.txt of one site, and the sitemaps that the site named, each with the time of the last request.
+    """The robots.txt of one site, and the sitemaps that the site named, each with the time of its last request.
 
-    Sitemaps on this site that *other* sites named wait here until the robots.txt of this site is known.
+    If *another* site names a sitemap on this site, the sitemap waits here until this site's robots.txt is known.
     """
 
     __slots__ = ("_context", "_hand", "_hops", "_place", "_sitemaps", "_waiting", "robots")
@@ -175,7 +176,7 @@ class SiteFiles:
         self.robots = SiteRobots(state, context.parse_robots)
 
     def restore(self, state: SiteState) -> None:
-        """Add the state of an earlier activation of the site."""
+        """Add the state of the site that the store has kept."""
         self._sitemaps |= dict(state.sitemaps)
         if self.robots.asked_at is None and self.robots.asking is None:
             self.robots = SiteRobots(state, self._context.parse_robots)
@@ -199,7 +200,7 @@ class SiteFiles:
         return self._context.obey_robots and self.robots.is_needed(at)
 
     def begin_robots(self, at: float) -> bool:
-        """Request robots.txt if pages must wait for it; return whether they must."""
+        """If pages must wait for robots.txt, request it. Return whether pages must wait."""
         url = self.robots.begin(self._place.name, at)
         if url is not None:
             self._hand.add_robots(self._place.request("robots", url))
@@ -214,7 +215,9 @@ class SiteFiles:
     # -------------------------------------------------------------- sitemaps
 
     def name_sitemaps(self, found: Iterable[str], batch: Batch) -> list[FileRequest]:
-        """Request the sitemaps that were not requested within the last period. Return the requests for other hosts."""
+        """Request the sitemaps that were not requested within the last period. Return requests for those sitemaps that
+        are on other hosts.
+        """
         metrics, elsewhere = self._context.metrics, []
         name = self._place.name
         for reference in found:
@@ -249,22 +252,22 @@ class SiteFiles:
     # ------------------------------------------------- files for other sites
 
     def add(self, kind: FetchKind, url: str) -> None:
-        """Request a file in the turn of the site."""
+        """Queue the request of a file of this site."""
         self._hand.add_file(self._place.request(kind, url))
 
     def add_waiting(self, url: str) -> None:
-        """Keep a sitemap that another site named until robots.txt is known."""
+        """Keep the URL of another site's sitemap until robots.txt is known."""
         self._waiting.append(url)
 
     def has_waiting(self) -> bool:
-        """Return whether sitemaps that other sites named wait for robots.txt."""
+        """Return whether a sitemap that another site named waits for robots.txt."""
         return bool(self._waiting)
 
     def open(self, batch: Batch, *, own: bool) -> list[FileRequest]:
-        """Request the sitemaps, because robots.txt is known: those that waited and are allowed and, if `own`, those
-        that robots.txt names.
+        """Request sitemaps, because robots.txt is known. Waiting sitemaps are requested if robots.txt allows them.
+        Sitemaps that robots.txt names are requested if `own` is True.
 
-        Return the requests for sitemaps on other hosts, and the refused ones.
+        Return requests for sitemaps on other hosts, and requests with an error for refused sitemaps.
         """
         refused: list[FileRequest] = []
         if own and self._context.collection.discovery.sitemaps:
@@ -278,7 +281,9 @@ class SiteFiles:
         return refused
 
     def give_up(self, error: str) -> list[FileRequest]:
-        """Return the files that were not fetched yet, for this site and for other sites, as requests with an error."""
+        """Give up all files that were not fetched yet. Return requests with an error for the sites that need these
+        files.
+        """
         files = [(fetch.kind, fetch.url) for fetch in self._hand.take_files()]
         files += [("sitemap", url) for url in self._waiting]
         self._waiting.clear()

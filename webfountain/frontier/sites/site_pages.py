@@ -1,7 +1,8 @@
 """Pages of one active site, from their leases to their ends.
 
-The site requests leases when its hand runs low (`refill`). The leased pages are checked again by policy and robots.txt
-(`dealt`), then fetched, examined and settled. If the store has nothing due, the site waits until `wake_at`.
+The site requests leases when its hand runs low (`refill`). Before leased pages are fetched, they are checked again by
+policy and robots.txt (`dealt`). Each fetched page is examined and settled. If the store has nothing due, the site waits
+until `wake_at`.
 """
 
 from __future__ import annotations
@@ -36,13 +37,15 @@ if TYPE_CHECKING:
 __all__ = ["PRIVATE", "SitePages"]
 
 RELOOK: Final = 0.02
-"""If pages of a site were due but not leased, the site is checked again after this share of a period."""
+"""If pages of a site are due but were not leased, the site asks for leases again after this share of a period."""
 PRIVATE: Final = "private-address"
 """Error of the pages of a site whose host has a private address."""
 _HAIR_S: Final = 1e-3
-"""Time that a check waits after the due time of a page, s. Without it, rounding could give an earlier time."""
+"""Time that a check waits after the due time of a page, s. Without this delay, rounding could make the check too
+early.
+"""
 _BARRED: Final[dict[str, OutcomeKind]] = {PRIVATE: "refused", DISALLOWED: "refused_by_robots"}
-"""Outcome of the pages of a barred site, by reason; for other reasons, the pages fail."""
+"""Outcome of the pages of a barred site for some reasons. For all other reasons, the outcome is "failed"."""
 
 
 class SitePages:
@@ -75,11 +78,11 @@ class SitePages:
         self._sleeps = False  # The site is blocked.
         self._refreshed = False  # The store received something after the last refill, which may not include it.
         self._refilled_at = -inf
-        """Time of the horizons of the last refill, UTC seconds."""
+        """Time of the last refill, UTC seconds."""
         self.is_ordered = False
         """True if a refill is with the store."""
         self.under_way = 0
-        """Number of fetches that have not ended, plus the ended ones that are not settled."""
+        """Number of fetches in flight, plus the fetched pages that are not settled yet."""
         self.served = 0
         """Number of fetches of pages and files."""
         self.has_more = True
@@ -87,12 +90,12 @@ class SitePages:
         self.barred: str | None = None
         """Error with which every page of the site ends without a fetch; None if pages may be fetched."""
         self.wake_at = inf
-        """Time at which something of the site is due without an event, UTC seconds."""
+        """Time at which the site must be looked at again even if nothing happens before, UTC seconds."""
 
     # ------------------------------------------------------------ changes of its content
 
     def is_under_way(self) -> bool:
-        """Return whether anything is under way: a fetch, a settlement or a refill."""
+        """Return whether the site has a fetch, a settlement or a refill that has not ended."""
         return bool(self.under_way or self.is_ordered)
 
     def has_leased(self) -> bool:
@@ -111,7 +114,7 @@ class SitePages:
     # ------------------------------------------------------------------- leases
 
     def open(self, batch: Batch) -> None:
-        """Allow leasing under known rules, and resume the immediate pages that waited for the rules."""
+        """Allow leases, because robots.txt is known. Fetch the immediate pages that waited for robots.txt."""
         self.has_more = True
         self.release_held(batch)
 
@@ -161,7 +164,7 @@ class SitePages:
         self.has_more = self._refreshed = True
 
     def recall(self, batch: Batch) -> None:
-        """Release the known pages in the hand, because other known pages now come first."""
+        """Release the leased known pages, because the store has known pages that must be fetched first."""
         batch.release(self._hand.flush_recrawl())
         self.refresh()
 
@@ -185,8 +188,8 @@ class SitePages:
         return self._blocked_until(f"{self._place.name}/", at) is not None
 
     def sleep_if_blocked(self, batch: Batch) -> bool:
-        """Return whether the site is blocked. Let a blocked site release all pages and wait until the block ends or is
-        checked again.
+        """Return whether the site is blocked now. A blocked site releases all pages, and waits until the block ends or
+        is checked again.
         """
         until = self._blocked_until(f"{self._place.name}/", batch.at)
         self._sleeps = until is not None
@@ -196,7 +199,7 @@ class SitePages:
         return self._sleeps
 
     def wait_until(self, at: float) -> None:
-        """Postpone all timers of the site to the time `at`."""
+        """Do nothing for the site before the time `at`."""
         self.wake_at = at
 
     # --------------------------------------------------------------------- ends
@@ -206,15 +209,16 @@ class SitePages:
         self.barred = error
 
     def give_up(self, error: str, batch: Batch) -> None:
-        """End all known pages of the site with this error, in the hand now and leased later."""
+        """End all leased pages of the site with this error, and also all pages that it leases later."""
         self.barred, self.has_more = error, True
         for fetch in self._hand.take_pages():
             self._may_fetch(fetch, batch)
         self.release_held(batch)
 
     def settle(self, lease: Lease, visit: Visit, batch: Batch) -> None:
-        """Pass an examined page to the worker, which settles it. Its next visit is kept within the bounds of its
-        policy."""
+        """Pass an examined page to the worker, which settles it. The policy of the page may bound the time of its next
+        visit.
+        """
         context = self._context
         if context.judge.bounds_by_policy():
             revisit = context.judge.policy(visit.record.policy).revisit
@@ -226,7 +230,7 @@ class SitePages:
         batch.settle(lease, visit.outcome, visit)
 
     def _may_fetch(self, fetch: Fetch, batch: Batch) -> bool:
-        """Return whether a leased page may be fetched. Settle any other page as refused or failed."""
+        """Return whether a leased page may be fetched. Settle a page that may not be fetched as refused or failed."""
         assert fetch.lease is not None
         until = self._blocked_until(fetch.url, batch.at)
         kind, error = self._objection(fetch.lease.record) if until is None else ("refused", BLOCKED)
@@ -264,7 +268,7 @@ class SitePages:
         return "refused_by_robots", DISALLOWED
 
     def _note_due(self, record: PageRecord) -> None:
-        """Let the site wake up when this page is due, at the latest."""
+        """Set `wake_at` so that the site is looked at again when this page is due."""
         due = self._context.follower.schedule.due(*recrawl_place(record))
         self.wake_at = min(self.wake_at, due + _HAIR_S)
 
@@ -282,6 +286,6 @@ class SitePages:
 
 
 def _lag(record: PageRecord, schedule: Schedule, at: float) -> dict[str, float]:
-    """Return, as a count for the stats, for how long a known page was due before its fetch."""
+    """Return how long a known page was overdue at its fetch, as an entry of a histogram in the stats."""
     due = schedule.due(*recrawl_place(record))
     return observed("due/lag", at - due) if 0.0 < due <= at else {}

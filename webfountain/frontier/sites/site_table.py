@@ -1,9 +1,9 @@
 """The table of active sites, with their needs.
 
-After each event of a site, `note` records what the site needs: leases because its hand runs low, a rest, or a time at
-which the site is served next. So no step has to visit all sites. `FileRequests` are the files that sites need from each
-other: a robots.txt or a sitemap on another host. If the site that has the file is not active, it becomes a guest. The
-request obeys the gates and robots.txt of that site. One fetch serves all sites that wait for the URL.
+After each event of a site, `note` records whether the site needs leases, must rest, or must be served again at some
+time. So no step has to go through all sites. `FileRequests` are the files that sites need from each other: a robots.txt
+or a sitemap on another host. If the site with the file is not active, it becomes a guest. The request obeys the gates
+and robots.txt of that site. One fetch serves all sites that wait for the URL.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ if TYPE_CHECKING:
 __all__ = ["BLOCKED_S", "FileRequests", "SiteTable", "is_busy"]
 
 BLOCKED_S: Final = 10.0
-"""Time for which a site must be left alone so that it loses its place in a full active list, s."""
+"""If a site must be left alone for longer than this, s, it loses its place in a full active list."""
 _SPARE_TIMERS: Final = 1000
-"""Number of timers, beyond four per active site, above which timers of removed sites are dropped."""
+"""Timers of removed sites are dropped when the number of timers exceeds four per active site by this number."""
 
 
 class SiteTable:
-    """The active sites by name, with their timers and needs."""
+    """The active sites by name, with their timers and with what each site needs."""
 
     def __init__(self) -> None:
         self.by_name: dict[str, ActiveSite] = {}
         self.file_requests = FileRequests(self)
-        """Files that these sites need from each other."""
+        """Requests of these sites for files of other sites."""
         self.guests: set[str] = set()
-        """Names of the sites without a lease."""
+        """Names of the guests, which are sites without a site lease."""
         self.hungry: dict[str, ActiveSite] = {}
-        """Sites whose hand runs low."""
+        """Sites that need new leases, because few of their leased pages are left."""
         self.quiet: dict[str, ActiveSite] = {}
         """Sites that had nothing to do at their last event. `idle` checks them again."""
         self.resting: dict[str, ActiveSite] = {}
@@ -62,7 +62,7 @@ class SiteTable:
             self.guests.add(site.name)
 
     def adopted(self, name: str) -> None:
-        """Count a guest as a site with a lease."""
+        """Record that a guest now has a site lease."""
         self.guests.discard(name)
 
     def remove(self, site: ActiveSite) -> None:
@@ -87,12 +87,12 @@ class SiteTable:
         site.place.wake()
 
     def note_hunger(self, site: ActiveSite) -> None:
-        """Record whether the hand of a site runs low and the store may have more."""
+        """Record the site if it needs leases and the store may have more due pages."""
         if _runs_low(site) and site.state is State.OPEN:
             self.hungry[site.name] = site
 
     def refill(self, batch: Batch) -> None:
-        """Request leases for the hungry sites, except sites at addresses that go to other ants."""
+        """Request leases for all sites that need some. Sites at addresses that are given up are left out."""
         for site in self.hungry.values():
             is_hungry, group = site.state is State.OPEN and _runs_low(site), site.place.group
             if is_hungry and site.lease is not None and not (group is not None and group.is_leaving):
@@ -101,14 +101,18 @@ class SiteTable:
         self.hungry.clear()
 
     def refresh(self, names: Iterable[str], at: float) -> None:
-        """Allow sites to request leases again, in order of name, because the store has new pages for them."""
+        """Allow sites to request leases again, because the store has new pages for them. Sites are processed in order
+        of name.
+        """
         for name in sorted(self.by_name.keys() & set(names)):
             site = self.by_name[name]
             site.pages.refresh()
             self.note(site, at)
 
     def refresh_soonest(self, many: int, at: float) -> None:
-        """Allow the quiet sites with the earliest `wake_at` to request leases again, because pages are due sooner."""
+        """Pages are due sooner than planned, so allow the `many` quiet sites with the earliest `wake_at` to request
+        leases again.
+        """
         quiet = (site for site in self if _is_quiet(site, site.state))
         self.refresh([site.name for site in heapq.nsmallest(many, quiet, key=lambda site: site.pages.wake_at)], at)
 
@@ -136,8 +140,9 @@ class SiteTable:
         return self._timers[0][0] if self._timers else inf
 
     def due(self, at: float) -> Iterator[ActiveSite]:
-        """Yield each site whose `wake_at` has come. The needs of a site are recorded when the caller takes the next
-        site."""
+        """Yield each site whose `wake_at` has come. After the caller has processed a site, the site's needs are
+        recorded.
+        """
         while self._timers and self._timers[0][0] <= at:
             site = self.by_name.get(heapq.heappop(self._timers)[1])
             if site is not None and site.pages.wake_at <= at:
@@ -161,7 +166,7 @@ class SiteTable:
 
 
 def _runs_low(site: ActiveSite) -> bool:
-    """Return whether the hand of a site runs low and no refill was requested."""
+    """Return whether a site needs leases and has not requested them yet."""
     return not site.pages.is_ordered and site.hand.runs_low()
 
 
@@ -172,26 +177,29 @@ def is_busy(site: ActiveSite, until: float) -> bool:
 
 
 def _is_quiet(site: ActiveSite, state: State) -> bool:
-    """Return whether a site has nothing to do before `wake_at`."""
+    """Return whether a site has nothing to fetch and nothing in flight until its `wake_at`."""
     return (state is State.EMPTY or state is State.SHUT) and not (site.is_under_way() or site.hand.backlog())
 
 
 class FileRequests:
-    """The files for which sites wait, and the hosts that are not active yet."""
+    """Requests for files that sites need from other sites, which may not be active yet."""
 
     def __init__(self, sites: SiteTable) -> None:
         self._sites = sites
         self._requesters: dict[str, list[str]] = {}  # by URL of a file: the sites that wait for it
         self.by_host: dict[str, list[FileRequest]] = {}
-        """Requests, by the site that has the file. They wait until the store sends the state of this site, which then
-        becomes a guest."""
+        """Requests, by the site that has the file. A request waits here until the state of this site has come from the
+        store. The site then becomes a guest.
+        """
 
     def take_host(self, name: str) -> list[FileRequest]:
-        """Remove and return the requests that waited for a site to become a guest."""
+        """Remove and return the requests for files of one site, which becomes a guest now."""
         return self.by_host.pop(name, [])
 
     def route(self, requests: Iterable[FileRequest], batch: Batch) -> None:
-        """Pass each request to the site that has the file. Deliver the requests that were returned with an error."""
+        """Pass each request to the site that has the file. If a request has an error, deliver the error to the sites
+        that wait for the file.
+        """
         for request in requests:
             if request.error is not None:
                 fetch = Fetch(0, request.kind, request.url, site_of(request.url), None)
@@ -208,14 +216,15 @@ class FileRequests:
                 self.by_host.setdefault(host, []).append(request)
 
     def ask(self, request: FileRequest, batch: Batch) -> None:
-        """Make the active site that has the file fetch it in its turn."""
+        """Request a file from the active site that has it."""
         site = self._sites.by_name[site_of(request.url)]
         self.route(site.request_file(request.kind, request.url, batch), batch)
         self._sites.note(site, batch.at)
 
     def deliver(self, fetched: FetchResult, batch: Batch, *, own: ActiveSite | None = None) -> None:
-        """Give a file, or its error, to the sites that wait for it. If no site waits, give it to `own`, the site that
-        fetched it."""
+        """Give a file, or its error, to the sites that wait for it. If no site waits for the file, give it to `own`,
+        the site that fetched it.
+        """
         url, sites = fetched.fetch.url, self._sites.by_name
         requesters = self._requesters.pop(url, [])
         if own is not None and (not requesters or own.files.robots.asking == url):

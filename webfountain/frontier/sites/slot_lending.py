@@ -1,7 +1,7 @@
 """Slots of very large sites that this ant lends to other ants or borrows from them ("Life of a loan", `cluster.loans`).
 
-Slots are lent at the heartbeats. The holder takes slots out of the gates of a site and its address. A borrower creates
-its own object for the site with these slots, under the holder's lease.
+Slots are lent at the heartbeats. The holder takes slots out of the gates of a site and its address. The borrower has
+its own object for the site, with the borrowed slots and the holder's site lease.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ __all__ = ["LOAN_BEATS", "SlotLending"]
 LOAN_BEATS: Final = 120
 """Longest duration of a loan, in heartbeats."""
 _UNUSED_S: Final = 0.05
-"""Time, s, but at least the site's delay, after which an open slot counts as unused."""
+"""An open slot counts as unused after this time, s, or after the site's delay if that is longer."""
 
 
 class SlotLending:
-    """The slots that one ant borrows, by site. The slots that it lends are recorded with each site (`Loans`)."""
+    """The slots that one ant borrows, by site. The slots that the ant lends are recorded with each site (`Loans`)."""
 
     def __init__(
         self,
@@ -59,7 +59,8 @@ class SlotLending:
     def lend(self, at: float) -> None:
         """Lend slots in equal parts to ants with little work, beginning with the sites with the most spare slots.
 
-        An ant whose CPU core is busy lends any free slot. Another ant lends only slots that stay open.
+        An ant whose CPU core is busy lends any free slot. An ant with spare CPU time lends only slots that it does not
+        use.
         """
         others = self._others
         borrowers = [ant for ant in others.colony.free if ant != others.owner]
@@ -91,11 +92,13 @@ class SlotLending:
         return site.loans.spare(site.standing, group, at, unused_s=unused_s)
 
     def prolonged(self, until: float) -> list[Loan]:
-        """Extend the current loans to `until`, except loans that must end before. Return the extended loans."""
+        """Extend the loans to `until` if their `ends_at` is later. Return the loans that were extended."""
         return [loan for site in self._sites for loan in _prolonged(site, until)]
 
     def end(self, over: Iterable[Loan], batch: Batch) -> None:
-        """End the loans that a heartbeat did not extend. Park the sites of borrowers that sent no message in time."""
+        """End the loans that a heartbeat did not extend. If a borrower did not give its slots back in time, stop
+        requests to the site's address, so that the site is parked.
+        """
         for loan in over:
             if (site := self._sites.by_name.get(loan.site)) is not None:
                 site.loans.end(loan)
@@ -132,8 +135,8 @@ class SlotLending:
     def borrow(self, borrowed: Sequence[BorrowedSlots], batch: Batch) -> None:
         """Use the slots that are lent to this ant by a heartbeat. Stop using slots that are no longer lent.
 
-        While fetches of a borrowed site are in flight, the end of the loan limits this ant's term, so that the fetches
-        are cancelled in time.
+        While fetches of a borrowed site are in flight, this ant's term ends with the loan at the latest, so that the
+        fetches are cancelled in time.
         """
         others = self._others
         given = {each.loan.site: each for each in borrowed}
@@ -154,7 +157,7 @@ class SlotLending:
                 self._enter(each, each.record, batch)
 
     def _ends_soon(self, loan: Loan, at: float) -> bool:
-        """Return whether a loan must be given back."""
+        """Return whether a loan ends so soon that it must be given back now."""
         return loan.ends_at < at + 2 * self._others.term.lease_s
 
     def _enter(self, borrowed: BorrowedSlots, record: SiteRecord, batch: Batch) -> None:
@@ -175,7 +178,9 @@ class SlotLending:
         self._context.metrics.inc("ant/loans_taken")
 
     def return_refused(self, site: ActiveSite, fetched: FetchResult, batch: Batch) -> None:
-        """Stop using a borrowed site that refused a request or did not answer. Its holder decides how to continue."""
+        """Stop using a borrowed site that refused a request or did not answer. The ant that lent the slots decides what
+        follows.
+        """
         group, borrowed = site.place.group, self._borrowed.get(site.name)
         if group is not None and borrowed is not None and not group.is_leaving:
             batch.release(site.hand.flush())

@@ -147,7 +147,9 @@ class LearnedSites(Stage):
         self._change(lease, msgspec.structs.replace(self._of(lease), urgency=urgency))
 
     def add_parts(self, parts: Sequence[tuple[SiteLease, int, bytes]]) -> None:
-        """Save urgency data of very large sites with the next settlement. Each part is one window of pages."""
+        """Save the urgency data of windows of very large sites with the next settlement. A window is a part of a site's
+        pages.
+        """
         self._parts += parts
 
     def take_changes(self) -> tuple[list[tuple[SiteLease, bytes]], list[tuple[SiteLease, int, bytes]]]:

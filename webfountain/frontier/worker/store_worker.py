@@ -60,7 +60,7 @@ _T = TypeVar("_T")
 _NEVER_CRAWLED: Final = STATES.index("never-crawled")
 _SITES: Final = 10_000
 COUNTS: Final = "role/counts"
-"""Name of the claim that stores the counts. Its owner is the ant that has computed the counts last."""
+"""Name of the claim that stores the counts. The owner of the claim is the ant that computed the counts last."""
 _BUSY_AGE_S: Final = 1.0
 _IDLE_AGE_S: Final = 2.0
 """An ant without sites uses stored counts up to this age, s. An ant with sites uses them up to `_BUSY_AGE_S`."""
@@ -369,8 +369,8 @@ class SharedCounts(StoreCounts):
         self._known: Statistics | None = None
 
     def take(self, at: float, *, idle: bool) -> Statistics:
-        """Return the stored counts if they are recent, which takes one round trip. Otherwise compute them, in three
-        round trips.
+        """Return the stored counts if they are recent, which takes one round trip. Otherwise compute the counts, in
+        three round trips.
         """
         [claim] = self._claim(at, idle=idle)
         if claim.owner != self._owner and claim.note:
