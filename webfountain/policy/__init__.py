@@ -3,17 +3,18 @@
 Life of a policy file
 ---------------------
 
-`collection_file` reads the file. Each key is checked against the tables (`tables`, `units`), and then the keys against
-each other. The result is a `Collection`, or an error of one line that names file, key and value (`errors`).
+`collection_file` reads the file. The types in `tables` and `units` define the allowed values of each key. Reading a
+valid file gives a `Collection`. For an invalid file, `errors` writes a message of one line that names file, key and
+value.
 
-One judge is built from the collection (`judge`, with `scope`, `url_rules` and `rules`). The judge takes URLs in
-batches. A URL gets policy and trust, or a reason to refuse it. Regular expressions are `patterns`; `linear_syntax` lets
-them be searched in linear time.
+A `Judge` decides for each URL: it gives the URL a policy and a trust value, or a reason to refuse the URL. The parts of
+a judge are in `scope`, `url_rules` and `rules`. `patterns` compiles regular expressions; `linear_syntax` translates
+them so that a search takes time linear in the text.
 
-After each fetch, `switches` decides whether the page moves to another policy. `provenance` records why a page has its
+After each fetch, `switches` decides whether the page gets another policy. `provenance` records why a page has its
 policy.
 
-A running crawl polls the file (`collection_file`). A valid edit takes effect between two batches, and an invalid edit
-is refused. `lineage` then computes the policies of known pages again. `report.policy_check` shows beforehand what an
-edit would change.
+A running crawl polls the file (`collection_file`). If the edited file is valid, the crawl applies the edit, and
+`lineage` computes the policies of known pages again. If the edited file is invalid, the old rules stay in force.
+`report.policy_check` shows what an edit would change, before the file is edited.
 """

@@ -1,6 +1,6 @@
 """A collection: the seeds, limits and policies of one crawl, as its policy file describes them.
 
-`collection_file` makes collections from policy files. A seeds file is read line by line, never as a whole.
+`collection_file` makes collections from policy files. A seeds file may be very large, so it is read line by line.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _EMBEDDED: Final = ("image/", "text/css", "text/javascript", "application/javasc
 
 
 class Collection:
-    """A collection as its policy file describes it; every value is set."""
+    """A collection as its policy file describes it, with defaults for the keys that the file omits."""
 
     def __init__(self, path: Path, tables: PolicyFile, *, text: str = "") -> None:
         self.path = path
@@ -52,21 +52,21 @@ class Collection:
         self.limits = tables.collection.limits
         """Limits of depth, pages and share of one domain."""
         self.conflict = tables.conflict.rule
-        """Which policy a page gets if links give it several."""
+        """The rule that chooses between policies if links give one page different policies."""
         self.politeness = tables.politeness
-        """How often a site may be requested, and how."""
+        """How often a site may be requested, with which User-Agent and limits."""
         self.network = tables.network
         """Which addresses may be requested."""
         self.changes = tables.changes
         """`[changes]`."""
         self.change = tables.change
-        """Which changes count."""
+        """Which differences between two versions of a page count as a change."""
         self.repository = tables.repository
         """What is stored on disk."""
         self.cycle = tables.cycle
         """The periods that are planned together."""
         self.signals = tables.signals
-        """What decides when a page is fetched again, besides the changes that were found."""
+        """Which facts besides found changes decide when a page is fetched again, such as its importance."""
         self.ranking = tables.ranking
         """How often the links of the crawl are ranked, and where they are logged."""
         self.discovery = tables.discovery
@@ -76,29 +76,31 @@ class Collection:
 
     @property
     def goal(self) -> GoalTable | None:
-        """Return the goal for the obsolete share. Without a goal (None) the crawl uses its whole capacity."""
+        """Return the goal for the share of obsolete copies. If there is no goal (None), the crawl makes as many fetches
+        as its capacity allows.
+        """
         return self.tables.goal
 
     @property
     def is_ranking(self) -> bool:
-        """Return whether importance depends on more than trust: links are ranked, or a policy has a score or a
-        topic."""
+        """Return whether the importance of pages depends on links, scores or topics, and not only on trust."""
         weighed = any(each.score is not None or each.topic is not None for each in self.policies.values())
         return self.ranking.every is not None or weighed
 
     @property
     def is_blending(self) -> bool:
-        """Return whether waiting pages are ordered by the blended orders (`core.order_blend`).
+        """Return whether never-crawled pages are ordered by a blend of several orders (`core.order_blend`).
 
-        The score `pagerank` of a waiting page then contains its importance in these orders. If a policy weighs
-        backlinks, `pagerank` must stay the pure rank, so nothing is blended.
+        With blending, the score `pagerank` of a never-crawled page is its place in the blend. A policy that weighs
+        backlinks needs the pure PageRank, so it switches blending off.
         """
         weighs = any("backlinks" in self.weights_of(policy) for policy in self.policies)
         return self.ranking.every is not None and self.limits.pages is None and not weighs
 
     def weights_of(self, policy: str) -> dict[str, float]:
-        """Return the weights of the scores that make up the importance of a policy's pages. An unknown name gets the
-        weights of the default policy."""
+        """Return the weights of the scores that make up the importance of a policy's pages. For an unknown policy name,
+        return the weights of the default policy.
+        """
         score = self.policies.get(policy, self.policy).score
         if score is not None:
             return score.weights
@@ -112,26 +114,26 @@ class Collection:
 
     @property
     def policy(self) -> PolicyTable:
-        """Return the rules of the policy named default."""
+        """Return the rules of the policy "default"."""
         return self.policies["default"]
 
     @property
     def policies_in_use(self) -> frozenset[str]:
-        """Return the names of the policies that a page can have."""
+        """Return the names of all policies that a page of this collection can have."""
         return frozenset({name for _, name in named_policies(self.tables)} | set(self.tables.policies) | {"default"})
 
     @property
     def is_trusting(self) -> bool:
         """Return whether new pages are ordered by trust.
 
-        Trust decides if several policies are in use, if trust fades along links, or if a ``[[rule]]`` gives trust.
+        The result is True if several policies are in use, if trust fades along links, or if a ``[[rule]]`` sets trust.
         """
         used = self.policies_in_use
         fades = any(self.policies[name].dampening < 1 or self.policies[name].splitting for name in used)
         return fades or len(used | {"default"}) > 1 or any(rule.trust is not None for rule in self.tables.rule)
 
     def named_seeds(self) -> Iterator[tuple[str, str]]:
-        """Yield (canonical URL, policy) of the seeds of the policy file that name a policy."""
+        """Yield (canonical URL, policy) of each seed for which the policy file names a policy."""
         return ((url, policy) for url, policy in self._inline if policy is not None)
 
     def seeds(self) -> Iterator[str]:
@@ -139,7 +141,7 @@ class Collection:
         return (url for url, _ in self.seeds_with_policies())
 
     def seeds_with_policies(self) -> Iterator[tuple[str, str]]:
-        """Yield (canonical URL, policy) of each seed: first the policy file's own, then the seeds file's.
+        """Yield (canonical URL, policy) of each seed. Seeds of the policy file come before seeds of the seeds file.
 
         Raises
         ------
@@ -150,14 +152,14 @@ class Collection:
             yield url, self.policy_of_seed(url, policy)
 
     def seed_lines(self) -> Iterator[tuple[str, str | None]]:
-        """Yield (canonical URL, policy) of each seed. The policy is None if the seed's line names none."""
+        """Yield (canonical URL, policy) of each seed. The policy is None if the seed's line names no policy."""
         yield from self._inline
         if self.seeds_file is not None:
             for url in _read_seeds(self.seeds_file, self.path):
                 yield url, None
 
     def seed_lines_of_file(self) -> Iterator[tuple[str, str | None]]:
-        """Yield the entries of `seed_lines` that the policy file itself contains."""
+        """Yield the entries of `seed_lines` for seeds of the policy file, without those of the seeds file."""
         return iter(self._inline)
 
     def trust_of_seeds(self) -> Iterator[tuple[str, float]]:
@@ -168,13 +170,15 @@ class Collection:
             yield url, self.policies[self.policy_of_seed(url, policy)].trust if trust is None else trust
 
     def policy_of_seed(self, url: str, named: str | None) -> str:
-        """Return the policy of a seed: from its line, else from a ``[[rule]]``, else from `collection.policy`."""
+        """Return the policy of a seed. The policy `named` in the seed's line comes first, then a matching ``[[rule]]``,
+        then `collection.policy`.
+        """
         rule = None if named is not None else self.rules.find(url)
         return named or (rule and rule.policy) or self.tables.collection.policy
 
 
 def named_policies(tables: PolicyFile) -> Iterator[tuple[str, str]]:
-    """Yield (key, policy) for every place of a policy file that names a policy."""
+    """Yield (key, policy) for every key of a policy file whose value is the name of a policy."""
     yield "collection.policy", tables.collection.policy
     for number, seed in enumerate(tables.collection.seeds):
         if isinstance(seed, SeedTable) and seed.policy is not None:
@@ -242,7 +246,7 @@ def _unused_policies(tables: PolicyFile) -> Iterator[str]:
 
 
 def _idle_keys(tables: PolicyFile) -> Iterator[str]:
-    """Yield a warning for each key without effect, because another key or a Python module is missing."""
+    """Yield a warning for each key that has no effect because another key or a Python module is missing."""
     for name, table in tables.policies.items():
         ranked = {"pagerank", "backlinks"} & (set() if table.score is None else table.score.weights.keys())
         if ranked and tables.ranking.every is None:
@@ -256,7 +260,7 @@ def _idle_keys(tables: PolicyFile) -> Iterator[str]:
 
 
 def describe(collection: Collection) -> dict[str, Any]:
-    """Return all values with units: one dictionary per table, for people and for JSON."""
+    """Return all values of a collection, one dictionary per table. Durations and sizes are texts with units."""
     shown: dict[str, Any] = {field: _shown(getattr(collection.tables, field)) for field in PolicyFile.__struct_fields__}
     written = {"default", *collection.tables.policies, *(name for _, name in named_policies(collection.tables))}
     shown["policies"] = {name: _shown(table) for name, table in collection.policies.items() if name in written}
@@ -267,7 +271,7 @@ def describe(collection: Collection) -> dict[str, Any]:
 
 
 def _shown(value: object) -> Any:
-    """Return a table, a list, a pattern or a number as plain data."""
+    """Convert a table, list, pattern or number to values that JSON can express."""
     if isinstance(value, msgspec.Struct):
         return {field: _shown(getattr(value, field)) for field in value.__struct_fields__}
     if isinstance(value, tuple):

@@ -1,14 +1,16 @@
 """Read a policy file, at the start of a crawl or after an edit: return a `Collection`, or an error of one line.
 
-`tomllib` reads the TOML. Keys that a policy omits come from the policy that `extends` names, or else from the preset of
-the same name (favor, default, distrust). Each key is replaced as a whole; lists and tables are not merged.
+`tomllib` reads the TOML. If a policy omits a key, the key comes from the policy that `extends` names. If a policy has
+no `extends`, omitted keys come from the preset of the same name (favor, default, distrust). A list or table in a policy
+replaces the inherited list or table; the two are not merged.
 
-Then the file is checked for errors that types cannot express. Certain keys must agree, and each named policy must
-exist. Private seeds must be allowed, and a crawl of public sites needs a contact.
+Some errors cannot be expressed by types, so they are checked separately. For example, `max_delay` must not be less than
+`min_delay`, and each named policy must exist. Seeds on private addresses must be allowed, and a crawl of public sites
+needs a contact.
 
-A crawl polls its policy file and its seeds file with `stat`, and reads them only after an edit. An invalid edit is
-refused. From a valid edit, the running crawl adopts all that the judge uses: scope, seeds, depth, discovery, policies,
-switches, conflict. Edits of other tables and keys (`AT_NEXT_START`) take effect at the next start.
+A crawl polls its policy file and its seeds file with `stat`, and reads them only after an edit. If the edited file is
+invalid, the old rules stay in force. If the edited file is valid, edits of seeds, scope, policies, rules and switches
+take effect at once. Edits of other tables and keys (`AT_NEXT_START`) take effect at the next start.
 """
 
 from __future__ import annotations
@@ -64,10 +66,9 @@ AT_NEXT_START: Final = (
     "discovery.sitemaps",
     "duplicates",
 )
-"""Tables and keys whose edits take effect at the next start, because objects of the running crawl were built from them.
-"""
+"""Tables and keys whose edits take effect only at the next start, because a running crawl cannot change them."""
 _WEIGHING: Final = "policies (score, topic)"
-"""Name that `Edit.waits` uses for scores and topics, if the running crawl was built without any."""
+"""Entry of `Edit.waits` for new scores and topics, which take effect at the next start if the crawl has no ranking."""
 _Stamp = tuple[int, int, int] | None
 
 
@@ -111,7 +112,7 @@ def parse_collection(text: str, path: Path) -> Collection:
 
 
 def _read_policies(written: object, path: Path) -> dict[str, PolicyTable]:
-    """Return the policies by name, each with the keys that it inherits.
+    """Return the policies by name, each with its own and its inherited keys.
 
     Each policy is checked separately, because msgspec's errors do not name the key of a dictionary.
     """
@@ -142,7 +143,7 @@ def _convert(kind: type, value: object) -> object:
 def _extended(path: Path, written: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
     """Return each policy's own and inherited keys. A policy comes after the policy that it extends.
 
-    Raises PolicyError if a policy extends an unknown policy, or extends itself directly or through others.
+    Raises PolicyError if a policy extends an unknown policy, or if `extends` makes a cycle.
     """
     found: dict[str, dict[str, Any]] = {}
     for name in written:
@@ -158,7 +159,7 @@ def _extended(path: Path, written: Mapping[str, Mapping[str, Any]]) -> dict[str,
 
 
 def _chain(path: Path, name: str, written: Mapping[str, Mapping[str, Any]], found: Container[str]) -> list[str]:
-    """Return a policy, the policy that it extends, and so on. Stop before a policy that is in `found`."""
+    """Return a policy, the policy that it extends, and so on, up to the first policy that is in `found` (excluded)."""
     chain = [name]
     while isinstance(base := written.get(chain[-1], {}).get("extends"), str) and base not in found:
         key = f"policies.{chain[-1]}.extends"
@@ -172,7 +173,9 @@ def _chain(path: Path, name: str, written: Mapping[str, Mapping[str, Any]], foun
 
 
 def _check_keys(path: Path, tables: PolicyFile) -> None:
-    """Check the keys that must agree with each other. Raise PolicyError for the first key that does not agree."""
+    """Check the keys that depend on each other, such as `min_delay` and `max_delay`. Raise PolicyError at the first
+    wrong key.
+    """
     politeness, cycle = tables.politeness, tables.cycle
     if politeness.max_delay < politeness.min_delay:
         allowed = f"politeness.min_delay or more: {spell_duration(politeness.min_delay)}"
@@ -206,20 +209,19 @@ def _check_keys(path: Path, tables: PolicyFile) -> None:
 
 
 def _media_type_words(written: str) -> str:
-    """Return a description of the values that `politeness.accept` allows, with a suggestion for a misspelled media
-    type."""
+    """Return which values `politeness.accept` allows, in words, with a suggestion for a misspelled media type."""
     return f'{_meant(written)}a media type without parameters, such as "text/html", "image/*" or "*/*"'
 
 
 def _meant(written: str) -> str:
-    """Return the question "did you mean …?" with the closest media type, or ""."""
+    """Return "did you mean TYPE? " with the closest media type, or "" if no type is close."""
     extension = written.strip().lower().lstrip(".")
     kind = mimetypes.guess_type(f"x.{extension}")[0] if extension.isalnum() else written.partition(";")[0].strip()
     return f"did you mean {kind!r}? " if kind not in {None, written} and _MEDIA_TYPE.fullmatch(kind or "") else ""
 
 
 def _check_extractors(path: Path, tables: PolicyFile) -> None:
-    """Check `[content] extractors` here, because msgspec's errors do not name the key of a dictionary."""
+    """Check `[content] extractors` without msgspec, because msgspec's errors do not name the key of a dictionary."""
     for kind, function in tables.content.extractors.items():
         if not _MEDIA_TYPE.fullmatch(kind) or "*" in kind or kind != kind.lower():
             raise at_key(path, "content.extractors", kind, f'{_meant(kind)}one media type, such as "application/pdf"')
@@ -277,7 +279,9 @@ def _check_rules(path: Path, tables: PolicyFile) -> None:
 
 
 def _check_seeds(collection: Collection) -> None:
-    """Check that there is a seed, that private seeds are allowed, and that there is a contact if seeds are public."""
+    """Raise PolicyError if there is no seed, if a private seed is not allowed, or if a crawl of public sites has no
+    contact.
+    """
     path, empty = collection.path, True
     allow_private, has_contact = collection.network.allow_private, collection.politeness.has_contact
     for url in collection.seeds():
@@ -299,24 +303,24 @@ def _check_seeds(collection: Collection) -> None:
 
 
 def example_folder() -> Path:
-    """Return the folder of the example policy files. In a checkout it is beside the package."""
+    """Return the folder of the example policy files. In a git checkout, the folder is beside the package."""
     return next((place for place in _PLACES if place.is_dir()), _PLACES[0])
 
 
 def example(name: str) -> Path:
-    """Return the path of an example such as ``demo.toml``."""
+    """Return the path of an example policy file such as ``demo.toml``."""
     return example_folder() / name
 
 
 class CollectionInForce(msgspec.Struct, frozen=True, array_like=True):
-    """The policy file that a crawl uses, as the store keeps it: the path, and the text when it was read."""
+    """The path and text of the policy file that a crawl uses, which the store publishes for other processes."""
 
     path: str
     text: str
 
     @classmethod
     def encode(cls, collection: Collection) -> bytes:
-        """Serialise the file for the store's published values."""
+        """Serialise a collection's path and text for the store."""
         return msgspec.msgpack.encode(cls(str(collection.path.absolute()), collection.text))
 
     @classmethod
@@ -325,12 +329,12 @@ class CollectionInForce(msgspec.Struct, frozen=True, array_like=True):
         return msgspec.msgpack.decode(data, type=cls)
 
     def read(self) -> Collection:
-        """Return the collection. Raises PolicyError if a seeds file that it names no longer exists."""
+        """Parse the stored text. Raises PolicyError if the seeds file of the collection no longer exists."""
         return parse_collection(self.text, Path(self.path))
 
 
 class Edit(msgspec.Struct, frozen=True):
-    """The result of an edit.
+    """What changed when a policy file or seeds file was edited.
 
     - `collection`: the collection to adopt; None if the edit is refused.
     - `error`: the reason of a refusal.
@@ -343,7 +347,7 @@ class Edit(msgspec.Struct, frozen=True):
 
 
 class PolicyPoll:
-    """Detector of edits of a collection's files."""
+    """Finds out whether the policy file or the seeds file of a collection was edited."""
 
     def __init__(self, collection: Collection) -> None:
         self._built_from = collection
@@ -351,7 +355,9 @@ class PolicyPoll:
         self._seen = self._stamps()
 
     def poll(self) -> Edit | None:
-        """Return an edit if a file changed since the last call, else None. Each edit is returned once, valid or not."""
+        """Return an edit if a file changed since the last call, else None. An invalid edit is returned too, with its
+        error.
+        """
         stamps = self._stamps()
         if stamps == self._seen:
             return None
@@ -381,7 +387,7 @@ class PolicyPoll:
 
 
 def _at(collection: Collection, key: str) -> object:
-    """Return the value at a key path."""
+    """Return the value of a key such as "collection.limits.pages"."""
     return operator.attrgetter(key)(collection.tables)
 
 

@@ -1,7 +1,7 @@
-"""What counts as a change of a page: the rules of its policy, compiled.
+"""Compile the rules of a policy that decide which differences between two copies of a page count as a change.
 
-The examiner reads the old copy and the new one by these rules, and compares the parts that count. The old copy is read
-by the current rules too, so an edit of the rules is not a change of the page.
+By these rules, the examiner removes the parts of both copies that do not count, and compares the rest. The current
+rules are applied to the old copy too, so that an edit of the rules does not look like a change of the page.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _KINDS: Final[Mapping[str, Callable[[str], str]]] = {
 
 
 class CountingRules(msgspec.Struct, frozen=True):
-    """The rules of one policy.
+    """The rules of one policy about changes that count.
 
     - `reading`: the rules for the reader of pages. The other fields are applied to the lines that it returns.
     - `by_lines`: whether lines are compared instead of the whole visible text.
@@ -63,8 +63,7 @@ class CountingRules(msgspec.Struct, frozen=True):
     stamp: bytes = b""
 
     def counted(self, text: str) -> str:
-        """Return the lines of a text, none of them blank, without the parts that do not count. Lines without remaining
-        words are left out."""
+        """Remove the parts of a text that do not count. Blank lines and lines without remaining words are left out."""
         if not self.ignore_text and not self.kinds:
             return text
         found = text.split("\n")
@@ -76,7 +75,9 @@ class CountingRules(msgspec.Struct, frozen=True):
 
 
 def counting_rules(collection: Collection, policy: str) -> CountingRules:
-    """Return the rules of a policy. Keys that the policy omits come from the collection's tables."""
+    """Return the rules of a policy about changes that count. If the policy omits a key, the key comes from the
+    collection's `[content]` or `[change]` table.
+    """
     from webfountain.formats.page_units import ReadingRules  # noqa: PLC0415  (30 ms; `status` reads no page)
 
     table = collection.policies[policy]

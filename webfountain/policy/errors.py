@@ -1,7 +1,7 @@
-"""Error messages of a policy file: key path, value, and what is allowed.
+"""Error messages about a policy file, each with the key, its value and the allowed values.
 
-msgspec reports a place such as ``$.cycle.periods`` and the expected type. The author of the file needs the key as
-written, the value, and all allowed values.
+msgspec reports only a place such as ``$.cycle.periods`` and the expected type. This module adds the value and all
+allowed values.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _GONE: Final = {
     ),
     "signals.weekdays": "it had no effect",
 }
-"""Keys of earlier versions, and why they were removed."""
+"""Removed key -> why the key was removed."""
 
 
 def at_key(path: Path, key: str, value: object, allowed: str) -> PolicyError:
@@ -45,9 +45,10 @@ def reason_of(error: Exception) -> str:
 
 
 def explain(message: str, data: dict[str, Any], *, within: str = "", root: type[msgspec.Struct] = PolicyFile) -> str:
-    """Return ``key.path: VALUE what is wrong (allowed …)`` for an error of msgspec. `data` is what msgspec checked.
+    """Convert an error of msgspec to ``key.path: VALUE what is wrong (allowed …)``. `data` is the data that msgspec
+    checked.
 
-    `root` is the type of the table that `data` should be; `within` is its key path in the file.
+    `root` is the expected type of `data`. `within` is the key path of `data` in the file.
     """
     found = _PLACE.search(message)
     place = found[1] if found else ""
@@ -111,7 +112,7 @@ def _type_at(place: str, root: type[msgspec.Struct]) -> msgspec.inspect.Type:
 
 
 def _member(kind: msgspec.inspect.UnionType, step: str) -> msgspec.inspect.Type:
-    """Return the type of one member of a table, list or union, by its key or index."""
+    """Return the type of one field of a table, or of an item of a list, within a union type."""
     for each in kind.types:
         if isinstance(each, msgspec.inspect.StructType):
             return _field(each, step)
@@ -131,7 +132,7 @@ def _table_at(place: str, root: type[msgspec.Struct]) -> type[msgspec.Struct]:
 
 
 def _words(kind: msgspec.inspect.Type) -> str:
-    """Return in words what a type allows. Return "" if msgspec's own error message already says it."""
+    """Describe in words which values a type allows. Return "" if msgspec's error message already describes them."""
     match kind:
         case msgspec.inspect.VarTupleType(item_type=item):
             words = f"a list, each {_words(item) or 'a text'}"

@@ -1,8 +1,9 @@
-"""The judge: decide whether a URL belongs to the collection, and with which policy and trust.
+"""Decide whether a URL belongs to the collection, and which policy and trust the URL gets.
 
-URLs are judged when they are found, and again before they are fetched. A batch has one *origin*: a seed list, a page's
-links, a redirect, a sitemap, or URLs queued under an older policy file. A verdict depends only on the collection, the
-URL and the origin. URLs of one batch share verdict objects, because a crawl judges very many links.
+Each URL is judged when it is found, and again before it is fetched. URLs are judged in batches. All URLs of a batch
+come from one *origin*: a seed list, a page's links, a redirect or a sitemap. URLs that were queued under an older
+policy file are an origin too. A verdict depends only on the collection, the URL and the origin. URLs of one batch share
+verdict objects, because a crawl judges very many links.
 
 How policy and trust spread from the seeds (Policies 2006, "Per-page crawling policy"):
 
@@ -18,7 +19,7 @@ How policy and trust spread from the seeds (Policies 2006, "Per-page crawling po
    page's trust to it (`trust_switched`).
 6. A URL that is found again keeps its first policy, or gets the one that the conflict rule selects.
 
-`adopt` replaces the collection after an edit, between two batches.
+After an edit of the policy file, `adopt` replaces the collection between two batches.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ __all__ = ["Judge", "Origin", "judge_again"]
 
 
 class Origin(msgspec.Struct, frozen=True):
-    """Origin of the candidates of a batch.
+    """Where the URLs of a batch, the candidates, were found.
 
     - `depth`: number of hops from a seed to the candidates.
     - `policy`, `trust`: those of the page that links to the candidates. For seeds and queued URLs they are the
@@ -68,7 +69,9 @@ class Origin(msgspec.Struct, frozen=True):
 
 
 class _CompiledPolicies:
-    """One collection, compiled. An edit replaces the whole object, so one version judges a whole batch."""
+    """The compiled rules of one collection. An edit of the policy file replaces the whole object, so a batch is never
+    judged by two versions.
+    """
 
     def __init__(self, collection: Collection, *, year: int) -> None:
         discovery, tables = collection.discovery, collection.tables
@@ -102,18 +105,18 @@ class _CompiledPolicies:
         }
 
     def rules(self, policy: str) -> UrlRules:
-        """Return the rules of a policy, or the default policy's rules for an unknown name."""
+        """Return the rules of a policy. For an unknown name, return the rules of the policy "default"."""
         return self._rules.get(policy) or self._rules["default"]
 
     def outside(self, urls: Sequence[str], source: str) -> list[int]:
-        """Return the indices of the canonical URLs on sites out of scope."""
+        """Return the indices of those canonical URLs whose sites are out of scope."""
         in_scope, home = self.in_scope, site_of(source)
         near = home + "/" if in_scope(home) else "/"  # no URL starts with "/"
         return [i for i, url in enumerate(urls) if not (url.startswith(near) or in_scope(site_of(url)))]
 
 
 class Judge:
-    """The judge of URLs by one collection, usable from any thread.
+    """Judges URLs by the rules of one collection; may be called from any thread.
 
     - `year`: the current year, the reference for calendars.
     - `forms`: sites that replaced seeds' sites in an earlier run (`scope.kept_forms`).
@@ -127,7 +130,9 @@ class Judge:
         self._bounds_at_start = self._law.bounds
 
     def adopt(self, collection: Collection) -> None:
-        """Judge by an edited collection from now on. Batches in progress are finished with the previous collection."""
+        """Replace the collection by an edited one. A batch that is being judged is finished with the previous
+        collection.
+        """
         self._law = _CompiledPolicies(collection, year=self._year)
         forms, self._forms = self._forms, {}
         self.admit_forms(forms)
@@ -135,10 +140,11 @@ class Judge:
     # -------------------------------------------------------- forms of sites
 
     def admit(self, site: str, *, seed: str) -> bool:
-        """Add another form of a seed's site to the scope, under the seed's policy. The crawl calls this when a seed
-        redirects.
+        """Add another form of a seed's site, such as https instead of http, to the scope. The crawl calls this method
+        when a seed redirects. The added site gets the seed's policy.
 
-        Return False if `site` is in scope already or is not a form of `seed`. `seed` may itself be an admitted form.
+        Return False if `site` is in scope already or is not a form of the site `seed`. `seed` may be a site that was
+        added earlier.
         """
         law = self._law
         if law.in_scope(site) or not (law.in_scope(seed) and is_site_form(site, of=seed)):
@@ -150,8 +156,9 @@ class Judge:
         return True
 
     def admit_forms(self, forms: Mapping[str, str]) -> None:
-        """Admit forms that an earlier run or another ant found. Forms of sites that are no longer in scope are
-        ignored."""
+        """Add sites to the scope to which seeds redirected in an earlier run or for another ant. If the replaced site
+        is no longer in scope, the new site is ignored.
+        """
         left = dict(forms)
         while admitted := [site for site, seed in left.items() if self.admit(site, seed=seed)]:
             for site in admitted:
@@ -167,8 +174,8 @@ class Judge:
     def judge(self, urls: Sequence[str], origin: Origin) -> list[Verdict]:
         """Return one verdict for each canonical URL, in order.
 
-        Deny patterns apply to seeds, allow patterns do not. The target of a redirect gets the whole trust of the page,
-        because it is the same page at another URL.
+        Deny patterns apply to seeds, but allow patterns do not. If a page redirects, the target gets the whole trust of
+        the page, because it is the same page at another URL.
         """
         law = self._law
         rules = law.rules(origin.policy)
@@ -192,7 +199,7 @@ class Judge:
         return verdicts
 
     def inherited(self, url: str, origin: Origin) -> Verdict:
-        """Return the policy and trust that a canonical URL inherits from its origin, whether it is accepted or not.
+        """Return the policy and trust that a canonical URL inherits from its origin, even if the URL would be refused.
 
         If the linking page's policy does not follow links, the trust is 0.
         """
@@ -213,28 +220,33 @@ class Judge:
     # -------------------------------------------------- policies and switches
 
     def seed(self, policy: str | None) -> Origin:
-        """Return the origin of seeds whose lines name this policy. `policy` is None if the lines name none."""
+        """Return the origin for judging seeds. `policy` is the policy that the seeds' lines name, or None."""
         named = self._law.standard if policy is None else policy
         return Origin("seed", 0, named, self._law.rules(named).table.trust, is_named=policy is not None)
 
     def sitemap(self, site: str, *, depth: int) -> Origin:
-        """Return the origin of the URLs in a sitemap. They get the policy of the site's first seed."""
+        """Return the origin for judging the URLs of a sitemap. URLs of a sitemap get the policy of the site's first
+        seed.
+        """
         policy = self._law.site_policy.get(site, self._law.standard)
         return Origin("sitemap", depth, policy, self._law.rules(policy).table.trust)
 
     def policy(self, name: str) -> PolicyTable:
-        """Return the rules of a policy, or the default policy's rules for an unknown name."""
+        """Return the rules of a policy. For an unknown name, return the rules of the policy "default"."""
         return self._law.rules(name).table
 
     def counting(self, policy: str) -> CountingRules:
-        """Return what counts as a change of a policy's pages. An unknown name means the default policy."""
+        """Return which changes count for pages of a policy. For an unknown name, return the rules of the policy
+        "default".
+        """
         law = self._law
         return law.counting[law.rules(policy).name]
 
     def bounds_by_policy(self) -> bool:
-        """Return whether the revisit bounds of a page depend on its policy.
+        """Return whether different policies have different bounds for the time between two fetches.
 
-        Return False if all policies have the bounds from which the schedules were made.
+        Return True too if an edit has changed the bounds since the start, because the schedules still use the old
+        bounds.
         """
         bounds = self._law.bounds
         return len(bounds) > 1 or bounds != self._bounds_at_start
@@ -245,17 +257,19 @@ class Judge:
 
     @property
     def asks(self) -> frozenset[str]:
-        """Facts that some ``[[switch]]`` uses, of language, similarity, duplicates and discovered."""
+        """Names of the facts that some ``[[switch]]`` uses, out of language, similarity, duplicates and discovered."""
         return self._law.asks
 
     def follows_topics(self, policy: str) -> bool:
-        """Return whether link texts are needed: a page of this policy may link to pages of a policy with a topic."""
+        """Return whether the texts of a page's links are needed, because pages that it links to may have a policy with
+        a topic.
+        """
         law = self._law
         return bool(law.topical) and law.rules(policy).name in law.topical
 
     def switched(self, policy: str, seen: PageFacts) -> SwitchTable | None:
-        """Return the first ``[[switch]]`` whose conditions a fetched page meets. Return None if there is none, or if it
-        would not change the policy.
+        """Return the first ``[[switch]]`` whose conditions a fetched page meets. Return None if the page meets no
+        conditions, or already has the policy of this ``[[switch]]``.
         """
         for rule in self._law.switches:
             if meets(rule, seen):
@@ -265,16 +279,18 @@ class Judge:
     def trust_switched(self, policy: str, trust: float, *, to: str) -> float:
         """Return the trust of a page that a switch moves to another policy.
 
-        A switch to a policy of more trust raises the page's trust to at least the trust of that policy. A switch to a
-        policy of less trust lowers it to at most that trust (Policies 2006: "to distrust, or the other way around").
+        If the new policy has more trust than the old policy, the page gets at least the new policy's trust. If the new
+        policy has less trust, the page gets at most the new policy's trust (Policies 2006: "to distrust, or the other
+        way around").
         """
         law = self._law
         own, given = law.rules(policy).table.trust, law.rules(to).table.trust
         return max(trust, given) if given > own else min(trust, given)
 
     def reaches_back(self, policy: str) -> bool:
-        """Return whether a switch to this policy also moves the pages that were discovered through the switched
-        page."""
+        """Return whether some ``[[switch]]`` to this policy has `also = "discovered"`. A ``[[switch]]`` with `also =
+        "discovered"` also moves all pages that were discovered through the switched page.
+        """
         return any(rule.to == policy and rule.also == "discovered" for rule in self._law.switches)
 
     def importance(self, verdict: Verdict) -> float:
@@ -288,14 +304,14 @@ class Judge:
 
 
 class _Inheritance(NamedTuple):
-    """Policy and trust that a link inherits, with the verdict that all accepted URLs share."""
+    """The policy that links inherit, and the verdict for all accepted links (with the inherited trust)."""
 
     rules: UrlRules
     accepted: Verdict
 
 
 def _judge_under(law: _CompiledPolicies, heir: _Inheritance, urls: Sequence[str], origin: Origin) -> list[Verdict]:
-    """Return the verdicts under one policy. Accepted URLs share one object."""
+    """Judge URLs by the rules of one policy. All accepted URLs share one verdict object."""
     rules, accepted = heir
     if origin.depth > law.depth:
         too_deep, out_of_scope = rules.refused["too_deep"], rules.refused["out_of_scope"]
@@ -316,7 +332,9 @@ def _judge_under(law: _CompiledPolicies, heir: _Inheritance, urls: Sequence[str]
 
 
 def _heirs(law: _CompiledPolicies, rules: UrlRules, origin: Origin) -> tuple[_Inheritance, _Inheritance]:
-    """Return two results: what links inherit within the policy's spread, and what links inherit beyond the spread."""
+    """Return the policy and trust that links inherit within the policy's `spread`, and those that they inherit
+    beyond.
+    """
     trust = origin.trust
     if origin.kind in ("link", "sitemap"):
         trust *= rules.table.dampening
@@ -329,12 +347,12 @@ def _heirs(law: _CompiledPolicies, rules: UrlRules, origin: Origin) -> tuple[_In
 
 
 def _heeds_rules(origin: Origin) -> bool:
-    """Return whether a ``[[rule]]`` may replace what the origin gives."""
+    """Return whether a ``[[rule]]`` may replace the policy and trust that URLs get from their origin."""
     return origin.kind != "queued" and not origin.is_named
 
 
 def _ruled(law: _CompiledPolicies, rule: PageRule, heir: _Inheritance) -> _Inheritance:
-    """Return the policy and trust that a rule gives in place of the inherited ones."""
+    """Return the policy and trust after a ``[[rule]]`` has replaced the inherited ones."""
     rules = heir.rules if rule.policy is None else law.rules(rule.policy)
     trust = rules.table.trust if rule.trust is None else rule.trust
     return _Inheritance(rules, Verdict(rules.name, trust, None, rule.number))
@@ -356,8 +374,8 @@ def _judge_by_rules(law: _CompiledPolicies, urls: Sequence[str], origin: Origin,
 def _split(verdicts: list[Verdict], links: int = 0) -> list[Verdict]:
     """Divide trust among the accepted links (TrustRank's splitting; OPIC divides cash the same way).
 
-    If `verdicts` are only a part of the page's links, `links` is the number of accepted links on the whole page. Trust
-    that a rule gives is not divided.
+    If `verdicts` are only a part of the page's links, `links` is the number of accepted links on the whole page. If a
+    ``[[rule]]`` set the trust of a link, this trust is not divided.
     """
     kept = links or sum(verdict.reason is None for verdict in verdicts)
     if kept <= 1:
@@ -372,7 +390,9 @@ def _split(verdicts: list[Verdict], links: int = 0) -> list[Verdict]:
 
 
 def _with_topics(collection: Collection) -> Iterator[str]:
-    """Yield the policies whose pages may link to pages of a policy with a topic. Switches count too."""
+    """Yield the policies whose pages may link to pages of a policy with a topic. A page may get such a policy by
+    inheritance, by a ``[[rule]]`` or by a ``[[switch]]``.
+    """
     tables = collection.policies
     reached = {
         name: {name} | ({table.otherwise} if table.spread != "any" else set[str]()) for name, table in tables.items()
@@ -385,7 +405,9 @@ def _with_topics(collection: Collection) -> Iterator[str]:
 
 
 def judge_again(judge: Judge, records: Sequence[PageRecord]) -> Iterator[tuple[PageRecord, Verdict]]:
-    """Yield known pages with their new verdicts, each under its own policy. Requests of other projects are left out."""
+    """Judge known pages again, each by the rules of the policy that it has, and yield (page, verdict). Requests of
+    Scrapy projects are left out.
+    """
     own = sorted((each for each in records if each.request is None), key=lambda each: (each.policy, each.depth))
     for (policy, depth), group in itertools.groupby(own, key=lambda each: (each.policy, each.depth)):
         pages = list(group)

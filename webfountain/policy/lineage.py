@@ -1,12 +1,12 @@
 """Compute policy and trust of known pages from a policy file, starting at the seeds and following the recorded links.
 
-After an edit of the file, the review (`frontier.pages.policy_review`) moves pages to the policies computed here, while
-the crawl continues. Before an edit, `policy check --against` uses the same computation to count the pages that would
-move.
+After an edit of the policy file, `frontier.pages.policy_review` moves pages to the policies that this module computes,
+while the crawl continues. Before an edit, `policy check --against` uses this module to count the pages that would move.
 
 Each page was discovered in one way (`policy.provenance`): as a seed, by a link or redirect of one page
-(`PageRecord.source`), by a sitemap, or by a note. So the known pages form trees. The standing of a page (policy, trust,
-depth) follows from the standing of its parent, by the same rules by which the judge accepts links:
+(`PageRecord.source`), by a sitemap, or by a user's request. So the known pages form trees, in which the parent of a
+page is the page that led to its discovery. The standing of a page (policy, trust, depth) follows from the standing of
+its parent, by the same rules by which the judge accepts links:
 
 1. A seed of the file has the policy of its line, the trust of that policy, and depth 0.
 2. A linked page inherits from its parent. If the parent divides its trust among its links, the same division is made
@@ -17,8 +17,9 @@ depth) follows from the standing of its parent, by the same rules by which the j
    `also = "discovered"`.
 5. A page stays as it is if it has another origin, or if its parent was forgotten.
 
-Records of earlier versions contain no provenance, which is then guessed if possible. If a record does not show how
-trust was divided among links, the page's trust is never raised. This module changes nothing in the store.
+If a record was written by an earlier version of webfountain, it does not say how the page was discovered, so this is
+guessed. If a record does not show how trust was divided among links, the page's trust is never raised. This module
+changes nothing in the store.
 """
 
 from __future__ import annotations
@@ -50,14 +51,15 @@ PageName = tuple[str, bytes]
 """Site and key of a page."""
 _KEY_BYTES: Final = len(fingerprint(""))
 _REMEMBERED: Final = 50_000
-"""Maximum number of parent pages whose standing is cached; each takes about 300 bytes."""
+"""Maximum number of parent pages whose policy, trust and depth are cached; each takes about 300 bytes."""
 _SAME: Final = 1e-9
 """Relative difference below which two values of trust count as equal."""
 
 
 def spreading(collection: Collection, seeds: bytes) -> bytes:
-    """Return a hash of all that determines the standing of known pages: keys of the policy file, and the seeds file's
-    content `seeds`."""
+    """Return a hash of the policy file's keys and the seeds file's content `seeds`, as far as they affect the policy
+    and trust of known pages. If the hash is unchanged after an edit, no known page moves.
+    """
     tables = collection.tables
     policies = {
         name: (table.trust, table.dampening, table.splitting, table.spread, table.otherwise, table.follow)
@@ -76,7 +78,7 @@ def parent_of(record: PageRecord) -> PageName | None:
 
 
 class _Seeds:
-    """The seeds of a file by URL. A line of a seeds file takes eight bytes."""
+    """The seeds of a collection, for look-up by URL. Each line of a seeds file takes eight bytes of memory."""
 
     def __init__(self, collection: Collection) -> None:
         self._lines = dict(collection.seed_lines_of_file())
@@ -91,13 +93,14 @@ class _Seeds:
         return place < len(self._rest) and self._rest[place] == number
 
     def policy(self, url: str) -> str | None:
-        """Return the policy that a seed's line names."""
+        """Return the policy that the line of a seed names, or None."""
         return self._lines.get(url)
 
 
 class _PageStanding(NamedTuple):
-    """Policy, trust and depth of a page. `inherited` is the verdict before a switch at the time `switched_at`, if there
-    was one."""
+    """The computed policy, trust and depth of a page. `inherited` is the policy and trust without the effect of a
+    ``[[switch]]``. `switched_at` is the time at which a ``[[switch]]`` moved the page, or None.
+    """
 
     inherited: Verdict
     policy: str
@@ -114,7 +117,9 @@ class _PageStanding(NamedTuple):
 
 
 class Lineage:
-    """The standing of known pages under one collection. `page` returns the record of a known page, else None."""
+    """Computes the policy, trust and depth of known pages under one collection. `page` returns the record of a known
+    page, or None for an unknown page.
+    """
 
     def __init__(self, collection: Collection, judge: Judge, page: Callable[[str, bytes], PageRecord | None]) -> None:
         self._judge = judge
@@ -132,12 +137,14 @@ class Lineage:
         self._cut.clear()
 
     def missing(self, records: Iterable[PageRecord]) -> set[PageName]:
-        """Return the parents whose records must be read before the standing of `records` can be computed."""
+        """Return the parent pages whose records must be read before `revised` can compute `records`."""
         parents = (parent_of(record) for record in records if record.request is None)
         return {name for name in parents if name is not None and name not in self._standings}
 
     def revised(self, record: PageRecord, *, at: float) -> PageRecord | None:
-        """Return the record that a page should have from the time `at` on, or None if its record does not change."""
+        """Return a page's record with its new policy, trust and depth, or None if the record does not change. `at` is
+        the time of the change, UTC seconds.
+        """
         if record.request is not None:
             return None
         standing = self._standing(record)
@@ -157,7 +164,9 @@ class Lineage:
         )
 
     def _importance(self, record: PageRecord, trust: float) -> float:
-        """Return the importance of a page. Distrusted waiting pages have importance 0, even if pages are ranked."""
+        """Return the importance of a page. A never-crawled page without trust has importance 0, even if pages are
+        ranked.
+        """
         if record.state == "never-crawled" and not trust:
             return 0.0
         return self._judge.importance_of(record, trust)
@@ -182,7 +191,7 @@ class Lineage:
     # --------------------------------------------------------------- the tree
 
     def _standing(self, record: PageRecord) -> _PageStanding:
-        """Return the standing of a page, computed through its ancestors."""
+        """Compute the policy, trust and depth of a page, starting at the oldest ancestor that is not cached."""
         while (chain := self._chain(record)) is None:
             pass  # a cycle was cut
         top = self._standings.get(name) if (name := parent_of(chain[-1])) is not None else None
@@ -195,7 +204,7 @@ class Lineage:
         return self._derived(record, top)
 
     def _chain(self, record: PageRecord) -> list[PageRecord] | None:
-        """Return the page and its ancestors, up to a root or to a page whose parent's standing is known. If the
+        """Return the page and its ancestors, up to a page that has no parent or whose parent is cached. If the
         ancestors form a cycle, cut the cycle and return None.
         """
         chain, names = [record], {_name_of(record)}
@@ -209,7 +218,7 @@ class Lineage:
         return chain
 
     def _above(self, record: PageRecord) -> PageRecord | None:
-        """Return the parent of a page, if the parent's standing must be computed first."""
+        """Return the parent of a page if the parent must be computed before the page, else None."""
         name = parent_of(record)
         if name is None or name in self._standings or record.url in self._seeds or _name_of(record) in self._cut:
             return None
@@ -231,7 +240,7 @@ class Lineage:
         return _PageStanding(verdict, verdict.policy, verdict.trust, depth)
 
     def _inherited(self, record: PageRecord, recorded: Provenance, parent: _PageStanding | None) -> tuple[Verdict, int]:
-        """Return the policy, trust and depth that a page has before any switch."""
+        """Return the policy, trust and depth of a page without the effect of a ``[[switch]]``."""
         judge, url = self._judge, record.url
         if url in self._seeds:
             return judge.inherited(url, judge.seed(self._seeds.policy(url))), 0
@@ -250,7 +259,7 @@ class Lineage:
         return verdict, depth
 
     def _rootless(self, record: PageRecord, recorded: Provenance) -> Verdict:
-        """Return the policy and trust of a page that has neither a seed's line nor a known parent."""
+        """Return the policy and trust of a page that is no seed and has no known parent."""
         judge, url = self._judge, record.url
         if recorded.arrival == "sitemap" or (recorded.arrival == "unrecorded" and record.depth and not record.source):
             return judge.inherited(url, judge.sitemap(site_of(url), depth=record.depth))

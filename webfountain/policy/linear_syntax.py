@@ -1,11 +1,12 @@
 r"""Translation of Python's regular expressions to RE2, which searches in time linear in the text.
 
-Python's own parser reads an expression. Each character class becomes ranges of the code points that Python matches.
-Look-around, back-references and possessive repeats raise ValueError, because RE2 does not support them.
+Python's own parser reads an expression. Each character class is replaced by the ranges of code points that Python
+matches. Look-around, back-references and possessive repeats raise ValueError, because RE2 does not support them.
 
-In RE2, ``\b`` knows only ASCII, and ``$`` does not match before a last line feed. So an expression has two forms. The
-*plain* form is for ASCII texts without a line feed at the end, such as URLs. Python and RE2 agree on such texts. The
-*full* form is for all other texts. Such other texts are respelled before the search (`Spelling`):
+RE2 differs from Python in two points: ``\b`` knows only ASCII, and ``$`` does not match before a last line feed.
+Therefore each expression is translated to two forms. The *plain* form is for ASCII texts without a line feed at the
+end, such as URLs. Python and RE2 agree on such texts. The *full* form is for all other texts. Before the full form is
+searched, some characters of the text are replaced (`Spelling`):
 
 - If the expression contains ``\b`` or ``\B``, each word character beyond ASCII gets a ``_`` on both sides, and ``_``
   itself is replaced by a word character beyond ASCII. Word boundaries by ASCII are then the same as by Unicode.
@@ -42,15 +43,15 @@ _parser: Final = importlib.import_module("re._parser")
 
 _UNDERSCORE: Final = 0x10FFFE
 _LINE_FEED: Final = 0x10FFFF
-"""Replacement characters in a respelled text. The replacements are Unicode noncharacters. If the text itself contains
-them, they are removed first.
+"""Characters that `Spelling` puts in the place of others. The characters are Unicode noncharacters. If the text itself
+contains them, they are removed first.
 """
 _REPLACEMENT: Final = "\ufffd"
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _NO_CHARACTERS: Final = {_UNDERSCORE: _REPLACEMENT, _LINE_FEED: _REPLACEMENT}
 _MOST_REPEATS: Final = 1000
-"""Maximum number of copies that all repeats of an expression make together. This limit bounds the cost per character of
-a text. RE2 has the same limit for a single repeat.
+"""Maximum number of copies that RE2 makes for all repeats such as ``{3,5}`` of an expression together. RE2 itself
+limits each single repeat. A limit for all repeats bounds the search time per character of a text.
 """
 _SHORT: Final = {"{0,}": "*", "{1,}": "+", "{0,1}": "?"}
 _LF: Final = ((10, 10),)
@@ -135,15 +136,13 @@ _ASCII_OF_LINES: Final = _both(_ASCII, _outside(_LF))
 
 
 class Spelling(NamedTuple):
-    """How a text is respelled before the full form is searched."""
+    """Which characters of a text are replaced before the full form of an expression is searched."""
 
     boundaries: bool
     last_line_feed: bool
 
     def spell(self, text: str) -> bytes:
-        """Return the respelled text in UTF-8. A lone surrogate becomes a character that is neither a letter nor a
-        space.
-        """
+        """Return a text in UTF-8, after the replacement of characters. A lone surrogate is replaced by U+FFFD."""
         if self.boundaries:
             words = {ord(each): f"_{each}_" for each in set(text) if each > "\x7f" and each.isalnum()}
             text = text.translate(words | _NO_CHARACTERS | {ord("_"): f"_{chr(_UNDERSCORE)}_"})
@@ -158,9 +157,9 @@ class Spelling(NamedTuple):
 
 
 class Expressions(NamedTuple):
-    """The forms of an expression in RE2's syntax, with the spelling for the full form.
+    """The translations of an expression to RE2's syntax, with the `Spelling` for the full form.
 
-    `lines` is the plain form for a text with one URL per line. A match never spans two lines.
+    `lines` is a translation for texts with one URL per line; a match never spans two lines.
     """
 
     plain: str
@@ -170,7 +169,9 @@ class Expressions(NamedTuple):
 
 
 def translate(text: str) -> Expressions:
-    """Translate an expression from Python's syntax to RE2's. ValueError names a mistake or a feature that RE2 lacks."""
+    """Translate an expression from Python's syntax to RE2's. Raise ValueError if the expression is wrong or needs a
+    feature that RE2 lacks.
+    """
     try:
         tree = _parser.parse(text)
         flags = tree.state.flags
@@ -193,7 +194,9 @@ def translate(text: str) -> Expressions:
 
 
 def _copies(tree: Any) -> int:
-    """Return how many copies of parts RE2 makes for the repeats of an expression."""
+    """Return how many copies RE2 makes for the repeats of an expression; for example, ``a{3,5}`` makes five copies of
+    ``a``.
+    """
     copies = 0
     for operation, argument in tree:
         match str(operation):
@@ -222,7 +225,7 @@ def _spelling(anchors: set[tuple[str, bool]]) -> Spelling:
 
 
 def _anchors(tree: Any, flags: int) -> Any:
-    """Yield each position assertion of an expression: its name, and whether it is the ASCII variant."""
+    """Yield each position assertion of an expression, such as ``\b``: its name, and whether it knows only ASCII."""
     for operation, argument in tree:
         match str(operation):
             case "AT":
@@ -258,7 +261,7 @@ def _within(flags: int, group: Any) -> int:
 
 
 class _Writer:
-    """Writer of one form of an expression: the plain form, the form for lines, or the full form."""
+    """Writes an expression in RE2's syntax, as the plain form, the form for lines or the full form."""
 
     def __init__(self, spelling: Spelling | None, *, by_line: bool = False) -> None:
         self._spelling = spelling
@@ -301,7 +304,7 @@ class _Writer:
                 return place
 
     def _characters(self, wanted: _CharacterSet) -> str:
-        """Return a character class for texts in the spelling of this form."""
+        """Return a character class in RE2's syntax, for texts after the replacement of characters."""
         if self._spelling is None:
             return _spelled(_both(wanted, _ASCII_OF_LINES if self._by_line else _ASCII))
         boundaries, last_line_feed = self._spelling
@@ -319,7 +322,7 @@ class _Writer:
 
 
 def _wide_words() -> _CharacterSet:
-    """Return the word characters beyond ASCII."""
+    """Return all word characters outside ASCII."""
     return _both(category("w", flags=0), _outside(_ASCII))
 
 

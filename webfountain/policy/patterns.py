@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Pattern", "any_of", "any_of_lines", "compile_pattern"]
 
 _MOST_BYTES: Final = 16 << 20
-"""Memory of one expression, bytes. RE2 becomes slower instead of using more."""
+"""Maximum memory of one expression, bytes. If RE2 needs more memory, its search becomes slower."""
 _MOST_STEPS: Final = 100_000
 MAX_SEARCHES: Final = 100_000
 """Maximum number of searches in one page by `Pattern.without`."""
@@ -28,12 +28,14 @@ _NOWHERE: Final = -1
 
 
 class Pattern:
-    """A compiled expression. Patterns with equal source texts (`pattern`) are equal."""
+    """A compiled regular expression. Two patterns are equal if their source texts (`pattern`) are equal."""
 
     __slots__ = ("_full", "_plain", "_runs", "_spelling", "full", "lines", "pattern", "plain")
 
     def __init__(self, pattern: str) -> None:
-        """Compile an expression. ValueError says what is wrong, without the name of the key."""
+        """Compile an expression. The text of a ValueError says what is wrong with the expression; the caller adds the
+        name of the key.
+        """
         self.pattern = pattern
         self.plain, self.lines, self.full, self._spelling = translate(pattern)
         self._plain = _compiled(self.plain)
@@ -58,7 +60,7 @@ class Pattern:
         return bool(expression.Match(_UNANCHORED, spelled, 0, len(spelled))[0][0] != _NOWHERE)
 
     def occurs(self, text: str, count: int) -> bool:
-        """Return whether the expression is found at least `count` times in a text, without overlaps."""
+        """Return whether a text contains at least `count` matches of the expression that do not overlap."""
         expression, spelled = self._prepared(text)
         at, end = 0, len(spelled)
         for _ in range(count):
@@ -71,10 +73,11 @@ class Pattern:
         return True
 
     def without(self, lines: Sequence[str]) -> list[str]:
-        """Return the lines without the parts that the expression finds. After MAX_SEARCHES searches (about 0.15 s), the
-        rest is not changed.
+        """Remove all matches of the expression from the lines. After MAX_SEARCHES searches (about 0.15 s), the
+        remaining text is not changed.
 
-        In the result, letters beyond ASCII may be spelled in another way, but always in the same way.
+        Letters outside ASCII may come back with added underscores, the same for equal texts, so that two results can be
+        compared.
         """
         if self._runs is None:
             self._runs = _in_a_row(self._plain, self.plain), _in_a_row(self._full, self.full)
@@ -91,7 +94,7 @@ class Pattern:
         return found
 
     def _prepared(self, text: str) -> tuple[_re2.RE2, bytes]:
-        """Return the form of the expression for a text, and the text in that form's spelling."""
+        """Return the compiled expression to use for a text, and the text in UTF-8 as this expression needs it."""
         if text.isascii() and not text.endswith("\n"):
             return self._plain, text.encode()
         return self._full, self._spelling.spell(text)
@@ -99,13 +102,15 @@ class Pattern:
 
 @functools.lru_cache(1024)
 def compile_pattern(text: str) -> Pattern:
-    """Return a compiled expression, from a cache. ValueError says what is wrong, without the name of the key."""
+    """Return a compiled expression, from a cache. The text of a ValueError says what is wrong with the expression; the
+    caller adds the name of the key.
+    """
     return Pattern(text)
 
 
 def any_of(patterns: Sequence[Pattern]) -> Callable[[str], bool] | None:
-    """Return a function that says whether a URL matches any of the patterns; None without patterns. All patterns are
-    searched at once, unless their union is too large for RE2.
+    """Return a function that says whether a URL matches any of the patterns, or None if there are no patterns. The
+    function searches all patterns at once if RE2 can join them.
     """
     if len(patterns) <= 1:
         return patterns[0].search if patterns else None
@@ -124,10 +129,11 @@ def any_of(patterns: Sequence[Pattern]) -> Callable[[str], bool] | None:
 
 
 def any_of_lines(patterns: Sequence[Pattern]) -> Callable[[str], bool]:
-    """Return a function that searches a text with one URL per line for any of the patterns.
+    """Return a function that searches many URLs at once, given as a text with one URL per line.
 
-    False means that no URL matches. True means that each URL must be searched alone. A single call saves time, because
-    RE2 releases Python's global lock (GIL) in each call, which costs more than the search.
+    If the function returns False, no URL matches any pattern. If the function returns True, each URL must be searched
+    alone. One search for all URLs saves time, because each call of RE2 releases Python's global lock (GIL), which costs
+    more than the search.
     """
     if not patterns:
         return lambda text: False
@@ -146,7 +152,7 @@ def any_of_lines(patterns: Sequence[Pattern]) -> Callable[[str], bool]:
 
 
 def _in_a_row(compiled: _re2.RE2, expression: str) -> _re2.RE2:
-    """Return an expression that finds a run of adjacent matches in one search."""
+    """Return an expression that finds several adjacent matches in one search."""
     try:
         return _compiled(f"(?:{expression})+")
     except ValueError:  # the expression alone is nearly too large
@@ -154,7 +160,9 @@ def _in_a_row(compiled: _re2.RE2, expression: str) -> _re2.RE2:
 
 
 def _without(expression: _re2.RE2, text: bytes, most: int) -> tuple[str, int]:
-    """Return a text without the matches of the first `most` searches, and the number of searches."""
+    """Remove the matches of an expression from a text, in at most `most` searches. Return the text and the number of
+    searches.
+    """
     kept, at, end, searches = [], 0, len(text), 0
     while at <= end and searches < most:
         first, last = expression.Match(_UNANCHORED, text, at, end)[0]

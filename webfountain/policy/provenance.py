@@ -1,15 +1,16 @@
-"""Provenance: how a page was discovered and what gave it its policy, in a few bytes of its record.
+"""Provenance: how a page was discovered and why it has its policy, in a few bytes of the page's record.
 
 A link carries the provenance to the store (`Link.provenance`), and the page's record keeps it
-(`PageRecord.provenance`). A switch, a conflict or an edit replaces the provenance. `explain` shows it, and
-`policy.lineage` uses it to compute policy and trust again. Encoded form:
+(`PageRecord.provenance`). If a ``[[switch]]``, a conflict or an edit changes a page's policy, the provenance is
+replaced. `webfountain explain` shows the provenance, and `policy.lineage` uses the provenance to compute policy and
+trust again. Encoded form:
 
 - 1 byte: kind of arrival (bits 0-2), cause of the policy (3-5), whether a rule (6) and a time (7) follow
 - 2 bytes: number of the rule, a hash of its text, so that an edited or moved rule is not mistaken for another
 - 4 bytes: time when the cause applied, UTC seconds; left out if it was at discovery (`PageRecord.first_seen`)
 - varint: number of accepted links that shared the trust of the linking page; left out if there is no room
 
-A record of an earlier version has no bytes: its provenance is unknown.
+In a record of an earlier version of webfountain, the field is empty and the provenance is unknown.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ if TYPE_CHECKING:
 __all__ = ["UNRECORDED", "Arrival", "Cause", "Provenance", "arrival_of", "arrived", "numbered", "rule_number"]
 
 Arrival = Literal["unrecorded", "seed", "link", "redirect", "sitemap", "now"]
-"""How a URL was discovered. `now` means that a user requested the URL in a note."""
+"""How a URL was discovered. `now` means that a user requested the URL with the command `webfountain now`."""
 Cause = Literal["found", "rule", "switch", "conflict", "followed", "edit"]
-"""What gave a page its policy and trust.
+"""Why a page has its policy and trust.
 
 - `found`: the seed's line, or the link that made the page known
 - `rule`: a ``[[rule]]``
@@ -64,7 +65,9 @@ class Provenance(msgspec.Struct, frozen=True):
 
     @classmethod
     def decode(cls, data: bytes) -> Provenance:
-        """Restore the result of `encode`. Empty bytes, and bytes of a later version, give UNRECORDED."""
+        """Restore the result of `encode`. Return UNRECORDED for empty bytes, and for bytes of a later version of
+        webfountain.
+        """
         if not data:
             return UNRECORDED
         head, place = data[0], 1
@@ -90,7 +93,7 @@ class Provenance(msgspec.Struct, frozen=True):
         return found + links if len(found) + len(links) <= _MOST_BYTES else found
 
     def because(self, cause: Cause, *, at: float, rule: bytes = b"") -> Provenance:
-        """Return the provenance of the page after another cause has set its policy."""
+        """Return the provenance of the page after its policy was changed for the reason `cause`."""
         return Provenance(self.arrival, cause, rule, min(max(int(at), 0), _LAST_TIME), self.links)
 
 
@@ -105,8 +108,9 @@ def arrival_of(data: bytes) -> Arrival:
 
 @functools.lru_cache(maxsize=4096)
 def arrived(arrival: Arrival, *, rule: bytes = b"", links: int = 0) -> bytes:
-    """Return the encoded provenance of a URL that is found now. Results are cached, because all links of a page have
-    the same provenance."""
+    """Return the encoded provenance of a newly found URL. Results are cached, because all links of a page have the same
+    provenance.
+    """
     return Provenance(arrival, "rule" if rule else "found", rule, None, links).encode()
 
 
@@ -117,13 +121,16 @@ def rule_number(rule: msgspec.Struct) -> bytes:
 
 
 def numbered(rules: Sequence[msgspec.Struct]) -> dict[bytes, int]:
-    """Return rule number -> position in the file. If two rules are equal, the first one counts."""
+    """Return the position in the policy file for each rule number. If two rules are equal, the position is the first
+    rule's.
+    """
     return {rule_number(rule): place for place, rule in reversed(list(enumerate(rules)))}
 
 
 def _plain(value: Any) -> Any:
-    """Return a table as plain data without default values. So a key that a later version adds does not change the
-    hash."""
+    """Return a table as plain data without default values. If a later version adds a key with a default, the hash of a
+    rule therefore stays the same.
+    """
     if isinstance(value, msgspec.Struct):
         fields = ((each.name, getattr(value, each.name), each.default) for each in msgspec.structs.fields(value))
         return {name: _plain(given) for name, given, default in fields if given != default}
@@ -131,8 +138,8 @@ def _plain(value: Any) -> Any:
 
 
 def _varint(number: int) -> bytes:
-    """Return a number in groups of seven bits, lowest group first; b"" for 0. The eighth bit is set in all bytes but
-    the last.
+    """Encode a number in groups of seven bits, lowest group first; b"" for 0. The eighth bit of each byte is 1, except
+    in the last byte.
     """
     parts = bytearray()
     while number:

@@ -1,12 +1,12 @@
 """Rules by host or URL: a ``[[rule]]`` gives policy and trust to matching pages, whichever page links to them.
 
-A rule replaces the policy that a page inherits from its link. So good domains can be trusted without being seeds
-(Policies 2006, Krugler's hand-picked domains), and bad ones distrusted. A rule does not widen the scope, and the
-patterns of the new policy apply. The first matching rule of the file counts. A seed whose line names a policy keeps
-that policy.
+A rule replaces the policy that a page inherits from its link. With rules, a user can trust good domains that are no
+seeds (Policies 2006, Krugler's hand-picked domains), and distrust bad domains. A rule does not widen the scope of the
+collection. A page that a rule matches must pass the allow and deny patterns of its new policy. If several rules of the
+file match, the first one counts. If a seed's line names a policy, no rule changes this policy.
 
 `match` is a host or a regular expression. ``example.org`` is only that host; ``*.example.org`` is that host and all
-hosts below it. An expression is searched in the canonical URL. A list matches if one of its entries does.
+hosts below it. A regular expression is searched in the canonical URL. A list matches if one of its entries matches.
 """
 
 from __future__ import annotations
@@ -34,8 +34,9 @@ _MEMO: Final = 65_536
 
 
 class PageRule(NamedTuple):
-    """A rule that matched. `place` is its position in the file. A page keeps the inherited policy if `policy` is None,
-    and the inherited trust if `trust` is None."""
+    """A rule that matches a page. `place` is the position of the rule in the file. If `policy` is None, the page keeps
+    the inherited policy. If `trust` is None, the page gets the trust of its policy.
+    """
 
     number: bytes
     place: int
@@ -44,9 +45,9 @@ class PageRule(NamedTuple):
 
 
 class _Candidate(NamedTuple):
-    """A rule that may match pages of a site. It matches the URLs in which `search` finds something.
+    """A rule that may match pages of a site. `search` says whether the rule matches a URL.
 
-    Without `search`, it matches all URLs of the site.
+    If `search` is None, the rule matches all URLs of the site.
     """
 
     rule: PageRule
@@ -77,8 +78,9 @@ class RuleBook:
         return None
 
     def _find_candidates(self, site: str) -> tuple[_Candidate, ...]:
-        """Return the rules that may match pages of a site, in order. The list ends with the first rule that matches all
-        pages of the site."""
+        """Return the rules that may match pages of a site, in the order of the file. Rules after the first rule that
+        matches all pages of the site are left out.
+        """
         host, found = host_of(site), []
         for pattern, candidate in self._matches:
             if pattern is not None and not _covers(pattern, host):
@@ -90,7 +92,9 @@ class RuleBook:
 
 
 def host_pattern(match: str) -> str | None:
-    """Return the canonical form of a host, with ``*.`` if it was written. Return None if the pattern is not a host."""
+    """Return the canonical form of a host such as ``example.org`` or ``*.example.org``. Return None if `match` is not a
+    host.
+    """
     if _HOST.fullmatch(match) is None:
         return None
     wildcard = "*." if match.startswith("*.") else ""
@@ -101,7 +105,7 @@ def host_pattern(match: str) -> str | None:
 
 
 def spell_rule(table: RuleTable) -> str:
-    """Return a rule in a few words, for people."""
+    """Return a short text that shows a rule to people."""
     given = [] if table.policy is None else [table.policy]
     given += [] if table.trust is None else [f"trust {table.trust:g}"]
     return f"{' | '.join(table.matches)} -> {', '.join(given)}"

@@ -2,13 +2,13 @@
 
 *Forms* of a site are sites with the same pages: under https instead of http, or with or without ``www.``. If a seed
 redirects to another form of its site, the judge adds this form to the scope (`Judge.admit`). The store keeps such forms
-for the next start and for other ants. A redirect from https to http does not count, because the operator asked for the
-encrypted site.
+for the next start and for other ants. If a seed redirects from https to http, the http site is not added, because the
+operator asked for the encrypted site.
 
-The *reach* of a sitemap is the set of sites whose pages it may list. By sitemaps.org it consists of the sitemap's own
-site, and of a site whose robots.txt names the sitemap. Pages of other sites are ignored; otherwise a stranger could
-fill the queue of any site. Forms of a site count as one site here, because many sitemaps on one form list the pages of
-the other.
+The *reach* of a sitemap is the set of sites whose pages it may list. The sitemap protocol (sitemaps.org) allows pages
+of the sitemap's own site, and of a site whose robots.txt names the sitemap. Pages of other sites are ignored, so that a
+stranger's sitemap cannot fill the queue of any site. In this check, all forms of a site count as one site, because a
+sitemap at ``www.example.org`` often lists pages of ``example.org``.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ __all__ = ["Scope", "SitemapReach", "is_site_form", "keep_forms", "kept_forms", 
 
 _WWW: Final = "www."
 _SHARDS: Final = 64
-"""Number of published values that hold the forms. Each value stays small even if all of 100,000 seeds redirect."""
+"""Number of values in the store among which the added sites are divided. Each value stays small even if all of 100,000
+seeds redirect.
+"""
 _decoder: Final = msgspec.msgpack.Decoder(dict[str, str])
 
 _SCOPE_MEMO: Final = 65_536
@@ -48,7 +50,9 @@ def is_site_form(site: str, *, of: str) -> bool:
 
 
 def kept_forms(store: Board) -> dict[str, str]:
-    """Return the forms in a store: form -> site that it replaced. The cost is 64 reads of the store."""
+    """Return the sites that redirects of seeds have added to the scope, as a map from new site to replaced site. The
+    cost is 64 reads of the store.
+    """
     found: dict[str, str] = {}
     for shard in range(_SHARDS):
         if (value := store.value(_name(shard))) is not None:
@@ -57,9 +61,10 @@ def kept_forms(store: Board) -> dict[str, str]:
 
 
 def keep_forms(store: Board, forms: Mapping[str, str]) -> None:
-    """Add forms to those in the store. The cost is one read and one write for each key that changes.
+    """Store sites that redirects of seeds have added to the scope. The cost is one read and one write for each stored
+    value that changes.
 
-    If two ants write the same key at once, one write is lost. Each ant repeats its writes periodically.
+    If two ants write the same value at once, one write is lost, so each ant repeats its writes periodically.
     """
     by_shard: dict[int, dict[str, str]] = {}
     for site, seed in forms.items():
@@ -80,14 +85,16 @@ def _port(site: str) -> str:
 
 
 class Scope(NamedTuple):
-    """The sites in scope. `contains` checks a site; `admit` adds a form of a site."""
+    """The sites in scope. `contains` returns whether a site is in scope; `admit` adds a site to which a seed
+    redirects.
+    """
 
     contains: Callable[[str], bool]
     admit: Callable[[str], None]
 
 
 def scope_of(collection: Collection) -> Scope:
-    """Return the scope of a collection. The seeds are read once."""
+    """Return the scope of a collection."""
     if collection.scope == "any":
         return Scope(anywhere, lambda _: None)
     if collection.scope == "site":
@@ -106,7 +113,9 @@ def scope_of(collection: Collection) -> Scope:
 
 
 class SitemapReach:
-    """The reach of one sitemap. The sitemap is on `file_site`; the robots.txt of `named_by` names it."""
+    """The sites whose pages one sitemap may list. The sitemap is on the site `file_site`; the robots.txt of the site
+    `named_by` names the sitemap.
+    """
 
     __slots__ = ("_known", "_speaks_for")
 

@@ -1,7 +1,7 @@
 """Conditions of ``[[switch]]``: they decide whether a fetched page moves to another policy.
 
-The keys of the conditions are in `tables.WhenTable`. Some facts need extra work, such as the language; `asked_for`
-returns those that some rule uses.
+The keys of the conditions are in `tables.WhenTable`. Some facts need extra work, such as the language, so they are
+computed only if a rule uses them (`asked_for`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ __all__ = ["PageFacts", "asked_for", "meets"]
 
 
 class PageFacts(msgspec.Struct, frozen=True):
-    """Facts of a fetched page for the rules of ``[[switch]]``. Only the facts that some rule uses are present.
+    """The facts of a fetched page that the conditions of ``[[switch]]`` can use. Facts that no rule uses keep their
+    default values.
 
     - `language`, `similarity`: None if unknown.
     - `duplicates`: share of duplicates among the fetched pages of the site.
@@ -38,7 +39,7 @@ class PageFacts(msgspec.Struct, frozen=True):
 
 
 def asked_for(switches: Sequence[SwitchTable]) -> Iterator[str]:
-    """Yield the facts, besides status and text, that some rule uses."""
+    """Yield the names of the facts that some rule uses. Status and text are left out, because they are always known."""
     for when in (rule.when for rule in switches):
         if when.language or when.language_not:
             yield "language"
@@ -65,11 +66,12 @@ def meets(rule: SwitchTable, seen: PageFacts) -> bool:
 
 
 def _leads_to(rule: SwitchTable, seen: PageFacts) -> bool:
-    """Return whether enough of the pages discovered through a page were moved to the policy of the rule.
+    """Return whether a page led to enough bad pages: pages that were discovered through it and then moved to the rule's
+    policy.
 
-    Source: Krishnan, Raj 2006 (Anti-TrustRank: distrust flows against the links). Deviation: distrust flows back only
-    along the links by which pages were discovered, and only if enough of these pages were bad. So a few links of
-    spammers do not make a guestbook distrusted.
+    Source: Krishnan, Raj 2006 (Anti-TrustRank: distrust flows from a page to the pages that link to it). Deviation:
+    distrust flows only to the page through which a bad page was discovered, and only if enough of its discovered pages
+    were bad. So a guestbook with a few links of spammers stays trusted.
     """
     bad = seen.switched.get(rule.to, 0)
     return bad >= rule.when.count and bad >= (rule.when.discovered or 0.0) * seen.followed

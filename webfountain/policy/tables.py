@@ -1,8 +1,8 @@
-"""Tables of a policy file. Each table is a frozen struct; each key is a field with its default.
+"""Tables of a policy file. Each table is a frozen struct, whose fields are the keys with their defaults.
 
-The format is a promise (DESIGN.md section 8). The type of a key defines its allowed values. `collection_file` reads the
-TOML and checks keys that must agree. People write durations and sizes as ``"15m"`` or ``"10MB"``; the parsed values are
-numbers of seconds or bytes.
+Users rely on the format, so keys are not renamed (DESIGN.md section 8). The type of a key defines its allowed values.
+`collection_file` reads the TOML, and checks keys that depend on each other. People write durations and sizes as
+``"15m"`` or ``"10MB"``; the parsed values are numbers of seconds or bytes.
 """
 
 from __future__ import annotations
@@ -70,18 +70,19 @@ PRESETS: Final[dict[str, dict[str, object]]] = {
     "favor": {"trust": 1.0, "dampening": 0.85},
     "distrust": {"trust": 0.0, "follow": False},
 }
-"""Policies that always exist, after Policies 2006. A table of the same name in a file changes only the keys that it
-contains."""
+"""Policies that always exist, after Policies 2006. If a policy file has a table for such a policy, only the keys in
+this table change.
+"""
 
 ConflictRule = Literal["first", "most-trusted", "least-trusted"]
 
 
 class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Base of all tables: an unknown key is an error."""
+    """Base of all tables, which makes an unknown key an error."""
 
 
 class SeedTable(Table, frozen=True):
-    """A seed with its policy; None means `collection.policy`."""
+    """A seed with its policy. If `policy` is None, the seed has the policy of `collection.policy`."""
 
     url: Text
     policy: Text | None = None
@@ -101,7 +102,7 @@ class LimitsTable(Table, frozen=True):
 
 
 class CollectionTable(Table, frozen=True):
-    """The seeds of a collection, and the scope of the links, redirects and sitemap URLs that are kept."""
+    """The seeds of a collection, and the scope outside which links, redirects and sitemap URLs are refused."""
 
     name: Annotated[str, msgspec.Meta(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9._-]+$")]
     seeds: tuple[str | SeedTable, ...] = ()
@@ -114,8 +115,8 @@ class CollectionTable(Table, frozen=True):
 class PolitenessTable(Table, frozen=True):
     """Politeness to a site.
 
-    The next request waits for `delay_factor` times the duration of the last one, or for the site's Crawl-delay if that
-    is longer. The wait is at least `min_delay` and at most `max_delay`.
+    The delay before the next request is `delay_factor` times the duration of the last request. If the site's
+    Crawl-delay is longer, the Crawl-delay is the delay. The delay is at least `min_delay` and at most `max_delay`.
     """
 
     user_agent: Annotated[str, msgspec.Meta(pattern=r"^[!-~][ -~]{0,499}$")] = "webfountain/1.0"
@@ -141,16 +142,16 @@ class PolitenessTable(Table, frozen=True):
 
 
 class NetworkTable(Table, frozen=True):
-    """Addresses that may be requested. `verify_tls`: a site is not requested if its certificate fails a browser's
-    checks."""
+    """Addresses that may be requested. With `verify_tls`, sites with invalid TLS certificates are not requested."""
 
     allow_private: bool = False
     verify_tls: bool = False
 
 
 class ContentTable(Table, frozen=True):
-    """What is taken from a page. `extractors`: media type -> function of the project, as
-    ``"package.module:function"``."""
+    """Which text and metadata are extracted from a page. `extractors` maps a media type to a Python function, as
+    ``"package.module:function"``.
+    """
 
     text: Literal["main", "all"] = "all"
     metadata: bool = False
@@ -180,7 +181,7 @@ class ChangeTable(Table, frozen=True):
 
 
 class ChangesTable(Table, frozen=True):
-    """The change log. `diff`: whether entries contain a diff of the texts, and its format; `true` means text."""
+    """The change log. `diff` is the format of the diff in each entry; `true` means text, and `false` means no diff."""
 
     diff: bool | PageFormat = False
     keep: PositiveDuration = PositiveDuration(30 * 86_400)
@@ -188,8 +189,9 @@ class ChangesTable(Table, frozen=True):
 
 
 class DuplicatesTable(Table, frozen=True):
-    """Pages that repeat other pages, on any site. `revisit`: time until a duplicate is fetched again; None: 30
-    periods."""
+    """Duplicates: pages that repeat other pages, on any site. `revisit` is the time until a duplicate is fetched again;
+    the default is 30 periods.
+    """
 
     detect: bool = False
     resemblance: Annotated[float, msgspec.Meta(ge=0.5, le=1)] = 0.9
@@ -197,7 +199,9 @@ class DuplicatesTable(Table, frozen=True):
 
 
 class RepositoryTable(Table, frozen=True):
-    """What stays on disk. `max_bytes` None: no limit of size. `answers` None: see `keep_answers`."""
+    """Which copies and answers stay on disk. If `max_bytes` is None, the size is not limited. If `answers` is None,
+    `keep` decides (`keep_answers`).
+    """
 
     keep: Literal["newest", "all"] = "newest"
     max_bytes: Size | None = None
@@ -205,13 +209,14 @@ class RepositoryTable(Table, frozen=True):
 
     @property
     def keep_answers(self) -> bool:
-        """Return whether other answers than copies are recorded too: redirects, gone pages, errors, robots.txt,
-        sitemaps."""
+        """Return whether all answers are recorded, such as redirects and errors, and not only copies of pages."""
         return self.keep == "all" if self.answers is None else self.answers
 
 
 class CycleTable(Table, frozen=True):
-    """The periods that are planned together. `fastest` is the change interval of bucket 0."""
+    """The cycle, that is, the periods that are planned together. `fastest` is the mean change interval of pages in
+    bucket 0.
+    """
 
     periods: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 14
     period: PositiveDuration = PositiveDuration(86_400)
@@ -226,7 +231,9 @@ class CycleTable(Table, frozen=True):
 
     @property
     def fastest_s(self) -> float:
-        """Mean change interval of bucket 0, seconds. The default is period/96: 15 minutes for a day."""
+        """Mean change interval of pages in bucket 0, seconds. The default is `period`/96, so 15 minutes for a period of
+        a day.
+        """
         return self.period / 96 if self.fastest is None else float(self.fastest)
 
     @property
@@ -236,9 +243,10 @@ class CycleTable(Table, frozen=True):
 
 
 class GoalTable(Table, frozen=True):
-    """State that the crawl should keep with as few fetches as possible.
+    """How fresh the crawl should keep its copies, with as few fetches as possible.
 
-    At most the share `obsolete` of the copies may be out of date for longer than `longer_than`; None means any time.
+    At most the fraction `obsolete` of the copies may be out of date for longer than `longer_than`. If `longer_than` is
+    None, every obsolete copy counts.
     """
 
     obsolete: Annotated[float, msgspec.Meta(ge=0.0001, le=0.99)]
@@ -246,7 +254,7 @@ class GoalTable(Table, frozen=True):
 
 
 class SignalsTable(Table, frozen=True):
-    """What decides, besides found changes, when a page is fetched again.
+    """Facts besides found changes that decide when a page is fetched again.
 
     - `importance`: under `strategy = "fountain"`, a page's freshness is weighted by its importance.
     - `lastmod`: a page is due if a sitemap or feed gives a later date than our copy's.
@@ -257,10 +265,10 @@ class SignalsTable(Table, frozen=True):
 
 
 class RankingTable(Table, frozen=True):
-    """Ranking of the crawl's links. `every` is the time between two rankings; None: links are neither ranked nor
-    logged.
+    """How pages are ranked by links. `every` is the time between two rankings. If `every` is None, there is no ranking
+    and no link log.
 
-    `links` is the folder or fsspec URL of the link log; None means beside the store or the repository.
+    `links` is the folder or fsspec URL of the link log. By default, the link log is beside the store or the repository.
     """
 
     every: PositiveDuration | None = None
@@ -282,14 +290,15 @@ class DiscoveryTable(Table, frozen=True):
 
 
 class RevisitTable(Table, frozen=True):
-    """Bounds of the time between two fetches of a page. `max_interval` applies only to pages that were fetched."""
+    """Bounds of the time between two fetches of a page. A never-crawled page can wait longer than `max_interval`."""
 
     min_interval: Duration = Duration(0)
     max_interval: PositiveDuration | None = None
 
 
 class ScoreTable(Table, frozen=True):
-    """Weights of the scores that make up a page's importance. Each score is relative to its mean (`core.importance`).
+    """Weights of the scores that make up a page's importance. Each score is divided by its mean over all pages
+    (`core.importance`).
 
     - `pagerank`, `backlinks`: from the link graph.
     - `trust`: spreads from the seeds.
@@ -306,7 +315,7 @@ class ScoreTable(Table, frozen=True):
 
     @property
     def weights(self) -> dict[str, float]:
-        """Return the scores that count, with their weights."""
+        """Return the weights above 0, by the name of their score."""
         named = {name: float(getattr(self, name)) for name in self.__struct_fields__}
         return {name: weight for name, weight in named.items() if weight > 0}
 
@@ -314,8 +323,8 @@ class ScoreTable(Table, frozen=True):
 class TopicTable(Table, frozen=True):
     """The topic of a policy. A page is on topic if its similarity to `query` is `min_similarity` or more.
 
-    A new page comes before all others if its URL or a link's text is on topic, or if it is within three links of a page
-    on topic.
+    A new page comes before all others if its URL or the text of a link to it is on topic. A new page also comes before
+    all others if at most three links lead to it from a page on topic.
     """
 
     query: Text
@@ -323,14 +332,14 @@ class TopicTable(Table, frozen=True):
 
 
 class PolicyContentTable(Table, frozen=True):
-    """`[content]` for the pages of one policy. An omitted key has the collection's value."""
+    """`[content]` for the pages of one policy. If a policy omits a key, the collection's value applies."""
 
     text: Literal["main", "all"] | None = None
     metadata: bool | None = None
 
 
 class PolicyChangeTable(Table, frozen=True):
-    """`[change]` for the pages of one policy. An omitted key has the collection's value."""
+    """`[change]` for the pages of one policy. If a policy omits a key, the collection's value applies."""
 
     min_change: Share | None = None
     select: tuple[Selector, ...] | None = None
@@ -342,7 +351,7 @@ class PolicyChangeTable(Table, frozen=True):
 
 
 class PolicyTable(Table, frozen=True):
-    """Rules of the pages under one policy.
+    """Rules for the pages of one policy.
 
     - `extends`: policy that gives the keys omitted here.
     - `trust`: trust of the policy's seeds, and the upper bound for pages that come from another policy.
@@ -395,10 +404,11 @@ class WhenTable(Table, frozen=True):
 
 
 class SwitchTable(Table, frozen=True):
-    """A rule that moves a page to the policy `to` after a fetch that meets `when`. Links found later inherit the new
-    policy.
+    """A rule that moves a page to the policy `to` if a fetch of the page meets the conditions `when`. Links that are
+    found later inherit the new policy.
 
-    If `also` is "discovered", pages that were discovered through the page, directly or through others, are moved too.
+    If `also` is "discovered", the rule also moves pages that were discovered through the page, directly or through
+    other pages.
     """
 
     when: WhenTable
@@ -407,15 +417,17 @@ class SwitchTable(Table, frozen=True):
 
 
 class ConflictTable(Table, frozen=True):
-    """Which link decides if links give a page different policies. `rule` compares the links' trust."""
+    """Which link decides the policy of a page if several links give it different policies. For example, `rule =
+    "most-trusted"` chooses the link with the most trust.
+    """
 
     rule: ConflictRule = "first"
 
 
 class RuleTable(Table, frozen=True):
-    """Policy and trust of the pages of a host, or of the pages whose URLs match a pattern.
+    """A rule that gives policy and trust to the pages of a host, or to all pages whose URLs match a pattern.
 
-    Without `policy` a page keeps the inherited policy. Without `trust` it gets the trust of its policy.
+    If `policy` is None, a page keeps its inherited policy. If `trust` is None, a page gets the trust of its policy.
     """
 
     match: Text | tuple[Text, ...]
@@ -424,7 +436,7 @@ class RuleTable(Table, frozen=True):
 
     @property
     def matches(self) -> tuple[str, ...]:
-        """Hosts and patterns; at least one must match."""
+        """The hosts and patterns of `match` as a tuple."""
         return (self.match,) if isinstance(self.match, str) else self.match
 
 

@@ -16,8 +16,9 @@ _NUMBER: Final = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,9})?) ?([A-Za-z]{1,2})", 
 
 
 def _read(value: object, units: dict[str, float] | dict[str, int], form: str) -> float:
-    """Return the value of a number with a unit, in seconds or bytes. The message of a ValueError says what is
-    allowed."""
+    """Return the value of a number with a unit, in seconds or bytes. The text of a ValueError says which values are
+    allowed.
+    """
     found = _NUMBER.fullmatch(value.strip()) if isinstance(value, str) else None
     if found is None or found[2] not in units:
         raise ValueError(f"(allowed: {form})")
@@ -73,7 +74,9 @@ class Selector(str):
 
 
 def spell_duration(seconds: float) -> str:
-    """Format a duration in the largest unit that gives a whole number, else in s or ms."""
+    """Format a duration in the largest unit that gives a whole number, such as "15m". If no unit gives a whole number,
+    the unit is s or ms.
+    """
     for unit in ("w", "d", "h", "m"):
         if seconds and seconds % _SECONDS[unit] == 0:
             return f"{seconds / _SECONDS[unit]:.0f}{unit}"
@@ -81,7 +84,9 @@ def spell_duration(seconds: float) -> str:
 
 
 def spell_size(size: int) -> str:
-    """Format a size in the largest unit that gives a whole number, else in kB."""
+    """Format a size in the largest unit that gives a whole number, such as "10MB". If no unit gives a whole number, the
+    unit is kB.
+    """
     for unit in ("TB", "GB", "MB"):
         if size % _BYTES[unit] == 0:
             return f"{size // _BYTES[unit]}{unit}"

@@ -1,8 +1,8 @@
-"""The rules of one policy for a single URL: accept the URL, or give the first reason to refuse it.
+"""Apply the rules of one policy to a URL: accept the URL, or return the first reason to refuse it.
 
 Some of the rules are against spider traps, that is, URLs that a site generates without end. A rule uses only the URL
-and its linking page. So a resumed crawl refuses the same URLs, and memory does not grow. The reasons, as refusals are
-counted:
+and the page that links to it. Therefore a resumed crawl refuses the same URLs, and the rules take no memory per URL.
+The reasons, under which refusals are counted, are:
 
 - ``too_long``: more than `discovery.max_url_length` characters (2083: the longest that search engines index).
 - ``too_deep``: more than `collection.limits.depth` hops from a seed. This limits every other trap.
@@ -15,7 +15,7 @@ counted:
   an archive's index, a seed list or a sitemap does. ``/thread/2105/2`` is accepted from ``/thread/2105/1``. A date is a
   year next to a month, or a year in a query parameter that is named like a time.
 
-Numbered archives (``?page=7``) are no trap: the limit of depth ends them.
+Numbered archives (``?page=7``) are not refused as traps, because the limit of depth ends them.
 """
 
 from __future__ import annotations
@@ -48,14 +48,15 @@ __all__ = [
 ]
 
 FIRST_YEAR: Final = 1990
-"""First year of the calendar pages that are followed."""
+"""Links to calendar pages of earlier years than this one are not followed."""
 _MONTH_NAME: Final = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
 _MONTH: Final = rf"(?:w?[0-5]?[0-9](?![0-9])|{_MONTH_NAME})"
 _YEAR: Final = r"(19[0-9]{2}|2[01][0-9]{2})"
 _TIME_KEY: Final = r"(?:[?&;](?:y|yr)|year|date|day|month|week|time|cal(?:endar)?|start|from)=(?:[0-9]{1,2}[-/.])*"
 _CENTURIES: Final = (re.compile(r"19[0-9]{2}"), re.compile(r"2[01][0-9]{2}"))
-"""First digits of a year. `re` searches fast for a literal beginning: two expressions take 3 µs for the URLs of a page,
-one joined by ``|`` takes 11 µs."""
+"""Expressions for a year. `re` is fast if an expression starts with literal digits. Two expressions take 3 µs for the
+URLs of a page, but one expression joined by ``|`` takes 11 µs.
+"""
 _DATE: Final = re.compile(
     rf"(?<![0-9]){_YEAR}[-/_.]{_MONTH}"  # 2026/11, 2026-11-20, 2026-w47, 2026/november
     rf"|(?<![0-9a-z])(?:[0-3]?[0-9]|{_MONTH_NAME})[-/_.]{_YEAR}(?![0-9])"  # 11-2026, 20.11.2026, november-2026
@@ -79,13 +80,15 @@ _URL_MEMO: Final = 16_384
 quarters of the work.
 """
 DATED: Final = "trap_calendar"
-"""Mark of a URL with a date outside the limits. It is refused only if the linking page is part of the calendar."""
+"""Result for a URL with a date outside the limits. Such a URL is refused only if the page that links to it is part of
+the same calendar.
+"""
 _LEAST_SLASHES: Final = 3
 """Number of slashes in ``scheme://host/``. A path with n segments adds n - 1 slashes."""
 
 
 def has_year(text: str, at: int = 0) -> bool:
-    """Return whether `text` contains four digits, from `at` on, that may be a year from 1900 to 2199."""
+    """Return whether `text`, from the index `at` on, contains four digits that may be a year from 1900 to 2199."""
     last, present = _CENTURIES
     return last.search(text, at) is not None or present.search(text, at) is not None
 
@@ -103,7 +106,7 @@ def _repeats(parts: list[str], most: int) -> bool:
 
 
 def year_of(url: str) -> int | None:
-    """Return the year of the first date in a URL's path or query, 1900 to 2199; None without a date."""
+    """Return the year of the first date in a URL's path or query, from 1900 to 2199, or None if there is no date."""
     at = path_start(url)
     if not has_year(url, at):
         return None
@@ -118,7 +121,9 @@ def is_off_calendar(url: str, *, last_year: int) -> bool:
 
 
 def leaves_calendar(url: str, source: str, *, last_year: int) -> bool:
-    """Return whether the link from page `source` to `url` leaves a calendar of FIRST_YEAR to `last_year`."""
+    """Return whether a link leads from a calendar page of FIRST_YEAR to `last_year` to a page of the same calendar
+    outside these years.
+    """
     if not is_off_calendar(url, last_year=last_year):
         return False
     from_year = year_of(source)
@@ -133,7 +138,7 @@ def _pattern(url: str) -> str:
 class Verdict(NamedTuple):
     """Verdict on a URL: its policy, its trust (0 to 1), and the reason if the URL is refused.
 
-    `rule` is the number of the ``[[rule]]`` that gave policy and trust (`policy.provenance`), or b"".
+    `rule` is the number of the ``[[rule]]`` that set policy and trust (`policy.provenance`), or b"".
     """
 
     policy: str
@@ -143,7 +148,9 @@ class Verdict(NamedTuple):
 
 
 class UrlRules:
-    """The compiled rules of one policy: the reasons to refuse a URL, and how far the policy spreads."""
+    """The compiled rules of one policy. The rules say which URLs are refused, and which linked pages inherit the
+    policy.
+    """
 
     def __init__(
         self,
@@ -168,15 +175,15 @@ class UrlRules:
         self._flaw = functools.lru_cache(_URL_MEMO)(self._find_flaw)
 
     def flaws(self, urls: Sequence[str]) -> list[Reason | None]:
-        """Return for each URL the reason to refuse it, or None."""
+        """Return a list with the reason to refuse each URL, or None for an accepted URL."""
         if self._allow is None and self._are_plain(urls):
             return [None] * len(urls)
         return list(map(self._flaw, urls))
 
     def _are_plain(self, urls: Sequence[str]) -> bool:
-        """Return whether all URLs are free of flaws, except that an allow pattern may be missing.
+        """Return whether a quick search proves that no URL must be refused. Allow patterns are not checked.
 
-        All URLs are searched together, because on most pages they are all free of flaws.
+        The URLs of a page are searched together, because on most pages no URL must be refused.
         """
         together, most = "\n".join(urls), self._most
         return (
@@ -188,7 +195,7 @@ class UrlRules:
         )
 
     def _find_flaw(self, url: str) -> Reason | None:
-        """Return the reason to refuse a URL, or DATED if the linking page decides."""
+        """Return the reason to refuse a URL, or None. Return DATED if the decision depends on the linking page."""
         if len(url) > self._longest:
             return "too_long"
         if self._deny is not None and self._deny(url):
@@ -202,11 +209,13 @@ class UrlRules:
         return DATED if is_off_calendar(url, last_year=self._last_year) else None
 
     def step(self, url: str, source: str) -> Reason | None:
-        """Return "trap_calendar" if the link leaves a calendar, else None."""
+        """Return "trap_calendar" if the link from `source` to `url` leaves the years of a calendar, else None."""
         return "trap_calendar" if source and leaves_calendar(url, source, last_year=self._last_year) else None
 
     def reach(self, source: str) -> Callable[[str], bool]:
-        """Return a function that checks whether a site is within the policy's spread from the page `source`."""
+        """Return a function that checks whether pages of a site inherit the policy of the page `source` (the policy's
+        `spread`).
+        """
         if self.table.spread == "any" or not source:
             return anywhere
         home = site_of(source)
