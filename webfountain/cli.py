@@ -1,7 +1,9 @@
-"""The command line `webfountain COMMAND`. Its exit status is 0 if done, 1 if failed, 2 for wrong arguments or input.
+"""The command line `webfountain COMMAND`. The exit status is 0 for success, 1 for a failure, and 2 for wrong arguments
+or input.
 
-A command is imported when it is called, so that `status` does not import Scrapy. Errors that are raised on purpose
-(`WebfountainError`) and errors of the system (`OSError`) become one line on standard error. A traceback is a bug.
+Each command is imported only when it is called, so that `webfountain status` does not import Scrapy. Expected errors
+(`WebfountainError`) and errors of the operating system (`OSError`) are shown as one line on standard error. If a
+command ends with a traceback, this is a bug in webfountain.
 """
 
 from __future__ import annotations
@@ -59,12 +61,13 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "simulate": ("lab.commands.simulate", "Simulate revisit policies, orderings and URL caches on recorded webs."),
     "evolution": ("lab.commands.evolution", "Analyse how pages change, as Cho 2000 does."),
 }
-"""Name of a command -> module of `webfountain` that defines it, and its line of help."""
+"""Name of a command -> the module that defines the command, and a line of help."""
 
 
 def command_of(name: str) -> click.Command:
-    """Import and return a command. The function of a command whose name is a keyword of Python ends with an
-    underscore."""
+    """Import and return a command. If the name of a command is a Python keyword, such as `import`, its function ends
+    with an underscore.
+    """
     module = importlib.import_module(f"webfountain.{COMMANDS[name][0]}")
     command: click.Command = getattr(module, f"{name}_" if keyword.iskeyword(name) else name.replace("-", "_"))
     return command
@@ -72,7 +75,7 @@ def command_of(name: str) -> click.Command:
 
 @contextlib.contextmanager
 def _cut_short() -> Iterator[None]:
-    """End with status 0 if the reader of the output closes it (`| head`)."""
+    """End with status 0 if a reader such as `head` closes the output pipe early."""
     try:
         try:
             yield
@@ -118,8 +121,8 @@ def _doors() -> None:
 
 
 def run() -> int:
-    """Run this process's command line and return its exit status. The process then ends within a time limit, even if
-    threads still wait.
+    """Run this process's command line and return its exit status. After this function, the process ends within a time
+    limit, even if threads still wait.
     """
     from webfountain.commands.time_limit import limit_exit  # noqa: PLC0415  costs nothing once a command was imported
 
@@ -148,7 +151,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _complaint(error: click.ClickException) -> str:
-    """Return the line for a wrong command line."""
+    """Return the one-line message for a wrong command line."""
     message = error.format_message()
     if isinstance(error, click.MissingParameter) and error.ctx is not None:
         return f"{message} (`{error.ctx.command_path} --help` has an example)"
@@ -156,7 +159,9 @@ def _complaint(error: click.ClickException) -> str:
 
 
 def _refusal(error: OSError) -> str:
-    """Return the line for an error of the system. If a file belongs to another user, the line names the owner."""
+    """Return the one-line message for an error of the operating system. If a file belongs to another user, the message
+    names the owner.
+    """
     place = str(error.filename or "the system")
     if not isinstance(error, PermissionError):
         return f"{place}: {error.strerror or error}"

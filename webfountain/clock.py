@@ -29,16 +29,16 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    """The machine's time without small steps: the time at creation plus the monotonic seconds since then.
+    """A clock that follows the machine's clock, but ignores small corrections of it and never goes back.
 
-    If the machine's clock is ahead by more than `STEP_S`, this clock is set forward, with a line in the log. This
-    happens after the machine's clock was set or the machine slept.
+    The clock counts monotonic seconds from the machine's time at its creation. If somebody sets the machine's clock
+    forward by more than `STEP_S`, or if the machine slept, this clock is set forward too and logs a line.
 
-    If the machine's clock is behind, this clock stops until the machine's clock reaches it. If that would take more
-    than `MOST_BEHIND_S`, this clock runs at `SLOWED` of its speed instead, and the log says so. Waits then take
-    somewhat longer, never shorter; a lead of one hour is gone after four hours.
+    If somebody sets the machine's clock back by at most `MOST_BEHIND_S`, this clock stops until the machine's clock has
+    caught up. If the machine's clock is set back further, this clock runs slower until both agree: after a step of one
+    hour, for four hours. While the clock runs slower, delays between requests become longer, but never shorter.
 
-    Time never goes back during a crawl, because leases, gates and queues contain times that this clock has given.
+    Time must not go back during a crawl, because leases and queues contain times that this clock has returned.
     """
 
     __slots__ = ("_is_slow", "_last", "_offset", "_steady")
@@ -50,7 +50,7 @@ class SystemClock:
         self._is_slow = False
 
     def now(self) -> float:
-        """Return UTC seconds since 1970, with fractions. The time is never less than before."""
+        """Return UTC seconds since 1970, with fractions. A call never returns less than an earlier call."""
         steady, wall = time.monotonic(), time.time()
         ahead = self._offset + steady - wall
         if self._is_slow or abs(ahead) > STEP_S:
@@ -60,7 +60,9 @@ class SystemClock:
         return self._last
 
     def _correct(self, ahead: float, *, since: float) -> None:
-        """Reduce the seconds by which this clock is ahead, `since` monotonic seconds after the last reading."""
+        """Bring this clock closer to the machine's clock. This clock is ahead by `ahead` seconds, and was last read
+        `since` seconds ago.
+        """
         if ahead > (STEP_S if self._is_slow else MOST_BEHIND_S):
             if not self._is_slow:
                 logger.warning(
@@ -104,5 +106,5 @@ class ManualClock:
         return self._now
 
     def set(self, at: float) -> None:
-        """Set the time to `at`, which is not before now."""
+        """Set the time to `at`, which must not be earlier than the current time."""
         self.advance(at - self._now)

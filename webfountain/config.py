@@ -1,8 +1,9 @@
-"""All `WEBFOUNTAIN_*` settings. Each setting is one field, with default, unit, bounds and one sentence.
+"""All `WEBFOUNTAIN_*` settings. Each field declares one setting: its default, its unit, its bounds, and a sentence for
+the manual.
 
-These are the settings of an installation, such as folders and memory. The rules of a crawl are in its policy file.
-Settings come from Scrapy (`settings.py`, `-s NAME=VALUE`), so their values may be strings. Unknown names, mistyped and
-out-of-range values are errors at start.
+The settings describe an installation, such as its folders and its memory. The rules of a crawl are in the policy file.
+Settings come from Scrapy (`settings.py`, `-s NAME=VALUE`), so their values may be strings. If a name is unknown, or a
+value has a wrong type or is out of range, the crawl does not start.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def _text(unit: str, sentence: str) -> Meta:
 class FountainConfig(
     msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename=lambda name: PREFIX + name.upper()
 ):
-    """All settings with their values. Field `active_sites` is the setting WEBFOUNTAIN_ACTIVE_SITES, and so on."""
+    """All settings with their values. For example, the field `active_sites` is the setting WEBFOUNTAIN_ACTIVE_SITES."""
 
     collection: (
         Annotated[str, _text("file", "Policy file of the crawl; the spider's argument -a collection=FILE.")] | None
@@ -180,8 +181,8 @@ class FountainConfig(
 
     @classmethod
     def from_mapping(cls, mapping: Mapping[str, object]) -> FountainConfig:
-        """Return the settings of the entries whose names begin with WEBFOUNTAIN_. An entry that is None or missing
-        means the default.
+        """Return the settings from all entries whose names begin with WEBFOUNTAIN_. If an entry is None or missing, the
+        setting has its default.
 
         Raises
         ------
@@ -199,7 +200,7 @@ class FountainConfig(
 
     @property
     def repository_folder(self) -> Path:
-        """Return the folder of copies.
+        """Return the folder in which the copies of pages are stored.
 
         Raises
         ------
@@ -217,7 +218,7 @@ class FountainConfig(
 
 
 class Setting(NamedTuple):
-    """A setting, as a row of the manual."""
+    """One setting, as the manual shows it."""
 
     name: str
     default: object

@@ -1,4 +1,5 @@
-"""The error tree. A message gives the bad value, the allowed range and the place.
+"""All errors that webfountain raises on purpose. The text of an error says where the wrong value is, and which values
+are allowed.
 
 - `WebfountainError`: the root; the command line prints its text as one line and exits with status 1
 
@@ -21,7 +22,7 @@
 
   - `NotConverged`: a numerical iteration did not reach its tolerance
 
-Errors of the web are data (a status, an outcome), never one of these exceptions.
+A failed request to a site raises none of these errors; it is recorded as a status or an outcome.
 """
 
 from __future__ import annotations
@@ -56,7 +57,9 @@ class InputError(WebfountainError):
 
 
 class CursorLost(InputError):
-    """The change log no longer reaches back to a cursor. Read the whole list of pages, which gives a new cursor."""
+    """The change log no longer contains the changes after a consumer's cursor. The consumer must read the whole list of
+    pages, and gets a new cursor.
+    """
 
 
 class PolicyError(InputError):
@@ -68,21 +71,25 @@ class UrlError(InputError):
 
 
 class StoreError(WebfountainError):
-    """The store refused or failed; the step had no effect."""
+    """The store refused a step, or the step failed. The failed step has changed nothing."""
 
 
 class StoreAway(StoreError):
-    """The store's server did not answer in time. Acknowledged steps are kept; unsettled pages are fetched again."""
+    """The store's server did not answer in time. All steps that the server has confirmed are kept. Pages that are not
+    settled are fetched again.
+    """
 
 
 class StoreHeld(StoreError):
-    """Another process writes to this store. Stop that process, or use commands that work beside it (`webfountain now`,
-    `status`).
+    """Another process has opened this store for writing. Stop the other process, or use commands that work during a
+    crawl (`webfountain now`, `status`).
     """
 
 
 class StoreVersion(StoreError):
-    """The store has a format that this version cannot read. Use another folder, or the version that wrote the store."""
+    """The store has a format that this version cannot read. Use another folder, or the version of webfountain that
+    wrote the store.
+    """
 
     exit_status = 2
 
@@ -94,12 +101,16 @@ class StoreBound(StoreError):
 
 
 class RepositoryError(WebfountainError):
-    """A page's copy could not be written or read. Nothing was settled, so the fetch is repeated when the disk works."""
+    """A page's copy could not be written or read. The page is not settled, so it is fetched again when the disk
+    works.
+    """
 
 
 class RepositoryHeld(RepositoryError):
-    """Another process is writing in a folder of copies. Stop that process, or give another folder."""
+    """Another process is writing to this folder of copies. Stop the other process, or give another folder."""
 
 
 class NotConverged(WebfountainError):
-    """An iteration ended without reaching its tolerance; the text gives steps, residual and tolerance."""
+    """An iterative computation ended before it reached its tolerance. The text names the number of steps, the residual
+    and the tolerance.
+    """

@@ -1,4 +1,4 @@
-"""Lazy names: each public name of the package is imported when it is first used. So `import webfountain` is fast."""
+"""Import each public name of the package only when it is first used, so that `import webfountain` is fast."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["lazy_names"]
 
 
 def lazy_names(package: str, places: Mapping[str, str]) -> Callable[[str], Any]:
-    """Return a module's `__getattr__`.
+    """Return a function `__getattr__` for a module, which imports each public name at its first use.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
-"""The list of everything that is counted, and the counter itself. A name has the form ``room/event``.
+"""The names of all stats that a crawl counts, and the counter of a process. A name has the form ``room/event``.
 
 A name that is not listed cannot be counted: `Metrics.inc` raises KeyError, and `tests/test_metrics.py` checks each name
-in the package. A listed name that ends in ``*`` stands for a family (``fetch/status/404``). Counts are of one process
-since its start.
+in the package. A listed name that ends in ``*`` stands for a family (``fetch/status/404``). A process counts from its
+own start.
 """
 
 from __future__ import annotations
@@ -21,14 +21,16 @@ HISTOGRAMS: Final[Mapping[str, tuple[float, ...]]] = {
     "due/lag": (1.0, 10.0, 60.0, 600.0, 3600.0, 21_600.0, 86_400.0, 604_800.0),
     "batch/duration": (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 30.0),
 }
-"""Distribution -> upper bounds of its buckets, s. A last bucket without a bound follows."""
+"""Name of a histogram -> upper bounds of its buckets, s. After the last bound there is one more bucket, without a
+bound.
+"""
 _BUCKETS: Final = {
     name: (*(f"{name}/{bound:g}" for bound in bounds), f"{name}/inf") for name, bounds in HISTOGRAMS.items()
 }
 
 
 class Stat(NamedTuple):
-    """Meaning and unit of a name."""
+    """Meaning and unit of a stat."""
 
     unit: str
     sentence: str
@@ -182,12 +184,12 @@ STATS: Final[Mapping[str, Stat]] = {
 
 
 def observed(name: str, value: float) -> dict[str, float]:
-    """Return the counts that one value adds to a distribution: its bucket and its sum."""
+    """Return the counts that one value adds to a histogram: 1 for its bucket, and the value for the sum."""
     return {_BUCKETS[name][bisect_left(HISTOGRAMS[name], value)]: 1, f"{name}_sum": value}
 
 
 class _Counts(dict[str, float]):
-    """Counts by name. A name is checked when it is first counted."""
+    """Dictionary of counts by name, which refuses a name that is not listed."""
 
     def __missing__(self, name: str) -> float:
         if name not in STATS and f"{name.rpartition('/')[0]}/*" not in STATS:
@@ -208,16 +210,20 @@ class Metrics:
         self._counts[name] += amount
 
     def add(self, counts: Mapping[str, float]) -> None:
-        """Add to the count of each name. Raise KeyError if one is not listed."""
+        """Add the given amounts to the counts of several names. Raise KeyError if a name is not listed."""
         for name, amount in counts.items():
             self._counts[name] += amount
 
     def get(self, name: str) -> float:
-        """Return the count so far, 0 before the first. Raise KeyError if the name is not listed."""
+        """Return the current count of a name, or 0 if nothing has been counted. Raise KeyError if the name is not
+        listed.
+        """
         return self._counts[name]
 
     def family(self, name: str) -> dict[str, float]:
-        """Return the counts of a family by its last word: ``family("fetch/status")`` -> ``{"404": 2}``."""
+        """Return the counts of a family of names, by the last part of the name: ``family("fetch/status")`` -> ``{"404":
+        2}``.
+        """
         return {key.rpartition("/")[2]: many for key, many in self._counts.items() if key.rpartition("/")[0] == name}
 
     def snapshot(self) -> dict[str, float]:

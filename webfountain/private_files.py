@@ -1,5 +1,6 @@
-"""Create files that only their owner can read, because a crawl may contain data of an intranet. Also check that mapped
-files were not cut."""
+"""Create files that only their owner can read, because a crawl may contain data of an intranet. A second task is to
+detect memory-mapped files that became shorter.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ _OWNER = 0o600
 
 
 def private(path: Path, mode: str = "wb") -> IO[Any]:
-    """Open a file. A new file can be read only by its owner."""
+    """Open a file, and create the file with mode 0600 if it does not exist."""
     return open(path, mode, opener=partial(os.open, mode=_OWNER), encoding=None if "b" in mode else "utf-8")
 
 
@@ -26,8 +27,8 @@ def private(path: Path, mode: str = "wb") -> IO[Any]:
 def replaced(path: Path, *, durable: bool = False, mode: int = _OWNER) -> Iterator[IO[bytes]]:
     """Open a file for writing that replaces `path` when the block ends without an error.
 
-    So a visible file is always complete. A killed process leaves the old file and a draft, which the next process
-    replaces. With `durable`, the new file survives a power failure too.
+    Other processes therefore never see an incomplete file. If a process is killed, the old file stays, and the next
+    process overwrites the temporary file. If `durable` is True, the new file survives a power failure.
     """
     draft = path.with_name(f".{path.name}.tmp")
     draft.unlink(missing_ok=True)
@@ -48,7 +49,7 @@ def replaced(path: Path, *, durable: bool = False, mode: int = _OWNER) -> Iterat
 def draft_of(path: Path) -> Iterator[Path]:
     """Yield the path of a temporary file that replaces `path` when the block ends without an error.
 
-    The mode of the file is the system's default, because a person requested the file.
+    The file gets the system's default mode, because a user asked for this file and may share it.
     """
     draft = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
@@ -62,8 +63,9 @@ def draft_of(path: Path) -> Iterator[Path]:
 def is_cut(path: Path, size: int) -> bool:
     """Return whether a file is now shorter than `size` bytes, for example because a backup was copied over it.
 
-    Call this before a mapped file is read, because a process that reads beyond the end of the file dies (SIGBUS). A
-    deleted file stays complete for processes that have mapped it.
+    Call this function before reading a mapped file, because the system kills a process that reads beyond the end of the
+    file (SIGBUS). A file that was deleted or replaced is no danger: a process that has mapped the file still sees the
+    old content.
     """
     try:
         return path.stat().st_size < size

@@ -1,7 +1,8 @@
-"""Public addresses and hosts, from which a collection without `network.allow_private` may fetch.
+"""Decide whether an address or host is public. Without `network.allow_private`, a crawl fetches only from public
+addresses.
 
-The downloader checks every address from DNS, also after a redirect, because a public name may point to a private
-address. Policy files call `is_private_host` for the seeds. Nothing here uses the network.
+The downloader checks every address that DNS returns, because a public name may point to a private address.
+`is_private_host` checks the seeds of a policy file. This module sends no requests and uses no DNS.
 """
 
 from __future__ import annotations
@@ -33,13 +34,14 @@ _NOT_PUBLIC_4: Final = tuple(
         ),
     )
 )
-"""From the IANA IPv4 Special-Purpose Address Registry (RFC 6890) and the multicast space, as of 2025. Python's own
-table (`is_global`) is not used, because it changes between patch releases and this is a security boundary.
+"""Blocks that are not public: the IANA IPv4 Special-Purpose Address Registry (RFC 6890) and the multicast space, as of
+2025. Python's own table (`is_global`) is not used, because patch releases of Python may change it, and the security of
+a crawl depends on this list.
 """
 _GLOBAL_6: Final = ipaddress.IPv6Network("2000::/3")
-"""All addresses that IANA has assigned as global unicast (RFC 4291, IPv6 Global Unicast Address Assignments). Other
-addresses are not public: site-local, unique-local, link-local, SRv6 (5f00::/16), local-use NAT64 (64:ff9b:1::/48),
-IPv4-compatible, IPv4-translated and unassigned ones.
+"""All IPv6 addresses that IANA has assigned as global unicast (RFC 4291, IPv6 Global Unicast Address Assignments). All
+other IPv6 addresses are not public, such as link-local (fe80::/10), unique-local (fc00::/7) and SRv6 (5f00::/16)
+addresses.
 """
 _NOT_PUBLIC_6: Final = tuple(
     map(
@@ -51,14 +53,14 @@ _NOT_PUBLIC_6: Final = tuple(
         ),
     )
 )
-"""Blocks inside `_GLOBAL_6` from the IANA IPv6 Special-Purpose Address Registry."""
+"""Blocks inside `_GLOBAL_6` that are not public (IANA IPv6 Special-Purpose Address Registry)."""
 _NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
 _PRIVATE_NAMES: Final = (".localhost", ".local", ".internal", ".home.arpa")
 """Names that never lead to the public web (RFC 6761, 6762, 8375; ICANN's .internal)."""
 
 
 def is_address(host: str) -> bool:
-    """Return whether a host, without brackets, is an IP address."""
+    """Return whether a host is an IP address; an IPv6 address must have no brackets."""
     try:
         ipaddress.ip_address(host)
     except ValueError:
@@ -69,7 +71,8 @@ def is_address(host: str) -> bool:
 def is_public_address(address: str) -> bool:
     """Return whether a text is the IP address of a public unicast host.
 
-    An IPv4 address inside an IPv6 one (mapped, 6to4, NAT64) is checked too, because a gateway would forward to it.
+    If an IPv6 address contains an IPv4 address (mapped, 6to4, NAT64), the IPv4 address must be public too, because a
+    gateway would forward the request to it.
     """
     try:
         ip = ipaddress.ip_address(address.partition("%")[0])
@@ -84,14 +87,16 @@ def is_public_address(address: str) -> bool:
 
 
 def _embedded(ip: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
-    """Return the IPv4 address inside an IPv6 address, or None."""
+    """Return the IPv4 address that an IPv6 address contains (mapped, 6to4, NAT64), or None."""
     if ip in _NAT64:
         return ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)
     return ip.ipv4_mapped or ip.sixtofour
 
 
 def is_private_host(host: str) -> bool:
-    """Return whether the host of a URL is a private address or a name reserved for private networks. It uses no DNS."""
+    """Return whether the host of a URL is a private address or a name reserved for private networks. The function does
+    not look up the host in DNS.
+    """
     if is_address(host):
         return not is_public_address(host)
     return ("." + host.rstrip(".")).endswith(_PRIVATE_NAMES)

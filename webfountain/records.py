@@ -1,8 +1,9 @@
-"""The records that pass through the packages: links, page records, leases, outcomes, site records, fetches.
+"""The records that the packages exchange: links, page records, leases, outcomes, site records, fetches.
 
-All records are frozen msgspec structs. Times are UTC seconds (float) or None. Within its site, a page is identified by
-`key`: eight bytes of its canonical URL, or Scrapy's fingerprint for a request of another project. docs/architecture.md
-describes the walk of a URL, docs/pages.md states and outcomes.
+All records are frozen msgspec structs. Times are UTC seconds (float) or None. The `key` of a page is unique within its
+site. The key of a page is a hash of its canonical URL (eight bytes). For a request of a Scrapy project, the key is
+Scrapy's fingerprint. docs/architecture.md describes the way of a URL through the packages. docs/pages.md describes
+states and outcomes.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ __all__ = [
 ]
 
 LOST_LIFE: Final = "a lost life"
-"""Name of an unknown ant. The ant had a site when the data of the store's server was set back
+"""Name for an unknown ant that may still crawl a site after the server's data were set back
 (`store/shared/lives.py`)."""
 
 State = Literal["never-crawled", "crawled", "redirected", "gone", "refused", "failed"]
@@ -64,40 +65,39 @@ OutcomeKind = Literal[
     "refused",
 ]
 COPIED: Final[frozenset[Literal["new", "changed", "minor"]]] = frozenset({"new", "changed", "minor"})
-"""Outcomes with a body that differs from the copy. The body becomes the copy."""
+"""Outcomes after which the fetched body replaces the stored copy."""
 ANSWERED: Final[frozenset[OutcomeKind]] = COPIED | {"same", "not_modified"}
-"""Outcomes after which a page has a current copy."""
+"""Outcomes after which the stored copy of a page is up to date."""
 FETCHED: Final[frozenset[OutcomeKind]] = ANSWERED | {"redirected", "gone", "failed"}
-"""Outcomes of a real fetch; their sum is `pages_fetched`. A refusal by robots.txt or an edited policy sent no
-request."""
+"""Outcomes for which a request was sent; their sum is `pages_fetched`."""
 
 ChangeVerdict = Literal[
     "new", "changed", "minor", "returned", "gone", "redirected", "refused", "duplicate", "forgotten", "evicted"
 ]
-"""Verdicts of change-log entries. More may be added."""
+"""Verdicts of change-log entries. Later versions may add more verdicts."""
 FetchKind = Literal["page", "robots", "sitemap"]
 Hint = Literal["javascript", "login", "consent"]
-"""Why a copy may be incomplete: scripts draw the page, it requires a login, or it asks for consent first."""
+"""Why a copy may lack the visible content: the page needs JavaScript, a login, or the user's consent."""
 NEVER_BUCKET: Final = 128
-"""Bucket byte of a page before its first copy."""
+"""The bucket number of a page that has no copy yet."""
 
 
 class Copy(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """Location of a body: WARC file number, byte range of the response record, and repository."""
+    """Location of a stored body: the repository, the WARC file, and the byte range of the response record."""
 
     file: int
     offset: int
     length: int
     repository: int = 0
-    """Number of the repository that contains the file. 0 is the crawl's own repository."""
+    """Number of the repository that contains the file; 0 if one ant crawls alone."""
 
 
 class Link(msgspec.Struct, frozen=True, gc=False):
-    """A URL on its way to the store: a seed, a link of a page, a redirect's target, an entry of a sitemap.
+    """A found URL for the store: a seed, a link of a page, the target of a redirect, or an entry of a sitemap.
 
-    `source` is the canonical URL of the linking page, or "" for URLs from outside such as seeds and sitemaps (`nconst`
-    of the model). `importance` decides the lane in the never-crawled queue (`store.contract.class_of`). `request` is a
-    Scrapy request of another project, as msgpack, or None.
+    `source` is the canonical URL of the linking page, or "" for seeds and entries of sitemaps. `importance` decides the
+    position in the never-crawled queue (`store.contract.class_of`). `request` is the request of a Scrapy project as
+    msgpack, or None.
     """
 
     url: str
@@ -109,11 +109,11 @@ class Link(msgspec.Struct, frozen=True, gc=False):
     source: str = ""
     request: bytes | None = None
     trust: float = 0.0
-    """Trust from its policy or the linking page, 0 to 1."""
+    """Trust that the URL gets from its policy or from the linking page, 0 to 1."""
     scores: tuple[float, ...] = ()
-    """Like `PageRecord.scores`, but computed from the words of the link and its URL."""
+    """Scores as in `PageRecord.scores`, but computed from the words of the link and of its URL."""
     anchor: str = ""
-    """Text of the link, if the policy needs it (`Judge.follows_topics`)."""
+    """Text of the link, if a topic is compared with it (`Judge.follows_topics`), else ""."""
     provenance: bytes = b""
     """See `PageRecord.provenance`."""
     hops: int = 0
@@ -121,10 +121,10 @@ class Link(msgspec.Struct, frozen=True, gc=False):
 
 
 class LinkedPage(msgspec.Struct, frozen=True, gc=False):
-    """A fetched page and its links. `at` is the time of the fetch. `again`: the page had been fetched before.
+    """A fetched page and its links. `at` is the time of the fetch. `again` is True if the page was fetched before.
 
-    `links` are followed. Other links are only logged: those with nofollow (`nofollow`), and those that the policy or
-    the duplicate detector excludes (`unfollowed`).
+    The crawl follows `links`. Two kinds of links are only logged: links with rel=nofollow (`nofollow`), and links that
+    the policy or the duplicate detector excludes (`unfollowed`).
     """
 
     page: PageRecord
@@ -158,11 +158,11 @@ class PageRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     last_modified: str | None = None
     depth: int = 0
     history: bytes = b""
-    """The last 24 checks: rounded interval and changed flag of each (`core.change_rate`)."""
+    """The last 24 checks, each with its rounded interval and a flag for a change (`core.change_rate`)."""
     failures: int = 0
-    """Number of consecutive fetches without a copy (gone, failed, refused). The back-off grows with this number."""
+    """Number of consecutive outcomes without a copy (gone, failed, refused); it sets the wait before a retry."""
     due: float | None = None
-    """Time of the next fetch, if a retry, a sitemap or `now` has set it; None if the bucket decides."""
+    """Time of the next fetch, set by a retry, a sitemap or `webfountain now`; None if the bucket sets the time."""
     copy: Copy | None = None
     request: bytes | None = None
     verdict: OutcomeKind | None = None
@@ -170,32 +170,30 @@ class PageRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     copied: float | None = None
     """Time of the fetch that brought the newest copy."""
     immediate: int | None = None
-    """Position in the immediate lane of its site; None if the page is not in this lane."""
+    """Position among the URLs that are fetched before all others of the site; None if the page is not among them."""
     scores: tuple[float, ...] = ()
-    """Under a policy with a topic: (similarity to the topic, number of links from the nearest page on topic), or ().
-    The similarity is that of the page's text or, before the first fetch, of its URL and the words of its links.
-    """
+    """(similarity to the policy's topic, number of links from the nearest page on topic), or () without a topic. Before
+    the first fetch, the similarity is computed from the URL and the words of links to the page."""
     sketch: bytes | None = None
-    """Sketch of the newest copy's text (`core.sketch`). The sketch shows changes if the old text cannot be read. It is
-    kept only while some ants cannot read the folders of others.
-    """
+    """Sketch of the newest copy's text (`core.sketch`). The sketch shows changes if the old text cannot be read.
+    Sketches are stored only if some ants cannot read the folders of other ants."""
     trust: float = 0.0
     """Trust of the page, 0 to 1, which its links inherit."""
     duplicate_of: str | None = None
-    """URL of the page that this page repeats."""
+    """URL of the page of which this page is a duplicate, or None."""
     source: bytes = b""
-    """The page through which this one was found (`Link`): its eight-byte key, then its site if that differs."""
+    """The page through which this page was found: its eight-byte key, followed by its site if the sites differ."""
     target: str | None = None
     """Canonical URL to which the last fetch was redirected, or None."""
     hint: Hint | None = None
     """Why the newest copy may be incomplete; None if no reason is known."""
     provenance: bytes = b""
-    """How the page was discovered, and what gave it its policy (`policy.provenance`). b"": not recorded."""
+    """How the page was discovered, and why it has its policy (`policy.provenance`); b"" if this is not recorded."""
     hops: int = 0
     """Number of consecutive redirects that led to the page."""
     counted: bytes = b""
-    """Stamp of the rules that compared the newest copy (four bytes), and digest of the part that counts (eight bytes).
-    b"": the whole page counts (`policy.counting`)."""
+    """Hash of the rules that compared the newest copy (4 bytes), and digest of the part that counts (8 bytes). The
+    value is b"" if the whole page counts (`policy.counting`)."""
     noise: bytes = b""
     """The places of the page that differ between visits (`core.noise`)."""
     metadata: bytes = b""
@@ -203,7 +201,7 @@ class PageRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class DiscoverResult(msgspec.Struct, frozen=True, gc=False):
-    """Result of a batch of links: how many URLs are new, and how many were known or repeated in the batch."""
+    """Result of adding a batch of links: how many URLs are new, and how many were known or repeated in the batch."""
 
     new: int
     known: int
@@ -220,7 +218,7 @@ class LeaseId(msgspec.Struct, frozen=True, gc=False):
 
 
 class Lease(msgspec.Struct, frozen=True, gc=False):
-    """The right to fetch one URL. The lease ends when the URL is settled or released, or with the site lease."""
+    """The right to fetch one URL. The lease ends when the URL is settled or released, or when the site lease ends."""
 
     id: LeaseId
     key: bytes
@@ -232,7 +230,7 @@ class Lease(msgspec.Struct, frozen=True, gc=False):
 
 
 class Move(msgspec.Struct, frozen=True, gc=False):
-    """A copy that the repository moved during compaction. The page's record changes if it still names `old`."""
+    """A copy that the repository has moved during compaction. `new` replaces `old` in the page's record."""
 
     site: str
     key: bytes
@@ -243,9 +241,10 @@ class Move(msgspec.Struct, frozen=True, gc=False):
 class Fetch(msgspec.Struct, frozen=True):
     """One request to make now: a leased page, a site's robots.txt or a sitemap.
 
-    `address` is the IP address whose politeness allowed the request. If the address does not answer, the `fallbacks`
-    are tried, which are other addresses of the host. Each fallback is tried only when its own politeness allows it.
-    `etag` and `last_modified` make the request conditional. `lease` is None for robots.txt and sitemaps.
+    `address` is the IP address to which the request goes. If the address does not answer, the `fallbacks` are tried,
+    which are other addresses of the host. A fallback is used only after its own politeness delay. With `etag` or
+    `last_modified`, the request is conditional, so that the server can answer 304. `lease` is None for robots.txt and
+    sitemaps.
     """
 
     id: int
@@ -262,10 +261,11 @@ class Fetch(msgspec.Struct, frozen=True):
 class FetchResult(msgspec.Struct, frozen=True):
     """Result of a fetch: a status with headers and body, or an error word.
 
-    `headers` has lower-case names, in order of arrival; `body` is after content decoding. `seconds` is the time from
-    the request to the last byte, and `at` the time of that byte. `error` is one of: dns, private-address, connect, tls,
-    certificate, timeout, too-slow, headers-too-large, too-large, bomb, cut, bad-response, content-type, content-coding,
-    network, lapsed (the lease may have ended during the fetch). `request_headers` were sent to `address`.
+    `headers` are in order of arrival, with names in lower case. `body` is the decoded body, for example after gzip.
+    `at` is the time of the last byte, and `seconds` is the time from the request to the last byte. `error` is one of:
+    dns, private-address, connect, tls, certificate, timeout, too-slow, headers-too-large, too-large, bomb, cut,
+    bad-response, content-type, content-coding, network, lapsed (the lease may have ended during the fetch).
+    `request_headers` were sent to `address`.
     """
 
     fetch: Fetch
@@ -278,9 +278,8 @@ class FetchResult(msgspec.Struct, frozen=True):
     request_headers: tuple[tuple[str, str], ...] = ()
     address: str | None = None
     reading: Any = None
-    """Content of a robots.txt or sitemap that another thread has parsed: the binding part (bytes), a `SitemapFile`, or
-    an error word. None: `body` is not parsed yet.
-    """
+    """Parsed content of a robots.txt (the rules for this crawler, bytes) or of a sitemap (`SitemapFile`), or an error
+    word. None if `body` has not been parsed."""
 
     def header(self, name: str) -> str | None:
         """Return the first value of a header, or None. `name` is in lower case."""
@@ -288,16 +287,16 @@ class FetchResult(msgspec.Struct, frozen=True):
 
     @property
     def location(self) -> str | None:
-        """Return the target of a redirect, read from the header as browsers do. None without a target."""
+        """Return the target of a redirect, read from the Location header as browsers do, or None."""
         location = self.header("location")
         return None if location is None else from_header(location)
 
 
 class Outcome(msgspec.Struct, frozen=True, gc=False):
-    """End of a lease: the new record of the page, and numbers for the census.
+    """The end of a lease: the new record of the page, and numbers for the store's counts.
 
-    `seconds` is the duration of the fetch. `links_new` is the number of new URLs among the page's links (oldnwt, newnwt
-    of the model).
+    `seconds` is the duration of the fetch. `links_new` is the number of URLs among the page's links that the store did
+    not know (oldnwt, newnwt of the model).
     """
 
     lease: LeaseId
@@ -306,7 +305,7 @@ class Outcome(msgspec.Struct, frozen=True, gc=False):
     seconds: float = 0.0
     links_new: int = 0
     title: str | None = None
-    """Title of the new copy. This field and the next three are for the change log."""
+    """Title of the new copy, for the change log."""
     resemblance: float | None = None
     """Resemblance of the new text to the previous text; None if it was not computed."""
     target: str | None = None
@@ -318,8 +317,8 @@ class Outcome(msgspec.Struct, frozen=True, gc=False):
 class Change(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """An entry of the change log: what happened to a page, for consumers of the collection.
 
-    `digest` is that of the new copy (None: remove the page), `before` that of the previous copy. `sequence` numbers the
-    entries in order; `at` is their time.
+    `digest` is the digest of the new copy, and `before` the digest of the previous copy. If `digest` is None, the
+    consumer should remove the page. `sequence` is the number of the entry in the log, and `at` the time of the entry.
     """
 
     sequence: int
@@ -338,61 +337,62 @@ class Change(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class SettleResult(msgspec.Struct, frozen=True, gc=False):
-    """Result of a batch of outcomes: how many took effect, and how many had a lost or settled lease."""
+    """Result of settling a batch of outcomes: how many took effect, and how many had no effect because their lease had
+    ended."""
 
     applied: int
     lost: int
 
 
 class SiteState(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """What ants remember about a site across visits and restarts: politeness, robots.txt, sitemaps."""
+    """What the store keeps about a site between two crawls of the site: delays, robots.txt, sitemaps."""
 
     next_at: float = 0.0
-    """Time before which no request is sent."""
+    """Time before which no request may be sent to the site."""
     failures: int = 0
-    """Number of consecutive refusals by the site (429, 503, no connection). The back-off grows with this number."""
+    """Number of consecutive refusals by the site (429, 503, no connection); it sets the next delay."""
     robots: bytes | None = None
     """Newest robots.txt body, at most 500 KiB; None if everything is allowed."""
     robots_at: float | None = None
-    """Time of the last fetch of robots.txt, with or without an answer; None: never."""
+    """Time of the last fetch of robots.txt, even if there was no answer. None if robots.txt was never fetched."""
     robots_ok: bool = True
-    """False after 5xx or no answer. Everything is refused then, until a retry succeeds (RFC 9309 section 2.3.1.4)."""
+    """False if robots.txt gave a 5xx or no answer. Until a retry succeeds, all URLs of the site are refused (RFC 9309
+    section 2.3.1.4)."""
     robots_failures: int = 0
     crawl_delay: float = 0.0
     sitemaps: tuple[tuple[str, float], ...] = ()
-    """Each known sitemap: its URL, and the time when it was last read (0.0: never)."""
+    """URL of each known sitemap, with the time when the sitemap was last read (0.0 if never)."""
     changes: int = 0
-    """Number of changes that counted, over all pages of the site. With `observed_time` it gives the prior for the
-    change rates of the site's pages.
-    """
+    """Number of changes that counted, over all pages of the site. `changes` and `observed_time` give the prior for the
+    change rates of the site's pages."""
     observed_time: float = 0.0
-    """Time between checks, summed over all checks of the site's pages, s."""
+    """Sum of the time between each check and the check before, over all pages of the site, s."""
     error: str = ""
-    """Why the last attempt to reach the site failed: an error word or the status of its robots.txt. "": the site
-    answered."""
+    """Why the last attempt to reach the site failed: an error word, or the status of its robots.txt. The value is "" if
+    the site answered."""
     revived: int = 0
     """Number of pages that were gone and came back."""
     dead_time: float = 0.0
-    """Time for which these pages were gone, from check to check, summed, s."""
+    """Total time for which such pages were gone, from the check that found a page gone to the check that found it back,
+    s."""
     born: int = 0
     """Number of URLs that were gone at their first fetch and had a page later."""
     unborn_time: float = 0.0
-    """Time for which URLs gone at their first fetch had no page, from check to check, summed, s."""
+    """Total time for which URLs that were gone at their first fetch had no page, as far as checks show, s."""
     unborn: int = 0
     """Number of URLs that were gone at their first fetch."""
     unborn_asked: int = 0
-    """Number of later requests of such URLs."""
+    """Number of later requests for URLs that were gone at their first fetch."""
     unborn_classes: tuple[tuple[str, int, float], ...] = ()
-    """Source and directory of some URLs gone at their first fetch, each with its `born` and `unborn_time`."""
+    """For URLs that were gone at their first fetch, counted by source and directory: name, `born` and `unborn_time`."""
     first_fetches: tuple[tuple[str, tuple[float, float]], ...] = ()
-    """(name, (number of first fetches, number that found a page)) for the site (""), and for each source and directory.
-    Older fetches have less weight.
-    """
+    """How many first fetches there were, and how many of these found a page: for the whole site (""), and for each
+    source and directory. Each entry is (name, (first fetches, pages found)); older fetches have less weight."""
 
 
 class SiteRecord(msgspec.Struct, frozen=True, gc=False):
-    """One site as the store knows it: its pages by state (in the order of STATES), the time when its next URL is due,
-    and what ants remember."""
+    """One site as the store knows it. `pages` counts its pages by state, in the order of STATES. `due` is the time when
+    its next URL is due."""
 
     site: str
     pages: tuple[int, ...]
@@ -402,20 +402,22 @@ class SiteRecord(msgspec.Struct, frozen=True, gc=False):
     owner: str | None = None
     """The ant that has the site now; None if no ant has it."""
     immediate: int = 0
-    """Number of URLs in its immediate lane, leased ones included."""
+    """Number of URLs that are to be fetched before all others of the site, including leased URLs."""
     epoch: int = 0
-    """Ranking by which the site's never-crawled queue is ordered (`regrade`). 0: by arrival."""
+    """Number of the ranking by which the site's never-crawled queue is ordered (`regrade`). With 0, the queue is in
+    order of arrival."""
     learned: bytes = b""
-    """What was learned about the site's pages. Only the code that wrote it can read it."""
+    """What the crawl has learned about the site's pages. The store cannot interpret these bytes."""
     changed: float = 0.0
-    """Time of the site's newest change-log entry, UTC seconds. 0.0: none is known."""
+    """Time of the site's newest change-log entry, UTC seconds; 0.0 if there is no known entry."""
 
 
 class SiteLease(msgspec.Struct, frozen=True, gc=False):
     """The right to crawl a site, from `activate` until it is parked or taken over.
 
-    After `until` another ant may take the site over, with a greater `token`. Every step on the site contains this
-    *fencing token*. `record` is the site's record at the start of the lease.
+    After `until`, another ant may take over the site, with a greater `token`. Every step of an ant on the site contains
+    this *fencing token*, so that steps of an earlier holder have no effect. `record` is the site's record at the start
+    of the lease.
     """
 
     site: str
@@ -423,12 +425,12 @@ class SiteLease(msgspec.Struct, frozen=True, gc=False):
     until: float
     record: SiteRecord
     lost_by: str | None = None
-    """The ant from which the site was taken over; None if it was parked. `LOST_LIFE`: an unknown ant may use the site
-    until `until`, because the store lost some steps."""
+    """The ant from which the site was taken over, or None if no other ant held the site. `LOST_LIFE` means that an
+    unknown ant may crawl the site until `until`, because the store has lost some steps."""
 
 
 class CensusRow(msgspec.Struct, frozen=True, gc=False):
-    """Counts of one bucket in one time period, or of the never-crawled pages (bucket None).
+    """Counts of one bucket in one time period. The row with bucket None counts first fetches of never-crawled pages.
 
     - `fetches`: checks of known pages (x of the model). Bucket None: first fetches.
     - `changes`: checks that found a change.

@@ -1,7 +1,7 @@
 """A private temporary folder that is removed soon after its process ends, even after a kill.
 
-Each process holds a lock on a file in its folder, which the system releases with the process. A process that creates a
-folder removes the folders without a lock.
+Each process locks a file in its folder; the operating system releases the lock when the process ends. Before a process
+creates its own folder, it removes all folders whose lock is free.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ __all__ = ["Scratch"]
 _PREFIX: Final = "webfountain-scratch-"
 _LOCK: Final = "lock"
 _NEWBORN_S: Final = 3600.0
-"""Age below which a folder is not removed, because its process may not have locked it yet, s."""
+"""Folders younger than this are not removed, because their processes may not have locked them yet, s."""
 
 
 class Scratch:
-    """A folder of this process, mode 0700, in the system's folder of temporary files.
+    """A temporary folder of this process, with mode 0700, in the system's folder for temporary files.
 
     Raises
     ------

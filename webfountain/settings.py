@@ -1,12 +1,12 @@
 """Scrapy's settings for ``scrapy crawl fountain``, chosen for a crawl of millions of pages.
 
-Built-in components that are not needed are off. The frontier does the work of some (offsite, robots.txt, depth, URL
-length, duplicates), and the download handler that of others (compression, timeout, user agent). All these components
-are removed from the ``*_BASE`` settings. If a component were set to None, Scrapy would still import it; these imports
-took a fifth of the CPU time of a start.
+Scrapy's built-in components are switched off if another part does their work. The frontier handles offsite links,
+robots.txt, depth, URL length and duplicates. The download handler handles compression, timeouts and the User-Agent. The
+switched-off components are removed from Scrapy's ``*_BASE`` settings. If a component were only set to None, Scrapy
+would still import it, and these imports took a fifth of the CPU time of a start.
 
-REMOTE_CONTROL_ENABLED is off. By default Scrapy 2.19 starts a server on loopback that runs any Python code that it
-receives, protected only by a token file.
+REMOTE_CONTROL_ENABLED is off. By default, Scrapy 2.19 starts a server on loopback that runs any Python code sent to it.
+Only a token file protects this server.
 """
 
 from __future__ import annotations

@@ -8,7 +8,9 @@ from typing import Final
 __all__ = ["escaped", "shown", "shown_lines"]
 
 _CONTROLS: Final = r"\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufff9-\ufffb"
-"""C0 except tab and line feed, DEL, C1, direction marks and overrides, separators, annotations."""
+"""Characters that are replaced: C0 except tab and line feed, DEL, C1, direction marks and overrides, separators,
+annotations.
+"""
 _IN_LINES: Final = re.compile(f"[{_CONTROLS}]")
 _IN_A_LINE: Final = re.compile(f"[\\t\\n{_CONTROLS}]")
 _IN_JSON: Final = re.compile(f"[{_CONTROLS}]")
@@ -20,7 +22,7 @@ def shown(text: str) -> str:
 
 
 def escaped(json: str) -> str:
-    """Return a JSON document with the same meaning, in which such characters are escaped."""
+    """Return a JSON document with the same meaning, in which all control characters are escaped."""
     return _IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", json)
 
 

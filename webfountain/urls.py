@@ -1,8 +1,9 @@
 """URLs as the crawler uses them: canonical form, site, fingerprint, registered domain.
 
-The canonical form is the key in the store. The URL is parsed by the WHATWG rules (ada-url) and loses its fragment;
-nothing else changes. Query parameters, session ids, index.html, trailing slashes and ``www.`` stay, because a server
-may answer such URLs differently. URLs with a user name or password are not crawled, because these are secrets.
+The canonical form is the key in the store. To make the canonical form, ada-url parses the URL by the WHATWG rules, and
+the fragment is removed. Nothing else is changed. Query parameters, session ids, index.html, trailing slashes and
+``www.`` stay, because a server may answer such URLs differently. URLs with a user name or password are not crawled,
+because these are secrets.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ _CREDENTIALS: Final = re.compile(r"//[^/?#]*@")
 _NO_COLON: Final = re.compile(r"(https?)//+(\S+)")
 _DIGITS: Final = tuple("0123456789")
 _HOST_FIRST: Final = re.compile(r"(?:[\w-]+(?:\.[\w-]+)*\.(?:[^\W\d]{2,}|\d{1,3})|localhost)\.?(?::\d+)?(?:[/?#]\S*)?")
-"""Pattern of a URL without its scheme, as people type it: a host with a dot, perhaps a port and a path."""
+"""Pattern of a URL that a user typed without its scheme: a host with a dot, perhaps a port and a path."""
 MAX_URL_LENGTH = 2083
 """Maximum length of a URL, characters. Search engines do not index longer URLs."""
 
@@ -61,7 +62,7 @@ def canonical(url: str) -> str:
 
 
 def _hint(written: str) -> str:
-    """Return a question with the URL that was probably meant, or ""."""
+    """Return "did you mean URL?" with the URL that the user probably meant, or ""."""
     scheme, colon, rest = written.partition(":")
     near = difflib.get_close_matches(scheme.lower(), ("https", "http"), n=1, cutoff=0.7)
     if (without_colon := _NO_COLON.fullmatch(written)) is not None:
@@ -80,10 +81,10 @@ def _hint(written: str) -> str:
 
 
 def join(base: str, href: str) -> str | None:
-    """Return the canonical form of a link `href` on the page `base`. Return None if it does not lead to a page.
+    """Return the canonical form of a link `href` on the page `base`. Return None if the link does not lead to a page.
 
-    Links with other schemes (mailto:, javascript:, data:), malformed text or credentials lead to no page. With an empty
-    `base`, `href` must be absolute.
+    Malformed links, links with a user name or password, and links with other schemes than http and https (mailto:,
+    javascript:) lead to no page. With an empty `base`, `href` must be absolute.
     """
     try:
         url = ada_url.join_url(base, href) if base else ada_url.normalize_url(href)
@@ -97,9 +98,10 @@ def join(base: str, href: str) -> str | None:
 
 
 def from_header(value: str) -> str:
-    """Return a URL from a header as browsers read it. `value` is decoded as latin-1; its bytes are read as UTF-8.
+    """Return a URL from a header as browsers read it. `value` is the header, decoded as latin-1.
 
-    So ``/cafÃ©`` becomes ``/café``. Bytes that are not UTF-8 are kept: ``/café`` becomes ``/caf%E9``.
+    If the bytes of the header are UTF-8, they are read as UTF-8: ``/cafÃ©`` becomes ``/café``. Bytes that are not UTF-8
+    are escaped: ``/café`` becomes ``/caf%E9``.
     """
     if value.isascii():
         return value
@@ -110,12 +112,12 @@ def from_header(value: str) -> str:
 
 
 def path_start(url: str) -> int:
-    """Return the index at which the path of an http(s) URL begins, or -1 without a path."""
+    """Return the index at which the path of an http(s) URL begins, or -1 if the URL has no path."""
     return url.find("/", 8)
 
 
 def path_of(url: str) -> str:
-    """Return the path of a canonical URL. `urlsplit` needs ten times as long."""
+    """Return the path of a canonical URL. The function is ten times as fast as `urlsplit`."""
     return url[path_start(url) :].partition("?")[0]
 
 
@@ -126,9 +128,10 @@ def site_of(url: str) -> str:
 
 
 def site_of_text(text: str, name: str = "site") -> str:
-    """Return the site that a person names, such as https://example.org, with or without a slash at the end.
+    """Return the site that a user has typed, such as https://example.org, with or without a slash at the end.
 
-    Raises UrlError if the text is no URL or has a path. `name` is the name of the option, for the message.
+    Raises UrlError if the text is no URL or has a path. `name` is the name of the command's option, for the error
+    message.
     """
     home = canonical(text)
     if home != site_of(home) + "/":
@@ -145,9 +148,9 @@ def host_of(site: str) -> str:
 
 
 def fingerprint(url: str) -> bytes:
-    """Return eight bytes that stand for a canonical URL (Broder 2003 section 2: 8-byte fingerprints).
+    """Return a hash of eight bytes of a canonical URL (Broder 2003 section 2: 8-byte fingerprints).
 
-    Fingerprints must be unique only within one site. With 10^7 pages, a collision has a probability of 3e-6.
+    Fingerprints must be unique within one site only. On a site with 10^7 pages, the probability of a collision is 3e-6.
     """
     return xxhash.xxh3_64_digest(url.encode())
 
@@ -171,17 +174,18 @@ def registered_domain(host: str) -> str:
     """Return the registered domain (`flink.apache.org` -> `apache.org`). An IP address or a name without a dot is its
     own domain.
 
-    A suffix under which a company registers names for others counts as a suffix: `user.github.io` is a domain.
+    If a company gives names under its own domain to other people, each such name is a registered domain, such as
+    `user.github.io`.
     """
     return _extract()(host)[0] or host
 
 
 @functools.lru_cache(maxsize=65_536)
 def network_domain(host: str) -> str:
-    """Return the registered domain. For a name under an unknown suffix, return its last two labels.
+    """Return the registered domain. If the suffix of a name is unknown, return the last two labels of the name.
 
-    Private networks have their own suffixes (`www.apex.internal` -> `apex.internal`). On the public web an unknown
-    suffix is a mistake, so use `registered_domain` there.
+    This is for private networks, which have their own suffixes (`www.apex.internal` -> `apex.internal`). On the public
+    web, use `registered_domain`, because an unknown suffix is a mistake there.
     """
     domain, suffix = _extract()(host)
     if domain or suffix or is_address(host):

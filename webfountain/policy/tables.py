@@ -70,9 +70,8 @@ PRESETS: Final[dict[str, dict[str, object]]] = {
     "favor": {"trust": 1.0, "dampening": 0.85},
     "distrust": {"trust": 0.0, "follow": False},
 }
-"""Policies that always exist, after Policies 2006. If a policy file has a table for such a policy, only the keys in
-this table change.
-"""
+"""Policies that always exist, after Policies 2006. A table in a policy file overrides only the keys that it
+contains."""
 
 ConflictRule = Literal["first", "most-trusted", "least-trusted"]
 
@@ -115,8 +114,8 @@ class CollectionTable(Table, frozen=True):
 class PolitenessTable(Table, frozen=True):
     """Politeness to a site.
 
-    The delay before the next request is `delay_factor` times the duration of the last request. If the site's
-    Crawl-delay is longer, the Crawl-delay is the delay. The delay is at least `min_delay` and at most `max_delay`.
+    The delay before a request is `delay_factor` times the duration of the last request, or the site's Crawl-delay if
+    that is longer. The delay is at least `min_delay` and at most `max_delay`.
     """
 
     user_agent: Annotated[str, msgspec.Meta(pattern=r"^[!-~][ -~]{0,499}$")] = "webfountain/1.0"
@@ -150,8 +149,7 @@ class NetworkTable(Table, frozen=True):
 
 class ContentTable(Table, frozen=True):
     """Which text and metadata are extracted from a page. `extractors` maps a media type to a Python function, as
-    ``"package.module:function"``.
-    """
+    ``"package.module:function"``."""
 
     text: Literal["main", "all"] = "all"
     metadata: bool = False
@@ -189,9 +187,7 @@ class ChangesTable(Table, frozen=True):
 
 
 class DuplicatesTable(Table, frozen=True):
-    """Duplicates: pages that repeat other pages, on any site. `revisit` is the time until a duplicate is fetched again;
-    the default is 30 periods.
-    """
+    """Pages that repeat other pages. `revisit` is the time between fetches of a duplicate, by default 30 periods."""
 
     detect: bool = False
     resemblance: Annotated[float, msgspec.Meta(ge=0.5, le=1)] = 0.9
@@ -200,8 +196,7 @@ class DuplicatesTable(Table, frozen=True):
 
 class RepositoryTable(Table, frozen=True):
     """Which copies and answers stay on disk. If `max_bytes` is None, the size is not limited. If `answers` is None,
-    `keep` decides (`keep_answers`).
-    """
+    `keep` decides (`keep_answers`)."""
 
     keep: Literal["newest", "all"] = "newest"
     max_bytes: Size | None = None
@@ -214,9 +209,7 @@ class RepositoryTable(Table, frozen=True):
 
 
 class CycleTable(Table, frozen=True):
-    """The cycle, that is, the periods that are planned together. `fastest` is the mean change interval of pages in
-    bucket 0.
-    """
+    """The periods that are planned together. `fastest` is the mean change interval of pages in bucket 0."""
 
     periods: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 14
     period: PositiveDuration = PositiveDuration(86_400)
@@ -231,9 +224,7 @@ class CycleTable(Table, frozen=True):
 
     @property
     def fastest_s(self) -> float:
-        """Mean change interval of pages in bucket 0, seconds. The default is `period`/96, so 15 minutes for a period of
-        a day.
-        """
+        """Mean change interval of pages in bucket 0, s. The default is `period`/96: 15 minutes for a day."""
         return self.period / 96 if self.fastest is None else float(self.fastest)
 
     @property
@@ -297,8 +288,7 @@ class RevisitTable(Table, frozen=True):
 
 
 class ScoreTable(Table, frozen=True):
-    """Weights of the scores that make up a page's importance. Each score is divided by its mean over all pages
-    (`core.importance`).
+    """Weights of the scores that make up a page's importance. `core.importance` divides each score by its mean.
 
     - `pagerank`, `backlinks`: from the link graph.
     - `trust`: spreads from the seeds.
@@ -407,8 +397,7 @@ class SwitchTable(Table, frozen=True):
     """A rule that moves a page to the policy `to` if a fetch of the page meets the conditions `when`. Links that are
     found later inherit the new policy.
 
-    If `also` is "discovered", the rule also moves pages that were discovered through the page, directly or through
-    other pages.
+    If `also` is "discovered", pages that were discovered through the page, directly or not, are moved too.
     """
 
     when: WhenTable
@@ -418,8 +407,7 @@ class SwitchTable(Table, frozen=True):
 
 class ConflictTable(Table, frozen=True):
     """Which link decides the policy of a page if several links give it different policies. For example, `rule =
-    "most-trusted"` chooses the link with the most trust.
-    """
+    "most-trusted"` chooses the link with the most trust."""
 
     rule: ConflictRule = "first"
 
