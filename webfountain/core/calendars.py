@@ -2,8 +2,9 @@
 
 A *calendar* of a bucket is the set of periods in which the whole bucket is recrawled. For fixed bucket sizes b[t] (the
 growth path), the best schedule of a bucket is a calendar, because the Lagrangian is linear. Dynamic programming finds
-the calendar. A linear program (HiGHS) finds the best mixture of calendars for each bucket. Its dual prices lead to
-better calendars, until no calendar improves the mixture. Then the growth path is updated for the next round.
+the calendar. A linear program (HiGHS) finds the best mixture of calendars for each bucket. The dual prices of the
+program lead to better calendars, until no calendar improves the mixture. After that, the growth path is updated for the
+next round.
 
 The mixture is only a starting point for SLSQP, because equation (2) assumes that the crawled pages of a bucket are
 drawn at random.

@@ -70,7 +70,7 @@ class Prior(NamedTuple):
     interval: float
     """Mean time between changes of similar pages (same site or section), s, above 0."""
     weight: float = 0.5
-    """Weight in changes, above 0."""
+    """Weight of the prior, as a number of changes, above 0."""
 
 
 def append(history: bytes, interval: float, changed: bool) -> bytes:

@@ -132,7 +132,7 @@ class BeliefTotal(msgspec.Struct, array_like=True):
         return min(max(self.linear + 2 * self.square * (at - self.origin), 0.0), max(self.pages, 0.0))
 
     def so_far(self, at: float) -> float:
-        """Return the page-seconds for which the believed obsolete pages have been obsolete."""
+        """Return for how long the pages believed obsolete at `at` have been obsolete, in page-seconds."""
         since = at - self.origin
         return max(self.constant + self.linear * since + self.square * since * since, 0.0)
 

@@ -1,4 +1,4 @@
-"""Importance of a page: from a ranking, between rankings, and from several scores.
+"""Importance of a page, from a ranking, from links found since the ranking, or from several scores.
 
 Scores are multiples of the mean score of the known pages: an average page has score 1. `ranking` publishes the scores
 of a ranking. Between two rankings, `OnlineImportance` credits the targets of fetched pages. `location` computes

@@ -2,8 +2,8 @@
 
 With at most 16 buckets, SLSQP also runs on all fractions, and the better plan is kept. With more buckets, SLSQP runs on
 a working set and starts from a mixture of calendars (`calendars`). ``quality="high"`` also starts again near the best
-plan, to find plans with fewer split buckets. A plan is repaired to satisfy the capacity exactly, before its objective
-is reported.
+plan, to find plans with fewer partly crawled buckets. A plan is repaired to satisfy the capacity exactly, before its
+objective is reported.
 
 The same instance and seed give the same plan.
 

@@ -44,7 +44,7 @@ class Returns(NamedTuple):
     urls: int = 0
     """Number of URLs that were gone at the first fetch."""
     asked: int = 0
-    """Number of later requests for gone URLs."""
+    """Number of requests for URLs that were already known to be gone."""
 
     def add(self, *, came: bool, waited_s: float) -> Returns:
         """Return the evidence with one more request, made `waited_s` seconds after the previous one."""

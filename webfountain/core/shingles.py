@@ -1,7 +1,7 @@
 """Shingles, which show how much two texts have in common.
 
 A text is lower-cased, split at white space and cut into all runs of four tokens. Each run is hashed to 64 bits. The
-resemblance of two texts is |A n B| / |A u B|.
+resemblance of two texts is |A ∩ B| / |A ∪ B|, where A and B are their sets of shingles.
 
 Source: Broder, *On the resemblance and containment of documents*, 1997 (resemblance, shingles, min-wise sampling);
 Edwards 2001, section 2 (shingles as the test of a non-trivial change).

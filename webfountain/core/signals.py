@@ -19,13 +19,15 @@ class Signals:
     """Signals that `activity` uses, and the weights of its priors."""
 
     siblings: bool = True
-    """Use the activity of the section in each step. If off, all steps have equal weight."""
+    """Let a section be more active in some steps than in others. If off, the rate of a section is the same in all
+    steps.
+    """
     sections: bool = True
-    """Use one rate per section. If off, use one rate for the site."""
+    """Estimate a rate for each section. If off, all sections have the rate of the site."""
     history: bool = True
-    """Use the page's own checks. If off, every page has the rate of its section."""
+    """Estimate the rate of each page from its own checks, too. If off, every page has the rate of its section."""
     independent: bool = True
-    """Use the explanation by independent pages too. If off, use sections alone."""
+    """Also explain changes by independent pages (`explanations`). If off, changes are explained by sections alone."""
     forgetting: bool = True
     """Let old evidence fade with `memory`. If off, keep evidence for ever."""
     memory: float = 250.0

@@ -1,8 +1,8 @@
 """Products of sparse matrices with vectors, by the compiled functions of scipy alone.
 
 An import of `scipy.sparse` takes .13 s of CPU time, as long as a ranking of some thousand pages. The compiled functions
-need only their extension module, which is loaded from its file. That module is private: if a release of scipy does not
-have it, the public classes do the same work. The matrices are in compressed form: row k has the columns
+need only their extension module, which is loaded from its file. This extension module is private: if a release of scipy
+does not have it, the public classes do the same work. The matrices are in compressed form: row k has the columns
 ``columns[indptr[k]:indptr[k + 1]]``.
 """
 

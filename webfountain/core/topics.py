@@ -132,7 +132,8 @@ class Topics:
     def promise(self, query: str, url: str, anchor: str) -> float:
         """Return the estimated similarity of an unfetched page.
 
-        Two estimates are made, by the text of a link and by the words of the URL. The larger one is returned.
+        Two estimates are made, by the text of a link and by the words of the URL. The larger of the two estimates is
+        returned.
         """
         path = url[path_start(url) + 1 :]
         if "%" in path:

@@ -1,4 +1,4 @@
-"""Improve a plan by SLSQP on a working set, within the capacity.
+"""Improve a plan by SLSQP on a working set, and keep the plan within the capacity.
 
 In an optimum of the model, few fractions lie strictly inside (0, 1): about 12 to 30 of 3,570. SLSQP gets a *working
 set*: g, the fractions inside (0, 1), and the fractions at a bound whose reduced gradient points inward. The multipliers

@@ -2,8 +2,8 @@
 
 The detector runs in the worker thread, after copies are written and before links are discovered (DESIGN.md section 3).
 Pages with equal bodies are duplicates. For other pages, the texts decide. The index finds pages with similar sketches.
-If an estimate is close to the threshold, the texts are compared. A page that repeats no other page is a
-*representative*, and is added to the index before it is settled. The record of a duplicate points to its
+If an estimated resemblance is close to the threshold, the texts themselves are compared. A page that repeats no other
+page is a *representative*, and is added to the index before it is settled. The record of a duplicate points to its
 representative, and the duplicate is fetched rarely. Most links of a duplicate are not followed (`_own_links`).
 
 If a page outranks its representative (`precedence`), the page becomes the representative, and the old representative is
@@ -371,7 +371,7 @@ def _digest(record: PageRecord) -> int | None:
 
 def _without_pointer(visit: Visit) -> PageRecord:
     """Return the record of a visit without the URL of the page that it repeated before. The record of a failed visit
-    keeps this URL.
+    keeps the URL of the page that it repeated.
     """
     record = visit.record
     if record.duplicate_of is None or visit.kind == "failed":

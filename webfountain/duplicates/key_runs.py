@@ -190,7 +190,7 @@ def map_run(path: Path) -> Run:
 
 
 def map_runs(folder: Path, state: IndexState, mapped: Sequence[Run]) -> list[Run]:
-    """Return the current runs. Runs that are mapped already are reused. Raise FileNotFoundError if one is missing."""
+    """Return the current runs. Runs that are mapped already are reused. Raise FileNotFoundError if a run is missing."""
     known = {run.name: run for run in mapped}
     return [known.get(name) or map_run(folder / name) for name in state.runs]
 

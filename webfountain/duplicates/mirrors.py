@@ -3,8 +3,8 @@
 A site is a *mirror* if at least half of its judged pages, and at least ten, repeat pages of one other site. A page of a
 mirror is not fetched if the other site has a page with the same path. One in `SAMPLED` of the refused pages is fetched
 as a sample. A secret key selects the samples, so a page that is refused again may become a sample. The verdict is
-revoked if too many samples do not repeat the other site (`TOLERATED`). After that, all refused pages of the site are
-fetched.
+revoked if too many samples do not repeat the other site (`TOLERATED`). When a verdict is revoked, all refused pages of
+the site are fetched.
 
 Counts and revoked verdicts are kept only in memory.
 

@@ -1,10 +1,10 @@
 """The plan and the cost of a goal, computed from the measured number of fetches per period.
 
-Without `cycle.capacity_pages_per_period`, a crawl fetches as fast as politeness allows and follows no plan. For such a
-crawl, `measured_plan` makes a plan on demand. The plan is made from the census of the store and the measured rate of
-fetches, by the function that makes a crawl's own plans. The cost of a goal (`plan show --goal`) has three parts: the
-fetches per period that the goal takes, the fetches that are made now, and the result of slightly fewer fetches. Plan
-and cost are only shown, not stored, and no crawl follows them.
+Without `cycle.capacity_pages_per_period`, a crawl fetches as fast as politeness allows and follows no plan. For a crawl
+without a budget, `measured_plan` makes a plan on demand. The plan is made from the census of the store and the measured
+rate of fetches, by the function that makes a crawl's own plans. The cost of a goal (`plan show --goal`) has three
+parts: the fetches per period that the goal takes, the fetches that are made now, and the result of slightly fewer
+fetches. Plan and cost are only shown, not stored, and no crawl follows them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Changes of generated pages: each page changes by a Poisson process at its own rate.
 
 A major change replaces a third of the text and its links. A minor change replaces a short note. A trivial change
-replaces a number in an HTML comment, and happens only on stamped pages.
+replaces a number in an HTML comment, which only some pages (stamped pages) have.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class PageChanges:
 
 
 def _kind(u: float, stamped: bool) -> int:
-    """Return the kind of a change. On stamped pages, six of ten changes are trivial."""
+    """Return the kind of a change. On stamped pages, six of ten changes replace only the number in the comment."""
     if stamped and u < 0.6:
         return TRIVIAL
     return MAJOR if u * 97 % 1 < 0.6 else MINOR
