@@ -1,4 +1,4 @@
-"""Read what is in a body, without I/O: pages, their links and texts, feeds, sitemaps, robots.txt.
+"""Parsers for fetched bodies: pages with their links and texts, feeds, sitemaps, robots.txt.
 
 Life of a body
 --------------
@@ -10,5 +10,6 @@ chooses the reader by type. A body with unusual markup goes to the `sandbox`, wh
 that can be killed. A `sitemap` or feed gives URLs and times, a robots.txt gives rules (`robots`). `language` detects
 the language of a text.
 
-No function here opens a file, uses the network, reads a clock or logs. No body makes a function raise an error.
+No function here opens a file, uses the network, reads a clock or logs. A malformed body is no error: each function
+reads as much of the body as it can.
 """

@@ -1,4 +1,4 @@
-"""The encoding of a body, decided as browsers decide it.
+"""The encoding of a body, decided in the same way as by browsers.
 
 The byte order mark decides, else the Content-Type, else the declaration in the body. The default is UTF-8. Labels have
 the meaning of the WHATWG Encoding Standard, so no body can select a codec that is not a charset. Unknown labels are
@@ -20,7 +20,7 @@ __all__ = ["decode", "encoding_of", "python_codec", "xml_encoding_of"]
 
 _MARKS: Final = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
 _PRESCAN_BYTES: Final = 4096
-"""Number of bytes that are searched for a declaration."""
+"""Number of bytes of a body that are searched for an encoding declaration."""
 _META: Final = re.compile(rb"<meta\b[^<>]*?charset\s*=\s*[\"']?\s*([^\s\"'/<>;]+)", re.IGNORECASE)
 _DECLARATION: Final = re.compile(rb"\A\s*<\?xml\s[^<>]{0,200}?encoding\s*=\s*[\"']\s*([^\"'<>\s]+)", re.IGNORECASE)
 # Encodings for which browsers decode more than Python's codec.
@@ -50,7 +50,7 @@ _READ_ALL_THE_SAME: Final = {
 
 @functools.lru_cache(maxsize=256)
 def python_codec(label: str) -> str | None:
-    """Return Python's name of the codec for a charset label; None if the label is unknown."""
+    """Return Python's name of the codec for a charset label, or None if the label is unknown."""
     word = label.strip("\t\n\f\r ").lower()
     if word in _READ_ALL_THE_SAME:
         return _READ_ALL_THE_SAME[word]
@@ -71,9 +71,8 @@ def encoding_of(body: bytes, charset: str | None) -> tuple[str, int]:
 
 
 def xml_encoding_of(body: bytes, charset: str | None) -> tuple[str, int]:
-    """Return the encoding of XML that is not a page (`encoding_of`). Meta elements do not count. The first bytes of a
-    body are enough.
-    """
+    """Return the encoding of an XML body that is no XHTML page, like `encoding_of`. In XML, the encoding declaration
+    counts but HTML meta elements do not. `body` may be only the beginning of the body."""
     if charset is None and body.startswith((b"<\0?\0", b"\0<\0?")):
         return (
             "utf-16-be" if body.startswith(b"\0") else "utf-16-le"

@@ -1,7 +1,8 @@
 """Read a fetched body: its title, visible text and links, according to its type.
 
-HTML is read here, other XML by `xml_text`. Everything else is plain text. A hostile body may be expensive to read, so
-`PlainReader.read_at_once` reads only bodies that are certainly cheap. The `sandbox` reads all other bodies.
+HTML is read here, other XML by `xml_text`. Bodies of all other types are read as plain text. Parsing a hostile body may
+take minutes, so `PlainReader.read_at_once` reads only bodies that certainly parse fast. The `sandbox` reads all other
+bodies.
 """
 
 from __future__ import annotations
@@ -40,11 +41,11 @@ if TYPE_CHECKING:
 __all__ = ["Document", "DocumentReader", "PlainReader", "ReadError", "text_of"]
 
 ReadError = Literal["parse-time", "parse-memory", "parse-crash"]
-"""Reason why a body has no document: too much time, too much memory, or a crash of the reader."""
+"""Reason why a body could not be read: too much time, too much memory, or a crash of the parser."""
 _MAX_XML_BYTES: Final = 8_192
 _BLANK_LINE: Final = re.compile(r"(?:\A|\n)[^\S\n]*(?:\n|\Z)")
 _SHIFTING: Final = frozenset({"utf-16-le", "utf-16-be", "iso2022_jp", "iso2022_kr", "hz"})
-"""Encodings in which the byte of ``<`` may mean another character, or ``<`` may have another byte."""
+"""Encodings in which a search for the byte ``<`` does not find exactly the characters ``<``."""
 
 
 class Document(msgspec.Struct, frozen=True, array_like=True):
@@ -62,13 +63,13 @@ class Document(msgspec.Struct, frozen=True, array_like=True):
     language: str | None = None
     """Language that the page declares, such as ``de-AT``."""
     anchors: list[str] = []
-    """Text of each link, "" for a link without text; empty unless requested."""
+    """Text of each link, or "" for a link without text. The list is empty if the texts were not requested."""
     nofollow: list[str] = []
-    """Canonical URLs of the nofollow links; empty unless requested."""
+    """Canonical URLs of the nofollow links. The list is empty if these links were not requested."""
     units: list[Unit] | None = None
-    """The lines of the page with their places; None unless requested."""
+    """The lines of the page, each with its place in the page, or None if the lines were not requested."""
     metadata: PageMetadata | None = None
-    """What the page says about itself; None unless requested."""
+    """Metadata of the page, or None if the metadata were not requested."""
 
     @property
     def lines(self) -> list[str]:
@@ -76,14 +77,14 @@ class Document(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def line_text(self) -> str:
-        """The same lines as one text. The text of a page's main content is this text, unless code has blank lines."""
+        """The lines of the page, joined by line feeds."""
         if self.units is None and _BLANK_LINE.search(self.text) is None:
             return self.text
         return "\n".join(self.lines)
 
     @property
     def shown(self) -> list[str]:
-        """The lines of the page in the format of diffs."""
+        """The lines of the page in the format in which diffs show them."""
         return self.lines if self.units is None else [unit.shown or unit.line for unit in self.units]
 
 
@@ -93,13 +94,14 @@ class DocumentReader(Protocol):
     def read(
         self, body: bytes, kind: ContentType, links: LinkSource | None = None, rules: ReadingRules = WHOLE_PAGE
     ) -> Document:
-        """Return the document of a body, read by the rules of a policy. With `links`, the document has links."""
+        """Return the document of a body, read by the rules of a policy. The document has links only if `links` is
+        given."""
         ...
 
     def read_at_once(
         self, body: bytes, kind: ContentType, links: LinkSource | None = None, rules: ReadingRules = WHOLE_PAGE
     ) -> Document | None:
-        """Return the same as `read` if reading is certainly cheap, else None."""
+        """Return the same as `read` if the body certainly parses fast, else None."""
         ...
 
 
@@ -183,7 +185,7 @@ def _text_by_rules(body: bytes, kind: ContentType, rules: ReadingRules) -> Docum
 
 
 def text_of(body: bytes, kind: ContentType) -> Document:
-    """Return title and text of a body, without links."""
+    """Return the title and the text of a body, but no links."""
     if kind.is_html:
         tree = tree_of(body, kind.charset)
         return Document(title_of(tree), visible_text(tree))

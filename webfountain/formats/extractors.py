@@ -6,9 +6,9 @@ type (`content.extractors`)::
     [content.extractors]
     "application/pdf" = "my_project.pdf:extract"
 
-The function gets the body and its Content-Type and returns an `ExtractedText`. The function runs in a child process
-with limits of time and memory. The module of the function must be importable in the child (installed, or in
-PYTHONPATH).
+The extractor function gets the body and its Content-Type and returns an `ExtractedText`. Each such function runs in a
+child process with limits on time and memory. The child process must be able to import the function's module (installed,
+or in PYTHONPATH).
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ class Extractor(Protocol):
     """A function that reads the bodies of a media type, without side effects."""
 
     def __call__(self, body: bytes, kind: ContentType) -> ExtractedText:
-        """Return the text, title and links of a body. Any exception makes the page unreadable."""
+        """Return the text, title and links of a body. If the function raises any exception, the page counts as
+        unreadable."""
         ...
 
 

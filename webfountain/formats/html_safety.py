@@ -1,16 +1,16 @@
 """Protect the HTML parser from markup that takes minutes or gigabytes.
 
-Some markup keeps an HTML parser busy for very long:
+Three kinds of markup keep an HTML parser busy for very long:
 
 - Each paragraph reopens the formatting elements that were not closed. 20 kB of ``<b 1><b 2>…<p>x<p>x`` make a gigabyte.
 - Each tag is compared with all open elements.
 - Each attribute is compared with all earlier attributes of its tag.
 
-`is_ordinary_markup` checks in linear time that these three costs are small. Bodies that fail the check are parsed in a
-process that can be killed (`webfountain.sandbox`). `tame` prepares bodies for this process. Elements below `MAX_DEPTH`
-are flattened, and attributes of a tag beyond `MAX_TAG_BYTES` are dropped.
+`is_ordinary_markup` checks in linear time that a body has no such markup. Bodies that fail the check are parsed in a
+process that can be killed (`webfountain.sandbox`). Before parsing, `tame` removes the worst markup. `tame` drops tags
+of elements that are nested deeper than `MAX_DEPTH`, and the attributes of tags longer than `MAX_TAG_BYTES`.
 
-Both functions need an encoding in which the byte ``<`` always means ``<``.
+Both functions work only for encodings such as UTF-8, in which the byte ``<`` always means ``<``.
 """
 
 from __future__ import annotations
@@ -26,30 +26,31 @@ __all__ = ["MAX_DEPTH", "MAX_ORDINARY_BYTES", "MAX_TAG_BYTES", "is_ordinary_mark
 MAX_ORDINARY_BYTES: Final = 65_536
 """Maximum size of a body that may be parsed in the calling thread, bytes."""
 _MOST_TAGS: Final = 2_000
-"""Maximum number of tags. For each tag, the parser may search all open elements: 10 ms for 2,000 tags."""
+"""Maximum number of tags in a body that is parsed in the calling thread. The parser may search all open elements for
+each tag, which takes 10 ms for 2,000 tags."""
 _MOST_REOPENED: Final = 30_000
-"""Largest number of tags times the number of formatting elements with attributes. The parser creates about this many
-elements, at 0.5 µs each. Elements without attributes hardly matter, because the parser reopens at most three equal
-elements.
-"""
+"""Maximum of the product (number of tags) * (number of formatting tags with attributes, such as ``<b class=x>``). In
+the worst case, the parser creates as many elements as this product, each in 0.5 µs. Formatting tags without attributes
+are harmless, because the parser reopens at most three equal elements."""
 _FEW_TAGS: Final = 300
-"""Number of tags up to which the product is below `_MOST_REOPENED`."""
+"""For a body with at most this number of tags, the parser creates fewer elements than `_MOST_REOPENED`."""
 _SHORT_TAG_BYTES: Final = 2_048
-"""Maximum size of a tag in a larger body. The parser compares all attributes of a tag with each other: 64 kB of tags of
-this size take 20 ms."""
+"""Maximum length of a tag in a body larger than `_HARMLESS_TAG_BYTES`, bytes. The parser compares all attributes of a
+tag with each other, which takes 20 ms for 64 kB of tags of this length."""
 _HARMLESS_TAG_BYTES: Final = 12_288
-"""Maximum size of a body that need not be searched for long tags. A single tag of this size takes 20 ms."""
+"""Size up to which a body need not be searched for long tags, bytes. Even if the whole body is a single tag, the parser
+takes at most 20 ms."""
 _FORMATTING: Final = re.compile(
     rb"<[bcefinstuBCEFINSTU](?:(?<=[bB])[iI][gG]|[oO](?:[dD][eE]|[nN][tT]|[bB][rR])|[mM](?:[aA][lL][lL])?"
     rb"|[tT](?:[rR][iI][kK][eE]|[rR][oO][nN][gG])?)?[\s/][^>]*+"
 )
-"""Start tag that has attributes, of an element b, big, code, em, font, i, nobr, s, small, strike, strong, tt or u. The
-parser never keeps two ``a`` elements open."""
+"""Pattern of a start tag with attributes, of a formatting element such as b, code or font. The element ``a`` is not in
+the pattern, because the parser never keeps two of them open."""
 _TAG_START: Final = re.compile(rb"<[A-Za-z]")
 _GREATER_IN_QUOTES: Final = re.compile(rb"=\s*+(?:\"[^\">]*+>|'[^'>]*+>)")
 _GREATER_IN_APOSTROPHES: Final = re.compile(rb"=\s*+'[^'>]*+>")
 _BEFORE_VALUE: Final = frozenset(b"= \t\n\v\f\r")
-"""Characters after which a quote opens a value."""
+"""A quote after one of these characters opens the value of an attribute."""
 
 MAX_DEPTH: Final = 512
 MAX_TAG_BYTES: Final = 8_192
@@ -64,7 +65,7 @@ _TAG: Final = re.compile(rb"<(/?)(?!(?:%s)[\s/>])[A-Za-z][^<>]*>?" % _FLAT, re.I
 def is_ordinary_markup(body: bytes) -> bool:
     """Return whether the parser certainly takes at most about 20 ms and 20 MB.
 
-    False is only a suspicion. The check takes about 12 µs for 20 kB.
+    If the result is False, the body may still be harmless. The check takes about 12 µs for 20 kB.
     """
     if len(body) > MAX_ORDINARY_BYTES:
         return False
@@ -84,8 +85,8 @@ def is_ordinary_markup(body: bytes) -> bool:
 def _has_short_tags(body: bytes) -> bool:
     """Return whether every tag is shorter than `_SHORT_TAG_BYTES`.
 
-    Usually a search for ``">`` is enough, because it ends nearly every tag. Stretches without ``">`` are examined tag
-    by tag.
+    The function searches for ``">``, the end of nearly every tag, which is fast. Long parts of the body without ``">``
+    are examined tag by tag.
     """
     # `">` does not end a tag inside a value that an apostrophe opened, nor where the quote opens a value.
     if b"'" in body and _GREATER_IN_APOSTROPHES.search(body) is not None:
@@ -106,7 +107,7 @@ def _has_short_tags(body: bytes) -> bool:
 
 
 def _has_only_short_tags(body: bytes, at: int, last: int) -> bool:
-    """Return the same as `_has_short_tags` for a stretch between two positions."""
+    """Return whether every tag between two positions is shorter than `_SHORT_TAG_BYTES`."""
     if _GREATER_IN_QUOTES.search(body, at, last) is not None:
         return False
     while at + _SHORT_TAG_BYTES < last:
@@ -122,7 +123,7 @@ def _has_only_short_tags(body: bytes, at: int, last: int) -> bool:
 
 
 def tame(body: bytes) -> bytes:
-    """Return the body without markup that would overload a parser, or the same object if there is none."""
+    """Return the body without markup that would overload a parser. A harmless body is returned unchanged."""
     if max(map(len, body.split(b"<"))) > MAX_TAG_BYTES:
         body = _LONG_TAG.sub(rb"<\1>", body)
     if body.count(b"<") <= MAX_DEPTH:

@@ -1,6 +1,6 @@
 """Extract the visible text of a page, from which changes are judged.
 
-A body is parsed once: first the links are taken from the tree, then the text.
+A body is parsed only once, and the links are read from the tree before the text.
 
 The text consists of all text in the body element except script, style, noscript and template.
 """
@@ -38,9 +38,9 @@ def utf8(body: bytes, encoding: str, mark: int) -> bytes:
 
 
 def visible_text(tree: LexborHTMLParser) -> str:
-    """Return the visible text of a tree, at most `MAX_TEXT_BYTES` in UTF-8; empty for a frameset.
+    """Return the visible text of a tree, at most `MAX_TEXT_BYTES` in UTF-8.
 
-    Take the links first, because this function removes elements from the tree.
+    Read the links before the call, because this function removes elements from the tree.
     """
     tree.strip_tags(_INVISIBLE)
     body = tree.body
@@ -48,7 +48,7 @@ def visible_text(tree: LexborHTMLParser) -> str:
 
 
 def title_of(tree: LexborHTMLParser) -> str | None:
-    """Return the title with collapsed white space; None if it is missing or empty."""
+    """Return the title with collapsed white space, or None if the title is missing or empty."""
     node = tree.css_first("title")
     return None if node is None else " ".join(node.text().split()) or None
 

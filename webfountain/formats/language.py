@@ -1,8 +1,7 @@
 """Detect a page's language from its letters, from frequent words, and from its declaration.
 
-If only one language has the script of the text, the text is in this language. Stop words distinguish other languages.
-The declared language (``lang``) counts only if the text is too short, because many declarations are wrong. 29 languages
-are known.
+A script such as Greek or Thai decides the language alone. Languages with a common script are told apart by their stop
+words. The declared language (``lang``) counts only for very short texts, because many declarations are wrong.
 """
 
 # ruff: noqa: RUF001  (letters of other scripts are what this is about)
@@ -52,15 +51,16 @@ LANGUAGES: Final = frozenset(_WORDS) | {language for language, _ in _SCRIPTS}
 """Languages that can be detected, ISO 639-1."""
 
 _SAMPLE: Final = 8_000
-"""Number of characters that are examined."""
+"""Number of characters of a text that are examined."""
 _WORD: Final = re.compile(r"[^\W\d_]+")
 _FEWEST_WORDS: Final = 12
 _LEAST_SHARE: Final = 0.12
-"""Minimum share of a language's stop words among the words of a text. Real prose has 0.3 to 0.5."""
+"""A text is in a language only if at least this share of its words are stop words of the language. In real prose, the
+share of stop words is 0.3 to 0.5."""
 _MARGIN: Final = 1.15
-"""Smallest ratio between the numbers of stop words of the best and the second-best language."""
+"""The best language must have this many times the stop words of the second-best language."""
 _OWN_SCRIPT: Final = 0.2
-"""Minimum share of the letters that must belong to a script."""
+"""A script decides the language if it has more than this share of the letters."""
 
 
 def language_of(text: str, declared: str | None = None) -> str | None:

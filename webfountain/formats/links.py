@@ -1,10 +1,11 @@
 """Extract the links of a parsed page: canonical URLs in document order, each once.
 
-Take the links before the text, because taking the text removes elements. Links come from a, area, frame and iframe,
-from link elements with rel next or canonical, and from meta refresh. `<base>` is respected.
+Read the links before the text, because reading the text removes elements from the tree. Links come from a, area, frame
+and iframe, from link elements with rel next or canonical, and from meta refresh. Relative links are resolved against
+`<base>` if the page has one.
 
-A plain path is joined by hand, because `urls.join` is too slow for each link. For paths of `_PLAIN` characters, the
-result equals that of ada-url (a test compares them). Canonical forms that many links share are cached.
+For speed, this module resolves simple relative links itself, without `urls.join`. A test compares the results with
+those of ada-url. The canonical forms of common links are cached.
 """
 
 from __future__ import annotations
@@ -30,16 +31,16 @@ MAX_LINKS: Final = 5000
 MAX_ANCHOR: Final = 256
 """Maximum length of a link's text, characters."""
 _MAX_ANCHORS: Final = 100_000
-"""Maximum number of characters of link texts that are read per page. Without a limit, the text in nested elements would
-be read repeatedly."""
+"""Maximum number of characters of all link texts of a page. The limit is needed for deeply nested elements, whose text
+would be read many times."""
 
 _SELECTOR: Final = "a,area,frame,iframe,link,meta,base"
 _JOIN_MEMO: Final = 16_384
 _FIXED: Final = ("/", "http://", "https://", "mailto:", "javascript:", "tel:")
-"""Beginnings of hrefs with the same meaning on every page of a site."""
+"""An href with one of these beginnings has the same target on every page of a site, so its target is cached."""
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_~-][A-Za-z0-9_~./-]*(?:\?[A-Za-z0-9_~./=&-]*)?")
 _ORIGIN: Final = re.compile(r"https?://[A-Za-z0-9.-]+(?::[0-9]+)?")
-"""Pattern of scheme, host and port alone."""
+"""Pattern of a URL that has only scheme, host and port."""
 _REFRESH: Final = re.compile(r"\s*[0-9.]*\s*[;,]?\s*(?:url\s*=\s*)?(['\"]?)(.*)", re.IGNORECASE | re.DOTALL)
 _FOLLOWED_RELATIONS: Final = frozenset({"next", "canonical"})
 _FORBIDDING: Final = frozenset({"nofollow", "none"})
@@ -47,10 +48,12 @@ _VALUED_DIRECTIVES: Final = frozenset({"unavailable_after", "max-snippet", "max-
 
 
 class LinkSource(msgspec.Struct, frozen=True, array_like=True):
-    """The page from which links are extracted, and what is requested. `url` is canonical.
+    """The page from which links are extracted, with the options of the extraction.
 
-    `robots_header` is the X-Robots-Tag of the response, or None. `anchors` requests the texts of links, `nofollow` the
-    links that must not be followed.
+    `url` is canonical.
+
+    `robots_header` is the X-Robots-Tag of the response, or None. If `anchors` is set, the texts of the links are
+    returned too.
     """
 
     url: str
@@ -62,8 +65,8 @@ class LinkSource(msgspec.Struct, frozen=True, array_like=True):
 class PageLinks(NamedTuple):
     """Links of a page, and its canonical URL (``rel=canonical``), if any.
 
-    `anchors` are the texts of the links, `nofollow` the links that must not be followed. `anchors` and `nofollow` are
-    empty unless requested.
+    `anchors` are the texts of the links. `nofollow` are the links that must not be followed. `anchors` and `nofollow`
+    are empty if they were not requested.
     """
 
     links: list[str]
@@ -73,7 +76,7 @@ class PageLinks(NamedTuple):
 
 
 class _RawLinks(NamedTuple):
-    """Links as written in a page:
+    """The links of a page before they are resolved:
 
     - the links to follow
     - the first ``<base href>``
@@ -88,9 +91,11 @@ class _RawLinks(NamedTuple):
 
 
 class LinkExtractor:
-    """Extractor of the links of parsed pages. Any thread may use the extractor.
+    """Extracts the links of parsed pages.
 
-    With `nofollow`, it honours rel=nofollow and the robots directives nofollow and none.
+    Any thread may use the extractor.
+
+    If `nofollow` is True, the extractor obeys rel=nofollow and the robots directives nofollow and none.
     """
 
     __slots__ = ("_join", "_origin", "nofollow", "robot")
@@ -121,7 +126,7 @@ class LinkExtractor:
         return PageLinks(links, None if canonical == url else canonical, texts, barred[: MAX_LINKS - len(links)])
 
     def _anchors(self, nodes: Iterable[LexborNode], links: list[str], base: str) -> list[str]:
-        """Return one text per link."""
+        """Return the text of each link."""
         texts = dict.fromkeys(links, "")
         left = _MAX_ANCHORS
         for node in nodes:
@@ -139,7 +144,8 @@ class LinkExtractor:
         return list(texts.values())
 
     def _take(self, nodes: Iterable[LexborNode], *, is_barred: bool) -> _RawLinks:
-        """Return the links of the elements as written. `is_barred`: the response header forbids following any link."""
+        """Return the links of the elements as they are written in the page. `is_barred` is True if the response header
+        forbids following any link."""
         found: list[str] = []
         taken_back: list[str] = []
         base: str | None = None
@@ -202,7 +208,8 @@ class LinkExtractor:
 
 
 def _canonical_origin(origin: str) -> str | None:
-    """Return the canonical form of an origin, ``http://host/``; None if the whole URL must be parsed."""
+    """Return the canonical form ``http://host/`` of an origin, or None for an unusual origin, which a URL parser must
+    read."""
     return join(origin, "/") if _ORIGIN.fullmatch(origin) else None
 
 
@@ -236,7 +243,7 @@ def _refresh_target(content: str) -> str | None:
 
 
 def forbids_following(directives: str, robot: str) -> bool:
-    """Return whether directives contain nofollow or none, for all robots or for `robot` (lower case).
+    """Return whether robots directives contain nofollow or none, for all robots or for `robot` (in lower case).
 
     In ``otherbot: nofollow, noindex``, both directives are for otherbot.
     """

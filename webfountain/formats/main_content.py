@@ -9,8 +9,8 @@ A block is omitted when
    most of the text is in such cards;
 4. it is a heading, and all blocks below it were omitted.
 
-The rules follow the reader view of browsers (Readability), the link density of jusText, and resiliparse. The figures
-are in docs/measurements/main-content.md.
+The rules follow the reader view of browsers (Readability), the link density of jusText, and resiliparse. Their accuracy
+is measured in docs/measurements/main-content.md.
 """
 
 from __future__ import annotations
@@ -56,15 +56,14 @@ _BOILERPLATE_NAMES: Final = re.compile(
     r"|edit-?section|edit-?page|header-?bar|masthead|top-?bar|search\w*|site-?sub|sr-only|visually-?hidden"
     r"|screen-reader\w*|noprint|print-only|cart|basket|(?:site|page)-?header|globalnav|hatnote|disclaimer"
 )
-"""Pattern of the words in classes and ids that mark boilerplate. The word must be the whole name, or a part of the name
-between ``-`` or ``_`` at its beginning or end.
-"""
+"""Pattern of the words in classes and ids that mark boilerplate. Such a word counts if it is a whole class or id, or
+its first or last part, as in ``site-footer``."""
 _MAIN_NAMES: Final = re.compile(r"content|main|article|post|body|text|story|entry")
 _SECTIONS: Final = frozenset({"article", "main", "section"})
 _MOST: Final = 0.5
-"""Share of the page's text above which a region is not boilerplate, whatever its name."""
+"""A region with more than this share of the page's text is never boilerplate."""
 _LEAST_MAIN: Final = 0.25
-"""Minimum share of the page's text in a marked main part. A smaller part is ignored."""
+"""The element ``main`` of a page is ignored if it has less than this share of the page's text."""
 _LINK_SHARE: Final = 0.66
 _ANY_LEVEL: Final = 7
 _LINK_FIRST: Final = re.compile(r"\s*<a ")
@@ -72,11 +71,11 @@ _SENTENCE: Final = re.compile(r"[.!?\u3002\uff01\uff1f][\"')\]]?(?:\s|$)")
 _HIDDEN: Final = re.compile(r"display:\s*none|visibility:\s*hidden", re.IGNORECASE)
 _WORD_PARTS: Final = re.compile(r"[^\s_]+")
 _LONGEST_REMEMBERED: Final = 200
-"""Maximum length of attributes whose traits are remembered."""
+"""The traits of an element are cached if its attributes have at most this number of characters."""
 
 
 class _Trait(IntFlag):
-    """Information of an element about the blocks in it."""
+    """What an element says about the blocks inside it, such as that they are boilerplate."""
 
     BOILERPLATE = 1
     HEADER = 2
@@ -90,7 +89,7 @@ _SECTION, _IS_HIDDEN = int(_Trait.SECTION), int(_Trait.HIDDEN)
 
 
 def main_blocks(blocks: Sequence[Block]) -> list[Block]:
-    """Return the blocks of the main content in order, or all visible blocks if none remains."""
+    """Return the blocks of the main content in order. If no block remains, return all visible blocks."""
     regions = _Regions(blocks)
     visible = regions.visible
     total = max(1, regions.total)
@@ -103,7 +102,7 @@ def main_blocks(blocks: Sequence[Block]) -> list[Block]:
 
 
 class _Regions:
-    """The regions around the blocks of a page, with inherited traits and number of characters."""
+    """The elements around the blocks of a page, with their traits and the number of characters in each."""
 
     def __init__(self, blocks: Sequence[Block]) -> None:
         found: dict[int, Region] = {}
@@ -118,7 +117,7 @@ class _Regions:
                 region = region.parent
         self._in_order = [found[number] for number in sorted(found)]
         self.traits: dict[int, int] = {}
-        """Traits of each region, inherited ones included."""
+        """Traits of each region, including those that it inherits from the regions around it."""
         self._own: dict[int, int] = {}
         hidden = 0
         for region in self._in_order:
@@ -139,8 +138,7 @@ class _Regions:
         self.total = self._sizes[self._in_order[0].number] if self._in_order else 0
 
     def boilerplate(self, total: int) -> tuple[set[int], set[int]]:
-        """Return the numbers of the regions with boilerplate blocks, and of the regions whose headings are boilerplate
-        too."""
+        """Return the regions whose blocks are boilerplate, and those of them whose headings are boilerplate too."""
         blocks: set[int] = set()
         headings: set[int] = set()
         for region in self._in_order:
@@ -159,7 +157,7 @@ class _Regions:
 
 
 def traits_of(tag: str, attributes: str) -> int:
-    """Return the traits of an element as bits of `_Trait`."""
+    """Return the traits of an element, as bits of `_Trait`."""
     if len(attributes) > _LONGEST_REMEMBERED:
         return _traits_of(tag, attributes)
     return _remembered_traits(tag, attributes)
@@ -199,7 +197,7 @@ def _is_named(name: str) -> bool:
 
 
 def _within_main(blocks: list[Block], regions: _Regions, total: int) -> list[Block]:
-    """Return the blocks inside the marked main part, or all blocks if none is marked."""
+    """Return the blocks inside the element ``main``, or all blocks if the page has no such element."""
     inside = [block for block in blocks if regions.traits[block.region.number] & _MAIN]
     if sum(len(block.text) for block in inside) >= _LEAST_MAIN * total:
         return inside
@@ -207,9 +205,11 @@ def _within_main(blocks: list[Block], regions: _Regions, total: int) -> list[Blo
 
 
 def _without_link_lists(blocks: list[Block]) -> list[Block]:
-    """Return the blocks without rows of links. Such a row has several successive blocks that are mostly links.
+    """Return the blocks without lists of links.
 
-    Rows of linked cards are dropped too, unless they contain most of the text.
+    A list of links consists of several successive blocks that are mostly links.
+
+    Cards that are links as a whole are kept only if they contain most of the text.
     """
     rows = [(is_link, list(row)) for is_link, row in groupby(blocks, key=_is_link)]
     in_cards = sum(_size(row) for is_link, row in rows if is_link and _has_prose(row))

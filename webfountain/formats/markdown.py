@@ -39,7 +39,7 @@ _DEEPEST: Final = 12
 def markdown_of(blocks: Sequence[Block], base: str) -> str:
     """Return blocks as Markdown (CommonMark with pipe tables). Relative links are resolved against `base`.
 
-    Lists and quotations below the depth `_DEEPEST` are written at this depth, so the time is linear.
+    Lists and quotations that are nested deeper than `_DEEPEST` are written at this depth, so the time is linear.
     """
     parts: list[str] = []
     around = _Around()
@@ -53,16 +53,16 @@ def markdown_of(blocks: Sequence[Block], base: str) -> str:
 
 
 class _Around(NamedTuple):
-    """State between two blocks: number of open list items, and number of quotations around their list."""
+    """Nesting after a block: the number of open list items, and the number of quotations around them."""
 
     items: int = 0
     quotes: int = 0
 
 
 def _prefixes(block: Block, around: _Around) -> tuple[str, str, _Around]:
-    """Return the prefixes of a block's first line and of its other lines, and the state for the next block.
+    """Return the prefix of a block's first line, the prefix of its other lines, and the new nesting.
 
-    Only content of an open list item is indented, because other indented text would be code.
+    Only the content of list items is indented, because Markdown reads other indented text as code.
     """
     quotes, is_item = min(block.quotes, _DEEPEST), block.kind == "item"
     if quotes < around.quotes or (is_item and quotes > around.quotes) or not around.items:
@@ -78,14 +78,13 @@ def _prefixed(text: str, prefix: str, hanging: str) -> str:
 
 
 def plain_text_of(blocks: Sequence[Block]) -> str:
-    """Return the words of blocks, one line for each block, table row and line of code."""
+    """Return blocks as plain text: one line for each block, table row and line of code."""
     return "\n".join(text for block in blocks if (text := block.text))
 
 
 def written_lines(block: Block, lines: list[str], form: PageFormat, base: str) -> list[str]:
-    """Return the lines of a block in a format, for diffs. `lines` are the lines of the block's text. The result has the
-    same number of lines, or is `lines` itself.
-    """
+    """Return the lines of a block in the format in which diffs show them. `lines` has the lines of the block as plain
+    text. If the format has another number of lines than the plain text, the result is `lines`."""
     if form == "text" or block.kind == "code":
         return lines
     if form == "html":
@@ -102,7 +101,7 @@ def written_lines(block: Block, lines: list[str], form: PageFormat, base: str) -
 
 
 def _written(block: Block, base: str) -> str:
-    """Return a block without the prefixes of lists and quotations around it."""
+    """Return a block as Markdown, without the indents and prefixes that lists and quotations add."""
     if block.kind == "rule":
         return "---"
     if block.rows is not None:
@@ -122,7 +121,7 @@ def _fenced(code: str, language: str) -> str:
 
 
 def _table(rows: Sequence[Sequence[str]], base: str) -> str:
-    """Return a pipe table. Empty cells fill the first row up to the widest row."""
+    """Return a table as a pipe table. The header row gets empty cells if another row is wider."""
     width = max(map(len, rows))
     header = [*rows[0], *[""] * (width - len(rows[0]))]
     return "\n".join([_row(header, base), "|" + " --- |" * width, *(_row(row, base) for row in rows[1:])])
@@ -134,7 +133,7 @@ def _row(cells: Sequence[str], base: str) -> str:
 
 
 def _inline(pieces: Sequence[Inline], base: str) -> str:
-    """Return inline pieces as Markdown. Adjacent pieces with the same mark and target are merged."""
+    """Return the pieces of a block as Markdown. Adjacent pieces with the same mark and target are merged."""
     written: list[str] = []
     for (mark, target), same in groupby(pieces, key=itemgetter(1, 2)):
         if mark in ("image", "break"):
@@ -179,7 +178,7 @@ def _escaped(text: str) -> str:
 
 
 def _absolute(href: str, base: str) -> str | None:
-    """Return a link's target as an absolute URL with fragment; None if it is not a web page."""
+    """Return a link's target as an absolute URL with fragment, or None if the target is not a web page."""
     target = join(base, href)
     fragment = href.partition("#")[2]
     return f"{target}#{fragment}" if target is not None and fragment else target

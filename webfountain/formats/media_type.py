@@ -1,6 +1,6 @@
 """Parse the Content-Type of a response: media type and charset.
 
-A malformed header is read as far as possible. A missing header gives the type "", which counts as HTML.
+A malformed header is read as far as possible. If the header is missing, the media type is "", which counts as HTML.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _XML: Final = frozenset({"application/xml", "text/xml"})
 
 
 class ContentType(NamedTuple):
-    """Media type in lower case without parameters ("" if missing), and charset as written."""
+    """Media type of a body, in lower case and without parameters, and its charset as written in the header."""
 
     kind: str
     charset: str | None
@@ -29,12 +29,12 @@ class ContentType(NamedTuple):
 
     @property
     def is_xml(self) -> bool:
-        """True for other XML, such as a feed."""
+        """True if the type is XML but not XHTML, such as a feed."""
         return self.kind in _XML or (self.kind.endswith("+xml") and self.kind not in _HTML)
 
 
 def content_type(headers: Sequence[tuple[str, str]]) -> ContentType:
-    """Return the type in the first Content-Type among `headers` (name, value)."""
+    """Parse the first Content-Type among `headers`, which are pairs (name, value)."""
     value = next((value for name, value in headers if name.lower() == "content-type"), "")
     kind, _, parameters = value.partition(";")
     for parameter in parameters.split(";"):

@@ -1,9 +1,9 @@
 """The blocks of a parsed page in document order: headings, paragraphs, list items, tables, code, quotes.
 
-Read the blocks after the links are taken. `main_content` selects among the blocks, `markdown` writes them.
+Read the links of a page before its blocks. `main_content` selects among blocks, and `markdown` writes them.
 
 Walking the tree in Python is slow. So the parser writes its tree as HTML, and one regular expression cuts this HTML
-into blocks. Marks inside a block are read only when needed.
+into blocks. Links and emphasis inside a block are read only when a caller asks for them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _CONTAINERS: Final = (
     "|a(?:ddress|rticle|side)|b(?:lockquote|ody)|c(?:aption|enter)|f(?:ieldset|igcaption|igure|ooter|orm)|legend|main"
     "|menu|nav|s(?:earch|ection|ummary)"
 )
-"""Pattern of the elements that begin and end a block."""
+"""Pattern of the names of elements that begin and end a block."""
 _ATTRIBUTES: Final = r'[^>"\0]*+(?:"[^"\0]*+"[^>"\0]*+)*+'
 _TAG: Final = rf"(/?)({_CONTAINERS})(?![^\s/>])({_ATTRIBUTES})>"
 _UNREADABLE: Final = (
@@ -39,22 +39,22 @@ _UNREADABLE: Final = (
 )
 """Elements without readable text: scripts, embedded media, form controls."""
 _UNESCAPED: Final = frozenset({"xmp", "noembed", "noframes", "plaintext"})
-"""Elements with readable text that the parser writes without escapes. In such a text a ``<`` begins no tag."""
+"""Elements whose text the parser writes without escapes, so that a ``<`` in the text begins no tag."""
 _COMMENT: Final = r"!--(?:[^-]++|-(?!->))*+-->"
 _CUT: Final = (
     rf"<(?:{_TAG}|(?=[!bcdimnopstvx]|au)(?:{_COMMENT}|({_UNREADABLE}|{'|'.join(sorted(_UNESCAPED))})(?![^\s/>])"
     rf"{_ATTRIBUTES}>(?:[^<]++|<(?!/\4>))*+</\4>))"
 )
-"""Pattern at which a page is cut. The lookahead has the first letters of the elements that are skipped."""
+"""The HTML of a page is cut at each match of this pattern."""
 _RAW: Final = (
     rf"(?s)<(?:{_COMMENT}|({_UNREADABLE})(?![^\s/>]){_ATTRIBUTES}>(?:[^<]++|<(?!/\1>))*+</\1>"
     rf"|(xmp|noembed|noframes)(?![^\s/>]){_ATTRIBUTES}>((?:[^<]++|<(?!/\2>))*+)</\2>"
     rf"|(plaintext)(?![^\s/>]){_ATTRIBUTES}>(.*)</plaintext>)"
 )
-"""Pattern of all that is skipped. On pages with rare elements, the pattern is used before the cut, because the contents
-of these elements matter."""
+"""Pattern of comments and of elements without readable text. On pages with elements such as ``xmp``, a substitution
+with this pattern precedes the cut and keeps their text."""
 _MOST_SKIPPED: Final = 100
-"""Largest number of skipped elements for which the texts beside them are joined one by one."""
+"""If a page has more skipped elements than this, they are removed before the cut, which is then faster."""
 _HIDDEN_INLINE: Final = (
     r"(?i)<(?!(?:area|base|basefont|bgsound|br|col|embed|frame|hr|img|input|keygen|link|meta|param|source|track|wbr)[\s/])"
     r"([a-z][^\s/>]*+)(?=\s)"
@@ -79,9 +79,9 @@ _CODE_CLASS: Final = r"(?:^|\s)(?:language|lang|highlight|brush:|sourceCode)[-:\
 _NO_LANGUAGE: Final = frozenset({"notranslate", "default", "none", "text", "plaintext"})
 _IMAGE_WITH_TEXT: Final = rf'<img\b(?=[^>]*?\salt="\s*[^"\s]){_ATTRIBUTES}>'
 _PIECE_END: Final = "\0"
-"""A character that no parsed page contains."""
+"""Separator of pieces, because no parsed page contains this character."""
 _LINE_BREAK: Final = "\1"
-"""A character that occurs in no text that people read."""
+"""Stands for a line break, because texts for people do not contain this character."""
 _TWO_BLANKS: Final = "  "
 """Pattern of consecutive blanks."""
 _ASCII_BLANKS: Final = "\t\n\v\f\r\x1c\x1d\x1e\x1f"
@@ -89,10 +89,10 @@ _BLANKS: Final = (
     f"{_ASCII_BLANKS}\x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f"
     "\u205f\u3000"
 )
-"""Characters that `str.isspace` counts as white space, except the blank."""
+"""All characters that `str.isspace` counts as white space, except the blank itself."""
 MAX_BLOCKS: Final = 50_000
 _LONGEST_LINK: Final = 1000
-"""Largest link tag that is repeated in each block inside the link."""
+"""A link around several blocks is repeated in each block, but only if its tag has at most this number of characters."""
 
 
 class Inline(NamedTuple):
@@ -104,10 +104,10 @@ class Inline(NamedTuple):
 
 
 class Region(msgspec.Struct, frozen=True, gc=False):
-    """An element around blocks: tag, attributes as the parser wrote them, and the region around it.
+    """An element around blocks, with its tag, its attributes and the region around it.
 
-    An element that says nothing about its content, such as a plain ``div``, is not a region. Regions are numbered in
-    document order.
+    An element without attributes is a region only if its tag describes its content, like ``nav``. Regions are numbered
+    in document order.
     """
 
     tag: str
@@ -118,10 +118,9 @@ class Region(msgspec.Struct, frozen=True, gc=False):
 
 class Block(msgspec.Struct, frozen=True, gc=False):
     """A block and its words. `level` is the level of a heading, `depth` the nesting of lists, `quotes` the nesting of
-    quotations. `rows` are the rows of a table, as sequences of cells with HTML. `said` are the attributes of the
-    table's rows and cells. `html` is the content of any other block. In `text`, each row of a table and each line of
-    code is a line.
-    """
+    quotations. `rows` are the rows of a table, as sequences of cells with HTML. `said` has the attributes of the
+    table's rows and cells. `html` is the content of a block that is neither a table nor code. `text` has a line for
+    each row of a table and for each line of code."""
 
     kind: Kind
     html: str
@@ -137,7 +136,7 @@ class Block(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def pieces(self) -> list[Inline]:
-        """Words of the block with their marks."""
+        """The words of the block, with marks such as ``link`` and ``strong``."""
         return [Inline(self.text)] if self.kind == "code" else inline_pieces(self.html)
 
     @property
@@ -171,19 +170,19 @@ def _may_hide(html: str) -> bool:
 
 
 def _raw_text(found: re.Match[str]) -> str:
-    """Return the text of an element with escapes, or "" if the element is skipped."""
+    """Return the text of an element such as ``xmp`` as escaped HTML, or "" for an element without readable text."""
     text = found[3] if found[2] == "xmp" else found[5] if found[4] else None
     return "" if text is None else f"<pre>{escape(text, quote=False)}</pre>"
 
 
 def _unless_container(found: re.Match[str]) -> str:
-    """Return "" for a hidden element inside a block. Hidden containers become regions."""
+    """Remove a hidden element that contains no blocks."""
     return found[0] if _compiled("<" + _TAG).search(found[0]) else ""
 
 
 class _Cutter:
-    """One pass over the pieces of a page: text, slash, tag, attributes and skipped element in turn. `skipped` has the
-    positions of the pieces that are skipped instead of a tag."""
+    """Makes blocks from the pieces into which the HTML of a page was cut. `skipped` has the positions of elements
+    without readable text."""
 
     def __init__(self, pieces: list[str | Any], skipped: Sequence[int]) -> None:
         self.blocks: list[Block] = []
@@ -257,7 +256,7 @@ class _Cutter:
             self._level = 0
 
     def _add(self, html: str, text: str) -> None:
-        """Add a run of text as a block if it has words, or a picture with an alternative text."""
+        """Add a piece of HTML as a block if it has words, or a picture with an alternative text."""
         if self._link or "<" in html:
             html = self._with_links_closed(html)
         if not text and not ("<img" in html and _compiled(_IMAGE_WITH_TEXT).search(html)):
@@ -269,7 +268,7 @@ class _Cutter:
         self._marker = ""
 
     def _with_links_closed(self, html: str) -> str:
-        """Return a run of text with all links closed."""
+        """Return HTML in which each link is opened and closed, even if the link continues in the next block."""
         begun = self._link
         last, closed = html.rfind("<a "), html.rfind("</a>")
         if last > closed:
@@ -300,7 +299,7 @@ class _Cutter:
         return end
 
     def _language(self, html: str) -> str:
-        """Return the language of code by the classes of its elements, the ``code`` element first."""
+        """Return the programming language of code, from classes such as ``language-python``."""
         begin = re.match(rf"\s*<code({_ATTRIBUTES})>", html)
         around: Region | None = self._region
         said = [begin[1]] if begin else []
@@ -312,10 +311,10 @@ class _Cutter:
         return "" if found in _NO_LANGUAGE else found
 
     def _end_of_data(self, at: int) -> int:
-        """Return the position of a table's end tag if it is a table of data, else 0.
+        """Return the position of the end tag of a table with data, or 0 for a table that serves only the layout.
 
-        A table of data has a row with several cells and no table inside. Only a table with a header may have blocks in
-        cells.
+        A table has data if a row has several cells and no other table is inside. If cells contain paragraphs or lists,
+        the table needs header cells too.
         """
         widest = width = 0
         has_blocks = has_header = False
@@ -372,7 +371,7 @@ class _Cutter:
 
 
 def _words_of_all(pieces: Sequence[str]) -> list[str]:
-    """Return the words of each piece of HTML, with collapsed white space and with line breaks."""
+    """Return the text of each piece of HTML, with collapsed white space, and with line breaks for ``<br>``."""
     # One call for all pieces: for a short piece, a call costs more than the work.
     html = _PIECE_END.join(pieces)
     if "<" in html:
@@ -401,7 +400,7 @@ def _unescaped(html: str) -> str:
 
 
 def attributes_of(written: str) -> dict[str, str]:
-    """Return the attributes of a tag as the parser wrote it."""
+    """Parse the attributes of a tag that the parser wrote."""
     return {
         name: value.replace("&quot;", '"') if "&" not in value else _unescaped(value.replace("&quot;", '"'))
         for name, value in _compiled(_ATTRIBUTE).findall(written)
@@ -409,7 +408,8 @@ def attributes_of(written: str) -> dict[str, str]:
 
 
 def inline_pieces(html: str) -> list[Inline]:
-    """Return the pieces of HTML without blocks. A link decides the mark of a piece, else the innermost mark."""
+    """Cut the HTML inside a block into pieces with marks. Text inside a link has the mark ``link``; other text has the
+    mark of its innermost element."""
     return list(_inline_pieces(html))
 
 

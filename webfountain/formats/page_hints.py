@@ -1,7 +1,7 @@
-"""Hints that a copy is incomplete: scripts draw the page, or the page asks for a login or consent.
+"""Hints that a copy is incomplete, because scripts draw the page, or the page asks for a login or consent.
 
-A page with enough text gets no hint, even with a login form or a cookie banner. A hint is stored in the record and
-counted, without other effects.
+A page with enough text gets no hint, even with a login form or a cookie banner. A hint is only stored in the page's
+record and counted.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 __all__ = ["MAX_HINTED_TEXT", "hint_of_page", "hint_of_redirect"]
 
 MAX_HINTED_TEXT: Final = 2000
-"""Maximum number of characters of a page's text for which hints are searched."""
+"""Hints are searched only in pages with at most this number of characters of text."""
 _SHORT_TEXT: Final = 400
-"""Number of visible characters that are enough text."""
+"""A page with at least this number of visible characters gets no hint."""
 _SEARCHED_BYTES: Final = 50_000
-"""Number of bytes of a body that are searched."""
+"""Number of bytes at the start of a body that are searched for hints."""
 _PASSWORD: Final = re.compile(rb"<input\b[^>]{0,200}\btype\s*=\s*[\"']?password\b", re.IGNORECASE)
 _SCRIPT: Final = re.compile(rb"<script\b", re.IGNORECASE)
 _EMPTY_ROOT: Final = re.compile(
@@ -29,10 +29,10 @@ _EMPTY_ROOT: Final = re.compile(
     rb"[^>]{0,100}>\s{0,20}</|<(?:app-root|ion-app)\b[^>]{0,100}>\s{0,20}</",
     re.IGNORECASE,
 )
-"""Pattern of the empty elements into which common JavaScript frameworks draw."""
+"""Pattern of an empty element into which a common JavaScript framework will draw the page."""
 _NOSCRIPTS: Final = 3
 _NOSCRIPT_BYTES: Final = 1000
-"""Maximum number of noscript elements that are read, and of bytes read in each."""
+"""At most `_NOSCRIPTS` noscript elements are read, and this number of bytes of each."""
 _CONSENT: Final = re.compile(
     r"before you continue|we value your privacy|accept (?:all )?cookies|consent to|alle akzeptieren"
     r"|zustimmen und weiter|accepter et continuer|tout accepter|aceptar todo|accetta tutto",
@@ -72,7 +72,7 @@ def _asks_for_scripts(body: bytes) -> bool:
 
 
 def hint_of_redirect(target: str) -> Hint | None:
-    """Return the hint for a redirect, from the words in its target's path and host."""
+    """Return the hint for a redirect, from words such as "login" in the path or host of its target."""
     site = site_of(target)
     steps = set(target[len(site) :].partition("?")[0].lower().strip("/").split("/"))
     if steps & _LOGIN_WORDS or host_of(site).split(".")[0] in ("login", "sso", "accounts"):

@@ -1,7 +1,6 @@
 """Extract the metadata in a page: title, description, language, author, times, kind, canonical URL.
 
-Each value has a source, the most trusted first: JSON-LD, OpenGraph, meta elements, ``time`` elements, the document
-itself.
+If sources differ, the first of these counts: JSON-LD, OpenGraph, meta elements, ``time`` elements, the document itself.
 """
 
 from __future__ import annotations
@@ -64,7 +63,7 @@ class PageMetadata(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def kept_metadata(data: bytes) -> PageMetadata | None:
-    """Return the metadata in a page's record; None if there is none or it cannot be read."""
+    """Decode the metadata in a page's record, or return None if they are missing or unreadable."""
     try:
         return msgspec.msgpack.decode(data, type=PageMetadata) if data else None
     except msgspec.DecodeError:
@@ -82,7 +81,7 @@ def warc_fields(data: bytes) -> list[tuple[str, str]]:
 
 
 def _spelled(value: str | float) -> str:
-    """Return a value as text, times in ISO 8601."""
+    """Return a value as text. Times are written in ISO 8601."""
     if isinstance(value, str):
         return value
     try:
@@ -92,9 +91,8 @@ def _spelled(value: str | float) -> str:
 
 
 def metadata_of(tree: LexborHTMLParser, url: str) -> PageMetadata:
-    """Return the metadata of a parsed page at `url`. Call the function before the text is extracted, because extraction
-    removes parts of the tree.
-    """
+    """Return the metadata of a parsed page at `url`. Call this function before the text is extracted, because the
+    extraction removes parts of the tree."""
     found: dict[str, Any] = {}
     sources: dict[str, Source] = {}
     for name, value, source in _claims(tree, url):
@@ -164,7 +162,7 @@ def _of_thing(thing: dict[str, Any]) -> Iterator[tuple[str, str, Source]]:
 
 
 def _metas(tree: LexborHTMLParser) -> dict[str, str]:
-    """Return the first content of each meta element by lower-case name."""
+    """Return the contents of the meta elements by lower-case name; of equal names, the first counts."""
     found: dict[str, str] = {}
     for node in tree.css("meta[content]"):
         attributes = node.attributes

@@ -1,6 +1,6 @@
 """Prepare a copy for people and indexes, as text, Markdown or HTML, with metadata.
 
-A body that is not HTML gives plain text in every format.
+If the body is not HTML, the result is plain text in every format.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ _BLOCKS: Final = (
 )
 """Elements that start and end a line in a browser (HTML standard, Rendering)."""
 _BREAK: Final = "\x1e"
-"""Mark for the start or end of a block. The page's own text does not contain the mark."""
+"""Marks the start or the end of a block, because the text of a page cannot contain this character."""
 _LINE: Final = "\x1f"
-"""Mark for a line feed of preformatted text."""
+"""Stands for a line feed in preformatted text."""
 _MARKS: Final = re.compile(f"[{_BREAK}{_LINE}]")
 _MARKS_IN_BYTES: Final = re.compile(rb"[\x1e\x1f]|&#(?:30|31|[xX]1[eEfF]);?")
 _BLANKS: Final = re.compile(r"[^\S\x1e\x1f]+")
 
 
 class PageReading(msgspec.Struct, frozen=True):
-    """Title (None if there is none), text in the requested format, and metadata."""
+    """A copy that was prepared for a reader: title, text in the requested format, and metadata."""
 
     title: str | None
     text: str
@@ -52,9 +52,11 @@ class PageReading(msgspec.Struct, frozen=True):
 def read_page(
     body: bytes, kind: ContentType, url: str, *, form: PageFormat = "text", main: bool = False
 ) -> PageReading:
-    """Return a copy of the page at `url` in a format. With `main`, return only its main content.
+    """Return a copy of the page at `url` in a format.
 
-    The format ``html`` is the decoded body. Texts have at most `html_text.MAX_TEXT_BYTES`.
+    If `main` is set, return only the main content.
+
+    The format ``html`` returns the decoded body unchanged. A text has at most `html_text.MAX_TEXT_BYTES`.
     """
     if not kind.is_html:
         document = text_of(body, kind)
@@ -72,7 +74,7 @@ def read_page(
 
 
 def _whole_text(tree: LexborHTMLParser) -> str:
-    """Return the blocks that contain text, one line each."""
+    """Return the text of a page, one line for each block."""
     for node in tree.css("pre"):
         lines = _MARKS.sub(" ", node.text()).strip("\n").replace("\r\n", "\n").split("\n")
         node.replace_with(_BREAK + _LINE.join(lines) + _BREAK)

@@ -1,7 +1,7 @@
 """The lines of a page from which changes are judged, each with its place in the page.
 
-A policy says which elements count (`ReadingRules`). `core.noise` learns which places differ at each visit. A line is
-the text of a block, a row of a table or a line of code.
+A policy says which elements count (`ReadingRules`). `core.noise` learns which places of a page differ at each visit and
+ignores them. A line is the text of a block, a row of a table or a line of code.
 """
 
 from __future__ import annotations
@@ -37,20 +37,21 @@ __all__ = [
 ]
 
 ALWAYS_COUNTS: Final = 0
-"""Place of all lines that a policy's `change.always` names."""
+"""Place of the lines that always count as changes, by a policy's `change.always`."""
 _MARK: Final = "data-webfountain-always"
 _DIGIT: Final = re.compile(r"\d")
 _LONGEST_REMEMBERED: Final = 200
-"""Maximum length of attributes whose path step is remembered."""
+"""The path step of an element is cached if its attributes have at most this number of characters."""
 
 
 class ReadingRules(msgspec.Struct, frozen=True, array_like=True):
-    """What is read from a page besides its links.
+    """Options that say what is read from a page besides its links.
 
-    `main`: the text is the main content only, one line per block. `units`: also return the lines with their places.
-    Lines come from elements of `select`, but not from elements of `ignore`. Elements of `always` are never noise.
-    `metadata`: also return the metadata that the page gives. `extractors`: functions of the project, by media type.
-    `shown`: a format for the lines in diffs. `base`: URL of the page, against which links are resolved.
+    `main`: read only the main content as text, one line per block. `units`: also return the lines with their places.
+    Lines come from elements of `select`, but not from elements of `ignore`. Lines in elements of `always` are never
+    ignored as noise. `metadata`: also return the metadata that the page gives. `extractors`: names of extractor
+    functions of the project, by media type. `shown`: the format in which diffs show lines. `base`: URL of the page,
+    against which links are resolved.
     """
 
     main: bool = False
@@ -68,9 +69,9 @@ WHOLE_PAGE: Final = ReadingRules()
 
 
 class Unit(NamedTuple):
-    """A line with its place and the place of its element. A place is a number of 32 bits that depends only on the
-    template. `shown` is the form of the line in diffs; "" means no special form.
-    """
+    """A line of a page, with its place and the place of the element around it. A place is a 32-bit hash of the path of
+    elements to the line, so it stays the same when only the text changes. `shown` is the line as diffs show it, or ""
+    if diffs show it unchanged."""
 
     place: int
     line: str
@@ -79,7 +80,7 @@ class Unit(NamedTuple):
 
 
 def is_selector(text: str) -> bool:
-    """Return whether a text is a CSS selector that the parser knows."""
+    """Return whether a text is a CSS selector that the parser supports."""
     try:
         LexborHTMLParser("<p>").css(text)
     except SelectolaxError:
@@ -101,7 +102,7 @@ def units_of_page(tree: LexborHTMLParser, rules: ReadingRules) -> list[Unit]:
 
 
 def units_of_text(text: str) -> list[Unit]:
-    """Return the lines of a text without elements, numbered as places."""
+    """Return the lines of a plain text. The place of a line is its number."""
     return [Unit(number, line) for number, line in enumerate(lines_of_text(text), start=1)]
 
 
@@ -111,14 +112,14 @@ def lines_of_text(text: str) -> list[str]:
 
 
 def _remove(tree: LexborHTMLParser, selector: str) -> None:
-    """Remove the elements that a selector finds, the inner elements first."""
+    """Remove the elements that a CSS selector finds, inner elements before outer ones."""
     found = {node.mem_id: node for node in tree.css(selector) if node.tag not in ("html", "body")}
     for node in reversed(found.values()):
         node.decompose()
 
 
 def _selected(tree: LexborHTMLParser, selectors: Sequence[str]) -> list[Block]:
-    """Return the blocks of the selected elements in document order, each element once."""
+    """Return the blocks in the elements that the selectors find, in document order, each block once."""
     found = {node.mem_id: node for node in tree.css(", ".join(selectors))}
     outermost = [node for node in found.values() if not _is_inside(node, found)]
     return [block for node in outermost for block in blocks_in(node)]
@@ -156,14 +157,14 @@ def _is_marked(block: Block) -> bool:
 
 
 class _Path(NamedTuple):
-    """The path to a region as a number, and whether `change.always` names an element on the path."""
+    """A hash of the path to a region, and whether `change.always` names an element on the path."""
 
     number: int
     is_marked: bool
 
 
 def _path(region: Region, known: dict[int, _Path]) -> _Path:
-    """Return the path to a region, and add new paths to `known`."""
+    """Return the path to a region, and cache it in `known`."""
     unknown: list[Region] = []
     here: Region | None = region
     while here is not None and here.number not in known:
@@ -178,7 +179,8 @@ def _path(region: Region, known: dict[int, _Path]) -> _Path:
 
 
 def _step(tag: str, attributes: str) -> str:
-    """Return a step of a path. Names with digits are left out, because they often change."""
+    """Return one element of a path as text: its tag, classes and id. Classes and ids with digits are left out, because
+    they often change."""
     said = attributes_of(attributes)
     names = f"{said.get('class', '')} {said.get('id', '')}".split()
     return f">{_MARK if _MARK in said else ''}{tag}.{'.'.join(name for name in names if not _DIGIT.search(name))}"

@@ -1,7 +1,7 @@
-"""Read robots.txt by RFC 9309: the meaning of a response, and the URLs that the rules allow.
+"""Read robots.txt by RFC 9309, and decide which URLs may be fetched.
 
-Protego evaluates the rules. This module adds the meaning of a status (section 2.3.1), limits (2.5), and permission for
-robots.txt itself (2.2.2).
+Protego evaluates the rules. This module adds what Protego lacks: response statuses (section 2.3.1), limits (2.5), and
+that robots.txt itself is allowed (2.2.2).
 """
 
 from __future__ import annotations
@@ -37,9 +37,8 @@ __all__ = [
 MAX_ROBOTS_BYTES: Final = 500 * 1024
 """Maximum size of a robots.txt that is read, bytes. A crawler must read at least this much (section 2.5)."""
 MAX_ORDINARY_ROBOTS_BYTES: Final = 16_384
-"""Maximum size of a file that is read in the calling thread, bytes. A larger file is first reduced to our rules in
-another process (`binding_part`).
-"""
+"""Maximum size of a file that is read in the calling thread, bytes. For a larger file, another process first extracts
+the rules for our robot (`binding_part`)."""
 MAX_ROBOTS_SITEMAPS: Final = 1000
 
 _AGENT: Final = re.compile(r"(?im)^([^\S\r\n]*user[ -]?agent[^\S\r\n]*:?[^\S\r\n]*[\w.-]+)[/ \t][^\r\n#]*")
@@ -48,15 +47,14 @@ _AGENT: Final = re.compile(r"(?im)^([^\S\r\n]*user[ -]?agent[^\S\r\n]*:?[^\S\r\n
 """
 
 MAX_RULES: Final = 2000
-"""Maximum number of rules for us that are applied exactly."""
+"""Maximum number of rules for our robot that are applied exactly."""
 MAX_WILDCARDS: Final = 800
-"""Maximum number of asterisks and end marks that are applied exactly. Each of these characters costs a search in the
-URL, and a file could contain half a million. Above a limit, further Allow rules are ignored, and further Disallow
-patterns are shortened to their folder. If there are too many folders, the whole site is disallowed. The limits may
-refuse too much, but never too little.
-"""
+"""Maximum number of wildcards (``*`` and ``$``) in the rules that are applied exactly. Each wildcard costs a search in
+the URL, and a hostile file could contain half a million. If a file exceeds a limit, its Allow rules are ignored, and
+the Disallow patterns beyond the limit are shortened to their folder. If there are too many folders, the whole site is
+disallowed. The limits never allow a URL that the file disallows."""
 _MAX_CHARS: Final = 65_536
-"""Maximum number of characters of all rules (`_chars`)."""
+"""Maximum number of characters of all rules together, as `_chars` counts them."""
 _MAX_FOLDERS: Final = 500
 _MAX_RULE_CHARS: Final = 8_192
 """Maximum length of a rule."""
@@ -72,14 +70,14 @@ _END_OF_AGENTS: Final = re.compile(
 
 _RULE: Final = re.compile(r"(?i)^[^\S\r\n]*(allow|disallow)[^\S\r\n]*:[^\S\r\n]*([^\r\n#]*?)\s*(?:#.*)?$")
 _NO_RULE: Final = "Allow: /webfountain-none"
-"""Placeholder for a dropped rule, which keeps two groups apart."""
+"""Takes the place of a removed rule, so that the groups before and after it do not become one group."""
 _MOST_TRIED: Final = 50
 
 Ruling = Literal["rules", "allow", "refuse"]
 
 
 def robots_verdict(status: int | None, error: str | None) -> Ruling:
-    """Return what the result of fetching robots.txt, after redirects, means for its site.
+    """Return what the answer to the request for robots.txt means for the site.
 
     - "rules" (2xx): read the body.
     - "allow" (4xx, endless or broken redirects; 2.3.1.2, 2.3.1.3): every URL is allowed.
@@ -102,15 +100,15 @@ class RobotsRules:
         self._protego = protego
         self._token = token
         self.crawl_delay = _delay(protego.crawl_delay(token))
-        """Seconds between two requests, or None. The directive Crawl-delay is not in the standard, and is honoured up
-        to `politeness.max_delay`.
-        """
+        """Seconds between two requests, or None. Crawl-delay is not in the standard, but the crawl obeys it up to
+        `politeness.max_delay`."""
         self.sitemaps: Sequence[str] = tuple(dict.fromkeys(protego.sitemaps))[:MAX_ROBOTS_SITEMAPS]
-        """Sitemap URLs as written, in order. Such a URL may be relative or malformed."""
+        """Sitemap URLs as written, in order. A sitemap URL may be relative or malformed."""
 
     @classmethod
     def parse(cls, body: bytes, token: str) -> RobotsRules:
-        """Read rules from any bytes. `token` is the product token, such as "webfountain", or a whole User-Agent."""
+        """Parse a robots.txt. Any bytes are accepted. `token` is the product token, such as "webfountain", or a whole
+        User-Agent."""
         return cls(Protego.parse("\n".join(_binding_lines(body, token))), token)
 
     def allowed(self, url: str) -> bool:
@@ -126,7 +124,7 @@ class RobotsLine(NamedTuple):
 
 
 def deciding_line(body: bytes, token: str, url: str) -> RobotsLine | None:
-    """Return the rule that decides about a URL; None if no rule matches (the URL is allowed).
+    """Return the line with the rule that decides about a URL, or None if no rule matches and the URL is allowed.
 
     The longest matching rule decides. If an Allow and a Disallow rule are equally long, Allow decides (RFC 9309,
     section 2.2.2).
@@ -161,7 +159,8 @@ def _is_for(rule: str, path: str) -> bool:
 
 
 def _text(body: bytes) -> str:
-    """Return the file as text: UTF-8, or UTF-16 with a byte order mark. A truncated file loses its last line."""
+    """Return the file as text: UTF-8, or UTF-16 with a byte order mark. If the file was truncated, its last line is
+    dropped."""
     body = body[:MAX_ROBOTS_BYTES]
     if len(body) == MAX_ROBOTS_BYTES:  # truncated here or by the server
         # Half a line could refuse more than the whole line: "Disallow: /" is half of "Disallow: /private".
@@ -172,14 +171,14 @@ def _text(body: bytes) -> str:
 
 
 def binding_part(body: bytes, token: str) -> bytes:
-    """Return a short robots.txt with the same meaning for this robot, in linear time."""
+    """Return a short robots.txt with only the rules for this robot, in linear time."""
     return "\n".join(_binding_lines(body, token)).encode()
 
 
 def _binding_lines(body: bytes, token: str) -> list[str]:
-    """Return the lines for the whole site, then all groups for this robot merged into one.
+    """Return the lines that concern the whole site, such as sitemaps, and one group with all rules for this robot.
 
-    Protego would store each rule once for each agent of its group.
+    This saves memory, because Protego stores a copy of each rule for each agent of a group.
     """
     lines = [line.partition("#")[0].strip() for line in _AGENT.sub(r"\1", _text(body)).splitlines()]
     lines = [line for line in lines if line]
@@ -193,7 +192,8 @@ def _binding_lines(body: bytes, token: str) -> list[str]:
 
 
 def _fit(agent: str, robot: str) -> int:
-    """Return how well an agent matches the robot by Protego's rules, 0 for not at all. Both are in lower case."""
+    """Return how well the name of an agent matches the robot, as in Protego. 0 means no match. Both names are in lower
+    case."""
     if agent == "*" or not agent:
         return len(agent)
     at = robot.find(agent)
@@ -216,7 +216,7 @@ def _group(lines: Sequence[str], name: str) -> Iterator[str]:
 
 
 def _within_bounds(lines: Iterator[str]) -> Iterator[str]:
-    """Return the rules and the delay, each once, within the limits."""
+    """Yield the crawl delay and the rules without duplicates, reduced to the limits."""
     rules: dict[tuple[bool, str], None] = {}
     delay = None
     for line in lines:

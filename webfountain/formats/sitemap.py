@@ -1,8 +1,8 @@
 """Read a sitemap: URLs with the times of their last changes, or further sitemaps.
 
 Sitemaps and indexes (sitemaps.org 0.9), their text form, and RSS and Atom feeds are accepted, plain or gzip. Sitemaps
-are untrusted: size, entries and time are bounded, and entities are never expanded. After an error, the entries so far
-are returned, with a word in `error`.
+are untrusted, so size, entries and time are limited, and entities are never expanded. If an error occurs, the result
+has the entries before the error, and `error` names the error.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ _MAX_LINES: Final = 1_000_000
 _GZIP: Final = b"\x1f\x8b"
 _SLICE_BYTES: Final = 4_096
 _MAX_MEMBERS: Final = 10_000
-"""Maximum number of members in one gzip file; some programs write one for every 64 KB."""
+"""Maximum number of gzip members in a file, because some programs write a member for every 64 kB."""
 _BLANK: Final = re.compile(rb"(?:\xef\xbb\xbf)?[ \t\r\n]*")
 _YEAR_MONTH: Final = re.compile(r"([0-9]{4})(?:-([0-9]{2}))?")
 
 
 class SitemapFile(NamedTuple):
-    """The content of a sitemap. `pages`: each URL as written, with the UTC seconds of its last change or None.
-    `sitemaps`: the URLs in an index."""
+    """The content of a sitemap. `pages`: URLs as written, each with the time of its last change in UTC seconds, or
+    None. `sitemaps`: the sitemap URLs that a sitemap index lists."""
 
     pages: list[tuple[str, float | None]]
     sitemaps: list[str]
@@ -52,7 +52,7 @@ class SitemapFile(NamedTuple):
 
 
 def read_sitemap(body: bytes, *, go_on: Callable[[], bool] | None = None) -> SitemapFile:
-    """Read any bytes as a sitemap, at most `MAX_SITEMAP_ENTRIES` entries of `MAX_SITEMAP_BYTES`.
+    """Read any bytes as a sitemap, at most `MAX_SITEMAP_ENTRIES` entries in `MAX_SITEMAP_BYTES`.
 
     The body is read in pieces, to save memory. `go_on` is called before each piece. If `go_on` returns False, the
     result has the error "too_large".
@@ -69,9 +69,9 @@ def read_sitemap(body: bytes, *, go_on: Callable[[], bool] | None = None) -> Sit
 
 
 class _DecompressedBody:
-    """Iterator over the pieces of a body without gzip, within the size limit.
+    """Iterator over the pieces of a decompressed body, up to the size limit.
 
-    `error` is set after the last piece.
+    `error` is valid after the last piece.
     """
 
     def __init__(self, body: bytes, go_on: Callable[[], bool] | None) -> None:
@@ -91,7 +91,7 @@ class _DecompressedBody:
         return pieces_of(self._body[:MAX_SITEMAP_BYTES])
 
     def _inflated(self) -> Iterator[bytes]:
-        """Decompress in small slices, because the decompressor copies the data after a gzip member."""
+        """Decompress the body in small slices, because zlib copies all data that follow a gzip member."""
         room, members, at, left = MAX_SITEMAP_BYTES, 1, 0, b""
         member = zlib.decompressobj(wbits=31)
         while left or at < len(self._body):
@@ -122,7 +122,7 @@ class _DecompressedBody:
 
 
 def _read_lines(pieces: Iterable[bytes]) -> SitemapFile:
-    """Read the text form: one URL per line."""
+    """Read a sitemap in text form, which has one URL per line."""
     pages: list[tuple[str, float | None]] = []
     with suppress(StopReading):
         for line in _lines(pieces):

@@ -1,7 +1,7 @@
-"""Read untrusted XML as a stream: no tree, no external data, a bounded number of events.
+"""Read untrusted XML as a stream, without a tree, without external data, and with a limit on the number of elements.
 
-XML pages, sitemaps and feeds are read in this way. The document is first decoded as in browsers. Two common errors are
-repaired: a bare ``&``, and an emoji written as two surrogates.
+XML pages, sitemaps and feeds are read in this way. The document is first decoded in the same way as in browsers. Two
+common errors are repaired: a bare ``&``, and an emoji written as two surrogates.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ _CDATA: Final = "<![CDATA["
 
 
 class StopReading(Exception):
-    """Raised when the reader has what it needs, or at the limit of elements."""
+    """Stops the parser, because the caller needs no more or the limit of elements is reached."""
 
 
 class HasEntities(Exception):
-    """Raised when a document defines entities."""
+    """Raised if a document defines entities."""
 
 
 def pieces_of(body: bytes) -> Iterator[bytes]:
@@ -53,7 +53,7 @@ def pieces_of(body: bytes) -> Iterator[bytes]:
 
 
 def read_feed_into(target: Any, pieces: Iterable[bytes]) -> None:
-    """Do the same as `read_into` for a sitemap or a feed, with bare ``&`` repaired.
+    """Parse a sitemap or a feed as `read_into` does, and repair each bare ``&``.
 
     Raises
     ------
@@ -84,7 +84,7 @@ def read_feed_into(target: Any, pieces: Iterable[bytes]) -> None:
 def read_into(target: Any, pieces: Iterable[bytes], *, charset: str | None) -> None:
     """Parse a document as far as possible, and call lxml's parser `target` for each event.
 
-    `charset` is from the Content-Type header, or None. Raises StopReading if the target does.
+    `charset` is from the Content-Type header, or None. StopReading from the target is passed on.
     """
     _feed(target, _decoded(pieces, charset))
 
@@ -110,7 +110,8 @@ def _feed(target: Any, texts: Iterable[str]) -> None:
 
 
 def _decoded(pieces: Iterable[bytes], charset: str | None) -> Iterator[str]:
-    """Yield the document as text. Pieces start at a ``<`` if possible, so that no reference is split."""
+    """Yield the document as text. Each piece of text ends before a ``<`` if possible, so that no character reference is
+    split."""
     decoder, carry = None, ""
     for piece in pieces:
         if decoder is None:
@@ -129,23 +130,23 @@ def _decoded(pieces: Iterable[bytes], charset: str | None) -> Iterator[str]:
 
 
 def _joined(run: re.Match[str]) -> str:
-    """Return the characters of numeric references to surrogates."""
+    """Return the characters for pairs of surrogates that are written as numeric references."""
     units = (int(found[1], 16) if found[1] else int(found[2]) for found in _NUMBER.finditer(run[0]))
     return "".join(map(chr, units)).encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 class XmlText(NamedTuple):
-    """Title (None if there is none) and all character data of a document."""
+    """The title of an XML document, if any, and all its character data."""
 
     title: str | None
     text: str
 
 
 def xml_text(body: bytes, charset: str | None, *, most: int) -> XmlText:
-    """Return the character data of a document, joined by blanks, up to about `most` characters.
+    """Return the title and the character data of a document, joined by blanks, up to about `most` characters.
 
-    The first title element is the title. Broken XML is read as far as possible, and anything else as plain text.
-    Entities of the document are expanded within `most`, external entities are dropped.
+    The first title element is the title. Broken XML is read as far as possible. A body without elements is read as
+    plain text. External entities are dropped.
     """
     found = _Text(most)
     with suppress(StopReading):
@@ -156,7 +157,7 @@ def xml_text(body: bytes, charset: str | None, *, most: int) -> XmlText:
 
 
 class _Text:
-    """Parser target that collects runs of character data between tags, comments and processing instructions."""
+    """Parser target that collects the character data between tags, comments and processing instructions."""
 
     def __init__(self, most: int) -> None:
         self.elements = 0
@@ -201,7 +202,7 @@ class _Text:
         self._end_run()
 
     def runs(self) -> list[str]:
-        """Return all runs, including a last run without an end."""
+        """Return all pieces of character data."""
         self._end_run()
         return self._runs
 
