@@ -9,10 +9,10 @@ Here mean_g is the long-run rate of section g. In step d, the section has the ac
 long-run level. The factor r_j is the rate of page j relative to its section. All three factors are estimated with
 priors. A new section starts with the rate and activity of its parent section, and a new page with the rate of its
 section. A fetch that finds a change raises the activity u in the steps since the page's previous fetch. A fetch that
-finds no change lowers u in these steps. So one fetch changes the urgency of all pages of the section. The step of a
-change is unknown. So a change counts in parts: it is divided among the steps between the two fetches, in proportion to
-the hazard. After each batch of fetches, the changes of the last `WINDOW` steps are divided again (expectation
-maximisation).
+finds no change lowers the activity u in the steps since the page's previous fetch. So one fetch changes the urgency of
+all pages of the section. The step of a change is unknown. A change is therefore divided among the steps between the two
+fetches, in proportion to the hazard. After each batch of fetches, the changes of the last `WINDOW` steps are divided
+again (expectation maximisation).
 
 Between two uses, a `Memory` holds the state of a site, about 500 bytes per section.
 
@@ -46,8 +46,8 @@ __all__ = ["WINDOW", "Activity", "Memory", "UncheckedPages", "chance_of_change",
 WINDOW: Final = 60
 """Number of recent steps whose activity is estimated again after each batch of fetches."""
 TELLABLE: Final = 4.0
-"""Largest mean rate, in expected changes between two visits. At this rate 49 of 50 checks find a change, so a faster
-rate cannot be measured. Without this limit, one overestimated site could use up a small budget.
+"""Largest mean rate, in expected changes between two visits. At the largest rate, 49 of 50 checks find a change, so a
+faster rate cannot be measured. If rates had no limit, one overestimated site could use up a small budget.
 """
 _SWEEPS: Final = 2
 _TINY: Final = 1e-12
@@ -176,8 +176,8 @@ class Activity:
     # ------------------------------------------------------------------ time
 
     def advance(self, step: int | Ints, unchecked: UncheckedPages) -> UncheckedPages:
-        """Advance all sites to `step`, which is one number or an array (sites,). Return the pages with new values of
-        `before`, because the window moves too.
+        """Advance all sites to `step`, which is one number or an array (sites,). Return the pages whose `before`
+        changes when the window moves, with the new values.
         """
         passed = np.maximum(step - self._steps, 0)
         if not passed.any():

@@ -165,7 +165,7 @@ def bounded_mixture(
     """Mix calendars until no calendar improves the mixture.
 
     Without ``z`` (T,), the growth path is computed too. ``start`` gives the first prices and schedules. ``plan`` (T, B)
-    adds one schedule per bucket.
+    gives one more schedule for each bucket.
 
     Raises NotConverged if HiGHS finds no solution of the linear program.
     """

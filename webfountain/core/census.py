@@ -104,9 +104,9 @@ def instance_from(
     """Build the model's instance for a live collection.
 
     A reachable page without a copy counts as obsolete, even before its URL is known (DESIGN.md section 1). But the
-    model counts only known pages in n. So fetching a new page that leads to another new page would seem to gain
-    nothing. Therefore the weight of n is divided by 1 - newnwt, and oldnwt is multiplied by 1 - newnwt. A never-crawled
-    URL counts as a fraction of a page: the measured chance that the URL has a page.
+    model counts only known pages in n. Without a correction, a new page that leads to another new page would seem to be
+    worth no fetch. As a correction, the weight of n is divided by 1 - newnwt, and oldnwt is multiplied by 1 - newnwt. A
+    never-crawled URL counts as a fraction of a page: the measured chance that the URL has a page.
 
     Parameters
     ----------

@@ -33,8 +33,8 @@ def verdict(
 ) -> Comparison:
     """Judge a new copy against the old one: ``same``, ``minor`` or ``changed``.
 
-    With `min_change` 0 every different byte counts as a change. Otherwise the change counts if the resemblance of the
-    two visible texts is below 1 - `min_change`.
+    With `min_change` 0 every different byte counts as a change. With a larger `min_change`, a change counts if the
+    resemblance of the two visible texts is below 1 - `min_change`.
 
     Parameters
     ----------

@@ -65,7 +65,9 @@ class Totals(NamedTuple):
 
 
 class Prior(NamedTuple):
-    """A prior belief about a page's changes, as strong as `weight` observed changes, on average one per `interval`."""
+    """A prior belief about a page: it changes once per `interval` on average. The belief counts as much as `weight`
+    observed changes.
+    """
 
     interval: float
     """Mean time between changes of similar pages (same site or section), s, above 0."""

@@ -67,7 +67,7 @@ class TrustInSections(NamedTuple):
 
     @classmethod
     def decode(cls, data: bytes) -> TrustInSections:
-        """Restore the result of `encode`. If another version wrote it, return `begun()`."""
+        """Restore the result of `encode`. If another version wrote the data, return `begun()`."""
         known = np.frombuffer(data, dtype="<f4") if len(data) == 4 * (2 + len(RATES)) else None
         return cls.begun() if known is None else cls(float(known[0]), float(known[1]), known[2:])
 
@@ -109,8 +109,8 @@ class Explanations:
 
 
 def log_odds_of(by_sections: Array, alone: Array, changed: Flags) -> Array:
-    """Return what each visit adds to the log odds of the sections, given the chance of a change that each explanation
-    predicted.
+    """Return what each visit adds to the log odds of the explanation by sections. The arguments are the chances of a
+    change that the two explanations predicted.
     """
     one, other = (np.clip(each, _LEAST_CHANCE, 1.0 - _LEAST_CHANCE) for each in (by_sections, alone))
     return np.where(changed, np.log(one / other), np.log((1.0 - one) / (1.0 - other)))

@@ -1,10 +1,10 @@
 """The price of a fetch: a page is fetched only if the fetch is expected to save at least this much obsolete time. The
 price is the Lagrange multiplier of the budget of fetches.
 
-A page is due when its urgency reaches the price. So a site chooses among its own pages, and no sort over all sites is
-needed. With one price for all sites, the budget goes to the most urgent pages of all sites. A control loop finds the
-price at which the budget is spent. If fewer fetches are made than planned because too few pages are due, the price
-falls. If more pages are due than can be fetched soon, the price rises.
+A page is due when its urgency reaches the price. With a price, a site chooses among its own pages, and no sort over all
+sites is needed. With one price for all sites, the budget goes to the most urgent pages of all sites. A control loop
+finds the price at which the budget is spent. If fewer fetches are made than planned because too few pages are due, the
+price falls. If more pages are due than can be fetched soon, the price rises.
 
 If fetches are divided optimally, one more fetch gains as much in one bucket as in any other. So the price determines
 how often each bucket is visited.
@@ -27,9 +27,9 @@ __all__ = ["MOST_AHEAD", "TOLERANCE", "Price", "interval_of_rest", "intervals_at
 
 LEAST_AHEAD: Final = 0.5
 MOST_AHEAD: Final = 3.0
-"""The price rises if more pages wait than about this multiple of the planned fetches between two checks."""
+"""The price rises if about this number of times the planned fetches between two checks is waiting."""
 TOLERANCE: Final = 0.03
-"""Share of the planned fetches that may be missed, beyond one fetch, before the price falls."""
+"""The price falls if more fetches were missed than one and this share of the planned fetches."""
 _FALL: Final = 0.8
 _STEEPEST_FALL: Final = 0.3
 _EASE: Final = 0.97
@@ -39,8 +39,8 @@ _RISE: Final = 0.3
 """Largest rise of the price per check, as a share of the price, if more fetches were made than planned."""
 _LEAST: Final = 1e-6
 _LARGEST: Final = 1e9
-"""Upper limit of the price, s. A fetch that `revisit.max_interval` demands is made at any price. Without a limit, such
-fetches could raise the price forever.
+"""Upper limit of the price, s. A fetch that `revisit.max_interval` demands is made at any price. Without a limit,
+fetches that `revisit.max_interval` demands could raise the price forever.
 """
 _GIVEN_UP: Final = 1.0 - 1e-9
 _LARGEST_X: Final = 50.0
@@ -151,9 +151,10 @@ def _asked(pages: Array, rates: Array, price: float, longest: float, shortest: f
 
 def interval_of_rest(pages: Array, rates: Array, price: float, fetches_per_s: float) -> float:
     """Return the interval, s, between visits of pages that change too fast to be worth the price. All pages that change
-    too fast share the fetches that the other pages do not use. The interval is inf if no fetches are left for them.
+    too fast share the fetches that the other pages do not use. The interval is inf if no fetches are left for pages
+    that change too fast.
 
-    A page gets this interval, too, if its own interval at the price would be longer.
+    A page whose own interval would be longer gets the interval of these pages, too.
     """
     intervals = intervals_at_price(rates, price)
     sharing, rest = np.zeros(len(rates), dtype=np.bool_), inf

@@ -1,8 +1,8 @@
 """Estimate what the first fetch of a URL is worth, from first fetches on the same site.
 
-The dead links of a site often come from one source or lead to one directory. So the chance that a URL has a page is
-estimated per class. URLs of one source and first directory are a class. The prior of a class is the chance for all URLs
-of the site.
+The dead links of a site often come from one source or lead to one directory. The chance that a URL has a page is
+therefore estimated per class of URLs. URLs with the same source and the same first directory form a class. The prior of
+a class is the chance for all URLs of the site.
 
 The first copy of a page saves obsolete time: on average, the time until the page changes. If a first fetch is expected
 to save less than the price, the never-crawled queue gets a smaller share of the fetches.

@@ -11,11 +11,11 @@ A fetch that finds an obsolete page shows in which cycles the page was obsolete:
 
     obsolete page-time of a cycle = found by fetches (in the cycle or later) + still open
 
-The part that is still open is an estimate. Later fetches confirm only a part of each estimate, so a new estimate is
-multiplied by the usual part. Each cycle counts as one observation, so a burst counts once.
+The obsolete page-time that is still open is estimated. Later fetches confirm only a part of each estimate, so a new
+estimate is multiplied by the usual part. Each cycle counts as one observation, so a burst counts once.
 
-`next_share` makes the forecast of the next cycle. The current obsolete share is estimated as the believed share, times
-the usual ratio of the share found to the share believed.
+`next_share` makes the forecast of the next cycle. The current obsolete share is estimated as the believed share times a
+ratio: the share that fetches usually found, divided by the share that was believed.
 
 Times are UTC seconds.
 
@@ -90,7 +90,7 @@ class Cycle(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Belief(msgspec.Struct, frozen=True, array_like=True):
-    """What is believed about the pages of one site at the time `at`. The belief holds until one of these pages is
+    """What is believed about the pages of one site at the time `at`. The belief holds until a page of the site is
     fetched.
     """
 
@@ -99,7 +99,7 @@ class Belief(msgspec.Struct, frozen=True, array_like=True):
     obsolete: float
     """Number of pages expected to be obsolete."""
     so_far: float
-    """For how long these pages have been obsolete, in page-seconds."""
+    """Time for which the site's pages are expected to have been obsolete so far, page-seconds."""
     growing: float
     """Number of pages that become obsolete per second."""
 
@@ -165,7 +165,7 @@ class CycleForecast(msgspec.Struct, array_like=True):
     points: list[float] = msgspec.field(default_factory=list)
     """The forecast of this cycle's obsolete share, made when the cycle began, as equally likely values."""
     laws: list[list[float]] = msgspec.field(default_factory=list)
-    """The two distributions that were blended into this forecast (`next_share`)."""
+    """The two distributions that were blended into the forecast of this cycle (`next_share`)."""
     losses: list[float] = msgspec.field(default_factory=lambda: [0.0, 0.0])
     """Loss of each of the two laws in earlier cycles; old losses fade."""
     fetches_at: float = 0.0

@@ -2,7 +2,7 @@
 
 A goal limits the share of obsolete pages, or of pages whose copies have been out of date for some time. Pages of a
 bucket are assumed to change by a Poisson process. Visits are divided so that one more fetch gains as much in one bucket
-as in any other (`fetch_price`). So each number of fetches gives an obsolete share, and bisection finds the number that
+as in any other (`fetch_price`). Each number of fetches gives an obsolete share, and bisection finds the number that
 meets a goal. Real pages do not change independently, so the model is corrected by the obsolete share that real fetches
 found.
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["Cost", "Goal", "PageClasses", "correction_of", "cost_of", "share_at"]
 
 LESS: Final = 0.9
-"""The cheaper alternative to a goal makes this share of the goal's fetches."""
+"""The cheaper alternative that is shown beside a goal makes this share of the goal's fetches."""
 LEAST_SHARE: Final = 1e-4
 """Smallest measured or modelled share that is used in a correction."""
 _HALVINGS: Final = 36
@@ -58,7 +58,7 @@ class Cost:
 
     fetches_per_s: float
     share: float
-    """Share of out-of-date pages at this rate of fetches."""
+    """Share of out-of-date pages if only `LESS` times the goal's fetches are made."""
     less_fetches_per_s: float
     less_share: float
 
@@ -69,7 +69,7 @@ def correction_of(found: float, pages: PageClasses, fetches_per_s: float) -> flo
 
 
 def cost_of(goal: Goal, pages: PageClasses, *, correction: float = 1.0) -> Cost | None:
-    """Return the cost of a goal; None if not even `_MOST_VISITS` visits per change reach it."""
+    """Return the cost of a goal; None if even `_MOST_VISITS` visits per change do not reach the goal."""
 
     def share(fetches_per_s: float) -> float:
         return correction * share_at(goal.age_s, pages, fetches_per_s)

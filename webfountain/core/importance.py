@@ -123,8 +123,8 @@ class OnlineImportance:
         scores: Array,
         linked: npt.NDArray[np.bool_],
     ) -> dict[int, float]:
-        """Credit the targets of all fetched pages of a batch. Return the importance of each target that reached its
-        bound (`weigh`), by its position in `targets`.
+        """Credit the targets of all fetched pages of a batch. Return, by position in `targets`, the importance of each
+        target that reached its bound (`weigh`).
 
         Parameters
         ----------
@@ -151,7 +151,9 @@ class OnlineImportance:
         return outgrown
 
     def _outgrown(self, rows: Rows) -> dict[int, float]:
-        """Set new bounds for the pages that reached their bound. Return the importance of these pages by position."""
+        """Set new bounds for the pages that reached their bound. Return the importance of the pages with new bounds, by
+        position.
+        """
         bounds = self._bounds.take(rows)
         waiting = (bounds < np.inf).nonzero()[0]
         importance = self._importance(rows[waiting])

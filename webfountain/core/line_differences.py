@@ -4,8 +4,8 @@
 - the *order* of an element's lines differs, because a line moved inside its element;
 - a *line*, given by its element and its text, has come or gone.
 
-A line inserted into an element moves the lines below it, but the positions and the order of those lines do not count as
-different.
+If a line is inserted into an element, the lines below it move. The positions and the order of lines that only moved
+down do not count as different.
 """
 
 from __future__ import annotations
@@ -88,14 +88,18 @@ def differences_of(old: Sequence[Line], new: Sequence[Line]) -> Differences:
 def _positions(
     sides: Sequence[Sequence[Line]], before: Mapping[int, str], now: Mapping[int, str]
 ) -> dict[int, Difference]:
-    """Return the positions that differ. The line at such a position was replaced, or only one copy has the position."""
+    """Return the positions that differ. A position differs if its line was replaced, or if only one copy has the
+    position.
+    """
     gone, come = ({each[0] for each in side} for side in sides)
     differing = (gone & come) | (gone - now.keys()) | (come - before.keys())
     return {each: Difference(_digest(now.get(each)), now.get(each) or before[each]) for each in differing}
 
 
 def _orders(elements: set[int], lines: Iterable[Line]) -> dict[int, Difference]:
-    """Return a difference for each of these elements, made from its lines in the new order."""
+    """Return a difference for each of the `elements`, which contains the element's lines in the order of the new
+    copy.
+    """
     texts: dict[int, list[str]] = {}
     for each in lines:
         if each[2] in elements:

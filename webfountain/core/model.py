@@ -108,7 +108,7 @@ def weights_of(strategy: int, periods: int) -> Array:
     """Return the (T,) weights of the periods in the objective (section 4.1). With strategy 1, all periods count
     equally; with 2, only the last period counts; with 3, the last period counts most.
 
-    Raises ValueError if there is no such strategy.
+    Raises ValueError for an unknown strategy.
     """
     if strategy not in _BEFORE:
         raise ValueError(f"strategy {strategy} is not one of {tuple(_BEFORE)}")

@@ -2,8 +2,8 @@
 
 A part is a position, an order or a line (`line_differences`). Each difference of a part is judged at the next
 comparison of the page: the part differed *again*, or the part *rested*. A part that only an author changes usually
-rests. So one difference proves nothing, even between two visits seconds apart. The judgements of all pages of a site
-are added up.
+rests. One difference proves nothing, even between two visits seconds apart. The judgements of all pages of a site are
+added up.
 
 - A *line* that a server draws for each answer is undone as often as it stays, whatever its share of the answers is.
   Authors rarely undo what they wrote. A line that is noise hides no other edit, because an edit has another text.
@@ -37,7 +37,7 @@ MAX_PARTS: Final = 64
 """Largest number of parts that are stored per page."""
 MAX_PARTS_OF_SITE: Final = 512
 TRIES: Final = 3
-"""No more extra visits are made for a part after it stayed the same this often within seconds."""
+"""After a part has stayed the same this often within seconds, no more extra visits are made for the part."""
 REST: Final = 10
 """Noise leaves a page's record after more than this number of comparisons without a difference."""
 _SAMPLE: Final = 40
@@ -49,7 +49,9 @@ _OF_LINES: Final = (3, -1, 30)
 of noise differs again with a chance of .5, a line that an author wrote with a chance of .1.
 """
 _OF_POSITIONS: Final = (2, -3, 20)
-"""The same three numbers for the score of a position or an order. Here the two chances are .85 and .3."""
+"""What the score of a position or an order gains if it differs again, what it gains if it rests, and the largest score.
+A noisy position differs again with a chance of .85, any other position with a chance of .3.
+"""
 _LEAST: Final = -30
 """Smallest score."""
 _DRAWN_LINE: Final = 6
@@ -59,7 +61,7 @@ _DRAWN_LINES: Final = 12
 _TRIED: Final = 6
 """A position with at least this score is noise, if the position differed again between two visits seconds apart."""
 _UNTRIED: Final = 10
-"""Any other position with at least this score is noise."""
+"""A position with at least this score is noise, even if no two visits were seconds apart."""
 
 
 class Evidence(msgspec.Struct, frozen=True, array_like=True, gc=False):

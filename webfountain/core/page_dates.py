@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 __all__ = ["PageDates", "distinguishing"]
 
 FIRST: Final = (3.0, 0.25, -1.0, 0.25)
-"""Before any fetch: the logarithm of the ratio of a later date, and the weight (inverse variance) of this logarithm.
-The other two numbers are the logarithm and weight for pages without a later date.
+"""Ratios before any fetch: for a later date, the logarithm of its ratio and the weight (inverse variance) of the
+logarithm; for the lack of a later date, the logarithm and its weight.
 """
 MOST: Final = 25.0
 """All earlier fetches together have at most this weight, because a site may change its software."""
@@ -44,8 +44,8 @@ SMALL: Final = 3.0
 """If fewer pages than this have dates, their dates count even if all of them are later than our copies."""
 _UNLISTED, _LISTED, _DATED = range(3)
 _SURE: Final = 0.01
-"""When a ratio is learned, no page counts as less likely to have changed than this. Without this limit, one change of a
-page that hardly ever changes could outweigh all other fetches.
+"""When a ratio is learned, the probability that a page has changed counts as at least this. Without this limit, one
+change of a very stable page could outweigh all other fetches.
 """
 _TINY: Final = 1e-9
 
@@ -168,7 +168,7 @@ def distinguishing(later: Mapping[bytes, bool]) -> list[bytes]:
 
 
 def _times_odds(chance: Array | float, ratio: float) -> Array:
-    """Return the probability whose odds are `ratio` times those of `chance`."""
+    """Return the probability whose odds are `ratio` times the odds of `chance`."""
     return np.asarray(chance * ratio / (1.0 - chance + chance * ratio))
 
 

@@ -1,4 +1,4 @@
-"""Rankings of a link graph: PageRank, TrustRank, backlinks. All known pages count, also pages that were never crawled.
+"""Rankings of a link graph: PageRank, TrustRank, backlinks. All known pages count, even pages that were never crawled.
 
 PageRank x = (1-d) v + d (P' x + v * sum of x over pages without links) is, up to a factor, the solution of the linear
 system y = (1-d) v + d P' y. The linear system has no special case for pages without links. PageRank is y divided by its

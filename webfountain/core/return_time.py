@@ -6,7 +6,8 @@ follow a gamma distribution. The mean return rate is the number of returns found
 pages were gone. Most dead links never led to a page, so pages that had a copy are counted apart. URLs of one source and
 directory form a class, whose prior is the rate of the site.
 
-Each early request shows something about all dead URLs of the site, so few of them are needed (`Returns.spacing`).
+Each early request shows something about all dead URLs of the site, so few early requests are needed
+(`Returns.spacing`).
 
 Source: Azar et al., *Tractable near-optimal policies for crawling*, PNAS 2018 (the urgency); the gamma mixture of rates
 is the Lomax law.

@@ -25,11 +25,13 @@ class Signals:
     sections: bool = True
     """Estimate a rate for each section. If off, all sections have the rate of the site."""
     history: bool = True
-    """Estimate the rate of each page from its own checks, too. If off, every page has the rate of its section."""
+    """Estimate the rate of each page from its own checks, too. Without this signal, every page has the rate of its
+    section.
+    """
     independent: bool = True
     """Also explain changes by independent pages (`explanations`). If off, changes are explained by sections alone."""
     forgetting: bool = True
-    """Let old evidence fade with `memory`. If off, keep evidence for ever."""
+    """Let old evidence fade with `memory`. Without this signal, old evidence never loses weight."""
     memory: float = 250.0
     """Number of steps after which evidence has the weight 1/e."""
     prior_rate: float = 1 / 120

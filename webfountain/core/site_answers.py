@@ -28,7 +28,7 @@ class SiteBeliefs(NamedTuple):
     obsolete: Array
     """Number of pages expected to be obsolete."""
     so_far: Array
-    """For how long these pages have been obsolete, in expected page-steps."""
+    """Time for which the site's pages are expected to have been obsolete so far, page-steps."""
     growing: Array
     """Number of pages expected to become obsolete in the next step."""
 
@@ -41,9 +41,9 @@ class Approach(NamedTuple):
     slope: Array
     """Upper bound of the slope of ln(urgency) over ln(`lasted`)."""
     lasted: Array
-    """The number of steps at the section's long-run rate that would give the hazard since the last fetch."""
+    """Number of steps in which the section's long-run rate alone would give the hazard since the last fetch."""
     elapsed: Array
-    """`lasted`, or the number of steps since the last fetch if it is larger and the page may change independently."""
+    """`lasted`. If a page may change independently, its value is at least the number of steps since the last fetch."""
     least: Array
     """A page reaches an urgency u at the earliest `least` times √u steps after its last fetch."""
 

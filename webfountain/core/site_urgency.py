@@ -218,8 +218,8 @@ class SiteUrgency:
 
 
 class Past:
-    """The results of a site's earlier fetches, added in parts. `site` then creates a site that contains any of the
-    added pages.
+    """The results of a site's earlier fetches, added in parts. `site` creates a site that contains any of the added
+    pages.
     """
 
     def __init__(self, *, signals: Signals) -> None:
@@ -355,8 +355,9 @@ class Sites:
         return self._approach(pages).urgency
 
     def unchanged(self) -> tuple[Array, Array]:
-        """Return two arrays, one element per page. The first is the importance, times the steps since the last fetch,
-        times the probability that the page is unchanged. The second is the probability that the page has changed.
+        """Return two arrays, one element per page. The first array is the importance, times the steps since the last
+        fetch, times the probability that the page is unchanged. The second array is the probability that the page has
+        changed.
         """
         known = self.page[_EVENTS], self.page[_EXPOSURE]
         chance = chance_of_change(self.activity.hazard(self.unchecked), *self.activity.weights(self.unchecked, *known))

@@ -3,9 +3,10 @@
 A sketch is a MinHash of datasketch (128 permutations, `affine32`) over the shingles of a text, its runs of four tokens.
 The lowest byte of each hash value is kept. `sketch_resemblance` counts the equal bytes of two sketches, and corrects
 for chance matches (one in 256). Of a long text, about 512 shingles are used: those whose hashes are multiples of a
-power of two. A text whose length is near the limit of such a power has two sketches (`sketches`). A *band* is eight
-successive bytes of a sketch. Two pages are candidates if at least one of their eight bands is equal. Of the pairs with
-resemblance .9, 99 % are candidates. Of the pairs with resemblance .6, one in eight is a candidate.
+power of two. If the number of shingles of a text is near the limit between two powers, the text has two sketches
+(`sketches`). A *band* is eight successive bytes of a sketch. Two pages are candidates if at least one of their eight
+bands is equal. Of the pairs with resemblance .9, 99 % are candidates. Of the pairs with resemblance .6, one in eight is
+a candidate.
 
 Tokens are hashed by numpy over all bytes of a text, four times as fast as xxh3 per token. Only ASCII letters are
 lower-cased, and only ASCII white space separates tokens.

@@ -1,9 +1,9 @@
 """Compare two texts in bounded time.
 
 Each step has a limit, because a hostile page may be slow to compare. First, the equal beginning and end of both texts
-are cut off. Then the texts are divided at tokens that occur exactly once in both (patience diff). In each gap, the
-shortest edit script is computed. If that takes too long, the gap is replaced as a whole. The result is always a correct
-edit.
+are cut off. Next, the texts are divided at tokens that occur exactly once in both (patience diff). In each gap, the
+shortest edit script is computed. If the search for the script takes too long, the gap is replaced as a whole. The
+result is always a correct edit.
 
 Source: Myers 1986, "An O(ND) Difference Algorithm and Its Variations", section 4 (the greedy algorithm).
 """

@@ -20,9 +20,9 @@ __all__ = ["urgency", "urgency_and_slope", "urgency_of_known_rate"]
 def urgency_of_known_rate(rate: Array, elapsed: Array) -> Array:
     """Return the index (1 - e^-x (1 + x)) / rate with x = rate * elapsed, for a page that changes by a Poisson process.
 
-    The page should be fetched every `elapsed` if the price of a fetch equals the index. If the page with the greatest
-    index is always fetched first, all pages are fetched at the same price. The same price for all pages is optimal. A
-    page that never changes has index 0.
+    If the price of a fetch equals the index, the page should be fetched at intervals of `elapsed`. If the page with the
+    greatest index is always fetched first, all pages are fetched at the same price. The same price for all pages is
+    optimal. A page that never changes has index 0.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """Caches of recently seen URLs. Most links of a page are in the cache, so the store is not asked.
 
 A cache is a bounded set of 8-byte fingerprints. Given a batch of URLs, a cache returns the missing URLs and adds them.
-A crawl uses LRU. `lab.simulate.url_caches` has others for comparison.
+A crawl uses LRU. `lab.simulate.url_caches` has other caches for comparison.
 
 Source: Broder, Najork, Wiener, *Efficient URL caching for World Wide Web crawling*, 2003, section 5.
 """

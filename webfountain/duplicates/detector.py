@@ -1,21 +1,22 @@
 """The duplicate detector decides which fetched pages repeat another page, on the same or another site.
 
 The detector runs in the worker thread, after copies are written and before links are discovered (DESIGN.md section 3).
-Pages with equal bodies are duplicates. For other pages, the texts decide. The index finds pages with similar sketches.
-If an estimated resemblance is close to the threshold, the texts themselves are compared. A page that repeats no other
-page is a *representative*, and is added to the index before it is settled. The record of a duplicate points to its
-representative, and the duplicate is fetched rarely. Most links of a duplicate are not followed (`_own_links`).
+Pages with equal bodies are duplicates. Pages with different bodies are duplicates if their texts are similar enough.
+The index finds pages with similar sketches. If an estimated resemblance is close to the threshold, the texts themselves
+are compared. A page that repeats no other page is a *representative*, and is added to the index before it is settled.
+The record of a duplicate points to its representative, and the duplicate is fetched rarely. Most links of a duplicate
+are not followed (`_own_links`).
 
 If a page outranks its representative (`precedence`), the page becomes the representative, and the old representative is
 fetched again at once. If a page declares a canonical URL (``rel=canonical``) and the texts agree, the canonical page is
-the representative. Across sites, a sketch alone decides only if a text cannot be read. Each fetch of a duplicate checks
-that the representative still exists and has not changed. Pages of a *mirror* are fetched only as samples if the
-original page is known (`mirrors`).
+the representative. For two pages on different sites, the sketches alone decide only if a text cannot be read. Each
+fetch of a duplicate checks that the representative still exists and has not changed. Pages of a *mirror* are fetched
+only as samples if the original page is known (`mirrors`).
 
 Each ant has its own index, and reads the indices of other ants, which may be out of date. The detector uses another
 ant's entry only if the page still has the same digest in the store. If two ants fetch a page and its duplicate at the
-same moment, both are kept at first. The detector finds the duplicate when both pages are fetched again. Of two pages
-with equal precedence, the page with the smaller fingerprint is the representative.
+same moment, both pages are kept at first. The detector finds the duplicate when both pages are fetched again. Of two
+pages with equal precedence, the page with the smaller fingerprint is the representative.
 
 Source: Edwards 2001, section 2 (duplicate detectors); Cho, Shivakumar, Garcia-Molina, *Finding replicated web
 collections*, 2000.
@@ -53,9 +54,9 @@ if TYPE_CHECKING:
 __all__ = ["MARGIN", "MIRROR", "DuplicateDetector"]
 
 MIRROR: Final = "mirror"
-"""Error of a page that was not fetched because its site is a mirror and the original site has the page."""
+"""Error word for a page that was not fetched, because the original site of the mirror has the page."""
 MARGIN: Final = 0.06
-"""Two texts are compared if the estimate is at most this far from the threshold: two standard errors."""
+"""Two texts are compared if the estimated resemblance is at most this far from the threshold: two standard errors."""
 _COMPARED: Final = 3
 """Largest number of texts that are compared with one page."""
 _REOPENED: Final = 2000
@@ -102,7 +103,7 @@ class DuplicateDetector:
 
     def judge(self, visits: Sequence[Visit]) -> tuple[list[JudgedVisit], list[str]]:
         """Return the visits with their duplicates marked, and the URLs of representatives that a better page replaced.
-        The caller must have these representatives fetched again now.
+        The caller must request a new fetch of the replaced representatives.
         """
         self._texts.clear()
         self._held.clear()
@@ -132,8 +133,8 @@ class DuplicateDetector:
         return judged, outranked
 
     def unasked(self, lease: Lease, *, at: float) -> Outcome | None:
-        """Decide whether to fetch a new page of a mirror. Return None if the page must be fetched, else the outcome
-        that ends its lease, because the original site has this page.
+        """Decide whether to fetch a new page of a mirror. Return None if the page must be fetched. If the original site
+        has the page, return the outcome that ends its lease.
         """
         record = lease.record
         original = self._original_of(lease.site, record)
@@ -152,7 +153,7 @@ class DuplicateDetector:
 
     @property
     def reopening(self) -> list[str]:
-        """Return the sites that were wrongly taken for mirrors and still have pages to queue again."""
+        """Return the sites that were wrongly taken for mirrors, if some of their pages must still be queued again."""
         return list(self._reopened)
 
     def reopen(self, site: str) -> list[bytes]:
@@ -323,8 +324,8 @@ class DuplicateDetector:
     def _own_links(self, visit: Visit, url: str) -> list[Link]:
         """Return the links of a duplicate to its own site, without links that its representative also has.
 
-        If the representative is on another site, only links to pages that the other site lacks are returned, and some
-        samples.
+        If the representative is on another site, return only links to pages that the other site lacks, and some samples
+        of the other links.
         """
         site, original = visit.fetch.site, site_of(url)
         links = [] if site == original else [link for link in visit.reading.links if link.site == site]

@@ -1,8 +1,8 @@
 """An index on disk of the pages that other pages may repeat.
 
-A *representative*, a page that repeats no other, has a record (`page_records`). A page has several keys: for the bands
-of its sketch, for its digest and for itself (`key_runs`). The file `FORM` names the format of the sketches. An index
-with another format, or with damage, is emptied. An index can be rebuilt from the copies.
+Each *representative*, which is a page that repeats no other page, has a record (`page_records`). A page has several
+keys: for the bands of its sketch, for its digest and for itself (`key_runs`). The file `FORM` names the format of the
+sketches. An index with another format, or with damage, is emptied. An index can be rebuilt from the copies.
 
 Each ant of a crawl writes its own index, and also reads the indices of other ants (`other_indices`).
 """
@@ -166,8 +166,8 @@ class DuplicateIndex:
     # ------------------------------------------------------------ look-up
 
     def probe(self, pages: Sequence[IndexedPage]) -> list[Probe]:
-        """Look up all pages of a batch. Then call `nearest` for each page in turn, and after it `keep` if the page
-        repeats no other page.
+        """Look up all pages of a batch. After `look_up`, call `nearest` for each page in turn, and then `keep` if the
+        page repeats no other page.
 
         Raises
         ------
@@ -222,7 +222,8 @@ class DuplicateIndex:
         return sorted(found, key=lambda match: (not match.is_exact, -match.resemblance))
 
     def known(self, urls: Sequence[str]) -> list[tuple[IndexedPage, int] | None]:
-        """Return each page as stored, with the fingerprint of its canonical URL (0: none); None for an unknown page.
+        """Return each page as stored, with the fingerprint of its canonical URL (0 for none). For an unknown page,
+        return None.
 
         Digests are cut to eight bytes.
         """
@@ -307,8 +308,8 @@ class DuplicateIndex:
         return numbers
 
     def _there(self, numbers: Iterable[int]) -> list[int]:
-        """Return the record numbers below the size of the index, in ascending order. A larger number shows that a run
-        is damaged.
+        """Return the record numbers below the size of the index, in ascending order. A record number beyond the size of
+        the index shows that a run is damaged.
         """
         found = sorted(numbers)
         there = [number for number in found if number < self._size]

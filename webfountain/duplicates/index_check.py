@@ -25,8 +25,7 @@ _AT_ONCE: Final = 100_000
 
 
 def damaged_index(folder: Path) -> list[str]:
-    """Return a line for each damaged file of an index, after reading all of it. Raises OSError if the disk reports an
-    error."""
+    """Read a whole index, and return a line for each damaged file. Raises OSError if the disk reports an error."""
     if not (folder / "FORM").exists() and not (folder / "records").exists():
         return []
     return [f"{folder}: damaged: {why}" for why in (*_records(folder), *_runs(folder))]

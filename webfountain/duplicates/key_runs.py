@@ -113,7 +113,7 @@ class KeyRuns:
         return any(run.is_cut() for run in self._runs)
 
     def find(self, keys: Keys) -> Iterator[tuple[int, int]]:
-        """Yield (position among the keys, number of a record with this key)."""
+        """Yield (position of a key in `keys`, number of a record with this key)."""
         return find_in(self._runs, keys)
 
     def write(self, keys: Keys, numbers: Numbers, *, records: int) -> None:

@@ -1,10 +1,10 @@
 """Mirror sites, whose pages repeat another site.
 
 A site is a *mirror* if at least half of its judged pages, and at least ten, repeat pages of one other site. A page of a
-mirror is not fetched if the other site has a page with the same path. One in `SAMPLED` of the refused pages is fetched
-as a sample. A secret key selects the samples, so a page that is refused again may become a sample. The verdict is
-revoked if too many samples do not repeat the other site (`TOLERATED`). When a verdict is revoked, all refused pages of
-the site are fetched.
+mirror is not fetched if the original site has a page with the same path. One in `SAMPLED` of the refused pages is
+fetched as a sample. A secret key selects the samples, so a page that is refused again may become a sample. The verdict
+is revoked if too many samples do not repeat the other site (`TOLERATED`). When a verdict is revoked, all refused pages
+of the site are fetched.
 
 Counts and revoked verdicts are kept only in memory.
 
@@ -24,7 +24,7 @@ __all__ = ["SAMPLED", "TOLERATED", "Mirrors", "is_mirror"]
 SAMPLED: Final = 10
 """One in this number of refused pages is fetched."""
 TOLERATED: Final = 0.1
-"""The site stays a mirror while at most this share of its samples fails to repeat the original site."""
+"""A site stays a mirror as long as at most this share of its samples fails to repeat the original site."""
 _LEAST_MISSES: Final = 2
 _SITES: Final = 20_000
 """Largest number of sites whose pages are counted."""

@@ -89,7 +89,7 @@ class _OtherIndex:
         self._behind: list[Run] = []  # in memory: keys of records that are in no run, longest list first
 
     def find(self, keys: Keys) -> Iterator[tuple[int, int]]:
-        """Yield (position among the keys, number of a record with this key)."""
+        """Yield (position of a key in `keys`, number of a record with this key)."""
         return find_in([*self._mapped, *self._behind], keys)
 
     def refresh(self) -> None:

@@ -3,7 +3,7 @@ pages.
 
 If the order of fetches decided, a faster copy would replace the original site. Scheme and a leading ``www.`` of a
 seed's site are ignored, because seeds often redirect to such variants. Age decides only if both pages were crawled.
-These three properties do not depend on the fetches, so two pages cannot replace each other in turn.
+Seed site, trust and age do not depend on the order of fetches, so two pages cannot replace each other in turn.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ def build_instance(
     Version v1 spreads the initial pages evenly. Version v2 spreads the initial pages 3:1:3 over the fastest quarter,
     the middle and the slowest quarter of the buckets. Version v3 halves the change rates of v1.
 
-    Raises InputError, which names the key and the value.
+    Raises InputError for an invalid value; the message names the key and the value.
     """
     place = _Place(table)
     place.check_keys()

@@ -1,8 +1,8 @@
 """Analysis of how pages evolve (Cho 2000), from a change trace or a store.
 
 Section 3 asks four questions: How often do pages change (Figure 2)? How long do pages live (Figure 4)? When have half
-of the pages changed or vanished (Figure 5)? Are changes a Poisson process (Figure 6)? For the last question, a goodness
-of fit is computed.
+of the pages changed or vanished (Figure 5)? Are changes a Poisson process (Figure 6)? The answer to the question about
+a Poisson process is a goodness of fit.
 """
 
 from __future__ import annotations

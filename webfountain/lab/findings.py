@@ -1,6 +1,7 @@
 """Comparison of a newly solved instance file with the tables, figures and findings of Edwards 2001.
 
-The paper prints few constants, so an instance file is a calibration. This module measures how good the calibration is.
+The paper prints few constants, so the constants of an instance file are calibrated to the paper's results. This module
+measures how good the calibration is.
 
 Source: Edwards, McCurley, Tomlin 2001, Tables 3 and 4, Figures 3-6 (PAPERS.md section 2).
 """
@@ -39,7 +40,7 @@ _ONCE = 0.02  # a bucket whose number of crawls differs more than this from a wh
 
 
 class FigureRow(TypedDict):
-    """A number from the paper and our number, with the relative ``error`` of ours."""
+    """A number from the paper and our number, with the relative ``error`` of our number."""
 
     table: str
     strategy: str
@@ -81,7 +82,7 @@ def findings(path: str | Path, *, quality: Quality = "normal", buckets: int | No
     If given, ``buckets`` replaces the number of buckets in the file. With fewer buckets, the run is faster and the
     result coarser.
 
-    Raises InputError, which names the file, the key and the value.
+    Raises InputError for an invalid value; the message names the file, the key and the value.
     """
     runs = _runs(read_table(path), quality, buckets)
     rows = [row for key in _PRINTED for row in _rows(key, runs[key[1:]])]
@@ -112,7 +113,9 @@ def missed_figures(rows: list[FigureRow]) -> list[str]:
 
 
 def _runs(table: Mapping[str, object], quality: Quality, buckets: int | None) -> dict[tuple[str, str], _SolvedRun]:
-    """Return the plans of the paper's figures, by strategy and version. The version "long" has twice the periods."""
+    """Return the plans of the paper's figures, by strategy and version. The version "long" has twice as many
+    periods.
+    """
     wanted = [
         ("1", "v1"),
         ("2", "v1"),

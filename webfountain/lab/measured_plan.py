@@ -32,7 +32,7 @@ __all__ = ["goal_document", "goal_of", "goal_words", "has_budget", "measured_pla
 
 _GOAL: Final = re.compile(r"(?:obsolete=|older=(?P<age>[^:]+):)(?P<share>[0-9.]+)%", re.ASCII)
 CYCLES: Final = 6
-"""The model is corrected by the measured obsolete shares of this number of past cycles."""
+"""Number of past cycles whose measured obsolete shares correct the model."""
 
 
 class MeasuredCensus(NamedTuple):
@@ -102,10 +102,10 @@ def _cycle(store: FrontierStore) -> CycleTable | None:
 
 
 def goal_of(text: str) -> Goal:
-    """Return the goal that a text states, such as "obsolete=2%" or "older=7d:5%". The second example means that at most
-    5 % of the copies may be out of date for more than 7 days.
+    """Parse a goal, such as "obsolete=2%" or "older=7d:5%". With the goal "older=7d:5%", at most 5 % of the copies may
+    be out of date for more than 7 days.
 
-    Raise InputError if the text has neither form.
+    Raise InputError if the text has another form.
     """
     from webfountain.core.goals import Goal  # noqa: PLC0415  numpy, 0.1 s
 

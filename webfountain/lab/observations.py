@@ -65,7 +65,7 @@ def observe_trace(
 ) -> Observation:
     """Return the spans of a change trace.
 
-    The columns of a trace are in data/README.md.
+    data/README.md describes the columns of a trace.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def observe_trace(
 def observe_store(pages: Iterable[tuple[str, PageRecord]], *, day: float = DAY) -> Observation:
     """Return the spans of a store's copies, each from the first to the last fetch.
 
-    Change times come from the last 24 checks of a record, the number of changes from its totals.
+    Change times come from the last 24 checks of a record. The number of changes comes from the record's totals.
 
     Parameters
     ----------

@@ -69,7 +69,7 @@ def solve_instance_file(
     ``strategy`` is a name in the file, by default the first. ``out`` is the path of an .npz file for the plan: x (T, B)
     and z (T,) in the file's pages. ``seconds`` is the time of the solver alone, without imports.
 
-    Raises InputError, which names the file, the key and the value.
+    Raises InputError for an invalid value; the message names the file, the key and the value.
     """
     if solver not in SOLVERS:
         raise InputError(f"solver: {solver!r} is not one of {', '.join(SOLVERS)}")

@@ -7,7 +7,7 @@ others.
 
 ``python -m webfountain.sandbox`` is the child. Each frame on standard input has the sizes of job and body as two
 uint32, a `ReadJob` as msgpack, and the body. The child writes the size of the answer, and a `JobResult` as msgpack.
-macOS has no RLIMIT_AS, so a child's memory is limited there only by its CPU time.
+On macOS, which has no RLIMIT_AS, a child's memory is limited only by its CPU time.
 """
 
 from __future__ import annotations

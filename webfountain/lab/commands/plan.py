@@ -40,7 +40,9 @@ _CYCLES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     ">with a probability of 80 %": lambda row: f"{row['low']:.2%} to {row['high']:.2%}",
     ">found": lambda row: f"{row['found']:.2%}" if "found" in row else "-",
 }
-"""Columns for the strategy fountain: the forecast share of each cycle, and the share that fetches found."""
+"""Columns for the strategy fountain: the obsolete share that was forecast for each cycle, and the obsolete share that
+fetches found.
+"""
 _CYCLES_SHOWN = 8
 
 
@@ -95,7 +97,7 @@ def solve(*, instance: str, as_json: bool, **given: Any) -> None:
 def show(store: str, goal: str | None, as_json: bool) -> None:
     """Show the present plan: quotas, prediction, and the results so far.
 
-    If no budget is set, show a plan for the measured rate; the crawl does not follow it.
+    If no budget is set, show a plan for the measured rate. The crawl does not follow this plan.
     """
     if goal is not None:
         _show_goal(store, goal, as_json=as_json)

@@ -1,7 +1,7 @@
 """The interface between the HTTP server and a web on loopback: a clock, answers and the true pages.
 
-A web never asks for the current time. Each call gives the time, in periods for the generated web and in seconds for
-recorded pages.
+A web never asks for the current time. Each call passes the time as an argument: in periods for the generated web, in
+seconds for recorded pages.
 """
 
 from __future__ import annotations

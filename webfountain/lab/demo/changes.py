@@ -22,7 +22,7 @@ __all__ = ["MAJOR", "MINOR", "RATES", "TRIVIAL", "PageChanges", "state_after"]
 
 TRIVIAL, MINOR, MAJOR = 0, 1, 2
 RATES: Final = ((0.03, 4.0), (0.05, 1.0), (0.1, 1 / 3), (0.17, 0.1), (0.2, 1 / 30), (0.2, 0.01), (0.25, 0.0))
-"""Each pair is a share of the pages, and how often a page of this share changes per period."""
+"""Pairs (share, rate): this share of the pages changes at this rate, in changes per period."""
 
 
 class PageChanges:
@@ -70,8 +70,9 @@ def _kind(u: float, stamped: bool) -> int:
 
 
 def state_after(page: WebPage, own: int) -> tuple[list[int], int, int]:
-    """Return which change last wrote each third of the text, which change last wrote the note, and the number in the
-    comment."""
+    """Return the last change of each third of the text, the last change of the note, and the number in the HTML
+    comment.
+    """
     texts, note, stamp = [0, 0, 0], 0, 0
     for change in range(own):
         kind = page.kinds[change]

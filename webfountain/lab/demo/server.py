@@ -38,7 +38,7 @@ _PHRASES: Final = {status.value: status.phrase for status in HTTPStatus}
 class LoggedVisit(NamedTuple):
     """One served request, with the UTC seconds of its first and last byte.
 
-    ``busy`` is the number of other requests that were running on its site when the request arrived.
+    ``busy`` is the number of other requests that were running on the same site when the request arrived.
     """
 
     site: str
@@ -239,8 +239,8 @@ class ServedConnection(asyncio.Protocol):
         )
 
     def _last_modified(self, answer: Answer, utc: float) -> str:
-        """Return the date of the last change, or "" if the page changed in the current second. A later change in this
-        second would have the same date (RFC 9110, 8.8.2).
+        """Return the date of the last change, or "" if the page changed in the current second. A later change in the
+        current second would have the same date (RFC 9110, 8.8.2).
         """
         if answer.changed is None:
             return ""

@@ -76,7 +76,7 @@ class WebSite:
         self.links = _Links(self, draw)
 
     def _adopt(self, page: WebPage, draw: int) -> None:
-        """Give a page its parent. Pages from time 0 form a full tree, and are the parents of later pages."""
+        """Choose the parent of a page. Pages from time 0 form a full tree, and are the parents of later pages."""
         early = page.number < self.size
         page.parent = (page.number - 1) // _FAN if early else _zipf(self.size, draw)
         parent = self.pages[page.parent]
@@ -149,7 +149,7 @@ class WebSite:
 
 
 class _Links(dict[int, bytes]):
-    """The random links of a site by number; each link is HTML that ends a paragraph."""
+    """The random links of a site by number. Each link is a piece of HTML with which a paragraph ends."""
 
     def __init__(self, site: WebSite, draw: Draws) -> None:
         super().__init__()
@@ -179,7 +179,7 @@ class _Links(dict[int, bytes]):
 
 
 def _zipf(n: int, draw: int) -> int:
-    """Return a number from 0 to n-1 from a 64-bit random value, with probabilities by Zipf's law."""
+    """Convert a 64-bit random value to a number from 0 to n-1, distributed by Zipf's law."""
     return min(n - 1, int((n + 1) ** (draw * TO_UNIT)) - 1) if n > 1 else 0
 
 

@@ -39,7 +39,7 @@ class PageBodies:
         self._prose = Prose(prose_seed, length=body_bytes // self._units - 75)
 
     def write(self, site: WebSite, page: WebPage, own: int, t: float) -> bytes:
-        """Return the body of a page after `own` changes. The page lists its children that were born until `t`."""
+        """Return the body of a page after `own` changes. The page lists its children that were born by the time `t`."""
         texts, note, stamp = state_after(page, own)
         parts = [site.head(page)]
         size = 2 * (self._units // 3 + 1)
@@ -103,12 +103,12 @@ class GeneratedWeb:
         self._utc = utc
 
     def version(self, site: int, path: str, t: float) -> int:
-        """Return how many different bodies a page has had until `t`; 0 if there is no page at `t`."""
+        """Return how many different bodies a page has had by the time `t`; 0 if there is no page at `t`."""
         page = self.sites[site].find(path, t)
         return 0 if page is None else 1 + self._changes.until(page, t) + bisect_right(page.child_births, t)
 
     def changes(self, site: int, path: str, t: float) -> list[tuple[float, int]]:
-        """Return the time and kind of each change of a page until `t`; births of its children do not count."""
+        """Return the time and kind of each change of a page up to `t`; births of its children do not count."""
         page = self.sites[site].find(path, t)
         own = 0 if page is None else self._changes.until(page, t)
         return [] if page is None else list(zip(page.times[:own], page.kinds[:own], strict=True))
@@ -142,7 +142,9 @@ class GeneratedWeb:
         return max(changed, page.child_births[born - 1]) if born else changed
 
     def _beside(self, site: WebSite, path: str, t: float) -> Answer:
-        """Return an answer other than a page: robots.txt, sitemaps, redirects, private pages, or nothing."""
+        """Return the answer to a path that is no page of the tree: a robots.txt, sitemap, redirect or private page, or
+        404.
+        """
         if path == "/robots.txt":
             robots = _ROBOTS.format(base=self.bases[site.number]).encode()
             return Answer(200, robots, media_type="text/plain")

@@ -1,6 +1,6 @@
-"""The crawl's own policy in a simulation: the frontier's objects and price, without queues and network. Policies with
-importance or with a sitemap are separate, because a plain trace has neither. `RANKING`, an earlier policy without a
-price, is kept for comparison.
+"""Simulate the crawl's own policy: the objects and the price are those of the frontier, but there are no queues and no
+network. Policies with importance or with a sitemap are separate, because a plain trace has neither. `RANKING`, an
+earlier policy without a price, is kept for comparison.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """A lower bound of the obsolete share: no policy with the same number of fetches can have a smaller share.
 
 A *spell* is the time between two events of a page. During a spell, a copy from before the spell is obsolete. A fetch
-during a spell saves obsolete time until the spell ends. Unused fetches may be kept for one day. Then K fetches per day
-allow at most 2K fetches on one day, and K D fetches on D days. For any prices of these two limits, the Lagrangian dual
-is an upper bound on the saved time. The policy `clairvoyant` chooses greedily with full knowledge. The smallest
-possible share is between the bound and the share of `clairvoyant`.
+during a spell saves obsolete time until the spell ends. Unused fetches may be kept for one day. With K fetches per day,
+a policy can make at most 2K fetches on one day, and K D fetches on D days. For any prices of these two limits, the
+Lagrangian dual is an upper bound on the saved time. The policy `clairvoyant` chooses greedily with full knowledge. The
+smallest possible share is between the bound and the share of `clairvoyant`.
 """
 
 from __future__ import annotations

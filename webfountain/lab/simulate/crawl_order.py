@@ -50,7 +50,7 @@ __all__ = [
 
 MODELS = ("threshold", "crawl-and-stop", "limited-buffer")
 PERCENTS: Final = (1, 2, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100)
-"""Percentages of the crawl that the document reports."""
+"""Percentages of the crawl for which the document reports values."""
 
 
 @dataclass(frozen=True, slots=True)

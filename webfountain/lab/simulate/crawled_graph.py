@@ -15,7 +15,9 @@ __all__ = ["CrawledGraph"]
 
 
 class CrawledGraph:
-    """A link graph with known (n,) and crawled (n,) pages. Only the links of crawled pages may be read."""
+    """A link graph; the arrays known (n,) and crawled (n,) are True for known and for crawled pages. Only the links of
+    crawled pages may be read.
+    """
 
     def __init__(self, indptr: npt.NDArray[np.int32], indices: npt.NDArray[np.int32]) -> None:
         self.indptr, self.indices = indptr, indices

@@ -46,7 +46,9 @@ _POLICY: Final = (
     f'[collection]\nname = "graph"\nseeds = ["{_SITE}/"]\n[network]\nallow_private = true\n[ranking]\nevery = "1000d"\n'
 )
 _PAGE_CPU_S: Final = 1.3e-3
-"""CPU time, s, that a crawl is assumed to need per page. It limits how often the crawl ranks."""
+"""CPU time, s, that a crawl is assumed to need per page. The ranker may use only a share of the crawl's CPU time, which
+limits how often it ranks.
+"""
 _LINK_CPU_S: Final = 1.2e-6
 """CPU time of the ranker per link, s."""
 _POLLED: Final = 16
@@ -229,4 +231,4 @@ class _GraphRanker:
         return self._cost_s
 
     def stop(self) -> None:
-        """Do nothing: no job is ever running."""
+        """Do nothing, because no job is ever running."""

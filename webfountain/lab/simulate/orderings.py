@@ -193,8 +193,9 @@ class Opic(_UnrankedOrdering):
 
 
 class PageRank:
-    """Takes pages by PageRank of the known graph. The ranking is repeated at each hundredth of the web, and new pages
-    come last."""
+    """Takes pages by PageRank of the known graph. The ranking is repeated whenever another hundredth of the web was
+    crawled, and new pages come last.
+    """
 
     def __init__(self, seen: CrawledGraph) -> None:
         self._seen = seen

@@ -1,6 +1,6 @@
 """Plans of the optimisation model in the simulation, made by the crawl's own `make_plan`.
 
-A period is a day, a cycle 14 days.
+A period is a day, and a cycle is 14 days.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Each day begins with its K fetches, continues with its events, and ends with a count of the obsolete pages. The pages
 alive at the start have just been crawled. A page born later is known at once, and counts as obsolete until it is
-fetched. Every policy except ``clairvoyant`` fetches such pages first. A page is dropped when a fetch finds it deleted.
-The policies are in `rivals` and `planned`.
+fetched. Every policy except ``clairvoyant`` first fetches the pages that have no copy. A page is dropped when a fetch
+finds it deleted. The policies are in `rivals` and `planned`.
 
 `fountain` uses the crawl's own objects, which fetch a page when its urgency reaches a price (`at_a_price.AtAPrice`).
 Every policy may keep unused fetches for one day, so a day may have up to 2K fetches. No policy can have a smaller
@@ -84,7 +84,7 @@ POLICIES = (
     SITEMAP,
     "clairvoyant",
 )
-"""All names that ``--policies`` accepts. The name ``all`` stands for all of them except the variants of `fountain`."""
+"""All names that ``--policies`` accepts. The name ``all`` stands for all policies except the variants of `fountain`."""
 
 ROUNDS: Final = 4
 """Number of times per day that `fountain` chooses pages."""

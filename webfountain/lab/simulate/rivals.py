@@ -57,7 +57,7 @@ class Fetches(NamedTuple):
     first: Flags
     """True if there was no copy before."""
     changed: Flags
-    """True if the page was obsolete (a first copy always is)."""
+    """True if the page was obsolete, or if this was its first copy."""
     gone: Flags
     """True if the page was found deleted."""
     waiting: int
@@ -85,8 +85,8 @@ class Uniform:
 
 
 class Proportional(Uniform):
-    """Fetches pages in proportion to their true change rates: the page with the greatest tau * rate comes first. This
-    policy is worse than uniform.
+    """Fetches pages in proportion to their true change rates: the page with the greatest tau * rate comes first.
+    Fetching in proportion to change rates is worse than fetching all pages equally often.
 
     Source: Cho & Garcia-Molina, *Effective page refresh policies for web crawlers*, TODS 2003, section 4.
     """
@@ -99,8 +99,8 @@ class Proportional(Uniform):
 
 
 class PoissonOracle(Uniform):
-    """Fetches the page with the greatest urgency first, computed from the page's true change rate. This policy is
-    optimal if changes are Poisson processes.
+    """Fetches the page with the greatest urgency first, computed from the page's true change rate. The most urgent page
+    first is the optimal policy if changes are Poisson processes.
     """
 
     def __init__(self, trace: ChangeTrace) -> None:

@@ -80,7 +80,7 @@ def load_trace(
     min_change : ignore modifications with a resemblance above 1 - `min_change`; one with an unknown resemblance counts
     exclude : regular expression; pages are left out if it matches their url (or their path, if they have no url)
 
-    Raises InputError, which names the file, column or argument that cannot be used.
+    Raises InputError; the message names the file, column or argument that cannot be used.
     """
     pattern = _pattern(exclude)
     if not 0 <= min_change <= 1:
