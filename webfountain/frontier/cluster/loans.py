@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 __all__ = ["LOAN_PAUSE_S", "BorrowedSlots", "Loan", "LoanClaims", "Loans"]
 
 LOAN_PAUSE_S: Final = 60.0
-"""If a site refuses a request, none of its slots are lent during its rest and for this time afterwards, s."""
+"""After a site refused a request, it lends no slots while it is left alone, and for this time afterwards, s."""
 
 
 class Loan(msgspec.Struct, frozen=True, array_like=True):
@@ -185,7 +185,7 @@ class Loans:
             self._lent[loan.borrower] = lent._replace(is_over=True)
 
     def recall(self, rests_until: float, batch: Batch) -> None:
-        """End all loans of a site that refused a request. The site lends no slots during its rest and for
+        """End all loans of a site that refused a request. The site lends no slots while it is left alone, and for
         `LOAN_PAUSE_S` afterwards.
 
         The borrowers learn at their next heartbeat that their loans have ended.
@@ -201,7 +201,7 @@ class Loans:
 
     def take_back(self, loan: Loan, standing: SitePoliteness, group: AddressGroup, open_at: float) -> None:
         """Return the slots of a loan to the gates of the site and of its address. The slots open at `open_at`, or later
-        if the site must rest.
+        if the site must be left alone for longer.
         """
         del self._lent[loan.borrower]
         opens = max(open_at, standing.rests_until)

@@ -187,7 +187,7 @@ class ActiveList:
                 self._follow(site, site.files.name_sitemaps(read.children, batch), batch)
 
     def _take_shared(self, result: BatchResult, batch: Batch) -> None:
-        """Process letters from borrowers of slots, activated sites, answers to claims, and guests."""
+        """Process the letters of other ants, the activated sites, the answers to claims, and the guests."""
         if self.lending is not None:
             for letter in result.returned:
                 self.lending.returned(letter, batch)

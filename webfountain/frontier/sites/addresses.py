@@ -123,7 +123,7 @@ class Addresses:
     # ------------------------------------------------------- joining and leaving
 
     def enter(self, place: Place) -> AddressGroup | None:
-        """Add a newly active site. Return its group, or None while the address of its host is unknown
+        """Add a newly active site. Return the group of the site, or None while the address of its host is unknown
         (`unresolved`).
         """
         host = host_of(place.name)
@@ -307,8 +307,6 @@ class Addresses:
         return [group for group in self._groups.values() if group.is_leaving and group.places]
 
     def open_times(self, at: float) -> dict[str, float]:
-        """For each claimed address of this ant, which ends at `at`, return the time from which another ant may use the
-        address.
-        """
+        """Return the time from which another ant may use each claimed address, if this ant ends at `at`."""
         delay_s = self._rules.min_delay
         return {key: self._groups[key].gate.next_for_others(at, delay_s) for key in self.claimed()}

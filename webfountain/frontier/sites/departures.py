@@ -137,7 +137,7 @@ class Departures:
             self.lose(name, batch)
 
     def take_lost(self) -> set[str]:
-        """Return the lost sites since the last call whose fetches in flight must be cancelled."""
+        """Return the sites lost since the last call, whose fetches in flight must be cancelled."""
         taken, self._to_cut = self._to_cut, set()
         return taken
 

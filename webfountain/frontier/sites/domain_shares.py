@@ -143,7 +143,7 @@ class DomainShares:
             tuple[float, str]
         ] = []  # domains that used their share, by the number of fetches at which they open again
         self.rest_s = _REST * period_s
-        """A site that was parked because its domain used its share returns after this time, s."""
+        """If a site was parked because its domain used its share, it returns after this time, s."""
         self.seen: ShareSnapshot | None = None
         """Result of the last check."""
 
@@ -276,7 +276,7 @@ class DomainShares:
         return domain.fetches + domain.elsewhere + 1 > self._allowed()
 
     def _opens(self, domain: DomainShare) -> float:
-        """Return the number of fetches of this ant at which a domain may have its next fetch."""
+        """Return how many fetches this ant must have made before a domain may have its next fetch."""
         return (domain.fetches + domain.elsewhere + 1) / self._share - self._ahead - self._others.fetches
 
     def _open(self) -> set[str]:

@@ -85,7 +85,7 @@ class Flights:
         self._context.metrics.inc("sequencer/recrawl" if known else "sequencer/never_crawled")
 
     def wake(self, names: Iterable[str]) -> None:
-        """Let the ring serve these sites again, because their domains may now have more fetches."""
+        """Allow fetches from these sites again, because their domains may now have more fetches."""
         for name in names:
             self._sites.by_name[name].place.wake()
 
@@ -153,7 +153,7 @@ class Flights:
     def acknowledged(
         self, lease: Lease, batch: Batch, *, status: int | None, error: str | None, seconds: float
     ) -> None:
-        """Settle another project's request after its download."""
+        """Settle a request of another Scrapy project after its download."""
         outcome = acknowledged(lease, status=status, error=error, at=batch.at, seconds=seconds)
         batch.settle(lease, outcome)
         self._context.metrics.inc(f"outcome/{outcome.kind}")
@@ -161,8 +161,8 @@ class Flights:
     # ------------------------------------------------------- pages that stay leased
 
     def keep(self, lease: LeaseId) -> None:
-        """Record a lease that stays after its fetch, because another project's spider is not done with the answer. The
-        active list may have one more site for each site with such a lease.
+        """Record a lease that stays after its fetch, because a spider of another Scrapy project still uses the answer.
+        The active list may have one more site for each site with such a lease.
         """
         self._kept.add(lease)
 
@@ -205,8 +205,8 @@ class Flights:
 
     @contextmanager
     def reading(self, name: str) -> Iterator[None]:
-        """Count one more body of a site as waiting while the block runs. If many bodies of a site wait, no new requests
-        are sent to the site.
+        """Count one more body of a site as waiting during a ``with`` block. If many bodies of a site wait, no new
+        requests are sent to the site.
         """
         site = self._sites.by_name.get(name)
         if site is None:

@@ -231,7 +231,7 @@ class Hand:
         return _leases(self._take_urgent() + self.take_held() + _emptied(self._never) + _emptied(self._recrawl))
 
     def _take_urgent(self) -> list[Fetch]:
-        """Remove and return the immediate URLs. A robots.txt request stays."""
+        """Remove and return the immediate URLs. A waiting request for robots.txt stays."""
         if not self.urgent:
             return []
         ready = _emptied(self.urgent)

@@ -94,7 +94,7 @@ class Gate:
         self.hold(open_at)
 
     def widen(self) -> None:
-        """Add a slot in place of the slot of a request in flight, which should not count for this gate."""
+        """Add a slot, so that a certain request in flight no longer counts for this gate."""
         heapq.heappush(self._free, self._shut_until)
         self._note_change()
 
@@ -273,8 +273,8 @@ class SitePoliteness:
         return backoff(failures, base=max(1.0, 10.0 * delay), rng=self._rng)
 
     def slow_page(self, at: float) -> None:
-        """Record a page that could not be read within the time limit. Each page of this kind lengthens the rest of the
-        site.
+        """Record a page that could not be read within the time limit. With each page of this kind, the site is left
+        alone for longer.
         """
         self._slow_pages += 1
         self.gate.hold(at + self.back_off_s(self._slow_pages))

@@ -248,7 +248,7 @@ class ActiveSite:
     def landed(self, fetched: FetchResult, group: AddressGroup, batch: Batch) -> bool:
         """Process the end of a fetch that `group` released, and give its slots back to the gates.
 
-        Return True if the site answered a page without a refusal. Then the caller has nothing else to do.
+        Return True if the site answered a page without a refusal. In this case the caller has nothing else to do.
         """
         refused = self.standing.landed(fetched, group.gate)
         if refused and self.loans:

@@ -45,7 +45,7 @@ _HAIR_S: Final = 1e-3
 early.
 """
 _BARRED: Final[dict[str, OutcomeKind]] = {PRIVATE: "refused", DISALLOWED: "refused_by_robots"}
-"""Outcome of the pages of a barred site for some reasons. For all other reasons, the outcome is "failed"."""
+"""Outcome of the pages of a barred site, by the error of the pages. With any other error, the outcome is "failed"."""
 
 
 class SitePages:

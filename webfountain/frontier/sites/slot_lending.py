@@ -203,7 +203,7 @@ class SlotLending:
 
 
 def _lend(site: ActiveSite, borrower: str, slots: int, *, until: float, ends_at: float) -> None:
-    """Lend slots of a site to another ant until `until`; `prolonged` extends the loan up to `ends_at`."""
+    """Lend slots of a site to another ant until `until`; the loan may later be extended up to `ends_at`."""
     assert site.lease is not None
     group = site.place.group
     assert group is not None
