@@ -4,8 +4,8 @@ A weak dictionary maps each request to its flight. The link is not in `request.m
 project. A copy of a request has no flight.
 
 A request that is not plain data exists only in memory (`requests`) and would be lost with the process. Therefore a page
-is settled only after all requests in memory that its callback yielded. Each flight counts the requests in memory for
-which it waits.
+is settled only when all requests in memory that its callback yielded are done. Each flight counts the requests in
+memory for which it waits.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ CURRENT: Final[ContextVar[Flight | None]] = ContextVar("CURRENT", default=None)
 """The flight whose response or failure the spider is processing."""
 _FLIGHTS: Final[WeakKeyDictionary[Request, Flight]] = WeakKeyDictionary()
 _REPLACED: Final[WeakKeyDictionary[Request, Flight]] = WeakKeyDictionary()
-"""Request that a downloader middleware put in the place of another request -> flight of the replaced request."""
+"""Maps the request that a downloader middleware put in place of another one to the flight of the replaced request."""
 
 
 class FlightListener(Protocol):
@@ -155,7 +155,7 @@ def depart(request: Request, flight: Flight) -> None:
 
 
 def arrive(request: Request) -> Flight | None:
-    """Return the flight of a request that the engine is done with, and remove the link."""
+    """Remove and return the flight of a request that the engine is done with."""
     return _FLIGHTS.pop(request, None)
 
 

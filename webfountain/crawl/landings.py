@@ -60,7 +60,7 @@ class Landings:
         self._stir = stir
         self._on_landed = on_landed
         self._waiting: dict[LeaseId, Flight] = {}
-        """Lease -> flight that waits for requests in memory."""
+        """The flights that wait for requests in memory, by lease."""
         self._pages: dict[LeaseId, bytes] = {}
         self._is_cut = False
 
@@ -146,7 +146,9 @@ class Landings:
         self.end(flight)
 
     def end(self, flight: Flight) -> None:
-        """Settle the page of an ended flight, now or after the requests in memory for which the flight waits."""
+        """Settle the page of an ended flight now, or when all requests in memory for which the flight waits are
+        done.
+        """
         if not flight.landed:
             self.land(flight, self.unanswered(flight))
         if flight.refusal is not None:

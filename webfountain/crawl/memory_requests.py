@@ -4,17 +4,17 @@
 
 `MemoryRequests` contains requests that are not plain data. Each of these requests has a placeholder in the store, in
 the queue of its site. After the request was made, the placeholder stays in the store, so that no later run makes the
-request again. The page that yielded the request is settled only after the request. After a kill, the page is requested
-again, and its callback yields the lost request again. At this time, the request's placeholder is in one of three
-states:
+request again. The page that yielded the request is settled only after the request was made. After a kill, the page is
+requested again, and its callback yields the lost request again. When the request is yielded again, its placeholder is
+in one of three states:
 
 - the placeholder is still in the queue: the request is made when the placeholder is leased;
 - the placeholder was leased before the request is yielded again: its lease is kept (an orphan) until then, and goes
   back to the queue;
 - the request was made before: the store knows it, and the page need not wait for it.
 
-If the spider never yields the request of an orphan again, the orphan is settled at the end of the crawl. If a request
-has `dont_filter`, only the run that made its placeholder can use the placeholder.
+If the spider never yields the request of such an orphaned lease again, the lease is settled at the end of the crawl. If
+a request has `dont_filter`, only the run that made its placeholder can use the placeholder.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _UNIQUE: Final = b"1"
 
 
 class DirectRequests:
-    """A queue in memory for requests that do not use HTTP. It keeps the same stats as Scrapy's memory queues."""
+    """A queue in memory for requests that do not use HTTP. The queue keeps the same stats as Scrapy's memory queues."""
 
     def __init__(self, stats: StatsCollector) -> None:
         self._stats = stats
@@ -99,8 +99,8 @@ class MemoryRequests:
     def put(
         self, request: Request, fingerprint: bytes, *, ignores_robots: bool, unique: bool, parent: Flight | None
     ) -> tuple[bytes, bytes] | None:
-        """Keep a request in memory. Return its key in the store and its placeholder, or None if the spider yielded an
-        equal request earlier in this run.
+        """Keep a request in memory. Return the request's key in the store and its placeholder, or None if the spider
+        yielded an equal request earlier in this run.
         """
         key = hashlib.sha1(b"in memory" + fingerprint, usedforsecurity=False).digest()
         if key in self._seen:

@@ -80,8 +80,8 @@ class RefusingMiddleware:
 
 
 def _fetched(flight: Flight, request: Request, response: Response, *, at: float) -> FetchResult:
-    """Convert the response of another download handler. The body of a project's page is left out, because only the
-    spider needs the body.
+    """Convert the response of another download handler to the result of a fetch. The body of a project's page is left
+    out, because only the spider needs the body.
     """
     headers: list[tuple[str, Any]] = [
         (name.decode("latin-1").lower(), value.decode("latin-1"))

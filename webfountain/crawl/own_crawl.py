@@ -52,7 +52,7 @@ POLICY_POLL_S: Final = 2.0
 
 
 def no_output(_: object) -> None:
-    """Do nothing. The function is the callback and errback of requests whose result the frontier has already
+    """Do nothing. `no_output` is the callback and errback of requests whose result the frontier has already
     processed.
     """
 

@@ -127,7 +127,7 @@ class KnownRequests:
         self._worker.stir()
 
     async def _find_made(self, links: Sequence[Link]) -> None:
-        """Drop those requests kept in memory that an earlier run has already made."""
+        """Drop each request in memory that an earlier run has already made."""
         for link in await self._on_store(partial(made_before, links=links)):
             self._drop(link)
             for done in self._requests.memory.made_before(link.request or b""):

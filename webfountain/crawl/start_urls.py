@@ -159,8 +159,8 @@ def _nothing(*_: Any) -> list[bytes]:
 
 
 class StartUrlPoller:
-    """Takes start URLs from a list into the store. `link_of` converts a request to a `Link` for the store, or returns
-    None if the request is dropped.
+    """Moves start URLs from the Redis list to the store. `link_of` converts a request to a `Link` for the store, or
+    returns None if the request is dropped.
     """
 
     def __init__(

@@ -355,8 +355,8 @@ _KINDS: Final[dict[str, tuple[type, Callable[[Any], Any], Callable[[Any], Any]]]
     "defaultdict": (defaultdict, lambda value: [_factory(value), _pairs(value)], _defaultdict),
     "deque": (deque, lambda value: [list(value), value.maxlen], lambda content: deque(*content)),
 }
-"""Name of a kind -> the type of its values, a function that converts a value to its content, and a function that
-restores the value.
+"""Maps the name of a kind to three things: the type of its values, a function that converts a value to its content, and
+a function that restores the value.
 """
 
 
