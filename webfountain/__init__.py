@@ -1,7 +1,8 @@
 """webfountain: an incremental crawler that keeps a fresh copy of chosen parts of the web.
 
 For programs: `open` reads a collection, `run_crawl` runs a crawl, and `open_frontier` leases URLs to a crawler that the
-user has written. Programs should use only these names; all packages are internal. From the lowest to the highest:
+user has written. Programs should use only these names; all packages are internal. The packages, from the lowest to the
+highest:
 
 - the common modules: errors, records, clock, urls, config, metrics
 - ``core`` (mathematics), ``policy``, ``store``, ``repository``

@@ -279,7 +279,7 @@ class FetchResult(msgspec.Struct, frozen=True):
     address: str | None = None
     reading: Any = None
     """Parsed content of a robots.txt (the rules for this crawler, bytes) or of a sitemap (`SitemapFile`), or an error
-    word. None if `body` has not been parsed."""
+    word. The value is None if `body` has not been parsed."""
 
     def header(self, name: str) -> str | None:
         """Return the first value of a header, or None. `name` is in lower case."""
@@ -373,8 +373,8 @@ class SiteState(msgspec.Struct, frozen=True, array_like=True, gc=False):
     revived: int = 0
     """Number of pages that were gone and came back."""
     dead_time: float = 0.0
-    """Total time for which such pages were gone, from the check that found a page gone to the check that found it back,
-    s."""
+    """Total time for which pages were gone before they came back, from the check that found a page gone to the check
+    that found it back, s."""
     born: int = 0
     """Number of URLs that were gone at their first fetch and had a page later."""
     unborn_time: float = 0.0
@@ -384,7 +384,7 @@ class SiteState(msgspec.Struct, frozen=True, array_like=True, gc=False):
     unborn_asked: int = 0
     """Number of later requests for URLs that were gone at their first fetch."""
     unborn_classes: tuple[tuple[str, int, float], ...] = ()
-    """For URLs that were gone at their first fetch, counted by source and directory: name, `born` and `unborn_time`."""
+    """`born` and `unborn_time` for each source and directory. Each entry is (name, born, unborn_time)."""
     first_fetches: tuple[tuple[str, tuple[float, float]], ...] = ()
     """How many first fetches there were, and how many of these found a page: for the whole site (""), and for each
     source and directory. Each entry is (name, (first fetches, pages found)); older fetches have less weight."""
@@ -404,8 +404,8 @@ class SiteRecord(msgspec.Struct, frozen=True, gc=False):
     immediate: int = 0
     """Number of URLs that are to be fetched before all others of the site, including leased URLs."""
     epoch: int = 0
-    """Number of the ranking by which the site's never-crawled queue is ordered (`regrade`). With 0, the queue is in
-    order of arrival."""
+    """Number of the ranking by which the site's never-crawled queue is ordered (`regrade`). If the number is 0, the
+    queue is in order of arrival."""
     learned: bytes = b""
     """What the crawl has learned about the site's pages. The store cannot interpret these bytes."""
     changed: float = 0.0

@@ -332,9 +332,7 @@ def _judge_under(law: _CompiledPolicies, heir: _Inheritance, urls: Sequence[str]
 
 
 def _heirs(law: _CompiledPolicies, rules: UrlRules, origin: Origin) -> tuple[_Inheritance, _Inheritance]:
-    """Return the policy and trust that links inherit within the policy's `spread`, and those that they inherit
-    beyond.
-    """
+    """Return two inheritances of policy and trust: for links within the policy's `spread`, and for links beyond it."""
     trust = origin.trust
     if origin.kind in ("link", "sitemap"):
         trust *= rules.table.dampening

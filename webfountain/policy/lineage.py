@@ -17,9 +17,9 @@ its parent, by the same rules by which the judge accepts links:
    `also = "discovered"`.
 5. A page stays as it is if it has another origin, or if its parent was forgotten.
 
-If a record was written by an earlier version of webfountain, it does not say how the page was discovered, so this is
-guessed. If a record does not show how trust was divided among links, the page's trust is never raised. This module
-changes nothing in the store.
+A record that an earlier version of webfountain wrote does not say how the page was discovered, so this is guessed. If a
+record does not show how trust was divided among links, the page's trust is never raised. This module changes nothing in
+the store.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ _parser: Final = importlib.import_module("re._parser")
 _UNDERSCORE: Final = 0x10FFFE
 _LINE_FEED: Final = 0x10FFFF
 """Characters that `Spelling` puts in the place of others. The characters are Unicode noncharacters. If the text itself
-contains them, they are removed first.
+contains these two characters, they are removed first.
 """
 _REPLACEMENT: Final = "\ufffd"
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")

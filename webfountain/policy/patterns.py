@@ -76,7 +76,7 @@ class Pattern:
         """Remove all matches of the expression from the lines. After MAX_SEARCHES searches (about 0.15 s), the
         remaining text is not changed.
 
-        Letters outside ASCII may come back with added underscores, the same for equal texts, so that two results can be
+        Underscores may be added to letters outside ASCII. Equal texts give equal results, so two results can be
         compared.
         """
         if self._runs is None:

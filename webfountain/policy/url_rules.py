@@ -2,7 +2,7 @@
 
 Some of the rules are against spider traps, that is, URLs that a site generates without end. A rule uses only the URL
 and the page that links to it. Therefore a resumed crawl refuses the same URLs, and the rules take no memory per URL.
-The reasons, under which refusals are counted, are:
+Refusals are counted by reason. The reasons are:
 
 - ``too_long``: more than `discovery.max_url_length` characters (2083: the longest that search engines index).
 - ``too_deep``: more than `collection.limits.depth` hops from a seed. This limits every other trap.
@@ -48,7 +48,7 @@ __all__ = [
 ]
 
 FIRST_YEAR: Final = 1990
-"""Links to calendar pages of earlier years than this one are not followed."""
+"""Links to calendar pages of a year before FIRST_YEAR are not followed."""
 _MONTH_NAME: Final = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
 _MONTH: Final = rf"(?:w?[0-5]?[0-9](?![0-9])|{_MONTH_NAME})"
 _YEAR: Final = r"(19[0-9]{2}|2[01][0-9]{2})"
