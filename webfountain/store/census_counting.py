@@ -1,4 +1,4 @@
-"""The counting of census rows, which all stores do when they commit a step.
+"""The rules for counting fetches in census rows, which are the same in all stores.
 
 The rows contain the measured constants of the model (DESIGN.md section 4). A check of a crawled page is counted under
 the bucket that the page had before the check. A fetch of a page that was not crawled is counted under bucket None. The
@@ -33,7 +33,9 @@ MILLISECONDS = 1000
 """Sums of times are stored in whole milliseconds, so that the order of addition does not change a sum."""
 
 CensusCounts = dict[tuple[int, int | None], list[float]]
-"""(period, bucket) -> fetches, changes, seconds, links, births, milliseconds watched."""
+"""Maps (period, bucket) to fetches, changes, seconds of fetching, new links, births, and the milliseconds between
+checks.
+"""
 
 
 def period_of(at: float, period_s: float) -> int:

@@ -89,12 +89,12 @@ def parting(record: PageRecord, verdict: ChangeVerdict, *, site: str, key: bytes
 
 
 def without_text(entry: Change) -> Change:
-    """Return the entry of a forgotten page without its contents."""
+    """Return a log entry without what it says about the content of its page, because the page was forgotten."""
     return Change(entry.sequence, entry.at, entry.site, entry.key, entry.url, entry.verdict)
 
 
 def cursor_at(log: str, sequence: int, at: float | None) -> str:
-    """Return the cursor after an entry. `log` names the log, so that the cursor of another log is refused.
+    """Return the cursor after an entry. `log` is the name of the log; the cursor of a log with another name is refused.
 
     The cursor contains a hash of the entry's time `at`, because after a loss another entry may have the same number.
     `at` is None if the entry is no longer kept.

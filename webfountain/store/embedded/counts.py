@@ -31,7 +31,9 @@ _COUNTED_KEPT: Final = 1024
 _PERIODS_BEFORE_1970: Final = 1 << 62
 
 _TOTAL_BYTES: Final = 16
-"""Number of bytes that store the sum of a bucket's crawl times. Eight bytes would overflow at five million pages."""
+"""Number of bytes that store the sum of a bucket's crawl times. A sum of eight bytes would overflow at five million
+pages.
+"""
 _counted_key = struct.Struct(">QH")
 _file = struct.Struct(">QQ")
 _INDEX: Final = {state: index for index, state in enumerate(STATES)}

@@ -31,8 +31,8 @@ _GENERATION_BITS: Final = 40
 class HeldLease:
     """An open URL lease.
 
-    `place.record` is the current record. `handed` is the record that the ant received. It differs from the current
-    record if the page's copy has moved since the lease.
+    `place.record` is the current record. `handed` is the record that the ant received. `handed` differs from the
+    current record if the page's copy has moved since the lease.
     """
 
     id: LeaseId

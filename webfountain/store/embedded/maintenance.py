@@ -1,4 +1,4 @@
-"""Passes over a whole embedded store: conversion to other units, correction of times, counting again.
+"""Passes over a whole embedded store: conversion to other units, correction of times, and recount.
 
 No other process may write the store during a pass. If the process is killed, the next opening continues a conversion or
 correction, but counting starts from the beginning.

@@ -47,8 +47,8 @@ class RankedValues(NamedTuple):
 
 
 class SiteRanks:
-    """The index of the sites in each order. `note` records changes, `stage` writes the changes with the step, and
-    `load` drops the changes.
+    """The index of the sites in each order. `note` records changes, `stage` writes them with the step, and `load` drops
+    changes that were not written.
     """
 
     def __init__(self, disk: Disk) -> None:

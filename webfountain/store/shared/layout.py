@@ -88,7 +88,7 @@ class StoreKeys(NamedTuple):
     meta: bytes
     values: bytes
     inbox: bytes
-    """Notes to the crawl."""
+    """The feed of notes to the crawl."""
     bell: bytes
     """Sorted set of the signals between processes (`due_times`)."""
 

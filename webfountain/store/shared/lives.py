@@ -1,10 +1,10 @@
 """The lives of a shared store: detect that a server lost its latest steps, and repair what this process lost.
 
 A server loses acknowledged steps when it restarts from an old snapshot or a damaged file, or when an outdated replica
-replaces the server. *Marks* reveal such a loss. Each step that changes something stores a mark in its shard: the number
-of the step, under the name of the process (`lua/guard.lua`). Each step also sends the number of the process's last step
-that the shard has answered. If the shard's own mark is older, the shard has lost a step, and refuses the new one. After
-a reconnection, the process reads all its marks.
+replaces the server. A process detects a loss by *marks*. Each step that changes something stores a mark in its shard:
+the number of the step, under the name of the process (`lua/guard.lua`). Each step also sends the number of the
+process's last step that the shard has answered. If the shard's mark is older than this last step, the shard has lost a
+step, and refuses the new step. After a reconnection, the process reads all its marks.
 
 A loss ends a *life* of the store. The first process that detects the loss gives the next life a name, which is also the
 new name of the change log. The first process writes the name into all shards, which report the name to the other
@@ -15,8 +15,8 @@ processes. Each process makes these repairs:
 - what it discovered, forgot, moved or published since then is repeated, from a log of bounded size in memory;
 - pages that it settled since then are in their earlier state, so whoever leases them fetches them again.
 
-A process may have leased a site just before the loss, although the server now shows the site as free. The process whose
-lease was lost still sends requests to the site, until it detects the loss or its leases end. A site that is leased soon
+A process may have leased a site just before the loss, although the server now shows the site as free. A process whose
+lease was lost still sends requests to the site until it detects the loss or its leases end. A site that is leased soon
 after a loss is therefore marked (`records.LOST_LIFE`): its new ant waits until all leases from before the loss have
 ended. Each shard detects by itself that its server was replaced (`lua/parts/era.lua`). If the previous process has
 detected the loss and given the site up, the site is not marked, because that process has stopped its requests
@@ -67,8 +67,8 @@ _MILLISECONDS: Final = 1000
 
 
 class _HeldSite(NamedTuple):
-    """A site that this process has leased. If a site was leased soon after a loss, another process may still use the
-    site. This is over when the leases of this process end after `doubted`.
+    """A site that this process has leased. If the site was leased soon after a loss, another process may use it until
+    the leases of this process end after `doubted`.
     """
 
     token: int

@@ -1,8 +1,8 @@
 """Passes over a whole shared store: convert it to other units, correct its times, or count it again.
 
 A crawl begins a *change* if its policy file has another `cycle.period` or `cycle.fastest` than the store. The census
-rows and the plan are deleted, because they are in the old units. The bucket bytes are computed again from the
-histories. If the time of the latest step is later than the server's clock, the change corrects times instead of
+rows and the plan are deleted, because they are in the old units. The bucket bytes are computed again from the histories
+of the pages. If the time of the latest step is later than the server's clock, the change corrects times instead of
 converting units. During a change, other processes that open the store wait. A change is refused while the claims of
 other processes show that they crawl (`UnitUse`). The position of the pass is written to the shard together with the
 pages, so after a crash the next opening continues the change.
@@ -231,8 +231,8 @@ class SharedMaintenance:
         return seconds_ahead(latest(self._shards), self._time())
 
     def _refuse_beside(self, meta: SharedMeta, new: SharedMeta) -> None:
-        """Raise StoreHeld if other processes crawl with other units. Wait first, until the claims of killed ants have
-        expired.
+        """Raise StoreHeld if other processes crawl with other units. Before it decides, the method waits until the
+        claims of killed ants have expired.
         """
         units = _units(new.period_s, new.fastest_s)
         ahead, began, first = self._ahead(), self._time(), self._others(units)

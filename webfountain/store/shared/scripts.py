@@ -103,7 +103,7 @@ class Script:
 
 
 class Shards:
-    """The shards of one store. `prefix` begins each key.
+    """The shards of one store. Each key begins with `prefix`.
 
     `apart` names keys whose contents are being computed again: they get the suffix "/new".
     """

@@ -36,7 +36,7 @@ _SPARE: Final = 4
 """Number of sites that each shard returns in addition to an equal share, because sites are spread unevenly."""
 _RANKED_AT_ONCE: Final = 100
 _RANKED: Final = b"\0ranked"
-"""Member of the sorted set of ranks in a shard. It means that all sites of the shard are in the set."""
+"""If this member is in a shard's sorted set of ranks, the set contains all sites of the shard."""
 _Command = tuple[bytes, tuple[Any, ...]]
 
 _AT_ONCE: Final = 1000
@@ -148,7 +148,7 @@ class SharedSites:
         return [lease for each in found.values() for lease in each]
 
     def renew(self, leases: Sequence[SiteLease], *, until: float) -> list[SiteLease]:
-        """Extend site leases, in one round trip. Before it, two round trips check whether the store was set back or is
+        """Extend site leases, in one round trip. Two earlier round trips check whether the store was set back or is
         gone.
         """
         self._shards.check()
