@@ -1,4 +1,5 @@
-"""Importance of pages by their links: the log of links, its ranking, and how scores reach the crawl.
+"""Importance of pages by their links: the link log, the rankings of its pages, and the use of their scores in the
+crawl.
 
 Life of a link
 --------------

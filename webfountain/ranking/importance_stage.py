@@ -1,4 +1,4 @@
-"""A stage of the store worker that orders waiting pages and sites by their links."""
+"""The part of the worker thread that orders waiting pages and sites by the links to them."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 __all__ = ["ImportanceStage"]
 
 GRADED: Final = 2000
-"""Largest number of waiting URLs per batch that get a new importance after a ranking."""
+"""Maximum number of waiting URLs in each batch whose importance is updated after a new ranking."""
 RISEN: Final = 64
-"""Largest number of a site's waiting URLs that get a new importance when the site's hand is refilled."""
+"""Maximum number of a site's waiting URLs whose importance is updated when the crawl leases more URLs of the site."""
 _LINKING: Final = COPIED | {"redirected", "gone"}
 """Outcomes after which a page may have new links."""
 
 
 class ImportanceStage(Stage):
-    """Keeps the importance of pages in the store up to date. `known` returns the counts of pages in the store."""
+    """Keeps the importance of pages in the store up to date. `known` returns the number of pages in each state."""
 
     def __init__(self, importance: LiveImportance, store: FrontierStore, known: Callable[[], Statistics]) -> None:
         self._importance = importance
@@ -45,7 +45,7 @@ class ImportanceStage(Stage):
             self._graded.pop(site, None)
 
     def visited(self, visits: Sequence[Visit], judged: Sequence[JudgedVisit], at: float) -> None:
-        """Log the links of visited pages, and credit their targets."""
+        """Log the links of fetched pages, and increase the importance of the linked pages."""
         del at
         pairs = zip(visits, judged, strict=True)
         self._importance.record([_linked(visit, each.links) for visit, each in pairs if _has_links(visit)])
@@ -54,16 +54,18 @@ class ImportanceStage(Stage):
         self.lost([parked.lease.site for parked in batch.parked])
 
     def before_activate(self, batch: Batch, result: BatchResult) -> None:
-        """Record which sites are not crawled here, and which of them have due pages."""
+        """Note which sites left the active list, and which waiting sites have due pages."""
         sites = self._importance.sites
         sites.left([*(each.lease.site for each in batch.parked), *result.lost, *(site for site, _ in result.voided)])
         sites.wait(each.lease.site for each in batch.parked if each.due <= batch.at)
         sites.wait(result.new_pages)
 
     def choose(self, room: int) -> list[str]:
-        """Choose sites if more sites wait than there is room for. Half of the room goes to the most important sites.
+        """Choose the most important sites to crawl, if more sites wait than `room`.
 
-        The other half goes to the sites that have been due for longest.
+        The chosen sites fill only half of `room`.
+
+        The other half is left for the sites that have been due for the longest time.
         """
         sites = self._importance.sites
         return [] if len(sites) <= room else sites.take((room + 1) // 2)
@@ -74,7 +76,7 @@ class ImportanceStage(Stage):
         return leases
 
     def before_lease(self, batch: Batch, result: BatchResult) -> None:
-        """Apply a new ranking to the queues from which URLs will be leased."""
+        """Before URLs of a site are leased, update the importance of its waiting URLs."""
         left, importance = GRADED, self._importance
         epoch = importance.epoch
         for lease, room in [(refill.lease, refill.never_crawled) for refill in batch.refills if refill.never_crawled]:
@@ -90,7 +92,8 @@ class ImportanceStage(Stage):
                 result.counts["ranking/risen"] += self._store.queues.reweigh(lease, keys, importance.importance) or 0
 
     def chores(self, batch: Batch, result: BatchResult) -> None:
-        """Start a ranking when it is due, load a new one, and exchange word counts with other ants."""
+        """Start a ranking if one is due, load the scores of a finished ranking, and exchange word counts with other
+        ants."""
         if batch.rank:
             known = sum(self._known().pages.values())
             result.counts["ranking/epochs"] += self._importance.tend(batch.at, known=known)
@@ -102,7 +105,7 @@ class ImportanceStage(Stage):
 
 
 def _has_links(visit: Visit) -> bool:
-    """Return whether the links of a page must be logged."""
+    """Return whether a fetched page may have links that must be logged."""
     return visit.kind in _LINKING or (visit.kind == "same" and visit.reading is not NOTHING)
 
 

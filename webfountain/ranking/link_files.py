@@ -1,4 +1,6 @@
-"""The files of a link log: names, columns, reading, writing, replacement and locks. A log is a folder or an fsspec URL.
+"""Access to the files of a link log.
+
+A log is a folder or an fsspec URL.
 
 A damaged file raises `DamagedFile`; `log_completeness` repairs it.
 """
@@ -31,7 +33,7 @@ MANIFEST: Final = "manifest.json"
 COMPLETE_SINCE: Final = "complete-since"
 _DAMAGED: Final = "damaged"
 _WORDS: Final = 200
-"""Largest number of characters of an error in a message."""
+"""An error text in a message is cut to this number of characters."""
 ROW: Final = pa.schema(
     [
         ("source", pa.uint64()),
@@ -48,12 +50,13 @@ NAME: Final = pa.schema([("fingerprint", pa.uint64()), ("site", pa.uint64()), ("
 
 
 def shard_name(kind: str, generation: int, shard: int) -> str:
-    """Return the name of the file of one shard of `links` or `names`."""
+    """Return the file name of one shard. `kind` is `links` or `names`."""
     return f"shards/{kind}-{generation:06d}-{shard:04d}.parquet"
 
 
 class DamagedFile(RepositoryError):
-    """A file of a log exists but cannot be read. `name` is relative to the log. Set the file aside and continue."""
+    """A file of a log exists but cannot be read. `name` is the path of the file, relative to the log. The caller can
+    set the file aside and continue."""
 
     def __init__(self, name: str, message: str) -> None:
         super().__init__(message)
@@ -61,7 +64,7 @@ class DamagedFile(RepositoryError):
 
 
 class Manifest(msgspec.Struct, frozen=True):
-    """The current shards, and the segments that they contain."""
+    """The list of the current shards, and of the segments that were merged into them."""
 
     generation: int = 0
     shards: int = 16
@@ -71,7 +74,7 @@ class Manifest(msgspec.Struct, frozen=True):
 
 
 class LogFiles:
-    """The files of a log. Names are relative to the log, with / as separator."""
+    """The files of a log. File names are relative to the log, with / as separator."""
 
     def __init__(self, url: str) -> None:
         self._fs: fsspec.AbstractFileSystem  # or `_Disk`, which has those methods that a folder needs
@@ -86,9 +89,8 @@ class LogFiles:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Hold a lock that prevents other processes from compacting, if the file system supports locks. The lock ends
-        with its process.
-        """
+        """Hold a lock that prevents other processes from compacting, if the file system supports locks. The lock is
+        released when its process ends."""
         if not self._local:
             yield
             return
@@ -130,7 +132,8 @@ class LogFiles:
         self._write(MANIFEST, json.dumps(msgspec.to_builtins(manifest), indent=1).encode())
 
     def text(self, name: str) -> str | None:
-        """Return the contents of a small file; None if it does not exist. Raises as `read`."""
+        """Return the text of a small file, or None if the file does not exist. Raises DamagedFile, or RepositoryError
+        if the disk reports an error."""
         content = self._content(name)
         try:
             return None if content is None else content.decode()
@@ -150,7 +153,7 @@ class LogFiles:
         return bool(self._fs.exists(self._path(name)))
 
     def beside(self, path: Path) -> str | None:
-        """Return the name of a file in a folder next to the log; None for any other file."""
+        """Return the path of a file relative to the log if its folder is next to the log, else None."""
         path = path.absolute()
         if not self._local or path.parent.parent != Path(self._root).parent:
             return None
@@ -161,8 +164,8 @@ class LogFiles:
         self._write(name, content.encode())
 
     def live(self, kind: str) -> tuple[Manifest, list[str]]:
-        """Return the manifest, and the live files of `links` or `names`. Live are all shards, and segments that are in
-        no shard."""
+        """Return the manifest, and the files that a reader must read for `links` or `names`. The files are all current
+        shards, and the segments that no shard contains yet."""
         # List the segments first: if one is compacted meanwhile, it is in the manifest and is read with the shards.
         present = self.listed("segments")
         manifest = self.manifest()
@@ -192,12 +195,13 @@ class LogFiles:
             raise RepositoryError(f"{self._path(name)}: {error}") from error
 
     def read(self, name: str) -> pa.Table:
-        """Return the whole file. Raises DamagedFile, or RepositoryError if the disk reports an error."""
+        """Return the table in a file. Raises DamagedFile, or RepositoryError if the disk reports an error."""
         with self._reading(name) as file:
             return _known(pq.read_table(io.BytesIO(file.read()), page_checksum_verification=True), name)
 
     def read_batches(self, name: str, batch: int, *, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
-        """Yield a file in batches of rows, with some or all columns. Raises as `read`."""
+        """Yield the table in a file in batches of rows. Raises DamagedFile, or RepositoryError if the disk reports an
+        error."""
         with self._reading(name) as file:
             parquet = pq.ParquetFile(file, page_checksum_verification=True)
             _known(parquet.schema_arrow.empty_table(), name)  # a file without rows has no batch to check
@@ -211,7 +215,7 @@ class LogFiles:
                 raise ValueError(f"its rows differ by {missing} from their count")
 
     def count(self, name: str) -> int:
-        """Return the number of rows in a file's footer."""
+        """Return the number of rows of a file, which its Parquet footer states."""
         with self._reading(name) as file:
             return int(pq.ParquetFile(file).metadata.num_rows)
 
@@ -234,7 +238,7 @@ class LogFiles:
         return DamagedFile(name, f"{self._path(name)}: damaged: {words}")
 
     def set_aside(self, name: str) -> None:
-        """Move a damaged file to the folder `damaged`, or make an empty file there if it is missing."""
+        """Move a damaged file to the folder `damaged`. For a missing file, make an empty file there."""
         there = f"{_DAMAGED}/{name.replace('/', '-')}"
         try:
             self._make_folder(self._path(_DAMAGED))
@@ -279,7 +283,7 @@ class LogFiles:
             Path(each).mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def aside(self) -> list[str]:
-        """Return the names of damaged segments."""
+        """Return the names of the segments that were set aside as damaged."""
         found = [each.removeprefix(f"{_DAMAGED}/") for each in self.listed(_DAMAGED)]
         return [each.replace("-", "/", 1) for each in found if each.startswith("segments-")]
 
@@ -297,7 +301,7 @@ class LogFiles:
 
 
 class _Disk:
-    """Local files with the interface of an fsspec file system."""
+    """Local files, with those methods of an fsspec file system that this module calls."""
 
     exists = staticmethod(os.path.exists)
     mv = staticmethod(os.replace)
@@ -315,7 +319,7 @@ class _Disk:
 
 
 def _known(table: pa.Table, name: str) -> pa.Table:
-    """Return a table if it has the columns of its kind, else raise ValueError."""
+    """Check that a table has the columns of a link log, and return the table. Raise ValueError if it has others."""
     if not table.schema.equals(ROW if "/links-" in name else NAME):
         raise ValueError("its columns are not those of a link log")
     return table

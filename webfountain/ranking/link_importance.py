@@ -1,9 +1,9 @@
-"""Importance of pages in a crawl: by the last ranking, by links found since then, and by policies.
+"""The current importance of pages, from the last ranking, from links found since that ranking, and from policies.
 
-The links of a page are logged and credited here before they are discovered. The importance of a new link selects its
-lane. When a site's hand is refilled, waiting pages that became much more important move to another lane (`risen`). A
-site gets a new ranking when it is activated or its hand is refilled (`importance`). A crawl without ``ranking.every``
-and ``score`` has no `LiveImportance`.
+The links of a fetched page are logged and counted here before new URLs are added to the store. The importance of a new
+URL decides where in the queue of its site it waits. Waiting pages that became much more important move forward in the
+queue (`risen`). A new ranking is applied to the queue of a site when the crawl next leases URLs of the site
+(`importance`). If the policy file sets neither ``ranking.every`` nor ``score``, the crawl does not use this module.
 """
 
 from __future__ import annotations
@@ -41,18 +41,18 @@ if TYPE_CHECKING:
 __all__ = ["PROMISE", "SAMPLE", "LiveImportance", "RisenPages", "live_importance"]
 
 PROMISE: Final = 2.0
-"""Smallest rank that is expected of a waiting home page, while few home pages were fetched."""
+"""Rank that a waiting home page is expected to have before the first ranking."""
 SAMPLE: Final = 1000
-"""Number of recently fetched home pages. Waiting home pages are expected to have the mean rank of these pages."""
+"""Number of recently fetched home pages whose mean rank is the expected rank of waiting home pages."""
 _SAMPLED: Final = 40_000
-"""Largest number of ranked pages in the sample of waiting pages."""
+"""Maximum number of ranked pages from which a sample of waiting pages is drawn."""
 _KEY: Final = attrgetter("key")
 
 
 class RisenPages:
     """Waiting pages whose importance has grown, by site, in order of importance.
 
-    If there are more than `most` pages, all are dropped until their importance grows again.
+    If there are more than `most` pages, all are forgotten. A page returns when its importance grows again.
     """
 
     def __init__(self, *, most: int = KEPT) -> None:
@@ -96,7 +96,7 @@ class RisenPages:
 def live_importance(
     collection: Collection, folder: Path, *, writer: str, at: float, ranker: Ranker | None = None
 ) -> LiveImportance | None:
-    """Return the importance of a collection's pages; None if the policies use only the trust of links.
+    """Return the object that knows the importance of pages, or None if policies need only trust.
 
     Parameters
     ----------
@@ -137,10 +137,10 @@ class LiveImportance:
         self, collection: Collection, *, rankings: Rankings | None = None, sites: WaitingSites | None = None
     ) -> None:
         self.sites = sites or WaitingSites(None)
-        """The waiting sites, in the order of crawling."""
+        """The waiting sites, in the order in which they should be crawled."""
         self.words = TopicWords()
         self.weights = PolicyWeights(collection, self.words.topics)
-        """The weights of scores in each policy."""
+        """How much each score counts in each policy."""
         self.risen = RisenPages()
         self._rankings = rankings
         self._is_bounded = collection.limits.pages is not None
@@ -153,18 +153,18 @@ class LiveImportance:
 
     @property
     def epoch(self) -> int:
-        """Return the number of the ranking in use, 0 for none."""
+        """Return the number of the ranking in use, or 0 before the first ranking."""
         return 0 if self._rankings is None else self._rankings.scores.epoch
 
     def is_unlogged(self, record: PageRecord) -> bool:
-        """Return whether the log may lack a fetched page, so that its links must be read again."""
+        """Return whether a fetched page may be missing in the link log, so that its links must be read again."""
         last = record.last_crawled
         return self._rankings is not None and last is not None and last < self._rankings.complete_since
 
     # ------------------------------------------------------------- crediting
 
     def record(self, fetched: Sequence[LinkedPage]) -> None:
-        """Log the links of fetched pages, and credit the links' targets."""
+        """Log the links of fetched pages, and increase the importance of the linked pages."""
         if self._rankings is not None:
             self._rankings.log(fetched, anchors=self.weights.have_topics)
         if not fetched:
@@ -187,7 +187,7 @@ class LiveImportance:
     # -------------------------------------------------------------- weighing
 
     def weigh(self, links: Sequence[Link]) -> list[Link]:
-        """Return links with the importance of new pages."""
+        """Return the links with the importance that their target pages have as new pages."""
         if not links:
             return []
         made = self._of_waiting(links, _keys_of(links))
@@ -202,7 +202,8 @@ class LiveImportance:
         return found
 
     def worth_of_holding(self, records: Sequence[PageRecord]) -> list[float]:
-        """Return the importance of pages, on one scale for held and waiting pages of a collection of fixed size."""
+        """Return importances on a scale that is the same for fetched and waiting pages, for a collection of fixed
+        size."""
         found: list[float] = self.weights.with_hot_first(records, self._of_held(records)).tolist()
         return found
 
@@ -229,7 +230,8 @@ class LiveImportance:
         return self.weights.combine(pages, scores)
 
     def _bounded(self, keys: Keys, ranks: Array) -> Array:
-        """Return the (n,) ranks. Trust limits the ranks in a collection of fixed size, because of link farms."""
+        """Return the (n,) ranks of pages, limited by their trust in a collection of fixed size. The limit keeps link
+        farms out of the collection."""
         if not self._is_bounded:
             return np.asarray(ranks)
         [trusts] = self._published(keys, trust=-1.0)
@@ -238,8 +240,8 @@ class LiveImportance:
     def _worths_of_waiting(self, keys: Keys, pages: Sequence[Link | PageRecord]) -> Array:
         """Return the (n,) importances of waiting pages.
 
-        In a collection of fixed size, only the rank counts, not the expected rank of a home page. An expected rank is
-        lost at the first fetch, so pages could evict each other without end.
+        In a collection of fixed size, a home page gets no bonus for its expected rank. The bonus would be lost at the
+        first fetch, so pages could evict each other endlessly.
         """
         ranks, backlinks = self._published(keys, pagerank=0.0, backlinks=0.0)
         worths = self._online.weigh(keys, ranks=ranks, backlinks=backlinks * self._mean_backlinks())
@@ -248,7 +250,7 @@ class LiveImportance:
         return np.where([is_home(page.url) for page in pages], np.maximum(worths, self._promise), worths)
 
     def _backlinks(self, keys: Keys) -> Array:
-        """Return the (n,) backlinks, relative to a mean page."""
+        """Return the (n,) numbers of links to pages, divided by the mean of all pages."""
         ranked, pages = (0, 0) if self._rankings is None else (self._rankings.scores.links, len(self._rankings.scores))
         mean = (ranked + self._online.links) / max(self._known, pages, len(self._online), 1)
         [backlinks] = self._published(keys, backlinks=0.0)
@@ -256,14 +258,14 @@ class LiveImportance:
         return np.asarray(counted / mean) if mean > 0 else counted
 
     def _mean_backlinks(self) -> float:
-        """Return the mean number of backlinks of a page in the last ranking."""
+        """Return the mean number of links to a page in the last ranking."""
         if self._rankings is None or not len(self._rankings.scores):
             return 0.0
         return self._rankings.scores.links / len(self._rankings.scores)
 
     def _published(self, keys: Keys, **absent: float) -> list[Array]:
-        """Return the (n,) scores of pages in the last ranking. The arguments are the names of the scores, each with the
-        value for unknown pages."""
+        """Return the (n,) scores of pages in the last ranking. Each keyword argument is the name of a score, with the
+        value for pages that the ranking does not know."""
         if self._rankings is None:
             return [np.full(len(keys), each) for each in absent.values()]
         return self._rankings.published(keys, absent)
@@ -276,7 +278,7 @@ class LiveImportance:
             self.words.share(board, at=at)
 
     def tend(self, at: float, *, known: int) -> bool:
-        """Start a due ranking, and return whether a new ranking was loaded.
+        """Start a ranking if one is due, and return whether the scores of a new ranking were loaded.
 
         `known` is the number of pages in the store.
 
@@ -300,7 +302,7 @@ class LiveImportance:
         return True
 
     def _blend_orders(self) -> None:
-        """Use the order weights and the waiting pages of the current ranking."""
+        """Update the blend of crawl orders from the current ranking."""
         if self._blend is None or self._rankings is None:
             return
         scores = self._rankings.scores
@@ -311,7 +313,7 @@ class LiveImportance:
         self._blend.rank(scores.losses, waiting=waiting, backlinks=counts, ranks=ranks)
 
     def close(self) -> None:
-        """Write the logged rows, and stop a running ranking."""
+        """Write the remaining rows of the log, and stop a running ranking."""
         if self._rankings is not None:
             self._rankings.close()
 

@@ -1,11 +1,11 @@
-"""The journal of a link log: rows that are not in a segment yet.
+"""The journal of a link log: a file with the rows that are not in a segment yet.
 
-A row is written to the journal before its page is settled, and stays there until a segment contains it. No kill and no
-full disk loses the row of a settled page. The next process that opens the log moves the rows of ownerless journals into
-a segment.
+A row is written to the journal before its page is settled, and stays there until a segment contains it. So the row of a
+settled page survives a kill or a full disk. If the process of a journal was killed, the next process that opens the log
+moves its rows into a segment.
 
-Each row is preceded by its length and a checksum. The rows before a damage are recovered, and the number of lost bytes
-is reported.
+Each row is preceded by its length and a checksum. If a journal is damaged, the rows before the damage are recovered,
+and the number of lost bytes is logged.
 """
 
 from __future__ import annotations
@@ -47,17 +47,17 @@ FOLLOWED: Final = 0
 NOFOLLOW: Final = 1
 REDIRECT: Final = 2
 UNFOLLOWED: Final = 4
-"""Flags of a link, which can be combined. NOFOLLOW: the page asks not to follow the link. REDIRECT: the page redirects
-to the target. UNFOLLOWED: the policy refuses the link, or its page is a duplicate.
-"""
+"""Flags of a link, which can be combined by ``|``. NOFOLLOW: the page asks not to follow the link. REDIRECT: the page
+redirects to the target. UNFOLLOWED: the policy refuses the link, or its page is a duplicate."""
 _SUFFIX: Final = ".rows"
 _frame: Final = struct.Struct("<II")
-"""Length and CRC-32 of the row that follows."""
+"""Format of the length and the CRC-32 that precede each row."""
 _encode: Final = msgspec.msgpack.Encoder().encode
 
 
 class JournalRow(msgspec.Struct, frozen=True, array_like=True):
-    """A row: joined fingerprints, and (URL, site) of each fingerprint that is in no segment yet."""
+    """A row of the journal: a page with the fingerprints of its links. `names` has (URL, site) of fingerprints that are
+    new."""
 
     url: str
     site: str
@@ -70,10 +70,10 @@ class JournalRow(msgspec.Struct, frozen=True, array_like=True):
 
 
 class LinkJournal:
-    """The journal of one writer, in a locked file. Not thread-safe."""
+    """The journal of one process, in a locked file. Not thread-safe."""
 
     def __init__(self, folder: Path, writer: str) -> None:
-        """Create the file. Raise RepositoryError if this fails."""
+        """Create and lock the file. Raise RepositoryError if this fails."""
         self.path = folder / f"{writer}{_SUFFIX}"
         self._waiting = bytearray()
         try:
@@ -84,7 +84,7 @@ class LinkJournal:
             raise RepositoryError(f"{self.path}: {error}") from error
 
     def add(self, row: JournalRow) -> None:
-        """Add a row, which `commit` writes."""
+        """Add a row, which is written at the next `commit`."""
         encoded = _encode(row)
         self._waiting += _frame.pack(len(encoded), crc32(encoded))
         self._waiting += encoded
@@ -108,7 +108,7 @@ class LinkJournal:
         self._end += len(data)
 
     def clear(self) -> None:
-        """Drop all rows, because a segment contains them."""
+        """Empty the journal, after a segment with its rows was written."""
         self._waiting.clear()
         try:
             os.ftruncate(self._file, 0)
@@ -117,7 +117,7 @@ class LinkJournal:
         self._end = 0
 
     def remove(self) -> None:
-        """Delete the empty file."""
+        """Delete the file of an empty journal."""
         with suppress(OSError):
             self.path.unlink()
 
@@ -134,7 +134,7 @@ class LinkJournal:
             os.close(file)
 
     def _make_again(self) -> None:
-        """Make a deleted file again with the rows that can still be read."""
+        """Write the journal again after somebody deleted its file, from the bytes of the file that is still open."""
         logger.warning("%s was deleted; it is written again with its %d bytes", self.path, self._end)
         self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         deleted, file = self._file, self._made()
@@ -146,7 +146,7 @@ class LinkJournal:
 
 
 class LeftRows(NamedTuple):
-    """A journal without an owner: its rows, its writer, and the number of lost bytes."""
+    """The journal of a process that has ended: its rows, and the number of lost bytes."""
 
     writer: str
     rows: list[JournalRow]
@@ -154,9 +154,11 @@ class LeftRows(NamedTuple):
 
 
 def left_behind(folder: Path) -> Iterator[LeftRows]:
-    """Yield the rows of each journal without an owner. A journal is removed when the next one is taken.
+    """Yield each journal whose process has ended.
 
-    Raises RepositoryError if a journal cannot be read for a reason other than damage.
+    The file of a journal is deleted when the iteration continues.
+
+    Raises RepositoryError if the disk reports an error.
     """
     for path in sorted(folder.glob(f"*{_SUFFIX}")):
         try:
@@ -184,7 +186,7 @@ def left_behind(folder: Path) -> Iterator[LeftRows]:
 
 
 def read_rows(data: bytes) -> tuple[list[JournalRow], int]:
-    """Return the intact rows at the start of a journal, and the offset of the rest."""
+    """Return the rows of a journal up to its end or the first damage, and the offset of that place."""
     decode = msgspec.msgpack.Decoder(JournalRow).decode
     rows: list[JournalRow] = []
     at = 0
@@ -202,7 +204,7 @@ def read_rows(data: bytes) -> tuple[list[JournalRow], int]:
 
 
 def journal_rows(folder: Path) -> Iterator[list[JournalRow]]:
-    """Yield the readable rows of each journal, even while its owner writes."""
+    """Yield the readable rows of each journal, even while another process writes it."""
     for path in sorted(folder.glob(f"*{_SUFFIX}")):
         with suppress(OSError):  # its owner may have closed it
             rows, _ = read_rows(path.read_bytes())
@@ -211,7 +213,7 @@ def journal_rows(folder: Path) -> Iterator[list[JournalRow]]:
 
 
 def damaged_journals(folder: Path) -> list[str]:
-    """Return a line for each damaged journal."""
+    """Return a line of text for each damaged journal."""
     found: list[str] = []
     for path in sorted(folder.glob(f"*{_SUFFIX}")):
         data = path.read_bytes()
@@ -222,7 +224,7 @@ def damaged_journals(folder: Path) -> list[str]:
 
 
 def mend_journals(folder: Path) -> list[str]:
-    """Cut damaged journals off after the last readable row, and return a line for each."""
+    """Cut each damaged journal after its last readable row, and return a line of text for each."""
     found = damaged_journals(folder)
     if found:
         for path in sorted(folder.glob(f"*{_SUFFIX}")):

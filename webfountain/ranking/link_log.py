@@ -1,12 +1,13 @@
 """The link log: the links of each fetched page, in Parquet files that other programs can read.
 
-A writer appends a row per page. Once per period, or after enough rows, it writes them as a *segment*. Until then, the
-rows are in its journal (`link_journal`). Compaction merges the segments into *shards*. Each site belongs to one shard.
-A shard has only the newest row of each page. Each shard has a file of *names* with the URLs of its fingerprints.
+A writer appends a row per page. Once per time period, or after many rows, the writer writes its rows as a *segment*.
+Rows that are in no segment yet are in the writer's journal (`link_journal`). Compaction merges the segments into
+*shards*. Each site belongs to one shard. A shard has only the newest row of each page. For each shard, a file of
+*names* gives the URL of each fingerprint.
 
 The *manifest* lists the current shards and the segments in them. Readers read the current shards and all segments that
-the manifest does not list. A reader sees each row once, even during a compaction or after a kill. Unused files stay
-until the next compaction, because somebody may still read them.
+the manifest does not list. A reader sees each row once, even during a compaction or after a kill. Files that a
+compaction replaced stay until the next compaction, because somebody may still read them.
 
 Fingerprints are xxh3 hashes of 8 bytes, of a canonical URL or a site. Links that are not followed are logged with a
 flag, because another policy may follow them.
@@ -42,30 +43,27 @@ if TYPE_CHECKING:
 
 
 ROWS: Final = 20_000
-"""Number of pages after which a segment is written before its period ends."""
+"""A segment has at most this number of pages."""
 
 _KEY, _SITE = attrgetter("key"), attrgetter("site")
 _KNOWN_NAMES: Final = 1_000_000
-"""Largest number of fingerprints with known names in a writer's memory, 40 bytes each."""
+"""Maximum number of fingerprints that a writer remembers as already named in the log, 40 bytes each."""
 
 
 def fingerprint(url: str) -> int:
-    """Return the 8-byte hash of a canonical URL or of a site as an int."""
+    """Return the 8-byte xxh3 hash of a canonical URL or of a site, as an int."""
     return xxh3_64_intdigest(url.encode())
 
 
 def surt(site: str) -> str:
-    """Return a site with its host name reversed (``org,example,www:8080)``), so that a domain stays together.
-
-    The path of a URL follows unchanged.
-    """
+    """Return a site with its host name reversed, such as ``org,example,www:8080)``, for sorting by domain."""
     parts = urlsplit(site)
     port = f":{parts.port}" if parts.port else ""
     return f"{','.join(reversed((parts.hostname or '').split('.')))}{port})"
 
 
 class LinkLog:
-    """A writer of segments.
+    """A writer of the link log.
 
     `sequence` counts the rows since the log was opened. Not thread-safe.
     """
@@ -80,19 +78,20 @@ class LinkLog:
         journal: Path | None = None,
         at: float = 0.0,
     ) -> None:
-        """Open the log at `url`, a folder or an fsspec URL. `at` is the current time. A segment covers at most `period`
-        seconds.
+        """Open the log at `url`, a folder or an fsspec URL.
 
-        `journal` is the folder for the journals of all writers on this machine. Rows of ownerless journals in this
-        folder are moved into a segment. Without a journal, rows since the last segment are lost if the process dies.
+        `at` is the current time. A segment has rows of at most `period` seconds.
+
+        `journal` is the folder for the journals of all writers on this machine. The rows of journals whose process was
+        killed are moved into a segment. Without a journal, rows since the last segment are lost if the process dies.
 
         Raises RepositoryError if a file cannot be read or written.
         """
         self._files = LogFiles(url)
         self.is_new = not self._files.exists("")
-        """True if the log did not exist."""
+        """True if the log did not exist before it was opened."""
         self.complete_since = open_log(self._files, at=at)
-        """Time since which each fetched page has a row, UTC seconds."""
+        """The log has a row for every page that was fetched after this time, UTC seconds."""
         self._period, self._rows = period, rows
         # A file name is never used again: the manifest may still list an older file of this name as merged.
         self._writer = f"{writer}-{secrets.token_hex(4)}"
@@ -144,8 +143,7 @@ class LinkLog:
             self._journal.commit()
 
     def _take_appended(self) -> None:
-        """Make the rows of the appended pages. All links of the pages are looked up at once, to find links without a
-        written name."""
+        """Convert the appended pages into rows of the log."""
         pages, self._appended = self._appended, []
         if not pages:
             return
@@ -162,8 +160,7 @@ class LinkLog:
                 self._journal.add(row)
 
     def _new_names(self, pages: list[_Page], targets: list[bytes], sources: list[bytes]) -> list[list[Link]]:
-        """Return, for each page, the links whose names must be written. A link to the page itself means that the page's
-        own name must be written."""
+        """Return, for each page, the links whose URLs must be added to the names, perhaps including the page itself."""
         keys = keys_of(b"".join([part for both in zip(targets, sources, strict=True) for part in both]))
         if len(self._named) + len(keys) > _KNOWN_NAMES:
             self._named = KeyRows()
@@ -192,7 +189,8 @@ class LinkLog:
         self._anchors.append(row.anchors)
 
     def _take_over(self, folder: Path) -> bool:
-        """Move the rows of ownerless journals into a segment. Return whether a journal had lost rows."""
+        """Move the rows of ownerless journals into a segment. Return True if a journal was damaged, so that rows were
+        lost."""
         has_lost = False
         for writer, rows, lost in left_behind(folder):
             has_lost = has_lost or lost > 0
@@ -244,7 +242,7 @@ class LinkLog:
             self._journal.clear()
 
     def close(self) -> None:
-        """Write the appended rows and release the journal."""
+        """Write the appended rows as a segment, and delete the journal."""
         try:
             self.flush()
             self._register.close()
@@ -266,7 +264,7 @@ class LinkLog:
 
 
 class _Page(NamedTuple):
-    """An appended page, with the arguments of `append`."""
+    """The arguments of one call of `append`."""
 
     url: str
     site: str
@@ -277,7 +275,7 @@ class _Page(NamedTuple):
 
 
 class _Sites(dict[str, bytes]):
-    """Fingerprints of sites, computed when first needed."""
+    """Cache of the fingerprints of sites."""
 
     def __missing__(self, site: str) -> bytes:
         made = self[site] = xxh3_64_digest(site.encode())
@@ -285,7 +283,8 @@ class _Sites(dict[str, bytes]):
 
 
 class LinkLogReader:
-    """The rows of a log at the time when it was opened. Segments may also have older rows of a page."""
+    """A reader of the link log. It reads the files that existed when the reader was opened. If a page is in several
+    files, its older rows are read too."""
 
     def __init__(self, url: str) -> None:
         self._files = LogFiles(url)
@@ -294,13 +293,15 @@ class LinkLogReader:
         self.name_files = self._files.live("names")[1]
 
     def rows(self, *, files: Sequence[str] | None = None, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
-        """Yield the rows of `files` (default: all live files) as tables, shards first, at most 20,000 pages each.
-        `columns` are the columns to read (default: all)."""
+        """Yield the rows of `files` as tables of at most 20,000 pages. By default, read all shards and then all
+        segments. `columns` are the columns to read (default: all)."""
         for file in self.files if files is None else files:
             yield from self._files.read_batches(file, 20_000, columns=columns)
 
     def sources_of(self, target: int) -> dict[str, int]:
-        """Return the URLs of pages that link to a target, with the flags of each link. The target is a fingerprint.
+        """Return a dictionary: URL of each page that links to a target -> flags of the link.
+
+        `target` is the fingerprint of a URL.
 
         The call reads the whole log.
         """
@@ -326,7 +327,8 @@ class LinkLogReader:
         return urls
 
     def unfollowed(self) -> dict[str, list[str]]:
-        """Return the refused links of each page, by URL of the page. The call reads the whole log."""
+        """Return a dictionary: URL of each page -> its links that the policy file refused. The call reads the whole
+        log."""
         found: dict[int, tuple[float, npt.NDArray[np.uint64]]] = {}
         for table in self.rows():
             targets, times = table["targets"].combine_chunks(), table["time"].to_numpy()
@@ -350,19 +352,20 @@ class LinkLogReader:
         return {urls[source]: links for source, links in named.items() if source in urls}
 
     def names(self) -> Iterator[pa.Table]:
-        """Yield tables of fingerprint, site, url. A name may occur twice."""
+        """Yield tables of fingerprint, site, url. A URL may occur twice."""
         for file in self.name_files:
             yield from self._files.read_batches(file, 200_000)
 
 
 def compact(url: str, *, shards: int | None = None, fewest: int = 1) -> int:
-    """Merge all live segments into the shards, and return the number of rows in the shards.
+    """Merge all segments into the shards, and return the number of rows in the shards.
 
-    Fewer than `fewest` segments are not merged.
+    If there are fewer than `fewest` segments, do nothing.
 
-    Only one compaction may run at a time. In a folder, a second compaction waits. At an fsspec URL, crawls that share a
-    log must prevent a second compaction themselves. Memory is needed for the rows since the last compaction, and for
-    one shard. `shards` is fixed at the first compaction (default 16).
+    Only one compaction may run at a time. For a log in a folder, a second compaction waits for the first. For a log at
+    an fsspec URL, the crawls that share the log must prevent a second compaction themselves. The compaction needs
+    memory for all rows since the last compaction, and for one shard. The first compaction fixes the number of shards,
+    by default 16.
 
     Raises RepositoryError if a file is missing, or cannot be read or written; then the old manifest stays valid.
     """
@@ -426,7 +429,7 @@ def _newest_rows(table: pa.Table) -> pa.Table:
 
 
 def _sorted_names(table: pa.Table) -> pa.Table:
-    """Return the names in SURT order, each fingerprint once."""
+    """Return the names sorted by domain, each fingerprint once."""
     sites, first, of = np.unique(table["site"].to_numpy(), return_index=True, return_inverse=True)
     surts = [surt(site_of(url)) for url in table["url"].take(first).to_pylist()]
     place = np.empty(len(sites), dtype=np.int32)

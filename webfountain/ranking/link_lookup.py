@@ -1,7 +1,7 @@
 """Look up the links from and to single pages in the link log.
 
-A lookup reads at most `MOST_ROWS` rows and `MOST_NAMES` names, the newest rows and the rows of the page's site first.
-The result says if something was left unread. A lookup also reads the journals of running crawls.
+A lookup reads at most `MOST_ROWS` rows and `MOST_NAMES` names of the log, the newest rows first. `LoggedLinks.complete`
+is False if a part of the log was not read. A lookup also reads the journals of running crawls.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class LoggedLinks(NamedTuple):
 
 
 class _Rows(NamedTuple):
-    """Rows of the log. The links of row i go from ends[i] to ends[i + 1]."""
+    """Some rows of the link log, as columns. Row i has the links ends[i] to ends[i + 1] - 1."""
 
     source: Prints
     site: Prints
@@ -63,7 +63,7 @@ class _Rows(NamedTuple):
 
 
 class _LinkEnd(NamedTuple):
-    """The other end of a link, as fingerprints of its page and site, and the flags of the link."""
+    """The page at the other end of a link: fingerprints of the page and its site, and the flags of the link."""
 
     page: int
     site: int
@@ -71,14 +71,15 @@ class _LinkEnd(NamedTuple):
 
 
 class LinkLookup:
-    """A reader of single links in the log at `url` and in the `journal` folder, if any."""
+    """Finds the links of single pages in the log at `url` and in the journals of the folder `journal`."""
 
     def __init__(self, url: str, *, journal: Path | None) -> None:
         self._files = LogFiles(url)
         self._journal = journal
 
     def out_of(self, url: str, *, most: int) -> LoggedLinks:
-        """Return the first links of a page at its newest logged fetch. Raise RepositoryError for a damaged log."""
+        """Return the first `most` links that a page had at its last logged fetch. Raise RepositoryError for a damaged
+        log."""
         page = np.uint64(fingerprint(url))
         newest, found, read = -np.inf, dict[_LinkEnd, None](), 0
         for rows in self._rows(fingerprint(site_of(url)), others=False):
@@ -94,7 +95,8 @@ class LinkLookup:
         return self._named(list(found)[:most], complete=len(found) <= most)
 
     def into(self, url: str, *, most: int) -> LoggedLinks:
-        """Return pages whose newest logged fetch links to a page. Raise RepositoryError for a damaged log."""
+        """Return up to `most` pages that linked to a page at their last logged fetch. Raise RepositoryError for a
+        damaged log."""
         page = np.uint64(fingerprint(url))
         hits: list[tuple[float, _LinkEnd]] = []
         sources, times = [np.zeros(0, np.uint64)], [np.zeros(0)]
@@ -113,8 +115,8 @@ class LinkLookup:
         return self._named(list(found.values())[:most], complete=complete and len(found) <= most)
 
     def _rows(self, site: int, *, others: bool) -> Iterator[_Rows]:
-        """Yield the rows of journals, segments and the site's shard. With `others`, also yield the rows of other
-        shards."""
+        """Yield the rows of all journals and segments, and of the shard that contains the site. If `others` is True,
+        also yield the rows of all other shards."""
         if self._journal is not None:
             for journal in journal_rows(self._journal):
                 yield _of_journal(journal)

@@ -1,9 +1,9 @@
-"""Completeness of a link log: the time since which each fetched page has a row, despite damaged files.
+"""Completeness of a link log: every page that was fetched after a stored time has a row, even if files were damaged.
 
-Rows are missing if a file is damaged, or if the log is younger than its crawl. A page that changes is logged in any
-case. An unchanged page is logged at its first fetch after that time (`pages.examiner`).
+Rows of earlier fetches are missing if a file was damaged, or if the log is younger than its crawl. A page is logged at
+each fetch that finds a change. An unchanged page is logged again if its row may be missing (`pages.examiner`).
 
-`mend` repairs a log. Unreadable files are moved to the folder `damaged`, and a missing shard is replaced by an empty
+`mend` repairs a log. `mend` moves unreadable files to the folder `damaged`, and replaces a missing shard by an empty
 one. Registers of the writers show which files are missing (`segment_register`). If the manifest is lost, the newest
 complete set of shards is used again.
 """
@@ -27,15 +27,15 @@ __all__ = ["GRACE_S", "complete_since", "damaged_files", "incomplete_until", "me
 logger = logging.getLogger(__name__)
 
 GRACE_S: Final = 900.0
-"""Seconds until every crawl that writes the log knows of a damage."""
+"""Time within which every crawl that writes the log notices that rows were lost, s."""
 
 _SHARD: Final = re.compile(r"shards/(links|names)-(\d{6})-(\d{4})\.parquet")
 
 
 def complete_since(files: LogFiles) -> float | None:
-    """Return the time since which a log is complete, UTC seconds; None if no crawl has opened the log.
+    """Return the time from which a log is complete, UTC seconds, or None if no crawl has opened the log.
 
-    Raises DamagedFile if the content is not a time, RepositoryError if the disk reports an error.
+    Raises DamagedFile if the file contains no time, or RepositoryError if the disk reports an error.
     """
     text = files.text(COMPLETE_SINCE)
     if text is None:
@@ -50,8 +50,8 @@ def complete_since(files: LogFiles) -> float | None:
 
 
 def open_log(files: LogFiles, *, at: float) -> float:
-    """Return the time since which a log is complete, for a crawl that opens it. An unknown time becomes the current
-    time."""
+    """Open a log for a crawl, and return the time from which the log is complete. If the time is missing or unreadable,
+    store the current time instead."""
     try:
         since = complete_since(files)
         if since is not None:
@@ -63,7 +63,7 @@ def open_log(files: LogFiles, *, at: float) -> float:
 
 
 def _begin_log(files: LogFiles, *, at: float) -> float:
-    """Write a time if there is none, with a warning if a time was lost."""
+    """Store the current time if the log has none, and log a warning if the old time was lost."""
     has_writers = has_registers(files)
     try:
         since = complete_since(files)
@@ -86,7 +86,7 @@ def incomplete_until(files: LogFiles, at: float) -> float:
 
 
 def damaged_files(url: str) -> list[str]:
-    """Return a line for each damaged file of a log. The call reads the whole log."""
+    """Return a line of text for each damaged file of a log. The call reads the whole log."""
     files = LogFiles(url)
     try:
         manifest = _last_manifest(files)
@@ -96,9 +96,11 @@ def damaged_files(url: str) -> list[str]:
 
 
 def mend(url: str, *, at: float) -> list[str]:
-    """Set damaged files aside, so that the log can be read, and return a line for each. `at` is the current time.
+    """Set damaged files aside, so that the log can be read again, and return a line of text for each.
 
-    Raises RepositoryError if a file cannot be read, moved or written for a reason other than damage.
+    `at` is the current time.
+
+    Raises RepositoryError if the disk reports an error.
     """
     files = LogFiles(url)
     mended: list[str] = []
@@ -123,7 +125,7 @@ def mend(url: str, *, at: float) -> list[str]:
 
 
 def _last_manifest(files: LogFiles) -> Manifest:
-    """Return the manifest. Raise DamagedFile if newer shards exist."""
+    """Return the manifest, and make sure that it is the newest. Raise DamagedFile if a newer manifest was lost."""
     newest = newest_generation(files)  # before the manifest, because a compaction may end between the two
     manifest = files.manifest()
     if manifest.generation < newest:
@@ -146,7 +148,8 @@ def _damaged(files: LogFiles, manifest: Manifest) -> Iterator[DamagedFile]:
 
 
 def _in_force(files: LogFiles) -> Manifest:
-    """Return a manifest of the newest complete set of shards. Segments that may be in these shards are read again."""
+    """Make a manifest for the newest complete set of shards. The manifest lists no segments, so readers read all
+    segments again."""
     found: dict[int, dict[str, list[str]]] = defaultdict(lambda: {"links": [], "names": []})
     for name in files.listed("shards"):
         if (match := _SHARD.fullmatch(name)) is not None:

@@ -1,4 +1,4 @@
-"""The importance of pages by policy: a weighted sum of scores, each relative to its mean."""
+"""The importance of a page: a sum of scores, each divided by its mean and weighted as the page's policy says."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["PolicyWeights"]
 
 _MEMORY: Final = 1000.0
-"""Number of values in the running mean of a score."""
+"""The running mean of a score covers about this number of values."""
 _POLICY: Final = attrgetter("policy")
 
 
@@ -37,7 +37,7 @@ class PolicyWeights:
         self.adopt(collection)
 
     def adopt(self, collection: Collection) -> None:
-        """Use an edited policy file. Any thread may call this."""
+        """Use the weights and topics of an edited policy file. Any thread may call this method."""
         self._collection = collection
         self._weights: dict[str, dict[str, float]] = {}
         self._topics = {name: table.topic for name, table in collection.policies.items() if table.topic is not None}
@@ -47,7 +47,7 @@ class PolicyWeights:
         return bool(self._topics)
 
     def trusted_seeds(self) -> dict[str, float]:
-        """Return the seeds with their trust, if trust is used."""
+        """Return each seed with its trust, or an empty dictionary if no policy uses trust."""
         collection = self._collection
         if collection.limits.pages is None and not any(
             "trust" in collection.weights_of(policy) for policy in collection.policies
@@ -56,7 +56,7 @@ class PolicyWeights:
         return dict(collection.trust_of_seeds())
 
     def wanted(self, pages: Sequence[Link | PageRecord]) -> set[str]:
-        """Return the scores that the policies of pages use."""
+        """Return the names of the scores that the policies of some pages use."""
         return {metric for name in set(map(_POLICY, pages)) for metric in self._weights_of(name)}
 
     def combine(self, pages: Sequence[Link | PageRecord], scores: Mapping[str, Array]) -> Array:
@@ -89,7 +89,7 @@ class PolicyWeights:
         return made
 
     def with_hot_first(self, pages: Sequence[Link | PageRecord], importances: Array) -> Array:
-        """Return the (n,) importances, changed so that hot pages come before other pages with a topic."""
+        """Return the (n,) importances, raised for pages on topic so that these come first."""
         if not self._topics:
             return importances
         hot, topical = np.zeros((2, len(pages)), dtype=np.bool_)
@@ -109,7 +109,7 @@ class PolicyWeights:
         return weights[policy]
 
     def _on_topic(self, pages: Sequence[Link | PageRecord]) -> Array:
-        """Return the similarity of (n,) pages to the topics of their policies."""
+        """Return how similar (n,) pages are to the topics of their policies."""
         found = np.zeros(len(pages))
         for number, page in enumerate(pages):
             topic = self._topic_of(page.policy)
@@ -122,15 +122,14 @@ class PolicyWeights:
         return self._topics.get(policy if policy in self._collection.policies else "default")
 
     def _scores_of(self, page: Link | PageRecord, topic: TopicTable) -> Sequence[float]:
-        """Return the known scores of a page. Without known links to the page, the words of its URL predict the
-        scores.
-        """
+        """Return the topic scores of a page. For a waiting page without scores, the words of its URL give an
+        estimate."""
         if page.scores or not _waits(page):
             return page.scores
         return (self._words.promise(topic.query, page.url, ""),)
 
     def _relative(self, name: str, values: Array) -> Array:
-        """Return values relative to the running mean of a score."""
+        """Return the values of a score, divided by its running mean."""
         share = min(1.0, len(values) / _MEMORY)
         mean = self._means.get(name)
         mean = float(values.mean()) if mean is None else mean + share * (float(values.mean()) - mean)

@@ -1,9 +1,8 @@
 """The ranker computes scores from a link log or a graph file, in a process beside the crawl.
 
-The rows of the log are read once. Pages are numbered by their position in the sorted list of all sources and targets,
-so unfetched pages are ranked too. Links are sorted by target into files. Each file is a block of in-links that is
-mapped into memory. Memory is needed for the fingerprints, one block, the vectors of the ranking, and the links of a
-small log.
+The rows of the log are read once. Each source and each target of a link is a page, so pages that were never fetched are
+ranked too. The links are divided into files, by the number of their target page. The files are mapped into memory and
+used one at a time. So the ranker needs memory only for the fingerprints, one file of links, and the scores.
 """
 
 from __future__ import annotations
@@ -36,18 +35,20 @@ if TYPE_CHECKING:
     Times = npt.NDArray[np.float64]
 
 FEWEST_REPLAYED: Final = 200
-"""Smallest number of crawled pages for a replay of the orders."""
+"""The crawl orders are compared by a replay (`core.order_replay`) only if at least this number of pages were
+crawled."""
 MOST_REPLAYED: Final = 5000
-"""Largest number of crawled pages for a replay of the orders."""
+"""The crawl orders are not compared again if more pages than this were crawled."""
 MOST_REPLAYED_LINKS: Final = 1_000_000
-"""Largest number of links for a replay."""
+"""The crawl orders are not compared again if the log has more links than this."""
 _TARGETS_A_BLOCK: Final = 1 << 18
 
 
 @dataclass(frozen=True, slots=True)
 class RankedLog:
-    """The pages of a link log as (n,) ascending fingerprints, with the graph. Page numbers are positions of
-    fingerprints.
+    """The pages of a link log, as (n,) ascending fingerprints, and the links between them, as a graph.
+
+    The number of a page in the graph is the position of its fingerprint.
 
     `crawled` (n,) marks the pages with a row in the log.
     """
@@ -56,17 +57,17 @@ class RankedLog:
     graph: LinkGraph
     crawled: npt.NDArray[np.bool_]
     times: npt.NDArray[np.float64]
-    """(n,) time of the newest row of each page; inf without a row."""
+    """(n,) time of the newest row of each page, or inf for a page without a row."""
     pairs: npt.NDArray[np.int32] | None
-    """(m, 2) source and target of each link; None if not `is_small`."""
+    """(m, 2) source and target of each link, or None for a large log."""
 
 
 def publish_ranking(url: str, folder: Path, *, trusted: Mapping[str, float] | None = None, at: float = 0.0) -> int:
     """Rank a link log by PageRank, backlinks and trust, publish the scores, and return the number of the epoch.
 
-    Scores are relative to the mean. The score `crawled` is 1 for pages with a row in the log. The subfolder `sites` has
-    the scores of sites (Cho 2000, section 2.1). `trusted` gives URLs with their trust, 0 to 1; without them, there is
-    no trust score.
+    Scores are relative to the mean. The score `crawled` is 1 for pages with a row in the log. The scores of sites are
+    published in the subfolder `sites` (Cho 2000, section 2.1). `trusted` maps URLs to their trust, 0 to 1. If it is
+    empty, pages get no trust score.
     """
     with tempfile.TemporaryDirectory(prefix="ranking-", dir=folder.parent) as scratch:
         log = ranked_log(url, Path(scratch))
@@ -88,9 +89,10 @@ def publish_ranking(url: str, folder: Path, *, trusted: Mapping[str, float] | No
 
 
 def replayed_orders(folder: Path, log: RankedLog, ranks: Scores, backlinks: Scores) -> tuple[int, Sequence[float]]:
-    """Return the number of pages in the last replay, and the losses of each order so far.
+    """Compare the crawl orders by a replay, if one is due (`core.order_replay`).
 
-    While the crawl is small, the orders are replayed each time that it has grown by half.
+    A replay is due each time that a small crawl has grown by half. Return the number of pages in the last replay, and
+    the total losses of each order.
     """
     last, losses = last_replay(folder)
     crawled = int(np.count_nonzero(log.crawled))
@@ -111,7 +113,7 @@ def replayed_orders(folder: Path, log: RankedLog, ranks: Scores, backlinks: Scor
 
 
 def is_small(crawled: int, links: int) -> bool:
-    """Return whether a web is small enough to replay the orders."""
+    """Return whether a log is small enough for a replay of the crawl orders."""
     return crawled <= MOST_REPLAYED and links <= MOST_REPLAYED_LINKS
 
 
@@ -145,11 +147,12 @@ def _distinct_pairs(pairs: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
 
 
 def ranked_log(url: str, scratch: Path) -> RankedLog:
-    """Return the graph of a link log. The blocks of the graph are files in `scratch`, which must exist while the graph
-    is used.
+    """Return the graph of the links in a link log.
 
-    Links that are nofollow or not followed do not count (Policies 2006). Several links from one page to another count
-    once.
+    The graph is stored in files in the folder `scratch`, which must exist while the graph is used.
+
+    Links that the crawl does not follow, such as nofollow links, do not count (Policies 2006). Several links from one
+    page to another count once.
     """
     reader = LinkLogReader(url)
     pages = _all_pages(reader)
@@ -181,7 +184,7 @@ def ranked_log(url: str, scratch: Path) -> RankedLog:
 
 
 def _all_pages(reader: LinkLogReader) -> Fingerprints:
-    """Return the (n,) ascending fingerprints of all sources, and of all targets of links that count."""
+    """Return the (n,) ascending fingerprints of all pages that have a row or a link that counts."""
     pages = np.zeros(0, dtype=np.uint64)
     fresh: list[Fingerprints] = []
     waiting = 0
@@ -195,7 +198,7 @@ def _all_pages(reader: LinkLogReader) -> Fingerprints:
 
 
 def _links(reader: LinkLogReader) -> Iterator[tuple[Fingerprints, Times, npt.NDArray[np.intp], Fingerprints]]:
-    """Yield the counted links from the newest row of each page: pages, times, numbers of links, targets."""
+    """Yield, for some pages at a time, the links in the newest row of each: pages, times, numbers of links, targets."""
     shards, segments = set(reader.shards), reader.files
     fresh: dict[int, float] = {}
     # Files that are not compacted have the newest rows, so they are read last and searched first.
@@ -222,7 +225,7 @@ def _links(reader: LinkLogReader) -> Iterator[tuple[Fingerprints, Times, npt.NDA
 
 
 def _counted(table: pa.Table) -> npt.NDArray[np.bool_]:
-    """Return, for each link of the rows, whether it counts."""
+    """Return, for each link of a table, whether the link counts."""
     return np.asarray((_flat(table, "flags") & (NOFOLLOW | UNFOLLOWED)) == 0)
 
 
@@ -234,7 +237,8 @@ def _flat(table: pa.Table, column: str) -> npt.NDArray[Any]:
 
 
 def _block(file: Path, number: int, nodes: int, degree: npt.NDArray[np.int64]) -> LinkBlock:
-    """Return the block of in-links in a file. Add the number of links by source to `degree`."""
+    """Return the links in a file, sorted by target, as a part of the graph. Add the number of links of each source to
+    `degree`."""
     first = number * _TARGETS_A_BLOCK
     rows = min(_TARGETS_A_BLOCK, nodes - first)
     pairs = np.fromfile(file, dtype=np.int32).reshape(-1, 2) if file.exists() else np.zeros((0, 2), dtype=np.int32)
@@ -248,7 +252,7 @@ def _block(file: Path, number: int, nodes: int, degree: npt.NDArray[np.int64]) -
 
 
 def positions(wanted: Fingerprints, pages: Fingerprints) -> npt.NDArray[np.int64]:
-    """Return the positions of pages of `wanted` in `pages`, without unknown pages."""
+    """Return the positions in `pages` of those pages of `wanted` that `pages` contains."""
     at = np.searchsorted(pages, wanted)
     at = at[at < len(pages)] if len(pages) else at[:0]
     return at[np.isin(pages[at], wanted)]

@@ -1,8 +1,10 @@
-"""The ranker as a process beside the crawl, which may be killed at any time.
+"""The ranker runs as a process beside the crawl.
+
+It may be killed at any time.
 
 ``python -m webfountain.ranking.ranker_process FILE`` reads a `Job`, ranks the link log and publishes an epoch. The
-process has the lowest priority, and only one may run per folder. After a kill, the log stays readable and the last
-epoch stays in use.
+process has the lowest priority, and only one may run per folder. If the process is killed, the log stays readable and
+the crawl keeps using the last scores.
 """
 
 from __future__ import annotations
@@ -29,18 +31,19 @@ logger = logging.getLogger(__name__)
 _ROOT: Final = Path(__file__).resolve().parents[2]
 _NICE: Final = 19
 _MOST_LINES: Final = 20
-"""Largest number of reported damaged files, so that a pipe holds all lines."""
+"""Maximum number of damaged files that the process reports, so that its output fits into a pipe."""
 
 LEAST_COST_S: Final = 0.6
-"""CPU time of a ranking of few pages, s."""
+"""CPU time of a ranking of only a few pages, s."""
 FEWEST_SEGMENTS: Final = 16
-"""Number of segments from which a ranking compacts the log first."""
+"""The process compacts the log before a ranking if the log has at least this number of segments."""
 
 
 class Job(msgspec.Struct, frozen=True):
-    """A ranking job: the log at `links`, the epochs in `scores`, and the time `at`.
+    """What the ranker process must do: rank the log at `links`, and publish the scores in the folder `scores`.
 
-    `trusted` are URLs with their trust, 0 to 1. If an epoch after `newer_than` exists, the job does nothing.
+    `trusted` maps URLs to their trust, 0 to 1. If another process has published scores after the time `newer_than`, the
+    job does nothing.
     """
 
     links: str
@@ -51,14 +54,14 @@ class Job(msgspec.Struct, frozen=True):
 
 
 class Ranker(Protocol):
-    """Runs jobs, one at a time."""
+    """Runs ranking jobs, one at a time."""
 
     def start(self, job: Job) -> None:
         """Start a job and return at once. No other job may be running."""
         ...
 
     def failed(self) -> str | None:
-        """Return the error of the last job; None if it succeeded or still runs."""
+        """Return the error of the last job, or None if the job succeeded or still runs."""
         ...
 
     def is_busy(self) -> bool:
@@ -66,7 +69,7 @@ class Ranker(Protocol):
         ...
 
     def cost_s(self) -> float:
-        """Return the CPU time of the last job, s. Before the first job, return an estimate."""
+        """Return the CPU time of the last job, or an estimate before the first job, s."""
         ...
 
     def stop(self) -> None:
@@ -75,7 +78,7 @@ class Ranker(Protocol):
 
 
 class RankerProcess:
-    """Runs each job in a new process, which never outlives this object."""
+    """Runs each ranking job in a new process, which is killed with this object."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
@@ -144,9 +147,9 @@ def _dispose(process: subprocess.Popen[bytes]) -> None:
 
 
 def carry_out(job: Job) -> int | None:
-    """Compact the log if it has many segments, rank it, publish the scores, and return the number of the epoch.
+    """Compact the log if it has many segments, rank its pages, publish the scores, and return their epoch.
 
-    Return None if another process does this.
+    Return None if another process ranks the log now, or has just done so.
 
     Raises RepositoryError if a file cannot be read or written.
     """
@@ -183,7 +186,7 @@ def _ranked(job: Job, folder: Path) -> int:
 
 
 def main() -> None:
-    """Run the job in a file."""
+    """Run the job that a file describes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.nice(_NICE)
     carry_out(msgspec.msgpack.decode(Path(sys.argv[1]).read_bytes(), type=Job))

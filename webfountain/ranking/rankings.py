@@ -1,4 +1,4 @@
-"""The rankings of a crawl: log links, start rankings, and look up scores."""
+"""The rankings of a crawl: this module logs links, starts the ranker, and looks up scores."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ __all__ = ["FEWEST", "FLUSH_S", "GROWTH", "SHARE", "Rankings", "RowLog"]
 logger = logging.getLogger(__name__)
 
 FLUSH_S: Final = 60.0
-"""Seconds after which logged rows are written to a segment."""
+"""Time after which logged rows are written to a segment, s."""
 FEWEST: Final = 250
-"""Number of logged pages at the first ranking."""
+"""The first ranking starts when this number of pages were logged."""
 DOUBLING: Final = 16_000
 """Up to this number of logged pages, a ranking starts each time that the number has doubled."""
 GROWTH: Final = 0.2
-"""Above `DOUBLING`, the share by which the number of logged pages must grow before the next ranking."""
+"""If more than `DOUBLING` pages are logged, their number must grow by this share before the next ranking."""
 HEADSTART_S: Final = 15.0
-"""CPU time, s, that rankings may take beyond `SHARE`."""
+"""CPU time that rankings may take in addition to `SHARE`, s."""
 SHARE: Final = 0.05
-"""Largest CPU time of rankings, as a share of the crawl's."""
+"""Maximum CPU time of all rankings, as a share of the crawl's CPU time."""
 _NOFOLLOW, _UNFOLLOWED = bytes((NOFOLLOW,)), bytes((UNFOLLOWED,))
 
 
 class RowLog(Protocol):
-    """The writer of a link log (`LinkLog`), or a substitute."""
+    """The interface of a writer of the link log, such as `LinkLog`."""
 
     is_new: bool
     complete_since: float
@@ -58,7 +58,7 @@ class RowLog(Protocol):
 
 
 class Rankings:
-    """The log, the ranker, and the current scores.
+    """Writes the link log, starts the ranker, and holds the current scores.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class Rankings:
                 "The link log %s is missing, although it was ranked; each page is logged again at its next visit", links
             )
         self.complete_since = log.complete_since
-        """Time since which each fetched page has a row, UTC seconds."""
+        """The log has a row for every page that was fetched after this time, UTC seconds."""
         self._flush_at = at + FLUSH_S
         self._logged = 0  # rows since the last ranking
         self._ranked_pages = self.scores.count_crawled()  # about the number of rows before it
@@ -99,7 +99,8 @@ class Rankings:
         self._spent = 0.0  # CPU seconds of the rankings, expected of the last one
 
     def log(self, fetched: Sequence[LinkedPage], *, anchors: bool) -> None:
-        """Log all links of pages, also those that are not followed. Call `log` before the pages are settled."""
+        """Log all links of fetched pages, even those that the crawl does not follow. Call this method before the pages
+        are settled."""
         for one in fetched:
             links, flags = one.links, b""
             if one.nofollow or one.unfollowed:
@@ -115,9 +116,10 @@ class Rankings:
         self._log.commit()
 
     def tend(self, at: float, trusted: Callable[[], dict[str, float]]) -> bool:
-        """Write the logged rows, start a due ranking, and return whether a new ranking was loaded.
+        """Write the logged rows, start a ranking if one is due, and return whether the scores of a new ranking were
+        loaded.
 
-        `trusted` returns the seeds with their trust.
+        `trusted` returns each seed with its trust.
 
         Raises
         ------
@@ -144,7 +146,7 @@ class Rankings:
         return True
 
     def _refresh_completeness(self) -> None:
-        """Reload the time from which the log is complete."""
+        """Read again the time from which the log is complete, because a repair may have changed the time."""
         from webfountain.ranking.link_files import DamagedFile, LogFiles  # noqa: PLC0415  (pyarrow)
         from webfountain.ranking.log_completeness import complete_since  # noqa: PLC0415
 
@@ -164,11 +166,11 @@ class Rankings:
         return at >= max(self.scores.at, self._started_at) + max(self._every, cost / SHARE)
 
     def published(self, keys: Keys, absent: Mapping[str, float]) -> list[Array]:
-        """Return the (n,) scores of pages in the last ranking, an array for each name in `absent`. The values of
-        `absent` are for unknown pages."""
+        """Return the (n,) scores of pages in the last ranking, one array for each name of a score in `absent`. A page
+        that the ranking does not know gets the value in `absent`."""
         return self.scores.lookup_several(absent, keys)
 
     def close(self) -> None:
-        """Write the logged rows, and stop a running ranking."""
+        """Write the remaining rows of the log, and stop a running ranking."""
         self._ranker.stop()
         self._log.close()

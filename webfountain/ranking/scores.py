@@ -1,7 +1,7 @@
 """The published scores of pages. An epoch is a folder of arrays: sorted fingerprints, and the scores of their pages.
 
-The file `EPOCH` names the current epoch, and is written after the folder. A reader sees either the old or the new
-epoch, even after a kill. The previous epoch is kept for readers that have not called `refresh` yet.
+The file `EPOCH`, which is written last, names the current epoch. A reader sees either the old or the new epoch, even
+after a kill. The previous epoch is kept for readers that have not called `refresh` yet.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ __all__ = [
 ]
 
 UNREADABLE: Final = (EOFError, SyntaxError, TokenError, TypeError, KeyError, OverflowError, MemoryError)
-"""Errors that numpy raises for a bad array file, besides ValueError."""
+"""Errors that numpy raises for a damaged array file, in addition to ValueError."""
 
 logger = logging.getLogger(__name__)
 
 _NAME: Final = "EPOCH"
 _WORDS: Final = 100
-"""Largest number of characters of a file or an error in a message."""
+"""An error text in a message is cut to this number of characters."""
 
 
 def publish_scores(
@@ -101,14 +101,14 @@ def publish_scores(
 
 
 def published_at(folder: Path) -> float:
-    """Return the time of the current ranking, UTC seconds; -inf before the first. Raise RepositoryError if the time
-    cannot be read.
-    """
+    """Return the time of the current ranking, UTC seconds, or -inf before the first ranking. Raise RepositoryError if
+    the time cannot be read."""
     return _epoch(folder).at
 
 
 class EpochScores:
-    """The scores that were current at the last `refresh`. Epoch 0, before the first ranking, has no pages."""
+    """The scores of the newest epoch, as of the last `refresh`. Before the first ranking, the epoch is 0 and there are
+    no pages."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -118,7 +118,7 @@ class EpochScores:
         self.links = 0
         """Number of links that the ranking counted."""
         self.losses: tuple[float, ...] = ()
-        """Sum of each order's losses in replays; () before the first replay."""
+        """Total loss of each crawl order in all replays (`core.order_replay`), or () before the first replay."""
         self._fingerprints: Fingerprints = np.zeros(0, dtype=np.uint64)
         self._scores: dict[str, npt.NDArray[np.float32]] = {}
         self._sizes: dict[Path, int] = {}
@@ -132,7 +132,7 @@ class EpochScores:
         return len(self._fingerprints)
 
     def refresh(self) -> bool:
-        """Load a newer epoch, and return whether there was one."""
+        """Load the newest epoch, and return whether it is another one than before."""
         epoch = _epoch(self._folder)
         if epoch.number == self.epoch:
             return False
@@ -150,9 +150,11 @@ class EpochScores:
         return True
 
     def lookup(self, name: str, fingerprints: Fingerprints, *, absent: float = 0.0) -> npt.NDArray[np.float64]:
-        """Return the (k,) scores of pages by fingerprint, and `absent` for pages without a score.
+        """Return the (k,) scores of pages.
 
-        Raises KeyError for an unknown name.
+        A page without a score gets the value `absent`.
+
+        Raises KeyError for an unknown name of a score.
         """
         if self.epoch and name not in self._scores:
             raise KeyError(name)
@@ -160,10 +162,11 @@ class EpochScores:
         return found
 
     def lookup_several(self, absent: Mapping[str, float], fingerprints: Fingerprints) -> list[npt.NDArray[np.float64]]:
-        """Return the (k,) scores of pages, an array for each name in `absent`. The values of `absent` are for unknown
-        pages.
+        """Return the (k,) scores of pages, one array for each name of a score in `absent`.
 
-        A page costs some microseconds at 10^7 pages.
+        A page that the ranking does not know gets the value in `absent`.
+
+        In a ranking of 10^7 pages, the lookup of a page takes some microseconds.
         """
         found = [np.full(len(fingerprints), each) for each in absent.values()]
         if not self._is_whole():
@@ -178,9 +181,10 @@ class EpochScores:
         return found
 
     def waiting(self, names: Sequence[str], *, most: int) -> tuple[int, list[npt.NDArray[np.float64]]]:
-        """Return the estimated number of pages that waited at the ranking, and the scores (s,) of a sample.
+        """Estimate how many pages were not crawled yet at the ranking, and return this number and the scores (s,) of a
+        sample of them.
 
-        `most` is the number of pages that are drawn, waiting or not.
+        At most `most` pages are drawn for the sample, including crawled ones, which are then left out.
         """
         if not self._is_whole():
             return 0, [np.zeros(0) for _ in names]
@@ -191,11 +195,12 @@ class EpochScores:
         return round(scale * np.count_nonzero(waits)), list(drawn[:, waits])
 
     def count_crawled(self) -> int:
-        """Return the number of pages that were crawled at the ranking."""
+        """Return how many of the ranked pages had been crawled."""
         return int(np.count_nonzero(self._scores["crawled"])) if self._is_whole() and "crawled" in self._scores else 0
 
     def _is_whole(self) -> bool:
-        """Return whether there are scores, and drop all if a file was cut. Reading a cut file would end the process."""
+        """Return whether scores can be read. If a file was cut, forget all scores. Reading a mapped file that was cut
+        would crash the process."""
         cut = next((path for path, size in self._sizes.items() if is_cut(path, size)), None)
         if cut is not None:
             _set_aside(self._folder, ValueError(f"{cut.name} was cut"))
@@ -204,9 +209,9 @@ class EpochScores:
 
 
 def places(pages: Fingerprints, wanted: Fingerprints) -> npt.NDArray[np.int64]:
-    """Return the position in `pages` (ascending) of each fingerprint, or the position where it would be inserted.
+    """Return for each fingerprint its position in the ascending `pages`, or the position where it would be inserted.
 
-    Searching in ascending order takes less than half the time.
+    The function searches in ascending order, which takes less than half the time.
     """
     order = np.argsort(wanted)
     found = np.empty(len(order), dtype=np.int64)
@@ -215,7 +220,7 @@ def places(pages: Fingerprints, wanted: Fingerprints) -> npt.NDArray[np.int64]:
 
 
 class _Epoch(NamedTuple):
-    """An epoch: number (0: none), time of ranking, number of links, names of scores, results of replays."""
+    """The contents of the file `EPOCH`. Before the first ranking, `number` is 0."""
 
     number: int = 0
     at: float = -inf
@@ -226,13 +231,13 @@ class _Epoch(NamedTuple):
 
 
 def last_replay(folder: Path) -> tuple[int, tuple[float, ...]]:
-    """Return the number of pages in the last replay, and the sum of each order's losses."""
+    """Return the number of pages in the last replay of the crawl orders, and the total loss of each order."""
     epoch = _epoch(folder)
     return epoch.replayed, epoch.losses
 
 
 def _epoch(folder: Path) -> _Epoch:
-    """Return the current epoch, or epoch 0 after setting a damaged file aside."""
+    """Read the file `EPOCH`. A damaged file is set aside and gives epoch 0."""
     try:
         return _read_epoch((folder / _NAME).read_text(encoding="ascii"))
     except FileNotFoundError:
@@ -259,7 +264,7 @@ def _read_epoch(text: str) -> _Epoch:
 
 
 def _set_aside(folder: Path, error: Exception) -> None:
-    """Move unreadable scores away. The next ranking publishes new scores."""
+    """Rename the file `EPOCH`, so that damaged scores are not used again. The next ranking publishes new scores."""
     with suppress(OSError):  # the folder may be read-only
         os.replace(folder / _NAME, folder / f"{_NAME}.damaged")
     words = " ".join(str(error).split())[:_WORDS]
@@ -267,13 +272,13 @@ def _set_aside(folder: Path, error: Exception) -> None:
 
 
 def _newest(folder: Path) -> int:
-    """Return the largest number of an epoch with files; 0 if there are none."""
+    """Return the largest number of an epoch that has files, or 0."""
     found = (each.name.removeprefix("epoch-") for each in folder.glob("epoch-*"))
     return max((int(number) for number in found if number.isdecimal()), default=0)
 
 
 def damaged_scores(folder: Path) -> list[str]:
-    """Return a line for each damaged file of the current epoch, after reading all files."""
+    """Read all files of the current epoch, and return a line of text if one is damaged."""
     path = folder / _NAME
     if not path.exists():
         return []
@@ -295,7 +300,7 @@ def damaged_scores(folder: Path) -> list[str]:
 
 
 def mend_scores(folder: Path) -> list[str]:
-    """Set damaged scores aside, and return a line for each file."""
+    """Set damaged scores aside, and return a line of text about the damage."""
     found = damaged_scores(folder)
     if found:
         with suppress(FileNotFoundError):
@@ -304,9 +309,9 @@ def mend_scores(folder: Path) -> list[str]:
 
 
 def _loaded(made: Path, names: Iterable[str]) -> dict[str, npt.NDArray[Any]]:
-    """Return the mapped arrays of an epoch.
+    """Map the arrays of an epoch into memory.
 
-    Raises ValueError if the files do not belong to one epoch, FileNotFoundError if they do not exist.
+    Raises ValueError if the files do not fit together, or FileNotFoundError if a file is missing.
     """
     try:
         return _checked(made, names)

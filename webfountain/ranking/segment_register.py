@@ -1,9 +1,9 @@
-"""The registers of a link log's writers, which show if a file was deleted.
+"""Registers: each writer of a link log lists the files that it wrote, so that a deleted file is noticed.
 
 A writer makes a register in the log's folder `written` when it opens the log. The register lists the writer's segments,
-each with the generation of shards at that time. Segments of two generations ago are in the shards, and leave the list.
-Until the writer ends, its register also names its journal. If a writer is killed, the process that takes over its
-journal closes its register.
+each with the number of compactions before it (*generation*). After two more compactions, a segment is surely merged and
+is removed from the list. While the writer runs, the register also names its journal. If a writer is killed, the process
+that takes over its journal marks the register as closed.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _ELSEWHERE: Final = "-"
 
 
 class _Entries(NamedTuple):
-    """The contents of a register: generations and names of segments, and the journal if the writer runs."""
+    """The contents of a register: the segments as (generation, name), and the journal while the writer runs."""
 
     segments: tuple[tuple[int, str], ...] = ()
     journal: str | None = None
@@ -55,7 +55,8 @@ class SegmentRegister:
     """The register of one writer."""
 
     def __init__(self, files: LogFiles, writer: str, journal: Path | None) -> None:
-        """Make the register. The file `journal` must exist. Raise RepositoryError if the disk reports an error."""
+        """Make the register. The file `journal` must already exist. Raise RepositoryError if the disk reports an
+        error."""
         self._files = files
         self._file = _file_of(writer)
         self._entries = _Entries(journal=_ELSEWHERE if journal is None else files.beside(journal) or _ELSEWHERE)
@@ -63,7 +64,7 @@ class SegmentRegister:
         self._write()
 
     def add(self, segments: Sequence[str]) -> None:
-        """List new segments. Raise RepositoryError if the disk reports an error."""
+        """Add new segments to the register. Raise RepositoryError if the disk reports an error."""
         self._has_segments = True
         try:
             present = self._files.manifest().generation
@@ -74,7 +75,7 @@ class SegmentRegister:
         self._write()
 
     def close(self) -> None:
-        """Record that the writer has ended. A register without segments is removed."""
+        """Record that the writer has ended. A register that lists no segments is removed."""
         self._entries = self._entries._replace(journal=None)
         if self._has_segments:
             self._write()
@@ -96,10 +97,7 @@ def close_register(files: LogFiles, writer: str) -> None:
 
 
 def damaged_registers(files: LogFiles, manifest: Manifest) -> Iterator[DamagedFile]:
-    """Yield an error for each missing register, segment or journal, and for each damaged register.
-
-    Files are read in the reverse order of their writing.
-    """
+    """Yield an error for each missing register, segment or journal, and for each damaged register."""
     fresh = files.segments(manifest)
     registers = files.listed(_FOLDER, suffix=_SUFFIX)
     if not files.exists(COMPLETE_SINCE):
@@ -136,7 +134,7 @@ def damaged_registers(files: LogFiles, manifest: Manifest) -> Iterator[DamagedFi
 
 
 def mend_registers(files: LogFiles, manifest: Manifest) -> None:
-    """Make registers again from existing segments, and forget missing journals."""
+    """Rebuild damaged registers from the existing segments, and remove missing journals from registers."""
     lost: dict[str, list[tuple[int, str]]] = {}
     for segment in files.segments(manifest):
         if (register := _register_of(segment)) is not None:
@@ -165,7 +163,7 @@ def _present_generation(files: LogFiles) -> int:
 
 
 def newest_generation(files: LogFiles) -> int:
-    """Return the newest generation in a readable register. A manifest with an older generation is not the newest."""
+    """Return the newest generation in any readable register. A manifest with an older generation is out of date."""
     newest = 0
     for register in files.listed(_FOLDER, suffix=_SUFFIX):
         try:
@@ -176,12 +174,12 @@ def newest_generation(files: LogFiles) -> int:
 
 
 def has_registers(files: LogFiles) -> bool:
-    """Return whether there is a register."""
+    """Return whether the log has a register."""
     return bool(files.listed(_FOLDER, suffix=_SUFFIX))
 
 
 def drop_old_registers(files: LogFiles, manifest: Manifest) -> None:
-    """Delete the registers of ended writers whose segments are in the shards."""
+    """Delete the register of each writer that has ended and whose segments were all merged."""
     for register in files.listed(_FOLDER, suffix=_SUFFIX):
         try:
             segments, journal = _read(files, register)

@@ -1,4 +1,4 @@
-"""Word counts for topics, shared by the ants of a crawl."""
+"""The word counts by which the topic of a page is judged, shared by the ants of a crawl."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["TopicWords", "words_of"]
 
 _EXCHANGE_S: Final = 60.0
-"""Seconds between two exchanges of counts."""
+"""Time between two exchanges of word counts, s."""
 _NO_WORDS: Final = msgspec.msgpack.encode(WordCounts())
 
 
@@ -26,11 +26,11 @@ class TopicWords:
 
     def __init__(self) -> None:
         self.topics = Topics(threading.Lock())
-        """The word counts, to which the threads that examine pages add."""
+        """The word counts. Several threads examine pages and add their words here."""
         self._share_at = -inf
 
     def share(self, board: Board, *, at: float) -> None:
-        """Exchange the counts with other ants, at most once a minute."""
+        """Exchange the word counts with other ants, at most once a minute."""
         is_first = self._share_at == -inf
         if at < self._share_at or not (is_first or self.topics.has_learned):
             return
@@ -42,7 +42,7 @@ class TopicWords:
 
 
 def words_of(board: Board) -> WordCounts:
-    """Return the published counts; empty before the first exchange or from another version."""
+    """Return the published word counts. They are empty before the first exchange and after a change of their format."""
     try:
         return msgspec.msgpack.decode(board.value(WORDS) or _NO_WORDS, type=WordCounts)
     except msgspec.MsgspecError:

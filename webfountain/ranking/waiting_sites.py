@@ -1,4 +1,4 @@
-"""The waiting sites with due pages, in order of importance."""
+"""The sites that have due pages and wait to be crawled, sorted by importance."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ __all__ = ["KEPT", "WaitingSites"]
 _SITE: Final = attrgetter("site")
 
 KEPT: Final = 500_000
-"""Largest number of waiting sites in memory, and of links between sites."""
+"""Maximum number of waiting sites in memory, and maximum number of links between sites."""
 
 
 class WaitingSites:
-    """Sites with due pages that are not crawled here, in order of importance.
+    """Sites that have due pages but are not crawled by this process now, sorted by importance.
 
-    The importance of a site is its PageRank in the last ranking, plus credit for links found since then. A site is
-    known here if it was discovered in this run or left the active list. Other sites become known only when they have
-    been due for longest.
+    The importance of a site is its PageRank in the last ranking, plus an amount for each link found since that ranking.
+    A site enters this list when new pages of the site are found, or when it leaves the active list with due pages.
+    Sites that other runs found are crawled when they have been due for longest.
 
     Source: Cho 2000, section 2.1 (sites chosen by the PageRank of the graph of sites).
 
@@ -39,7 +39,7 @@ class WaitingSites:
     ----------
     scores : folder with the ranking of sites; None: there are no rankings
 
-    If there are more than `KEPT` sites, or links between sites, all are dropped.
+    If there are more than `KEPT` sites or links, all are forgotten, to save memory.
     """
 
     def __init__(self, scores: Path | None) -> None:
@@ -54,12 +54,12 @@ class WaitingSites:
         return len(self._waiting)
 
     def refresh(self) -> None:
-        """Load a new ranking, and drop all credit."""
+        """Load the scores of a new ranking, which replace what links have added."""
         if self._scores is not None and self._scores.refresh():
             self._gained.clear()
 
     def credit(self, site: str, links: Sequence[Link]) -> None:
-        """Credit the sites to which a page's site links for the first time."""
+        """Increase the importance of sites to which a site links for the first time."""
         linked = self._linked.get(site, {site})
         if linked.issuperset(map(_SITE, links)):
             return
@@ -73,23 +73,23 @@ class WaitingSites:
             self._linked, self._gained, self._links = {}, {}, 0
 
     def joined(self, sites: Iterable[str]) -> None:
-        """Record that sites are active now."""
+        """Note that sites are crawled now."""
         for site in sites:
             self._active.add(site)
             self._waiting.pop(site, None)
 
     def left(self, sites: Iterable[str]) -> None:
-        """Record that sites left the active list."""
+        """Note that sites are no longer crawled."""
         self._active.difference_update(sites)
 
     def wait(self, sites: Iterable[str]) -> None:
-        """Record sites that have due pages."""
+        """Note that sites have due pages."""
         self._waiting.update(dict.fromkeys(site for site in sites if site not in self._active))
         if len(self._waiting) > KEPT:
             self._waiting.clear()
 
     def take(self, most: int) -> list[str]:
-        """Return the most important sites. The returned sites count as active until `left` is called."""
+        """Remove the most important waiting sites, and return them."""
         names = list(self._waiting)
         if most <= 0 or not names:
             return []
