@@ -161,8 +161,8 @@ class Flights:
     # ------------------------------------------------------- pages that stay leased
 
     def keep(self, lease: LeaseId) -> None:
-        """Record a lease that stays after its fetch, because a spider of another Scrapy project still uses the answer.
-        The active list may have one more site for each site with such a lease.
+        """Record a lease of a Scrapy project's request that stays for long, for example until the requests that its
+        callback yielded are done. The active list may have one more site for each site with such a lease.
         """
         self._kept.add(lease)
 

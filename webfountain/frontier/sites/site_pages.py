@@ -82,7 +82,7 @@ class SitePages:
         self.is_ordered = False
         """True if a refill is with the store."""
         self.under_way = 0
-        """Number of fetches in flight, plus the fetched pages that are not settled yet."""
+        """Number of fetches in flight, plus the ended pages that are not settled yet."""
         self.served = 0
         """Number of fetches of pages and files."""
         self.has_more = True
@@ -199,7 +199,7 @@ class SitePages:
         return self._sleeps
 
     def wait_until(self, at: float) -> None:
-        """Do nothing for the site before the time `at`."""
+        """Set the next timer of the site to the time `at`, and drop earlier timers."""
         self.wake_at = at
 
     # --------------------------------------------------------------------- ends

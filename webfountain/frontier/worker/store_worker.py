@@ -53,8 +53,8 @@ __all__ = [
 ]
 
 IMMEDIATE_BATCH: Final = 100
-"""Largest number of sites whose immediate URLs one batch leases. Also the largest number of immediate URLs that a batch
-leases for one site.
+"""Largest number of sites that one batch activates because they have immediate URLs. Also the largest number of
+immediate URLs that a batch leases for one site.
 """
 _T = TypeVar("_T")
 _NEVER_CRAWLED: Final = STATES.index("never-crawled")
