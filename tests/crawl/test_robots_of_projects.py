@@ -106,3 +106,43 @@ def test_a_robots_txt_that_never_answers_well_ends_in_the_errbacks(tmp_path: Pat
     assert {item["error"] for item in project.items} == {"IgnoreRequest"}
     assert site.paths == []
     assert "'finish_reason': 'finished'" in log
+
+
+@pytest.mark.parametrize(("policy", "asked"), [("DummyPolicy", 1), ("RFC2616Policy", 2)])
+def test_a_robots_txt_in_the_projects_http_cache_is_used_as_scrapy_uses_it(
+    tmp_path: Path, policy: str, asked: int
+) -> None:
+    """It is not asked for again, or only whether it has changed; its rules hold in each run."""
+
+    def answer(request: ReceivedRequest) -> Answer:
+        if request.path != "/robots.txt":
+            return Answer("<p>page</p>")
+        if request.headers.get("if-none-match") == '"1"':
+            return Answer(status=304, headers=(("ETag", '"1"'),))
+        return Answer(RULES.format(name="theirs"), headers=(("ETag", '"1"'),))
+
+    settings = f"""
+        ROBOTSTXT_OBEY = True
+        HTTPCACHE_ENABLED = True
+        HTTPCACHE_POLICY = "scrapy.extensions.httpcache.{policy}"
+    """
+    project = Project(tmp_path, SPIDER, settings=settings)
+    with Site(answer, answers_robots=True) as site:
+        for run in ("first", "second"):
+            project.crawl("theirs", "-s", f"WEBFOUNTAIN_STORE=rocksdb://{tmp_path / run}", base=site.base)
+    paths = [request.path for request in site.asked]
+    assert paths.count("/robots.txt") == asked
+    assert "/secret" not in paths
+    refused = {"failed": "/secret", "error": "IgnoreRequest"}
+    assert project.items.count(refused) == 2
+
+
+def test_a_robots_txt_that_the_projects_middlewares_ignore_allows_all_as_with_scrapy(tmp_path: Path) -> None:
+    """Here the HTTP cache alone answers, and it has no robots.txt."""
+    project = Project(tmp_path, SPIDER, settings="HTTPCACHE_ENABLED = True")
+    with Site(lambda _: Answer("<p>page</p>"), robots=RULES.format(name="theirs")) as site:
+        project.crawl("theirs", "-s", f"WEBFOUNTAIN_STORE=rocksdb://{tmp_path / 'first'}", base=site.base)
+        offline = ("-s", "HTTPCACHE_IGNORE_MISSING=True", "-s", "ROBOTSTXT_OBEY=True")
+        project.crawl("theirs", *offline, "-s", f"WEBFOUNTAIN_STORE=rocksdb://{tmp_path / 'second'}", base=site.base)
+    assert sorted(site.paths) == ["/open", "/secret"], "the second run asked for nothing"
+    assert Counter(item["got"] for item in project.items) == {"/open": 2, "/secret": 2}

@@ -143,7 +143,21 @@ def test_a_url_out_of_scope_is_reported(drive: Drive) -> None:
 
 def test_a_url_that_no_rule_keeps_out_was_linked_by_nobody(drive: Drive) -> None:
     found = of(drive, f"{HOME}/unheard")
-    assert "no fetched page links to it" in found.why[0]
+    assert found.why == (
+        "No rule refuses it under 'favor', 'default': no fetched page of these policies, less than 20 hops from a "
+        "seed, links to it, or it was forgotten.",
+        "A link under 'distrust' is refused: links under its policy are not followed (policies.distrust.follow = "
+        "False).",
+    )
+
+
+def test_an_unknown_url_that_some_policies_refuse_is_given_their_keys(drive: Drive) -> None:
+    """A fetched page may link to it under one of these policies."""
+    found = of(drive, f"{HOME}/files/x.zip")
+    assert found.why[0].startswith("No rule refuses it under 'default': no fetched page of these policies, less ")
+    assert found.why[1] == (
+        r"A link under 'favor' is refused: a pattern denies it (policies.favor.deny[0] = '\\.zip$')."
+    )
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from scrapy.exceptions import IgnoreRequest
 
 from webfountain.crawl.error_words import download_error, error_word
 from webfountain.crawl.flight import flight_of
+from webfountain.formats.robots import IGNORED
 from webfountain.records import FetchResult
 
 if TYPE_CHECKING:
@@ -40,15 +41,19 @@ class LandingMiddleware:
         """Report the response of a request to the frontier."""
         flight = flight_of(request)
         if flight is not None and not flight.landed:
-            at = flight.landing.now()
-            flight.landing.land(flight, flight.fetched or _fetched(flight, request, response, at=at))
+            at, fetched = flight.landing.now(), flight.fetched
+            if flight.own and response.status == 304 and "cached_response" in request.meta:
+                # The project's HTTP cache asked whether a robots.txt has changed: the rules are in its copy.
+                fetched = _fetched(flight, request, request.meta["cached_response"], at=at)
+            flight.landing.land(flight, fetched or _fetched(flight, request, response, at=at))
         return response
 
     def process_exception(self, request: Request, exception: Exception) -> None:
         """Report a request that got no response to the frontier."""
         flight = flight_of(request)
         if flight is not None and not flight.landed:
-            word = error_word(exception)
+            ignored = flight.own and isinstance(exception, IgnoreRequest)
+            word = IGNORED if ignored else error_word(exception)
             flight.landing.land(
                 flight, flight.fetched or FetchResult(flight.fetch, flight.landing.now(), 0.0, error=word)
             )

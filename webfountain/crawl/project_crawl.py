@@ -119,7 +119,7 @@ class ProjectCrawl:
         If the request has to wait in a downloader slot, the frontier sends no other request to the site during this
         time.
         """
-        request = self._requests.request_of(fetch) if fetch.kind == "page" else own_request(fetch, self._landings)
+        request = self._requests.request_of(fetch) if fetch.kind == "page" else self._robots_request(fetch)
         pace, downloader = self._session.pace, self._crawler.engine.downloader
         if pace is None or request is None or not isinstance(downloader, FountainDownloader):
             return request
@@ -128,6 +128,12 @@ class ProjectCrawl:
         flight.queued = pace.waits_in_queue(downloader, request)
         if flight.queued:
             self._frontier.sites.flights.queue_full(flight.fetch)
+        return request
+
+    def _robots_request(self, fetch: Fetch) -> Request:
+        """Return the request of a robots.txt. As without the add-on, the project's HTTP cache may answer it."""
+        request = own_request(fetch, self._landings)
+        del request.meta["dont_cache"]
         return request
 
     def refused(self, refusal: LeaseEnd) -> Request | None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 __all__ = [
+    "IGNORED",
     "MAX_ORDINARY_ROBOTS_BYTES",
     "MAX_ROBOTS_BYTES",
     "MAX_ROBOTS_SITEMAPS",
@@ -74,16 +75,21 @@ _NO_RULE: Final = "Allow: /webfountain-none"
 _MOST_TRIED: Final = 50
 
 Ruling = Literal["rules", "allow", "refuse"]
+IGNORED: Final = "ignored"
+"""Error of a robots.txt that a middleware of the operator's project does not want requested."""
 
 
 def robots_verdict(status: int | None, error: str | None) -> Ruling:
     """Return what the answer to the request for robots.txt means for the site.
 
     - "rules" (2xx): read the body.
-    - "allow" (4xx, endless or broken redirects; 2.3.1.2, 2.3.1.3): every URL is allowed.
+    - "allow" (4xx, endless or broken redirects; 2.3.1.2, 2.3.1.3): every URL is allowed. `IGNORED` gives "allow", too,
+      as with Scrapy: the same middlewares decide about the pages.
     - "refuse" (5xx, no answer; 2.3.1.4): no page is fetched until robots.txt is available. 429 also gives "refuse",
       because the site is too busy even for this request.
     """
+    if error == IGNORED:
+        return "allow"
     if error is not None or status is None or status == 429:
         return "refuse"
     if 200 <= status < 300:

@@ -47,7 +47,7 @@ from webfountain.store.lanes import recrawl_place
 from webfountain.urls import canonical, fingerprint, host_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
     from webfountain.policy.collection import Collection
@@ -339,8 +339,7 @@ class UnknownUrl:
         elif all(verdict.reason is not None for verdict in verdicts):
             why.append(f"It is not known here: {verdict_words(verdicts[0])}.")
         else:
-            open_to = ", ".join(repr(each.policy) for each in verdicts if each.reason is None)
-            why.append(f"No rule refuses it (under {open_to}): no fetched page links to it, or it was forgotten.")
+            why += self._open_words(verdicts)
             if facts.home is None:
                 why.append(f"No page of its site {facts.site} is known.")
         if not facts.collection.network.allow_private and is_private_host(host_of(facts.site)):
@@ -349,6 +348,18 @@ class UnknownUrl:
             why.append(f"It would not be fetched: {robots_refusal_words(robots)}.")
         why += [f"{url} is known, but is a different page." for url in alike]
         return Explanation(given, facts.url, known=False, why=tuple(why), verdicts=verdicts, robots=robots, alike=alike)
+
+    def _open_words(self, verdicts: Iterable[UrlVerdict]) -> Iterator[str]:
+        """Yield sentences about a URL that is refused under some policies only, or under none."""
+        open_to = ", ".join(repr(each.policy) for each in verdicts if each.reason is None)
+        hops = counted(self._facts.collection.limits.depth, "hop")
+        yield (
+            f"No rule refuses it under {open_to}: no fetched page of these policies, less than {hops} from a seed, "
+            "links to it, or it was forgotten."
+        )
+        for each in verdicts:
+            if each.reason is not None:
+                yield f"A link under {each.policy!r} is refused: {verdict_words(each)}."
 
     def _verdicts(self) -> tuple[UrlVerdict, ...]:
         """Return what each policy decides about a link to the URL, the default policy first."""
