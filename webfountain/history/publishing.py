@@ -88,7 +88,7 @@ def read_file(folder: Path) -> list[LiveSnapshot]:
 
 
 def read_claims(claims: Claims) -> list[LiveSnapshot]:
-    """Return the last snapshot of each live process on a server's store. One round trip."""
+    """Return the last snapshot of each live process on a server's store. The cost is one round trip."""
     return _readable([claim.note for claim in claims.claims(KIND) if claim.note])
 
 

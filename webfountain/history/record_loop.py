@@ -79,7 +79,7 @@ class RecordLoop:
             await asyncio.sleep(EVERY_S)
 
     def end(self, store: FrontierStore) -> None:
-        """Store the sample of the last minute, and remove the snapshot. Call this in the thread that may use the
+        """Store the sample of the last minute, and remove the snapshot. Call this method in the thread that may use the
         store.
         """
         with suppress(WebfountainError, OSError):  # the crawl ends even if the store fails

@@ -62,7 +62,7 @@ class Recorder:
         self._keeps = False
 
     def snapshot(self, *, lag_s: float = 0.0) -> LiveSnapshot:
-        """Return a snapshot of the crawl. Call this in the loop thread. `lag_s` is the delay of the loop."""
+        """Return a snapshot of the crawl. Call this method in the loop thread. `lag_s` is the delay of the loop."""
         at = self._now()
         passed, self._last_snapshot = at - self._last_snapshot, at
         progress, follower = self._crawl.progress, self._crawl.planner.follower
@@ -102,7 +102,7 @@ class Recorder:
         return (after - before) / (ended - begun) if ended > begun else 0.0
 
     def record(self, store: FrontierStore) -> HistorySample | None:
-        """Store the counts since the last call as a sample. Call this in a thread that may use the store.
+        """Store the counts since the last call as a sample. Call this method in a thread that may use the store.
 
         Return None if another process keeps the history. The cost is about a dozen reads and one write.
         """

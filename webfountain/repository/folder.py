@@ -1,8 +1,8 @@
 """The folder of WARC files, for reading.
 
-``webfountain-<UTC time>-<number>.warc.gz`` is a WARC file. File numbers only grow, even across restarts. ``….index`` is
-the index of the file. ``….moved`` lists the new locations of records that moved. ``….moved`` is kept until no page
-names an old location.
+``webfountain-<UTC time>-<number>.warc.gz`` is a WARC file. File numbers only grow, even across restarts. A file
+``….index`` is the index of a WARC file. A file ``….moved`` lists the new locations of records that have moved out of a
+WARC file. A ``.moved`` file is kept until no page names an old location.
 
 `Folder` needs no lock, even beside a running crawl.
 """
@@ -55,7 +55,7 @@ class Folder:
         return Copy(file, offset, length, self.repository)
 
     def files(self) -> dict[int, Path]:
-        """Return number -> path of each WARC file, in order of number.
+        """Return the path of each WARC file by its number, in order of number.
 
         Raises
         ------
@@ -88,7 +88,7 @@ class Folder:
         return data
 
     def place(self, copy: Copy) -> Copy:
-        """Return the current location of a copy, by the ``.moved`` files. Raise RepositoryError if the copy was
+        """Follow the ``.moved`` files, and return the current location of a copy. Raise RepositoryError if the copy was
         deleted.
         """
         files = self._paths

@@ -1,7 +1,7 @@
 """The index of the records in one WARC file.
 
 ``NAME.index`` has one row of 13 bytes (offset, length, kind) per record of ``NAME.warc.gz``. After a kill, only the
-bytes after the last indexed record are scanned. A missing index is rebuilt from its file.
+bytes after the last indexed record are scanned. A missing index is rebuilt from the WARC file.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def rows_of(path: Path) -> list[IndexRow]:
 
 
 def summary(path: Path) -> Summary:
-    """Return the sums of a file, in 0.1 s per gigabyte."""
+    """Return the sums of a file. This takes 0.1 s per gigabyte."""
     rows = rows_of(path)
     copied = 0
     before: Kind = "warcinfo"
@@ -112,7 +112,7 @@ def recover(path: Path) -> RecoveredFile:
 def _indexed(path: Path) -> list[IndexRow]:
     """Return the rows of a file's index that are consecutive and within the file.
 
-    The last of these rows is checked, because its length may be wrong.
+    The last row is checked, because its length may be wrong.
     """
     try:
         data = beside(path, ".index").read_bytes()

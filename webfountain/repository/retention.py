@@ -1,7 +1,7 @@
 """Remove copies from the disk: superseded files, compaction to a size limit, erasure on request.
 
-Page records, running leases and unsettled captures may name a location. A file is therefore deleted only under these
-conditions:
+The location of a copy may be in a page record, in a running lease and in an unsettled capture. A file is therefore
+deleted only under these conditions:
 
 - the file is closed,
 - no capture in the file is unsettled,
@@ -46,7 +46,7 @@ _BATCH_BYTES: Final = 4_000_000
 _FORWARD_S: Final = 86_400.0
 """Time for which a ``.moved`` file is kept after its last use, s. The time is longer than any lease."""
 FILES_PER_LIMIT: Final = 16
-"""A file is closed at the latest when it has `max_bytes` divided by this number. Only closed files can be compacted."""
+"""A file is closed when its size reaches `max_bytes` divided by this number. Only closed files can be compacted."""
 _HIGH: Final = 0.85
 """Share of the limit at which compaction begins. Compaction itself needs some room."""
 _ENOUGH: Final = 0.8
@@ -92,7 +92,7 @@ class ErasureResult(msgspec.Struct, frozen=True):
 
 
 class Retention:
-    """Deletes and rewrites closed files of a repository. Only one thread at a time uses it."""
+    """Deletes and rewrites closed files of a repository. Only one thread at a time may use the object."""
 
     def __init__(self, folder: Folder, writer: Writer, *, rules: RepositoryTable, rotate_bytes: int) -> None:
         self._folder = folder

@@ -1,8 +1,8 @@
 """Remember the pages under examination at a crash, so that no page crashes every crawl.
 
 A page that crashes the process is not settled, and so may crash the next start, too. The URLs of pages under
-examination are in a mapped file, which survives a kill. At the next start, these pages are suspects, and each is
-examined last and alone. A death counts only if a single page was under examination, because otherwise the cause is
+examination are in a mapped file, which survives a kill. At the next start, the pages in the file are suspects, and each
+is examined last and alone. A death counts only if a single page was under examination, because otherwise the cause is
 unknown. A suspect that is examined without a crash is cleared. After three deaths, a page counts as failed.
 
 The guard also protects from causes other than hostile bodies, such as a machine without free memory.

@@ -63,7 +63,7 @@ class IndexedText(NamedTuple):
 
 
 class SearchFilter(msgspec.Struct, frozen=True):
-    """Filter of the pages. Empty fields accept all; times are UTC seconds."""
+    """Filter of the pages. An empty field accepts every page; times are UTC seconds."""
 
     site: str = ""
     since: float | None = None
@@ -91,7 +91,7 @@ class SearchState(msgspec.Struct, frozen=True):
 
 
 class SearchIndex:
-    """The index in a file. Only one thread may use it at a time."""
+    """The index in a file. Only one thread at a time may use the index."""
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         self._path = path
