@@ -1,7 +1,8 @@
 """Build the frontier of a crawl from its parts. This module decides which parts a crawl has and in which order they
 work.
 
-`FrontierAssembly._orders` lists the orders, and `worker_assembly` the stages. A feature that is off is in neither list.
+`FrontierAssembly._orders` makes the list of orders, and `worker_assembly` makes the list of stages. A feature that is
+off is in neither list.
 """
 
 from __future__ import annotations

@@ -186,7 +186,7 @@ class SavedSiteData(msgspec.Struct, frozen=True, array_like=True):
         return msgspec.msgpack.decode(record.learned, type=cls) if record.learned else cls()
 
     def encode(self) -> bytes:
-        """Return the bytes for `SiteRecord.learned`."""
+        """Return the encoded data that are stored in `SiteRecord.learned`."""
         return msgspec.msgpack.encode(self)
 
 
@@ -264,7 +264,7 @@ class BatchResult:
     top: float = inf
     """Upper bound of the urgency of pages that were not made due, s."""
     level: float = 0.0
-    """If the `missing` most urgent pages were made due, the urgency, s, of the least urgent page among them."""
+    """Urgency, s, of the least urgent among the `missing` most urgent pages, which would be made due next."""
 
 
 def remembered(record: SiteRecord) -> SiteState:

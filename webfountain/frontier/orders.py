@@ -93,8 +93,8 @@ class OpenBatch:
 
 
 class WorkExchange:
-    """Exchanges batches with the worker. `is_unfinished` is True if a stage has a pass over the store to continue when
-    the process starts.
+    """Exchanges batches with the worker. `is_unfinished` is True if a stage must continue an earlier pass over the
+    store when the process starts.
     """
 
     def __init__(

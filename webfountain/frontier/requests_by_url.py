@@ -35,13 +35,13 @@ REPLACED: Final = "replaced"
 """Error word of a request that a retry or redirect middleware replaced by another request."""
 _TRY_AGAIN: Final = frozenset({408, 425, 429, *range(500, 600)})
 _SAMPLE: Final = 20
-"""Number of a site's records that are read to find out whether they are pages or another project's requests. One record
-is not enough, because `webfountain now` may have added a URL without a request.
+"""Number of a site's records that are read to find out whether they are pages or requests of another Scrapy project.
+One record is not enough, because `webfountain now` may have added a URL without a request.
 """
 
 
 def holds_requests(store: PageRecords, site: str) -> bool:
-    """Return whether the records of a site are another project's requests."""
+    """Return whether the records of a site are requests of another Scrapy project."""
     first = itertools.islice(store.records(site=site), _SAMPLE)
     return any(record.request is not None for _, record in first)
 

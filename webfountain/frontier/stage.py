@@ -54,7 +54,9 @@ class Order:
 
 
 class Orders:
-    """The orders of a crawl. Each attribute lists the methods of one name, in the order in which they are called."""
+    """The orders of a crawl. Each attribute is the list of all methods with this name, in the order in which they are
+    called.
+    """
 
     def __init__(self, orders: Sequence[Order]) -> None:
         self.add = [(order, order.add) for order in orders if type(order).add is not Order.add]
@@ -154,7 +156,9 @@ class Stage:
 
 
 class Stages:
-    """The stages of a crawl. Each attribute lists the methods of one name, in the order in which they are called."""
+    """The stages of a crawl. Each attribute is the list of all methods with this name, in the order in which they are
+    called.
+    """
 
     def __init__(self, stages: Sequence[Stage]) -> None:
         self.lost = methods_at(stages, Stage.lost)

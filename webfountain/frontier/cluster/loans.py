@@ -168,7 +168,7 @@ class Loans:
         self._lent[loan.borrower] = _LentSlots(loan, until)
 
     def of(self, borrower: str) -> Loan | None:
-        """Return the loan to an ant."""
+        """Return the loan that an ant has received, or None."""
         lent = self._lent.get(borrower)
         return None if lent is None else lent.loan
 

@@ -256,8 +256,8 @@ class Replacement(Stage):
     def _joined(
         self, first: LeaseBatch | None, known: LeaseBatch | None, *, is_full: bool, at: float
     ) -> LeaseBatch | None:
-        """Join the leases of new and of known pages that a refill gets. If the collection is full, the site asks again
-        after a while.
+        """Combine the leases of new pages and of known pages that the store returned for a site. If the collection is
+        full, the site asks again after a while.
         """
         if first is None or known is None:
             return None

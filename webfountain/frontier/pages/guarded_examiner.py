@@ -199,7 +199,7 @@ class ReaderTurns:
 
     @asynccontextmanager
     async def turn(self, site: str, lane: str) -> AsyncIterator[None]:
-        """Wait for a free thread of the lane, and hold it while the block runs."""
+        """Wait for a free reader thread of the lane, and occupy the thread during a ``with`` block."""
         await self._wait(site, self._lanes[lane])
         is_slow = self._is_slow(site)
         self._running[site] += 1

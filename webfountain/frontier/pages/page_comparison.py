@@ -75,7 +75,7 @@ class PageComparison:
         self._has_reported = False
 
     def first(self, fetched: FetchResult, document: Document, rules: CountingRules) -> bytes:
-        """Return the `PageRecord.counted` of a first copy."""
+        """Return the digest of the counted lines of a first copy, for `PageRecord.counted`."""
         self._learner.count_visit(fetched.fetch.site)
         return rules.stamp + _digest(counted_text(document, rules)) if rules.by_lines else b""
 

@@ -372,7 +372,7 @@ def review_of(collection: Collection, store: FrontierStore, judge: Judge) -> Rev
 
 
 class _Derivation:
-    """One pass over the known pages by one policy file (`policy.lineage`). `is_settled` is False once a leased page was
+    """One pass over the known pages by one policy file (`policy.lineage`). `is_settled` is False if a leased page was
     skipped.
     """
 

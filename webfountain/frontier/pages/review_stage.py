@@ -92,7 +92,7 @@ class ReviewStage(Stage):
 
 
 class SlowerSchedule:
-    """Detects that the schedule has become slower than the fastest schedule by which pages got their due times."""
+    """Compares the schedule with the fastest earlier schedule, by which pages may have got their due times."""
 
     def __init__(self) -> None:
         self._schedule: Schedule | None = None

@@ -1,7 +1,7 @@
 """If a seed redirects to another site, store and log this site, which replaces the seed's site.
 
-The examiner finds such sites (`Visit.form`), and the judge adds them to the scope. The sites are stored before the
-redirecting page is settled, for other ants and for the next start.
+The examiner finds the sites to which seeds redirect (`Visit.form`), and the judge adds these sites to the scope. The
+sites are stored before the redirecting page is settled, for other ants and for the next start.
 """
 
 from __future__ import annotations

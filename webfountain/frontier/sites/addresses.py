@@ -1,10 +1,10 @@
 """Addresses of the active sites: which site is at which address, and which address gets the next request.
 
 Addresses take turns, and the sites at each address take turns (the two upper tiers of Figure 1 of Edwards 2001). Every
-address and every site has its own gate. A site is placed when its address is known. The caller that takes a fetch out
-of `ring` shuts the gates that the fetch passes. The site opens the gates when the fetch has landed (`SitePoliteness`);
-then the ring must be updated (`Tier.wake`). If an address does not answer, the site moves to another address of its
-host (`detour`).
+address and every site has its own gate. A site is placed when its address is known. Whoever takes a fetch out of `ring`
+also closes the gates of its site and its address. The site opens the gates when the fetch has landed
+(`SitePoliteness`); then the ring must be updated (`Tier.wake`). If an address does not answer, the site moves to
+another address of its host (`detour`).
 
 With several ants (`shared`), only one ant sends requests to an address. The address of a new site is claimed first
 (`unclaimed`). No request is sent until the claim is `granted`; if it is `refused`, the sites must leave. An ant may
@@ -88,7 +88,7 @@ class Place:
         self.group, self.fallbacks = group, fallbacks
 
     def wake(self) -> None:
-        """Update the site's turn in its group."""
+        """Update when the site's next request has its turn in the group."""
         if self.group is not None:
             self.group.wake(self.hand)
 
@@ -110,7 +110,7 @@ class Addresses:
         self.ring: RoundRobin[Fetch] = ByWorth() if by_worth else RoundRobin()
         self._groups: dict[str, AddressGroup] = {}
         self.empty: list[AddressGroup] = []
-        """Address groups without sites. `sweep` removes a group without sites when its gate is open."""
+        """Address groups without sites. `sweep` removes such a group when the group's gate is open."""
         self._waiting: dict[str, list[Place]] = {}
         self._unresolved: list[str] = []
         self._unclaimed: list[str] = []

@@ -195,7 +195,7 @@ class Flights:
         site.place.wake()
 
     def count_apart(self, fetch: Fetch) -> None:
-        """Let other fetches of a site use the slots of this fetch, which waits in a downloader slot of another host."""
+        """Free the slots of a fetch that waits in the downloader for another host, so that its site can use them."""
         if fetch.id not in self._apart:
             self._apart.add(fetch.id)
             site, _ = self._in_flight[fetch.id]

@@ -50,9 +50,9 @@ class RoundRobin(Generic[T]):
     """A ring that takes the next item from its members in turn, in O(log n) per step. Members with an urgent item come
     first.
 
-    A member is ready, waits for a time, or has no item until `wake` is called. Taking an urgent item does not cost the
-    member its place in the ring. The owner must call `wake(member)` after an event that may make a member available
-    earlier, such as new items or a landing.
+    A member is in one of three states: it is ready, it waits for a time, or it has no item until `wake` is called.
+    Taking an urgent item does not cost the member its place in the ring. The owner must call `wake(member)` after an
+    event that may make a member available earlier, such as new items or a landing.
     """
 
     __slots__ = ("_at", "_hurried", "_members", "_ready", "_waiting")

@@ -51,7 +51,9 @@ if TYPE_CHECKING:
 __all__ = ["ActiveSite", "SiteStatistics", "State", "state_of"]
 
 TRIES: Final = 5
-"""A crawl that is not patient gives a site up after this number of requests in a row without an answer."""
+"""If `SiteContext.patient` is False, the crawl gives a site up after this number of requests in a row without an
+answer.
+"""
 _KEPT_S: Final = 5.0
 """If a site must be left alone for longer than this, s, the end of this time is stored with the next batch. So a killed
 process loses only shorter times.
@@ -155,7 +157,9 @@ class ActiveSite:
         return State.EMPTY if is_empty else self._state
 
     def is_under_way(self) -> bool:
-        """Return whether the site has a fetch, a settlement, a refill, or a loan of slots that has not ended."""
+        """Return whether some work of the site has not ended: a fetch, a settlement, a request for leases, or a loan of
+        slots.
+        """
         return self.pages.is_under_way() or bool(self.loans)
 
     def must_renew_robots(self, at: float) -> bool:
@@ -246,7 +250,7 @@ class ActiveSite:
     # ------------------------------------------------------ events: its fetches
 
     def landed(self, fetched: FetchResult, group: AddressGroup, batch: Batch) -> bool:
-        """Process the end of a fetch that `group` released, and give its slots back to the gates.
+        """Process the end of a fetch that `group` released, and give the slots of the fetch back to the gates.
 
         Return True if the site answered a page without a refusal. In this case the caller has nothing else to do.
         """
@@ -295,9 +299,7 @@ class ActiveSite:
             self.pages.release_held(batch)
 
     def _count_silence(self, fetched: FetchResult, batch: Batch) -> None:
-        """If the crawl is not patient (`SiteContext`), give up a site that no longer answers or has no readable
-        robots.txt.
-        """
+        """If `SiteContext.patient` is False, give up a site that no longer answers or has no readable robots.txt."""
         if self._context.patient:
             return
         if fetched.error in SITE_ERRORS and self.standing.failures >= TRIES:

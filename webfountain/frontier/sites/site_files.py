@@ -75,7 +75,7 @@ class SiteRobots:
         self._rules: RobotsRules | None = None
         self._hops = 0
         self.body = state.robots
-        """The file, or None if everything is allowed."""
+        """The parsed robots.txt, or None if everything is allowed."""
         self.asking: str | None = None
         self.asked_at = state.robots_at
         """Time of the last answer or error, or None."""
@@ -103,7 +103,7 @@ class SiteRobots:
         return self.asking
 
     def waive(self) -> None:
-        """Fetch pages without robots.txt."""
+        """Let pages be fetched although the last fetch of robots.txt failed."""
         self.is_refused = False
 
     def answered(self, fetched: FetchResult) -> RobotsAnswer:

@@ -41,7 +41,7 @@ RELOOK: Final = 0.02
 PRIVATE: Final = "private-address"
 """Error of the pages of a site whose host has a private address."""
 _HAIR_S: Final = 1e-3
-"""Time that a check waits after the due time of a page, s. Without this delay, rounding could make the check too
+"""A check begins this time after the due time of a page, s. Without this delay, rounding could make the check too
 early.
 """
 _BARRED: Final[dict[str, OutcomeKind]] = {PRIVATE: "refused", DISALLOWED: "refused_by_robots"}
@@ -51,7 +51,8 @@ _BARRED: Final[dict[str, OutcomeKind]] = {PRIVATE: "refused", DISALLOWED: "refus
 class SitePages:
     """The leased pages, the open refill and the fetches in flight of one site.
 
-    Invariant: at most one refill is with the store. Each page that leaves the hand is in flight until `settled`.
+    Invariant: at most one request for leases (a refill) waits for the store's answer. Each page that leaves the hand is
+    in flight until `settled`.
     """
 
     __slots__ = (
@@ -80,7 +81,7 @@ class SitePages:
         self._refilled_at = -inf
         """Time of the last refill, UTC seconds."""
         self.is_ordered = False
-        """True if a refill is with the store."""
+        """True if a request for leases waits for the store's answer."""
         self.under_way = 0
         """Number of fetches in flight, plus the ended pages that are not settled yet."""
         self.served = 0
@@ -95,7 +96,7 @@ class SitePages:
     # ------------------------------------------------------------ changes of its content
 
     def is_under_way(self) -> bool:
-        """Return whether the site has a fetch, a settlement or a refill that has not ended."""
+        """Return whether some work of the site has not ended: a fetch, a settlement or a request for leases."""
         return bool(self.under_way or self.is_ordered)
 
     def has_leased(self) -> bool:

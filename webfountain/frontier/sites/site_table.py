@@ -28,7 +28,7 @@ __all__ = ["BLOCKED_S", "FileRequests", "SiteTable", "is_busy"]
 BLOCKED_S: Final = 10.0
 """If a site must be left alone for longer than this, s, it loses its place in a full active list."""
 _SPARE_TIMERS: Final = 1000
-"""Timers of removed sites are dropped when the number of timers exceeds four per active site by this number."""
+"""Timers of removed sites are dropped when there are more than four timers per active site, plus this number."""
 
 
 class SiteTable:
@@ -92,7 +92,7 @@ class SiteTable:
             self.hungry[site.name] = site
 
     def refill(self, batch: Batch) -> None:
-        """Request leases for all sites that need some. Sites at addresses that are given up are left out."""
+        """Request leases for all sites that need some. A site is left out if this ant gives up the site's address."""
         for site in self.hungry.values():
             is_hungry, group = site.state is State.OPEN and _runs_low(site), site.place.group
             if is_hungry and site.lease is not None and not (group is not None and group.is_leaving):

@@ -1,7 +1,7 @@
 """Slots of very large sites that this ant lends to other ants or borrows from them ("Life of a loan", `cluster.loans`).
 
-Slots are lent at the heartbeats. The holder takes slots out of the gates of a site and its address. The borrower has
-its own object for the site, with the borrowed slots and the holder's site lease.
+Slots are lent at the heartbeats. The ant that lends takes slots out of the gates of the site and of its address. The
+borrower has its own object for the site, with the borrowed slots and the holder's site lease.
 """
 
 from __future__ import annotations
@@ -135,8 +135,8 @@ class SlotLending:
     def borrow(self, borrowed: Sequence[BorrowedSlots], batch: Batch) -> None:
         """Use the slots that are lent to this ant by a heartbeat. Stop using slots that are no longer lent.
 
-        While fetches of a borrowed site are in flight, this ant's term ends with the loan at the latest, so that the
-        fetches are cancelled in time.
+        While fetches of a borrowed site are in flight, the ant's term ends no later than the loan. So these fetches are
+        cancelled in time.
         """
         others = self._others
         given = {each.loan.site: each for each in borrowed}

@@ -129,7 +129,7 @@ class Takedowns:
         self._copies.erase(barred)
 
     def holds(self, lease: Lease) -> bool:
-        """Return whether a leased page was removed from the store after its lease."""
+        """Return whether a page was removed from the store after the page was leased."""
         return self._any and self._store.pages.get(lease.site, lease.key) is None
 
 

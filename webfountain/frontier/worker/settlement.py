@@ -153,7 +153,7 @@ class LearnedSites(Stage):
         self._parts += parts
 
     def take_changes(self) -> tuple[list[tuple[SiteLease, bytes]], list[tuple[SiteLease, int, bytes]]]:
-        """Return the data of sites and the windows that changed since the last call."""
+        """Return the site data and the windows of pages that changed since the last call."""
         changed, self._changed = self._changed, {}
         parts, self._parts = self._parts, []
         return [(lease, self._learned[name].encode()) for name, lease in changed.items()], parts

@@ -53,7 +53,7 @@ __all__ = [
 ]
 
 IMMEDIATE_BATCH: Final = 100
-"""Largest number of sites that one batch activates because they have immediate URLs. Also the largest number of
+"""Largest number of sites that one batch activates because they have immediate URLs. The same limit applies to the
 immediate URLs that a batch leases for one site.
 """
 _T = TypeVar("_T")
@@ -63,13 +63,14 @@ COUNTS: Final = "role/counts"
 """Name of the claim that stores the counts. The owner of the claim is the ant that computed the counts last."""
 _BUSY_AGE_S: Final = 1.0
 _IDLE_AGE_S: Final = 2.0
-"""An ant without sites uses stored counts up to this age, s. An ant with sites uses them up to `_BUSY_AGE_S`."""
+"""An ant without sites uses stored counts up to this age, s. An ant with sites uses stored counts up to
+`_BUSY_AGE_S`."""
 
 
 class Leasing:
     """Leases sites and pages for the process `owner`. Each lease lasts `lease_s` seconds.
 
-    `lease_pages` leases pages for refills, and returns None for a site that this process no longer holds.
+    `lease_pages` leases the pages that sites request, and returns None for a site that this process no longer holds.
     """
 
     def __init__(
