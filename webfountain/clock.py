@@ -60,7 +60,7 @@ class SystemClock:
         return self._last
 
     def _correct(self, ahead: float, *, since: float) -> None:
-        """Bring this clock closer to the machine's clock. This clock is ahead by `ahead` seconds, and was last read
+        """Bring this clock closer to the machine's clock. The clock is ahead by `ahead` seconds, and was last read
         `since` seconds ago.
         """
         if ahead > (STEP_S if self._is_slow else MOST_BEHIND_S):

@@ -184,8 +184,8 @@ def registered_domain(host: str) -> str:
 def network_domain(host: str) -> str:
     """Return the registered domain. If the suffix of a name is unknown, return the last two labels of the name.
 
-    This is for private networks, which have their own suffixes (`www.apex.internal` -> `apex.internal`). On the public
-    web, use `registered_domain`, because an unknown suffix is a mistake there.
+    `network_domain` is for private networks, which have their own suffixes (`www.apex.internal` -> `apex.internal`). On
+    the public web, use `registered_domain`, because an unknown suffix is a mistake there.
     """
     domain, suffix = _extract()(host)
     if domain or suffix or is_address(host):

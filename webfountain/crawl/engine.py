@@ -288,8 +288,8 @@ async def _process_output(
 async def _process_one(scraper: Scraper, exporter: FeedExporter | None, output: Any, response: Any) -> None:
     """Process one output of a callback; log any error.
 
-    The feed's file is flushed after each item. Otherwise a kill could lose an item that a pipeline already knows, and
-    the pipeline would drop the item in the next run.
+    The feed's file is flushed after each item, so that a kill loses no item that a pipeline already knows and would
+    drop in the next run.
     """
     try:
         await scraper._process_spidermw_output_async(output, response)

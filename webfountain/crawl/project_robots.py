@@ -65,8 +65,8 @@ class BesideMiddleware(RobotsTxtMiddleware):
     async def robot_parser(self, request: Request) -> RobotParser | None:
         """Return the parser of a site's robots.txt.
 
-        If several requests wait for a robots.txt, Scrapy 2.19 applies the rules only to the first request. Therefore
-        this method processes the requests to a site one after another.
+        If several requests wait for a robots.txt, Scrapy 2.19 applies the rules only to the first request. The method
+        therefore processes the requests to a site one after another.
         """
         netloc = urlparse_cached(request).netloc
         async with self._turns[netloc]:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["MOST", "Refusals", "is_one_off"]
 
 MOST: Final = 1000
-"""If more refused requests than this number wait for their errbacks, the worker gets no new batch."""
+"""Maximum number of refused requests that wait for their errbacks; beyond it, the worker gets no new batch."""
 
 
 def is_one_off(request: Request) -> bool:

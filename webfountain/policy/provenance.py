@@ -101,7 +101,7 @@ UNRECORDED: Final = Provenance()
 
 
 def arrival_of(data: bytes) -> Arrival:
-    """Return the arrival in an encoded provenance. This is faster than `Provenance.decode`."""
+    """Return the arrival in an encoded provenance. `arrival_of` is faster than `Provenance.decode`."""
     number = data[0] & 7 if data else 0
     return _ARRIVALS[number] if number < len(_ARRIVALS) else "unrecorded"
 

@@ -71,7 +71,7 @@ def _leads_to(rule: SwitchTable, seen: PageFacts) -> bool:
 
     Source: Krishnan, Raj 2006 (Anti-TrustRank: distrust flows from a page to the pages that link to it). Deviation:
     distrust flows only to the page through which a bad page was discovered, and only if enough of its discovered pages
-    were bad. So a guestbook with a few links of spammers stays trusted.
+    were bad. For example, a guestbook with a few links of spammers stays trusted.
     """
     bad = seen.switched.get(rule.to, 0)
     return bad >= rule.when.count and bad >= (rule.when.discovered or 0.0) * seen.followed

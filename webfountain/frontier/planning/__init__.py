@@ -1,4 +1,4 @@
-"""Divide the budget among pages.
+"""Decide which known pages are fetched again, and when, within the budget of fetches.
 
 Life of a plan
 --------------

@@ -1,12 +1,11 @@
-"""Forecast the obsolete share of a collection during a crawl.
+"""Forecast, during a crawl, what share of a collection's pages is obsolete.
 
-When a site is computed, the new beliefs about the site replace the earlier beliefs. The visits to the site show how
-long pages had been obsolete. From beliefs and visits, `core.forecast` forecasts the obsolete share for the cycle. The
-store keeps the forecast for the next crawl. The display of a crawl shows an estimate of how much is fresh
-(`fresh_share`).
+For each site, the crawl estimates how many pages are obsolete (`Belief`). Fetches show how long changed pages had been
+obsolete. From estimates and fetches, `core.forecast` forecasts the obsolete share for the cycle. The store keeps the
+forecast for the next crawl. The display of a crawl shows the share of fresh pages (`fresh_share`).
 
-If the last fetch of a page failed, its copy may be obsolete. Pages with failed fetches are counted after each settle.
-The count is an estimate: if two ants settle at the same moment, one update may be lost.
+If the last fetch of a page failed, its copy may be obsolete, so such pages are counted separately. The count is not
+exact: if two ants settle pages at the same moment, one update may be lost.
 """
 
 from __future__ import annotations
@@ -29,23 +28,23 @@ if TYPE_CHECKING:
 __all__ = ["FAILING", "CollectionForecast", "count_failing", "failing_pages", "fresh_share"]
 
 COVERED: Final = 0.5
-"""Share of the crawled pages that computed sites must have before there is a forecast."""
+"""Minimum share of the crawled pages for which there must be estimates before a forecast is made."""
 FAILING: Final = "failing-pages"
-"""Name of the published value."""
+"""Name of the value in the store that counts crawled pages whose last fetch failed."""
 
 
 class CollectionForecast:
-    """The obsolete share of a collection, now and in the coming cycles."""
+    """Estimates the obsolete share of a collection's pages, now and in the coming cycles."""
 
     def __init__(self, cycle_s: float) -> None:
         self._cycle_s = cycle_s
         self.saved: SavedForecast | None = None
-        """The forecast and the sum of the beliefs, or None before the first update."""
+        """The forecast, and the sum of the estimates of all sites; None before the first update."""
 
     def add(
         self, at: float, lasted_s: Sequence[float], changed: Iterable[tuple[Belief | None, Belief]], *, fetches: int
     ) -> None:
-        """Add the results of visits, and replace the beliefs about sites.
+        """Add the results of fetches, and replace the estimates of the fetched sites.
 
         Parameters
         ----------
@@ -61,8 +60,9 @@ class CollectionForecast:
             total.replace(old, new)
 
     def update(self, at: float, *, crawled: int, never_crawled: int) -> None:
-        """Update the forecast with the numbers of pages with and without a copy. Call `update` several times per
-        period."""
+        """Update the forecast from the numbers of crawled and never-crawled pages. Call `update` several times per
+        period.
+        """
         saved = self._begin(at)
         total = saved.standing
         if total.pages > COVERED * crawled:
@@ -81,16 +81,16 @@ class CollectionForecast:
         return self.saved
 
     def outlook(self) -> Outlook | None:
-        """Return the obsolete share at the last update, or None while too little is known."""
+        """Return the obsolete share at the last update, or None if the estimates cover too few pages."""
         return None if self.saved is None else self.saved.forecast.now()
 
     def encode(self) -> bytes | None:
-        """Return the forecast for the store, or None before the first update."""
+        """Return the forecast as bytes for the store, or None before the first update."""
         return None if self.saved is None else msgspec.msgpack.encode(self.saved)
 
     def resume(self, data: bytes | None) -> None:
-        """Continue from the output of `encode`, unless another version wrote the data or the length of a cycle
-        changed.
+        """Continue from the output of `encode`. If another version wrote the data, or if the length of a cycle has
+        changed, ignore the data.
         """
         kept = published(data)
         if kept is not None and kept.forecast.cycle_s == self._cycle_s:
@@ -100,8 +100,8 @@ class CollectionForecast:
 def fresh_share(store: FrontierStore, counted: Statistics, outlook: Outlook | None, at: float) -> float | None:
     """Return the estimated share of known pages with a fresh copy, or None if unknown.
 
-    The estimate uses the forecast, or the census while there is no forecast. `counted` are the last known counts of the
-    store.
+    The result comes from the forecast, or from the store's counts per bucket if there is no forecast. `counted`
+    contains the last known numbers of pages by state.
     """
     pages = counted.pages
     missing = pages["never-crawled"] + pages["failed"]  # a failed page without a copy is not fresh
@@ -120,7 +120,9 @@ def failing_pages(board: Board) -> int:
 
 
 def count_failing(board: Board, settled: Iterable[tuple[PageRecord, PageRecord]]) -> None:
-    """Update the count of failing pages from the records of settled pages, before and after."""
+    """Update the number of pages whose last fetch failed. `settled` contains each page's records before and after a
+    fetch.
+    """
     change = sum(_is_failing(after) - _is_failing(before) for before, after in settled)
     if change:
         board.put_value(FAILING, msgspec.msgpack.encode(max(0, failing_pages(board) + change)))

@@ -1,11 +1,11 @@
-"""Compute new due times of sites after a change that makes pages due earlier.
+"""Compute the due times of parked sites again after a change that makes pages due earlier.
 
-A parked site has the due time that the schedule gave when the site was parked. A later plan, a lower price, an edited
-policy file or a restart may make its pages due earlier. After the change, active sites request leases again at once. A
-pass visits all parked sites in order of name, a few with each batch. The pass parks each site again. The new due time
-is earlier if the schedule now gives an earlier time. If there is a change during a pass, another pass follows.
+When a site is parked, the schedule gives the site a due time. A new plan, a lower price, an edited policy file or a
+restart may make the site's pages due earlier. After such a change, active sites request leases again at once. For
+parked sites, a pass goes through all of them in order of name, a few with each batch. The pass gives each parked site
+an earlier due time if the schedule now gives one. If there is another change during a pass, a second pass follows.
 
-The loop thread orders a pass (`EarlierDueTimes`), and the worker thread makes the pass (`ParkedSites`).
+`EarlierDueTimes` requests a pass in the loop thread, and `ParkedSites` makes the pass in the worker thread.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
 __all__ = ["SITES_PER_STEP", "EarlierDueTimes", "ParkedSites"]
 
 SITES_PER_STEP: Final = 256
-"""Number of sites that one batch checks, in about 20 ms."""
+"""Number of parked sites that one batch checks; this takes about 20 ms."""
 _NEVER_CRAWLED: Final = STATES.index("never-crawled")
 _NOTHING_DUE: Final = (-inf,) * LANES
 
 
 class EarlierDueTimes(Order):
-    """Orders passes over the parked sites: after a change, after a start, and every `every_s` seconds. Without the last
-    rule, sites that other ants parked late would be missed. Only one ant orders passes.
+    """Requests passes over the parked sites: at the start, after each change, and every `every_s` seconds. The regular
+    passes find sites that another ant parked by an old plan. Only one of several ants requests passes.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class EarlierDueTimes(Order):
         self._hastened = 0
 
     def add(self, batch: Batch) -> None:
-        """Order a pass if a pass is due, or if pages became due earlier."""
+        """Request a pass if the time for a regular pass has come, or if a change made pages due earlier."""
         batch.schedule = self._follower.schedule
         if self._follower.hastened != self._hastened:
             self._hastened = self._follower.hastened
@@ -67,7 +67,7 @@ class EarlierDueTimes(Order):
         self.due = -inf if self._follower.follows_plans else self._pass_at
 
     def adopt(self, collection: Collection) -> None:
-        """Apply the bounds of an edited policy file."""
+        """Apply the `revisit` bounds of an edited policy file."""
         self._follower.adopt_bounds(bounds_of(collection))
         self.due = -inf
 
@@ -83,7 +83,7 @@ class ParkedSites(Stage):
         self._again = False
 
     def before_activate(self, batch: Batch, result: BatchResult) -> None:
-        """Check the next parked sites of the pass, if there is a pass."""
+        """Check the next parked sites if a pass is in progress."""
         if batch.hastened:
             self.restart()
         if batch.schedule is not None:
@@ -92,18 +92,18 @@ class ParkedSites(Stage):
 
     @property
     def is_done(self) -> bool:
-        """True if all parked sites were checked since the last change."""
+        """True if all parked sites have been checked since the last change."""
         return self._after is None
 
     def restart(self) -> None:
-        """Begin a pass, after the current one if there is one."""
+        """Begin a pass. If a pass is in progress, begin another pass after its end."""
         if self._after is None:
             self._after = ""
         else:
             self._again = True
 
     def step(self, schedule: Schedule, *, at: float) -> list[SiteLease]:
-        """Check the next parked sites, and return the sites that were taken over from a dead process."""
+        """Check the next parked sites. Return leases of those sites that had to be taken over from a dead process."""
         if self._after is None:
             return []
         found = self._store.sites.after(self._after, SITES_PER_STEP)
@@ -139,7 +139,7 @@ def _may_be_earlier(site: SiteRecord, at: float) -> bool:
 
 
 def _due(lease: SiteLease, parked: SiteRecord, dealt: LeaseBatch, schedule: Schedule, at: float) -> float:
-    """Return the due time of a parked site by a schedule, or the old due time if it is earlier."""
+    """Return the due time of a parked site by the current schedule, or its old due time if the old time is earlier."""
     if lease.record.pages[_NEVER_CRAWLED] > parked.pages[_NEVER_CRAWLED] or lease.record.immediate > parked.immediate:
         return at  # The site got new pages between the two calls.
     due = min((schedule.due(lane, order) for lane, order in dealt.lanes), default=inf)

@@ -1,11 +1,12 @@
-"""Continue active sites from their saved data in the store, or begin them from their pages.
+"""Restore the urgencies of active sites from the store's saved data, or compute them from the site's page records.
 
-A site in memory is used unchanged, unless another ant has saved the site since. Without usable data, the site begins
-again from the records of its crawled pages (`begin_site`).
+If the site is still in memory, and no other ant has saved data since, the object in memory is used. If there are no
+usable data, `begin_site` makes the site from the records of its crawled pages.
 
-Each window of a very large site is saved separately (`take_windows`). At a turn, the current window is saved and
-another window is loaded. The new window continues with the section rates of the old window. When a very large site
-begins, its pages are read once and sorted into windows in a scratch file.
+Each window of a very large site is saved separately (`take_windows`). When the turn of a window is over, the window is
+saved and another window is loaded. The new window takes over what the crawl has learned about the change rates of the
+site's sections. The first time, the pages of a very large site are read once, and sorted into windows in a temporary
+file.
 """
 
 from __future__ import annotations
@@ -52,11 +53,11 @@ __all__ = [
 ]
 
 _MOST: Final = 1 << 32
-"""Smallest number of a window that is not split."""
+"""Limit on the numbers of windows; a window with a larger number is not split."""
 FULL: Final = 0.8
-"""Largest size of a new window, as a share of `WINDOW`, so that the window can grow."""
+"""Maximum size of a new window, as a share of `WINDOW`, so that the window can grow."""
 _CLASSES: Final = 12
-"""Number of leading bits of a key that the index of the scratch file uses."""
+"""Number of leading bits of a page key by which the temporary file is indexed."""
 _ROW: Final = np.dtype(
     [
         ("key", ">u8"), ("section", "<i8"), ("since", "<i8"), ("events", "<f8"), ("observed_time", "<f8"),
@@ -66,10 +67,10 @@ _ROW: Final = np.dtype(
 
 
 class KeptSites:
-    """The data of active sites that are saved in a store."""
+    """Saves and restores the data of active sites in a store."""
 
     def __init__(self, store: FrontierStore | None, forecast: CollectionForecast) -> None:
-        """Without a store, every site is in memory as a whole."""
+        """If `store` is None, sites are not divided into windows."""
         self._store = store
         self._forecast = forecast
         self._windows: list[tuple[SiteLease, int, bytes]] = []
@@ -84,8 +85,8 @@ class KeptSites:
         *,
         at: float,
     ) -> UrgentSite:
-        """Return a site that becomes active: the site `held` in memory, or a site made from `kept` or from
-        `records`.
+        """Return a site that becomes active. The data of the site come from memory (`held`), from the store (`kept`) or
+        from the records of its pages (`records`).
         """
         if held is not None and kept and held.kept == kept and held.follow(terms):
             return held
@@ -110,7 +111,7 @@ class KeptSites:
         *,
         at: float,
     ) -> UrgentSite:
-        """Return a site that has windows, or that had windows in memory (`held`)."""
+        """Return a site that becomes active and is divided into windows."""
         site = None if windows is None else self._resume(lease.site, windows, terms)
         before = held.beliefs() if held is not None else [] if windows is None else windows.beliefs()
         if site is None:
@@ -121,7 +122,7 @@ class KeptSites:
         return site
 
     def _resume(self, name: str, windows: Windows, terms: UrgencyTerms) -> UrgentSite | None:
-        """Return the site of saved windows, or None if they cannot be read."""
+        """Restore a site that was saved in windows. Return None if a window cannot be read."""
         newest = None
         if windows.newest != windows.hand:
             newest = resume_site(name, self._read(name, windows.newest) or b"", terms)[0]
@@ -143,7 +144,7 @@ class KeptSites:
         *,
         at: float,
     ) -> UrgentSite:
-        """Return a site that begins again from its records, and delete its `known` windows."""
+        """Make a site again from the records of its pages, and delete its saved windows."""
         site = self._begin(lease, records, terms, at=at)
         numbers = {number for each in known if not each.is_whole for number in each.numbers}
         for number in numbers - set([] if site.windows.is_whole else site.windows.numbers):
@@ -152,7 +153,7 @@ class KeptSites:
         return site
 
     def _count_anew(self, before: list[Belief], site: UrgentSite, at: float) -> None:
-        """Replace the beliefs about the site in the forecast."""
+        """Replace the site's estimates of obsolete pages in the collection's forecast."""
         nothing = Belief(at, 0, 0.0, 0.0, 0.0)
         self._forecast.replace(at, [(each, nothing) for each in before] + [(None, each) for each in site.beliefs()])
 
@@ -176,7 +177,7 @@ class KeptSites:
         return None if self._store is None else self._store.sites.part(site, number)
 
     def keep(self, lease: SiteLease, site: UrgentSite) -> bytes:
-        """Return the data to save with a site."""
+        """Return the data that the store must save with a site."""
         data = site.encode()
         if site.windows.is_whole:
             return data
@@ -193,9 +194,9 @@ class KeptSites:
         *,
         at: float,
     ) -> tuple[UrgentSite, bytes]:
-        """Load another window of a site. Return the site with the new window, and the data to save.
+        """Load another window of a site. Return the site with the new window, and the data that the store must save.
 
-        A window that grew too large is split into two. If the windows cannot be read, the site begins again from its
+        If the current window has grown too large, split it. If a saved window cannot be read, make the site again from
         `records`.
         """
         windows = Windows.begun(0, terms, at) if site.windows.is_whole else site.windows
@@ -216,14 +217,14 @@ class KeptSites:
         return turned, turned.encode_windows()
 
     def take_windows(self) -> list[tuple[SiteLease, int, bytes]]:
-        """Return the windows to save in one step with the data that `keep` or `turn` returned."""
+        """Return the windows that the store must save in the same step as the data from `keep` or `turn`."""
         windows, self._windows = self._windows, []
         return windows
 
 
 def is_turn(site: UrgentSite, price: float, at: float, pause: float) -> bool:
-    """Return whether another window should be loaded. The current window may be at the end of its turn, without urgent
-    pages, or too large.
+    """Return whether another window should be loaded, because the current window's turn is over, or because the window
+    has no urgent pages or is too large.
     """
     windows = site.windows
     if windows.is_whole or len(site) > site_windows.WINDOW:
@@ -234,7 +235,9 @@ def is_turn(site: UrgentSite, price: float, at: float, pause: float) -> bool:
 
 
 def halves(site: UrgentSite, number: int) -> list[tuple[int, UrgentSite]]:
-    """Return the two halves of a window, by number. The first half keeps the beliefs of the whole window."""
+    """Split a window into two halves, and return each half with its number. The first half keeps the estimate of
+    obsolete pages (`Belief`) for both halves.
+    """
     upper = site.pages.in_upper_half(number)
     return [
         (2 * number, site.some(~upper, believed=site.believed)),
@@ -257,14 +260,14 @@ class _Pages(NamedTuple):
     paths: list[str]
     keys: bytes
     since: Ints
-    """Step of the last fetch."""
+    """Number of the time step in which each page was last fetched."""
     events: Array
-    """Number of changes found."""
+    """Number of changes that checks found, for each page."""
     observed_time: Array
-    """Number of observed steps."""
+    """Number of time steps between checks, for each page."""
     importance: Array
     fetched: Array
-    """`candidate_since` of `UrgencyTerms`, UTC seconds."""
+    """Result of `UrgencyTerms.candidate_since` for each page, UTC seconds."""
     logs: Array
     """Sum of the logarithms of the steps before each check that found a change."""
     quiet: Array
@@ -280,9 +283,9 @@ def begin_site(
     believed: Belief | None = None,
     put: Callable[[int, bytes], object] | None = None,
 ) -> UrgentSite:
-    """Return a new site with these pages.
+    """Make a site from the records of its pages.
 
-    If the site has more than `WINDOW` pages, `put` stores its windows.
+    If the site has more than `WINDOW` pages, it is divided into windows, and `put` stores each window.
 
     Raises
     ------
@@ -311,7 +314,7 @@ def begin_site(
 
 
 def _in_slices(records: Iterable[PageRecord], terms: UrgencyTerms, steps: SiteSteps, most: float) -> Iterator[_Pages]:
-    """Yield all pages in slices, of which the first may be empty."""
+    """Yield all pages in slices; the first slice may be empty."""
     records, is_over = iter(records), False
     while not is_over:
         directories: dict[str, str] = {}
@@ -337,9 +340,10 @@ def _in_slices(records: Iterable[PageRecord], terms: UrgencyTerms, steps: SiteSt
 
 
 def _evidence(record: PageRecord, step_s: float) -> tuple[float, float, float, float]:
-    """Return the evidence of a page's last checks. The steps before a check that found a change count half.
+    """Summarise the last checks of a page: how many found a change, and how many time steps lay between them. If a
+    check found a change, the steps before it count half.
 
-    The result is `events`, `observed_time`, `logs` and `quiet` of `_Pages`.
+    Return (`events`, `observed_time`, `logs`, `quiet`) as in `_Pages`.
     """
     found, observed_time, logs, quiet = 0.0, 0.0, 0.0, 0.0
     for check in decode(record.history):
@@ -352,7 +356,7 @@ def _evidence(record: PageRecord, step_s: float) -> tuple[float, float, float, f
 
 
 class _ScratchPages:
-    """Pages in a scratch file, in slices that are sorted by key."""
+    """The pages of a very large site in a temporary file, in slices that are sorted by key."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -363,7 +367,7 @@ class _ScratchPages:
         return self._pages
 
     def add(self, pages: _Pages, section: Ints) -> None:
-        """Write a slice."""
+        """Write a slice of pages to the file."""
         rows = np.zeros(len(pages.since), dtype=_ROW)
         rows["key"], rows["section"] = np.frombuffer(pages.keys, dtype=">u8"), section
         for column in ("since", "events", "observed_time", "importance", "fetched", "logs", "quiet"):
@@ -375,7 +379,7 @@ class _ScratchPages:
         self._pages += len(rows)
 
     def of_window(self, number: int, depth: int) -> npt.NDArray[np.void]:
-        """Read the pages of one of 2^`depth` windows."""
+        """Read the pages of one window; there are 2^`depth` windows."""
         low = (number - (1 << depth)) << (_CLASSES - depth)
         high = low + (1 << (_CLASSES - depth))
         found = []

@@ -1,7 +1,7 @@
-"""Make a plan from a census.
+"""Make a plan from a census: divide the fetches of the next cycle among buckets of pages.
 
-`make_plan` has no side effects and can run in any thread. The cost does not depend on the number of pages, because the
-census has one row per bucket.
+`make_plan` has no side effects and can run in any thread. The time to make a plan does not depend on the number of
+pages, because the census has one row per bucket.
 """
 
 from __future__ import annotations
@@ -39,17 +39,19 @@ if TYPE_CHECKING:
 __all__ = ["STALE_SHARE", "UNSEEN", "Aim", "Array", "census_of", "fetches_per_period", "make_plan"]
 
 STALE_SHARE: Final = 0.25
-"""Obsolete share of a collection above which strategy 2 is used (Edwards 2001)."""
+"""Share of obsolete pages in a collection above which the plan uses strategy 2 (Edwards 2001)."""
 UNSEEN: Final = 0.5
-"""Number of changes assumed for a page that never changed while its collection was observed."""
+"""Number of changes that is assumed for a page without any observed change."""
 LEARNED: Final = 0.5
-"""Weight of the last cycle in the correction of a goal. A full weight would let the rate of fetches swing."""
+"""Weight of the newest measurement in `GoalCost.correction`. With weight 1, the number of planned fetches would
+oscillate from cycle to cycle.
+"""
 _NEVER_S: Final = 1e12
-"""An interval that stands for never, s."""
+"""Longest interval in a plan, s; it means that pages are never fetched."""
 
 
 class Aim(NamedTuple):
-    """The goal of a policy, and its cost in the last plan."""
+    """The goal of a policy file, and the cost of the goal in the last plan."""
 
     goal: Goal
     last: GoalCost | None = None
@@ -114,7 +116,9 @@ def make_plan(
 def _aimed(
     aim: Aim | None, census: Census, rates: Array, quotas: Quotas, *, period_s: float
 ) -> tuple[Quotas, GoalCost | None]:
-    """Return quotas with at most the fetches of known pages that the goal needs, and the cost of the goal."""
+    """Limit the fetches of known pages to the number that the goal needs. Return the limited quotas and the cost of the
+    goal.
+    """
     if aim is None:
         return quotas, None
     goal, last = aim
@@ -138,7 +142,7 @@ def _aimed(
 
 
 def _limited(quotas: Quotas, most: int) -> Quotas:
-    """Return quotas with at most `most` known pages per period."""
+    """Limit the quotas to at most `most` fetches of known pages per period."""
     recrawl = quotas.recrawl.sum(axis=1)
     share = np.minimum(most / np.maximum(recrawl, 1), 1.0)
     by_bucket = np.floor(quotas.recrawl * share[:, None]).astype(np.int64)
@@ -168,7 +172,7 @@ def _solved(census: Census, strategy: int, cycle: CycleTable, solver: Solver, se
 
 
 def _quotas(instance: Instance, solution: Solution, census: Census, cycle: CycleTable) -> Quotas:
-    """Return quotas that spend the whole budget."""
+    """Convert the solution of the model to whole numbers of fetches that use the whole budget."""
     from webfountain.core.quotas import make_quotas  # noqa: PLC0415
 
     assert cycle.capacity_pages_per_period is not None
@@ -179,7 +183,7 @@ def _quotas(instance: Instance, solution: Solution, census: Census, cycle: Cycle
 
 
 def _all_spent(quotas: Quotas, capacity: int) -> Quotas:
-    """Return quotas in which known pages get all fetches that new pages do not need."""
+    """Give all fetches that never-crawled pages do not need to known pages."""
     recrawl = capacity - quotas.fresh
     planned = quotas.recrawl.sum(axis=1)
     share = recrawl / np.maximum(planned, 1)
@@ -191,7 +195,7 @@ def _all_spent(quotas: Quotas, capacity: int) -> Quotas:
 def _left_over(quotas: Quotas, pages: Array, capacity: int) -> Quotas:
     """Divide the budget that the model leaves unused equally among all known pages.
 
-    Strategy 2 optimises only the end of the cycle, and may leave earlier periods unused.
+    Strategy 2 optimises only the end of the cycle, so it may leave budget of earlier periods unused.
     """
     known = float(pages.sum())
     left = np.clip(capacity - quotas.fresh - quotas.recrawl.sum(axis=1), 0, int(known))
@@ -207,10 +211,10 @@ def _left_over(quotas: Quotas, pages: Array, capacity: int) -> Quotas:
 def _priced(
     census: Census, rates: Array, quotas: Quotas, *, at: float, clocks: Phases | None, cycle: CycleTable, bounds: Bounds
 ) -> tuple[float, Array]:
-    """Return (price, (256,) intervals), s. At these intervals, every planned recrawl gains the same fresh time, the
-    price.
+    """Return the price of a fetch, s, and the interval between fetches for each of the 256 buckets, s. With the
+    returned intervals, each fetch gains the same fresh time, which is the price.
 
-    Every page is assumed to have changed at least `UNSEEN` times since the first plan.
+    For pages that never changed, `UNSEEN` changes since the first plan are assumed.
     """
     from webfountain.core.fetch_price import interval_of_rest, intervals_at_price, price_of_budget  # noqa: PLC0415
 
@@ -239,8 +243,8 @@ def _forecast(instance: Instance, solution: Solution, mean_age: Array) -> Foreca
 
 
 def _clocks(census: Census, quotas: Quotas, at: float, cycle: CycleTable, clocks: Phases | None) -> Phases:
-    """Return the phase clocks of all buckets. The last clocks continue; without them, new clocks run at the rates of
-    the buckets.
+    """Return the phase clocks of all buckets. The clocks of the last plan continue. For a first plan, new clocks run at
+    the nominal rates of the buckets.
     """
     speed = 1.0 / intervals_of(np.arange(BUCKETS), cycle.fastest_s)
     running = Phases.running(speed, start=at) if clocks is None else clocks
@@ -249,7 +253,7 @@ def _clocks(census: Census, quotas: Quotas, at: float, cycle: CycleTable, clocks
 
 
 def census_of(taken: CensusSnapshot, cycle: CycleTable) -> Census:
-    """Return the census of the non-empty buckets."""
+    """Convert a census of the store to arrays, with one entry for each bucket that has pages."""
     buckets = np.array(sorted(bucket for bucket, each in taken.buckets.items() if each.pages), dtype=np.int64)
     index = {int(bucket): i for i, bucket in enumerate(buckets)}
     pages = np.array([taken.buckets[int(bucket)].pages for bucket in buckets], dtype=np.float64)
@@ -283,7 +287,7 @@ def census_of(taken: CensusSnapshot, cycle: CycleTable) -> Census:
 
 
 def fetches_per_period(rows: Sequence[CensusRow], *, at: float, period_s: float, known: bool) -> float:
-    """Return the mean number of fetches per period. With `known`, only fetches of known pages count."""
+    """Return the mean number of fetches per period. If `known` is True, only fetches of known pages are counted."""
     begun = min((row.period for row in rows if row.fetches), default=None)
     if begun is None:
         return 0.0
@@ -292,15 +296,18 @@ def fetches_per_period(rows: Sequence[CensusRow], *, at: float, period_s: float,
 
 
 def _arrivals(taken: CensusSnapshot, period_s: float) -> float:
-    """Return how many URLs per period come from outside. The first period does not count, because it may contain the
-    seeds."""
+    """Return how many URLs per period come from seeds and sitemaps. The first period is left out, because most seeds
+    are loaded in it.
+    """
     first = min((row.period for row in taken.rows), default=0) + 1
     came = sum(row.births for row in taken.rows if row.bucket is None and row.period >= first)
     return came / max(taken.at / period_s - first, 1.0)
 
 
 def _strategy(census: Census, rates: Array, cycle: CycleTable) -> int:
-    """Return the strategy to solve for. For `fountain` this is 2 while the collection is stale, or else 3."""
+    """Return the strategy of the model that the solver uses. For the strategy `fountain`, this is 2 if a large share of
+    the collection is obsolete, else 3.
+    """
     if cycle.strategy != "fountain":
         return cycle.strategy
     stale = float(obsolete_of(census, rates).sum()) + census.waiting

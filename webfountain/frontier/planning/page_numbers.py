@@ -1,4 +1,4 @@
-"""Numbers of the pages of one site, in the order of arrival.
+"""Give each page of a site a number, in the order in which pages are added.
 
 The number is the index of a page in the site's arrays. All keys are in one string of bytes, which is saved with the
 site.
@@ -21,7 +21,7 @@ __all__ = ["KEY_BYTES", "PageNumbers"]
 
 KEY_BYTES: Final = len(fingerprint("http://a.example/"))
 _SEARCHED: Final = 4000
-"""Largest number of unsorted bytes of keys. Above this number the keys are sorted, so that a key is found fast."""
+"""Maximum number of bytes of unsorted keys; beyond it, all keys are sorted, so that a key is found fast."""
 
 
 class PageNumbers:
@@ -56,14 +56,14 @@ class PageNumbers:
         return place // KEY_BYTES if place >= 0 else None
 
     def add(self, keys: Iterable[bytes]) -> None:
-        """Give numbers to more pages."""
+        """Add pages, and give them the next numbers."""
         self.keys += b"".join(keys)
 
     def in_upper_half(self, window: int) -> npt.NDArray[np.bool_]:
-        """Return which pages are in the upper half of a window (`Windows`)."""
+        """Return a flag for each page: True if its key is in the upper half of the window `window` (`Windows`)."""
         keys = np.frombuffer(self.keys, dtype=">u8")
         return np.asarray((keys >> np.uint64(64 - window.bit_length())) & np.uint64(1) == 1)
 
     def some(self, pages: npt.NDArray[np.bool_]) -> PageNumbers:
-        """Return the chosen pages, numbered anew in the same order."""
+        """Return an object with only the chosen pages, which get new numbers in the same order."""
         return PageNumbers(np.frombuffer(self.keys, dtype=np.uint64)[pages].tobytes())

@@ -1,8 +1,8 @@
-"""Count how many pages of the sites in memory are worth the price.
+"""Count the pages in memory that are urgent enough to be fetched, that is, whose urgency reaches the price.
 
-The number of these pages and the urgency of other pages adjust the price. In memory are the active sites, and some
-sites that were parked recently. When the price falls, pages of a parked site in memory can be made due without reading
-the site again.
+The number of such pages, and the urgencies of all other pages, are used to adjust the price. The active sites and some
+recently parked sites are in memory. When the price falls, pages of a parked site in memory can be made due without
+reading the site from the store.
 """
 
 from __future__ import annotations
@@ -30,13 +30,15 @@ __all__ = ["PageSupply", "SitesInMemory"]
 SAMPLE: Final = 500
 """Number of sites whose pages are counted at each check."""
 RECALLED: Final = 2.0
-"""If fewer pages are due than the budget fetches in this number of checks, pages of resting sites are made due."""
+"""Number of checks ahead for which pages should be due. If fewer pages are due, pages of recently parked sites are made
+due too.
+"""
 RESTED: Final = 200_000
 """Largest number of pages of parked sites in memory."""
 
 
 class PageSupply:
-    """Counts the pages of the sites in memory that are worth the price."""
+    """Counts the pages in memory whose urgency reaches the price."""
 
     def __init__(self, sites: SitesInMemory, reckoner: Reckoner, pace: UrgencyPace) -> None:
         self._sites = sites
@@ -47,13 +49,13 @@ class PageSupply:
         self._called_at = 0.0
 
     def count_again(self) -> None:
-        """Count again at the next call, because another window of a site is in memory."""
+        """Make `demand` and `best` compute their results anew at the next call."""
         self._demand_at = self._best_at = 0.0
 
     def demand(self, price: float, at: float) -> int:
-        """Return the number of pages that were made due or are worth the price, and are not fetched yet.
+        """Return how many pages are due or urgent enough to be made due, and are not fetched yet.
 
-        If there are many active sites, each call counts a sample of `SAMPLE` sites.
+        If there are many active sites, the number is estimated from a sample of `SAMPLE` sites.
         """
         if at < self._demand_at:
             return self._demand
@@ -69,11 +71,10 @@ class PageSupply:
         return self._demand
 
     def best(self, pages: int, at: float) -> tuple[float, float]:
-        """Return an upper bound of the urgency of pages that were not made due, and the `pages`-th highest of these
-        urgencies, s.
+        """Return two urgencies of pages that are not due, s: an upper bound of all, and the `pages`-th highest.
 
-        The second urgency considers only sites without waiting pages. The second urgency is 0 if these sites have fewer
-        than `pages` pages.
+        The `pages`-th highest urgency is that of sites of which no page is due. The second urgency is 0 if these sites
+        have fewer than `pages` pages.
         """
         if at >= self._best_at:
             self._best_at = at + NEARLY * self._pace.check_s
@@ -86,8 +87,8 @@ class PageSupply:
         return self._best
 
     def call(self, price: float, *, at: float) -> dict[str, list[bytes]]:
-        """If few pages are due, make those pages of resting sites due that are worth the price. Return the keys of
-        these pages by site.
+        """If few pages are due, make all pages in memory due whose urgency reaches the price, as far as the budget
+        allows. Return the keys of the pages made due, by site.
         """
         if at < self._called_at:
             return {}
@@ -131,14 +132,16 @@ class SitesInMemory:
         self.active[lease.site], self.leases[lease.site] = site, lease
 
     def wake(self, name: str) -> UrgentSite | None:
-        """Return a site that becomes active, or None if the site is not in memory."""
+        """Return a site in memory that becomes active again, or None if the site is not in memory."""
         found = self.rested.pop(name, None)
         if found is not None:
             self._rested_pages -= len(found)
         return found or self.active.get(name)
 
     def rest(self, name: str) -> None:
-        """Record that a site was parked. If there is no room, the sites that were parked first are dropped."""
+        """Record that a site was parked. If the parked sites have more than `RESTED` pages in memory, drop the sites
+        that were parked first.
+        """
         site = self.active.pop(name)
         self.leases.pop(name, None)
         site.rest()

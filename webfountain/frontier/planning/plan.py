@@ -1,6 +1,6 @@
 """The plan of a cycle as plain data.
 
-The store has the plan as msgpack. A schedule (`schedule`) decides from the plan which pages are due.
+The store keeps the plan as msgpack. By the plan, a schedule (`schedule`) decides which pages are due.
 """
 
 from __future__ import annotations
@@ -47,18 +47,22 @@ class Bounds:
         self.longest = longest
 
     def lanes(self, latest: Sequence[float], at: float) -> list[float]:
-        """Return the horizons of all LANES; `latest` is the latest due order of each bucket lane without bounds."""
+        """Return for each lane the latest fetch time of pages that are due at `at`. `latest` contains these times for
+        the bucket lanes before the bounds are applied.
+        """
         oldest, youngest = at - self.longest, at - self.shortest
         kept = [youngest if order > youngest else oldest if order < oldest else order for order in latest]
         return kept + [at] * (LANES - BUCKETS)
 
     def due(self, order: float, wanted: float) -> float:
-        """Return the due time of a page that was fetched at `order`: the time `wanted`, within the bounds."""
+        """Return the due time of a page that was last fetched at `order`: the time `wanted`, or the nearest time that
+        the bounds allow.
+        """
         return min(max(wanted, order + self.shortest), order + self.longest)
 
 
 def bounds_of(collection: Collection) -> Bounds:
-    """Return the widest bounds of a collection's policies."""
+    """Return the smallest `min_interval` and the largest `max_interval` of all policies of a collection."""
     revisits = [collection.policies[name].revisit for name in collection.policies_in_use]
     longest = max(inf if each.max_interval is None else each.max_interval for each in revisits)
     return Bounds(min(each.min_interval for each in revisits), longest)
@@ -67,8 +71,9 @@ def bounds_of(collection: Collection) -> Bounds:
 class Forecast(msgspec.Struct, frozen=True):
     """The numbers of pages that are expected at the end of each of the T periods.
 
-    `obsolete` follows equation (2) of `core.model`. `obsolete_oldest_first` follows the order in which pages are really
-    taken. `never_crawled` is n in the model, and `pages` is b.
+    `obsolete` is computed by equation (2) of `core.model`, which assumes that pages are fetched in random order.
+    `obsolete_oldest_first` assumes the real order, in which the page with the oldest copy is fetched first.
+    `never_crawled` is n in the model, and `pages` is b.
     """
 
     obsolete: tuple[float, ...]
@@ -78,34 +83,36 @@ class Forecast(msgspec.Struct, frozen=True):
 
 
 class GoalCost(msgspec.Struct, frozen=True):
-    """The number of fetches of known pages per period that a policy's goal needs."""
+    """The cost of a goal: how many fetches of known pages per period the goal needs."""
 
     share: float
     age_s: float
     """The goal is that at most `share` of the copies are out of date for longer than `age_s` seconds."""
     correction: float
-    """Ratio of the obsolete share in the last cycles to the share expected for independent pages at this rate of
-    fetches.
+    """Measured obsolete share in the last cycles, divided by the share that the model expects if pages change
+    independently.
     """
     fetches: float | None
-    """Fetches per period that reach the goal, or None if no number of fetches reaches the goal."""
+    """Number of fetches per period with which the goal is reached, or None if no number is enough."""
     planned: float
-    """Fetches per period in the plan; fewer than `fetches` if the capacity is too small."""
+    """Number of fetches per period in the plan. The plan has fewer than `fetches` if the capacity is too small."""
     expected: float
-    """Obsolete share in the long run with the planned fetches."""
+    """Expected obsolete share in the long run with the planned number of fetches."""
     less_fetches: float
-    """A smaller number of fetches, for comparison."""
+    """A smaller number of fetches per period than planned, to show what fewer fetches would cost."""
     less_share: float
-    """Obsolete share in the long run with `less_fetches`."""
+    """Expected obsolete share in the long run with `less_fetches` fetches per period."""
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """The decisions for one cycle of T = len(weights) periods, with `start` and `period` in seconds.
+    """The decisions for one cycle of T = len(weights) periods. `start` is UTC seconds, and `period` is the length of a
+    period, s.
 
-    `weights` is p, the never-crawled share of each period's fetches. `recrawl` and `fresh` are the quotas of known and
-    of never-crawled pages. `quotas` (T, B) divides `recrawl` by bucket, in the order of `buckets`. `rates` (B,) are the
-    measured changes per second. `phases` are the clocks of all 256 buckets. At the `intervals` (256,), s, every fetch
-    gains `price`, s.
+    `weights` contains, for each period, the share of fetches that go to never-crawled pages (p in the model). `recrawl`
+    is the number of fetches of known pages in each period, and `fresh` the number for never-crawled pages. `quotas` (T,
+    B) divides `recrawl` by bucket, in the order of `buckets`. `rates` (B,) are the measured changes per second.
+    `phases` contains the clocks of all 256 buckets (`core.phases`). If the pages of each bucket are fetched at its
+    interval in `intervals`, s, each fetch gains `price` seconds of fresh time.
     """
 
     start: float
@@ -146,12 +153,14 @@ class Plan(msgspec.Struct, frozen=True):
         return (sum(self.recrawl) + sum(self.fresh)) / self.periods
 
     def period_at(self, at: float) -> int:
-        """Return the index of the period that contains `at`, within the cycle."""
+        """Return the index of the period that contains `at`. Times after the end of the cycle belong to its last
+        period.
+        """
         return min(max(int((at - self.start) // self.period), 0), self.periods - 1)
 
     def fetches_until(self, at: float) -> float:
-        """Return how many pages should be fetched from the start until `at`. After the end, the rate of the last period
-        continues.
+        """Return how many pages should be fetched from the start until `at`. After the end of the cycle, fetches
+        continue at the rate of the last period.
         """
         period = self.period_at(at)
         begun = self.start + period * self.period
@@ -159,9 +168,10 @@ class Plan(msgspec.Struct, frozen=True):
         return sum(self.recrawl[:period]) + sum(self.fresh[:period]) + now * (at - begun) / self.period
 
     def weights_at(self, at: float) -> tuple[float, float]:
-        """Return the weights of the never-crawled and the recrawl queue: p and 1 - p.
+        """Return the share of fetches from the never-crawled queue, p, and from the recrawl queue, 1 - p.
 
-        If the plan fetches almost all never-crawled pages by the end of the period, the weights are 1 and 0.
+        If almost no never-crawled pages remain by the plan at the end of the period, return (1, 0), so that new pages
+        are fetched at once.
         """
         period = self.period_at(at)
         if self.forecast.never_crawled[period] <= 0.1 * (self.recrawl[period] + self.fresh[period]):
@@ -174,12 +184,12 @@ class Plan(msgspec.Struct, frozen=True):
 
 
 def encode_plan(plan: Plan) -> bytes:
-    """Return the bytes for `put_value`."""
+    """Encode a plan for the store."""
     return msgspec.msgpack.encode(plan)
 
 
 def plan_number(plan: bytes | None) -> int:
-    """Return the number that identifies an encoded plan, or 0 for None."""
+    """Return a hash that identifies an encoded plan, or 0 if there is no plan."""
     return 0 if plan is None else xxhash.xxh3_64_intdigest(plan) or 1
 
 
@@ -198,7 +208,9 @@ def decode_plan(data: bytes) -> Plan:
 
 
 def pack_phases(phases: Phases) -> bytes:
-    """Return clocks as bytes: the number of knots, the number of lanes, and the rows, all as float64."""
+    """Encode phase clocks as float64: the number of points, the number of buckets, and the values of the clocks at each
+    point.
+    """
     knots, lanes = phases.values.shape
     head = np.array([knots, lanes], dtype=np.float64)
     parts = (head, phases.times, phases.values.ravel(), phases.before, phases.after)

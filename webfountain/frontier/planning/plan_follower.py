@@ -1,7 +1,7 @@
 """Follow the plan in one ant.
 
-During a cycle, the number of fetches made is compared with the plan. Pages become due sooner if too few fetches were
-made, or else later. Only the loop thread uses this module.
+During a cycle, this module compares the number of fetches with the plan. If there were too few fetches, pages become
+due sooner; otherwise pages become due a little later. Only the loop thread uses this module.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ def plans(collection: Collection, *, recrawl: bool) -> bool:
 
 
 class PlanFollower:
-    """Keeps the ant's current `schedule`, which uses only buckets without a plan."""
+    """Keeps the ant's current `schedule`. Before the first plan, this is a schedule by buckets alone."""
 
     def __init__(self, collection: Collection, *, metrics: Metrics, start: float, recrawl: bool = True) -> None:
-        """If `recrawl` is False, each page is fetched only once."""
+        """If `recrawl` is False, no page is fetched again."""
         self._cycle = collection.cycle
         self._metrics = metrics
         self._bounds = bounds_of(collection)
         self.follows_plans = plans(collection, recrawl=recrawl)
-        """False if there is never a plan."""
+        """True if the crawl makes plans."""
         self._checked_at = start
         self._made = 0
         self._unspent, self._owed = 0.0, 0.0
@@ -59,9 +59,9 @@ class PlanFollower:
         self._ranks, self._waiting = False, 0  # from the worker's report on urgent pages
         self._top, self._level = inf, 0.0
         self.share = 1.0
-        """This ant's share of the plan's budget."""
+        """The fraction of the plan's fetches that this ant makes."""
         self.hastened = 0
-        """Number of times that pages became due earlier."""
+        """Number of changes so far that made pages due earlier."""
         self._slowest = 1.0  # the schedule's greatest pace since then
         self.plan: Plan | None = None
         self.schedule = Schedule()
@@ -69,8 +69,8 @@ class PlanFollower:
             self.schedule = BucketSchedule(fastest=self._cycle.fastest_s, bounds=self._bounds)
 
     def resume(self, data: bytes | None, price: bytes | None = None) -> Plan | None:
-        """Continue with the plan and the price in the store, unless the version, period or strategy changed. Return the
-        plan.
+        """Continue with the plan and the price that the store keeps, and return the plan. If the version, the period or
+        the strategy has changed, ignore the stored plan and return None.
         """
         if data is None or not self.follows_plans:
             return None
@@ -87,7 +87,7 @@ class PlanFollower:
         return plan
 
     def adopt(self, plan: Plan | None) -> None:
-        """Use a plan, or keep the last plan if the plan is None."""
+        """Use a new plan. If `plan` is None, because no plan could be made, keep the last plan."""
         if plan is None:
             self._metrics.inc("controller/plan_kept", self.plan is not None)
             return
@@ -128,13 +128,13 @@ class PlanFollower:
         self._slowest = self.schedule.pace
 
     def _check_pace(self) -> None:
-        """Order that due times are computed again, if the schedule became much faster."""
+        """If pages are now due much sooner than before, have the due times of parked sites computed again."""
         self._slowest = max(self._slowest, self.schedule.pace)
         if self.schedule.pace < FASTER * self._slowest:
             self._hasten()
 
     def obey(self, plan: bytes | None, price: float | None) -> None:
-        """Use a new plan and the price of another ant that is the controller."""
+        """Use the plan and the price of the controller, which is another ant."""
         if plan is not None:
             self.resume(plan)
         if isinstance(self.schedule, UrgencySchedule):
@@ -142,7 +142,7 @@ class PlanFollower:
             self._check_pace()
 
     def hand_over(self, *, ranks: bool, waiting: int, top: float = inf, level: float = 0.0) -> None:
-        """Receive what the worker reports with the result of a batch.
+        """Store the numbers about urgent pages that the worker reports with each batch.
 
         Parameters
         ----------
@@ -158,8 +158,8 @@ class PlanFollower:
     def missing(self) -> int:
         """Return how many more pages should be due.
 
-        The number is at least one, because the waiting pages may be on few sites. The number may be 0 only if the plan
-        has less than one fetch between two checks.
+        The result is at least 1, because all due pages may be on a few sites. The result can be 0 only if the plan has
+        less than one fetch between two checks.
         """
         plan = self.plan
         if plan is None or not self._ranks:
@@ -169,17 +169,18 @@ class PlanFollower:
         return max(ceil(MOST_AHEAD * planned + self._owed) - self._waiting, least)
 
     def count(self) -> None:
-        """Count a page that was handed out."""
+        """Count one fetch."""
         self._made += 1
 
     def check_at(self) -> float:
-        """Return when the next check is due, or inf without a plan."""
+        """Return the time of the next comparison with the plan, or inf if there is no plan."""
         return inf if self.plan is None else self._checked_at + self._cycle.period_s / CHECKS_PER_PERIOD
 
     def check(self, at: float, *, starved: bool = True) -> int:
-        """Compare the fetches made with the plan. Return how many more pages should be due now.
+        """Compare the number of fetches since the last check with the plan. Return how many more pages should be due
+        now.
 
-        Set `starved` to False if pages are due but cannot be fetched (politeness, a slow disk).
+        Pass False for `starved` if pages are due but cannot be fetched now, because of politeness or a slow disk.
         """
         plan = self.plan
         self._starved = self._starved or starved

@@ -1,8 +1,8 @@
-"""Decide when a plan is made.
+"""Decide when to make a plan, and make plans in a separate thread.
 
 One ant, the controller, requests the store's census at the end of each cycle. `make_plan` makes a plan from the census
-in a separate thread, while the crawl continues. The plan is used (`plan_follower`), and stored with the next batch. If
-planning fails, the last plan stays. Only the loop thread uses this module.
+in a separate thread, while the crawl continues. All ants follow the plan (`plan_follower`), and the store keeps it. If
+planning fails, the last plan stays in force. Only the loop thread uses this module.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 __all__ = ["FEWEST_PAGES", "Controller", "Planner"]
 
 FEWEST_PAGES: Final = 20
-"""Smallest number of copies for a plan. With fewer copies, the plan is put off by a period."""
+"""Minimum number of copies for a plan. If a collection has fewer copies, the plan is put off by a period."""
 
 
 class Planner(Order):
-    """The planner of one ant; `number` is the number of the plan in the store (`plan_number`)."""
+    """The planner of one ant. `number` identifies the plan that is in the store (`plan_number`)."""
 
     def __init__(
         self,
@@ -57,8 +57,8 @@ class Planner(Order):
         self._set_due()
 
     def add(self, batch: Batch) -> None:
-        """With a plan, set the price in the batch, and refresh sites if too few pages were due. Request a census if a
-        plan is due.
+        """If there is a plan, put the price into the batch. If too few pages were due, let some sites look for due
+        pages again. Request a census if it is time for a new plan.
         """
         if (plan := self.follower.plan) is not None:
             batch.price, batch.budget = self.follower.schedule.price, plan.fetches_per_period
@@ -70,7 +70,9 @@ class Planner(Order):
         self._set_due()
 
     def _set_due(self) -> None:
-        """Set when the planner acts: with a plan on each batch, else when a census is due."""
+        """Set when the planner acts next: with each batch if there is a plan, else when it is time for the
+        first plan.
+        """
         self.due = self._controller.due() if self.follower.plan is None else -inf
 
     def absorb(self, result: BatchResult) -> None:
@@ -78,15 +80,17 @@ class Planner(Order):
         self.follower.hand_over(ranks=result.ranks, waiting=result.waiting, top=result.top, level=result.level)
 
     def making(self) -> Callable[[], Plan | None] | None:
-        """Return a function that makes a plan, once for each census; None if no plan is due.
+        """Return a function that makes a plan from a new census, or None if there is no new census.
 
-        Call the function in a separate thread, and pass its result to `adopt_plan`.
+        The caller must call the function in a separate thread, and pass the result to `adopt_plan`.
         """
         taken, self._taken = self._taken, None
         return None if taken is None else partial(self._controller.plan_from, taken)
 
     def adopt_plan(self, plan: Plan | None) -> None:
-        """Use a plan, and store the plan with the next batch. If `plan` is None, the last plan stays in force."""
+        """Use a new plan, and store it with the next batch. If `plan` is None, because planning failed, the last plan
+        stays in force.
+        """
         self.follower.adopt(plan)
         self._controller.planned(plan)
         if plan is not None:
@@ -104,7 +108,9 @@ class Planner(Order):
 
 
 class Controller:
-    """Decides when to plan. `start` is the current time, UTC seconds, and `last` the plan of an earlier crawl."""
+    """Decides when to make the next plan, and makes the plan. `start` is the current time, UTC seconds. `last` is the
+    plan of an earlier crawl, or None.
+    """
 
     def __init__(self, collection: Collection, *, start: float, last: Plan | None = None) -> None:
         self._cycle = collection.cycle
@@ -125,14 +131,14 @@ class Controller:
         return max(self._asked_at + self._cycle.period_s, ends_at)
 
     def census_since(self, at: float) -> int | None:
-        """Return the first period whose counts the next plan needs, or None if no plan is due."""
+        """If it is time for a plan, return the first period whose counts the plan needs, else None."""
         if at < self.due():
             return None
         self._asked, self._asked_at = True, at
         return int(at // self._cycle.period_s) - self._cycle.periods
 
     def plan_from(self, taken: CensusSnapshot) -> Plan | None:
-        """Return the next plan, or None while there are too few pages. Call the method in a separate thread.
+        """Return a plan, or None if the collection has too few pages. Call this method in a separate thread.
 
         Raises
         ------
@@ -159,7 +165,7 @@ class Controller:
         return Aim(goal, None if self._last is None else self._last.goal)
 
     def planned(self, plan: Plan | None) -> None:
-        """Receive a plan, or None if no plan could be made."""
+        """Record the new plan, or None if no plan could be made."""
         self._asked = False
         if plan is None:
             return

@@ -1,7 +1,7 @@
-"""Compute the urgencies of many sites at once.
+"""Compute the urgencies of the pages of many sites at once.
 
-The sites of a batch are computed together, as one array (`core.site_urgency`). Most sites are small, and many small
-sites cost little more than one site. Before a computation, the sites learn from their visits, and the collection's
+The pages of several sites are computed as one array (`core.site_urgency`), which saves time, because most sites are
+small. Before a computation, the change rates of the sites are updated from their last fetches, and the collection's
 forecast is updated.
 """
 
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 __all__ = ["Reckoner", "SitesTogether"]
 
 PAGES_TOGETHER: Final = 6000
-"""Largest number of pages that are computed together, so that the arrays fit into the processor's cache."""
+"""Approximate number of pages that are computed together, so that the arrays fit into the processor's cache."""
 
 
 class SitesTogether:
-    """Sites with similar terms, with all pages numbered in one sequence, site after site."""
+    """Several sites whose urgencies are computed together. All pages are numbered in one sequence, site after site."""
 
     def __init__(self, sites: list[UrgentSite], at: float) -> None:
         self.sites = sites
@@ -45,7 +45,9 @@ class SitesTogether:
         self.urgencies = Sites([site.urgencies for site in sites], step=steps)
 
     def learn(self) -> list[float]:
-        """Learn from visits. Return how many seconds each changed page is believed to have been obsolete."""
+        """Update the change rates of the sites from their fetches. Return for each page that had changed how long it
+        had probably been obsolete, s.
+        """
         begins = self.urgencies.offset.tolist()
         found = [
             (begin + page, step, changed)
@@ -61,7 +63,7 @@ class SitesTogether:
         return lasted
 
     def reckon(self, price: float, *, rest_s: float) -> None:
-        """Compute each site's ranking, which stays for `rest_s` seconds."""
+        """Compute the ranking of each site; the next computation is at least `rest_s` seconds later."""
         approach = self.urgencies.approach()
         worth = approach.urgency * self.step_s
         approach = self._weigh_dates(worth, approach)
@@ -79,8 +81,9 @@ class SitesTogether:
             site.ranking.replace(own, self.at, price, reaches[i], rests_until=self.at + rest_s)
 
     def _weigh_dates(self, worth: Array, approach: Approach) -> Approach:
-        """Adjust urgencies, in place, by the dates of sitemaps and feeds. Return the approach of the adjusted
-        urgencies."""
+        """Adjust urgencies, in place, by dates of sitemaps and feeds. Return how the adjusted urgencies will grow with
+        time.
+        """
         dated = [number for number, site in enumerate(self.sites) if site.ranking.dates]
         if not dated:
             return approach
@@ -109,8 +112,9 @@ class Reckoner:
         self._forecast = forecast
 
     def reckon(self, sites: Iterable[UrgentSite], price: float, at: float) -> None:
-        """Choose the sites that may have a page worth the price. The chosen sites learn from their visits. Then their
-        rankings are computed."""
+        """Compute the rankings of those sites that may have a page whose urgency reaches the price. Before the
+        computation, update the change rates of these sites from their last fetches.
+        """
         stale = [site for site in sites if site.is_stale(price, at, self._pace.pause_s)]
         for group in _groups([site for site in stale if site.observed], at):
             self._learn(group)
@@ -130,7 +134,9 @@ class Reckoner:
 
 
 def _groups(sites: list[UrgentSite], at: float) -> Iterator[SitesTogether]:
-    """Yield sites with similar terms in groups of at most `PAGES_TOGETHER` pages."""
+    """Divide the sites into groups that can be computed together. The sites of a group have the same rounded interval
+    between visits, and about `PAGES_TOGETHER` pages.
+    """
     by_interval: dict[float, list[UrgentSite]] = {}
     pages: Counter[float] = Counter()
     for site in sites:

@@ -1,8 +1,9 @@
 """Schedules: when a known page is due again, and which of a site's two queues comes first.
 
-The store's recrawl lanes are ordered by the time of the last crawl. A schedule gives a *horizon*: for each lane, the
-latest order that is due now (`store.contract`). A schedule also gives the due time of each order. `BucketSchedule` is
-used before the first plan. Schedules are used in the loop thread only.
+The store's recrawl lanes are ordered by the time of the last crawl. A schedule gives a *horizon*: for each lane, a
+time; pages of the lane that were last crawled before this time are due (`store.contract`). A schedule also converts the
+time of a page's last crawl to its due time. `BucketSchedule` is used before the first plan. Schedules are used in the
+loop thread only.
 """
 
 from __future__ import annotations
@@ -45,21 +46,24 @@ __all__ = [
 ]
 
 VISITS_PER_CHANGE: Final = 4
-"""Number of visits per expected change without a plan. A page that changes by a Poisson process is then fresh for 88 %
-of the time (Cho 2000).
+"""Number of fetches of a page per expected change, before the first plan. With four fetches per change, a page that
+changes by a Poisson process is fresh for 88 % of the time (Cho 2000).
 """
 CHECKS_PER_PERIOD: Final = 50
-"""Number of comparisons of fetches with the plan per period."""
+"""How often per period the number of fetches is compared with the plan."""
 SOONER: Final = 0.9
 LATER: Final = 1.003
-"""Factors of the intervals between visits. At each check, SOONER is used if planned fetches were not made, else
-LATER."""
+"""Factors by which a check changes the intervals between visits: SOONER if planned fetches were not made, else
+LATER.
+"""
 FASTER: Final = 0.95
-"""Due times are computed again if the pace falls below this share of its highest value."""
+"""Share of the highest `Schedule.pace`; if the pace falls below it, due times are computed again."""
 REFRESH: float = 0.02
-"""Share of a period for which a horizon is reused, so that visits may be late by this share."""
+"""Share of a period after which a horizon is computed again; fetches may be late by this share."""
 _ROUND_S: Final = 60.0
-"""Times more than an hour away are rounded up to multiples of this, s. Pages with equal times are moved together."""
+"""Multiple to which due times are rounded up if they are more than an hour away, s. Pages with the same due time are
+moved in one step.
+"""
 _HOUR_S: Final = 3600.0
 PATIENCE: Final = 3.0
 _SHORTEST, _LONGEST = 1 / 64, 64.0
@@ -67,10 +71,10 @@ _LEAST_PRICE_S: Final = 1e-3
 
 
 def within_policy(record: PageRecord, revisit: RevisitTable, schedule: Schedule) -> PageRecord:
-    """Return a crawled page's record. The record gets an explicit due time if the page's policy has narrower bounds
-    than the schedule.
+    """Return the record of a crawled page, with an explicit due time if the page's policy has narrower bounds than the
+    schedule.
 
-    The schedule uses the widest bounds of all policies.
+    A schedule has only one pair of bounds: the widest of all policies.
     """
     if record.state != "crawled" or record.failures or record.last_crawled is None or record.due is not None:
         return record
@@ -81,33 +85,33 @@ def within_policy(record: PageRecord, revisit: RevisitTable, schedule: Schedule)
 
 
 class Spending(NamedTuple):
-    """Use of the budget since the last check."""
+    """How the budget of fetches was used since the last check."""
 
     planned: float
-    """Planned fetches."""
+    """Number of fetches that the plan allowed."""
     unspent: float
-    """Number of planned fetches that were not made since the last check that made more pages due."""
+    """Number of planned fetches that were not made, counted since a check last made more pages due."""
     waiting: int
-    """Number of pages that were made due or are worth the price, and are not fetched yet."""
+    """Number of pages that are due or urgent enough to be made due, and are not fetched yet."""
     starved: bool
-    """True if nothing was due at some moment."""
+    """True if at some moment no page was due."""
     owed: float = 0.0
-    """Planned fetches minus fetches made, over a longer time and within limits."""
+    """Planned fetches minus fetches made, summed over many checks and limited in size."""
     made: int = 0
     """Fetches made since the last check."""
     top: float = inf
-    """Upper bound of the urgency of pages that were not made due, s."""
+    """Upper bound of the urgency of pages that are not due, s."""
     level: float = 0.0
-    """Urgency of the n-th most urgent page that was not made due, s; n is the number of missing pages."""
+    """Urgency of the n-th most urgent page that is not due, s; n is the number of further pages that should be due."""
 
     @property
     def short(self) -> bool:
-        """True if more pages must become due, because planned fetches were not made."""
+        """True if more pages must become due, because no page was due and planned fetches were not made."""
         return self.starved and self.unspent > self._tolerated
 
     @property
     def late(self) -> bool:
-        """True if more pages must become due, because fetches have been missing for a longer time. Without this test, a
+        """True if more pages must become due, because fetches have been missing over many checks. Without this test, a
         plan with few fetches would lose one fetch at each check.
         """
         is_less = self.planned - self.made > TOLERANCE * self.planned
@@ -119,45 +123,53 @@ class Spending(NamedTuple):
 
 
 class Schedule:
-    """Decides which pages are due, and weighs a site's two queues. In this base class, no page is ever due again."""
+    """Decides which pages are due, and how fetches are divided between the two queues of a site. With this base class,
+    no page is fetched again.
+    """
 
     __slots__ = ()
 
     def horizon(self, at: float) -> list[float]:
-        """Return the latest order that is due at `at`, for each of a site's LANES."""
+        """Return a time for each of a site's LANES. Pages of the lane that were last crawled at or before this time are
+        due at `at`.
+        """
         del at
         return [-inf] * LANES
 
     def due(self, lane: int, order: float) -> float:
-        """Return the due time of a page with this order in a lane."""
+        """Return the due time of a page in a lane; `order` is the time of its last crawl (in some lanes, its
+        due time).
+        """
         del lane, order
         return inf
 
     def weights(self, at: float) -> Sequence[float]:
-        """Return the weights of the never-crawled and the recrawl queue, p and 1 - p."""
+        """Return the share of fetches from the never-crawled queue, p, and from the recrawl queue, 1 - p."""
         del at
         return (1.0, 0.0)
 
     @property
     def price(self) -> float | None:
-        """Return the obsolete time that a fetch must save, s, or None if pages are not chosen by urgency."""
+        """Return the price: the obsolete time that a fetch must save, s. Return None if pages are not chosen by
+        urgency.
+        """
         return None
 
     @property
     def pace(self) -> float:
-        """The factor by which intervals between visits have changed since the schedule began."""
+        """The factor by which the intervals between visits have changed since the start of the schedule."""
         return 1.0
 
     def bind(self, bounds: Bounds) -> None:
-        """Apply other bounds."""
+        """Apply the bounds of an edited policy file."""
 
     def correct(self, spending: Spending) -> None:
         """Make pages due sooner if fewer fetches were made than planned, or else a little later."""
 
 
 class BucketSchedule(Schedule):
-    """Schedule by buckets alone. A page is due after `1 / VISITS_PER_CHANGE` of its bucket's mean change interval,
-    within the bounds.
+    """Schedule before the first plan, by buckets alone. A page is due after `1 / VISITS_PER_CHANGE` of its bucket's
+    mean change interval, within the bounds.
     """
 
     __slots__ = ("_fastest", "_intervals")
@@ -184,8 +196,8 @@ class BucketSchedule(Schedule):
 
 
 class PlanSchedule(Schedule):
-    """Schedule by a plan of strategy 1, 2 or 3. A page is due when its bucket's phase clock has advanced by 1 since the
-    last crawl.
+    """Schedule by a plan of strategy 1, 2 or 3. In the plan, each bucket has a phase clock. A page is due when the
+    clock of its bucket has advanced by 1 since the page's last crawl.
     """
 
     __slots__ = ("_bounds", "_clocks", "_gain", "_horizon", "_latest", "_made_for", "_plan", "_read_at")
@@ -200,7 +212,7 @@ class PlanSchedule(Schedule):
         self._horizon: list[float] = []
 
     def horizon(self, at: float) -> list[float]:
-        """Return the horizon. The horizon is computed again after a share REFRESH of a period."""
+        """Return the horizon for a time. The clocks are read again after a share REFRESH of a period."""
         if at - self._read_at >= REFRESH * self._plan.period:
             self._read_at = at
             self._latest = self._clocks.horizon(at, gain=self._gain).tolist()
@@ -231,9 +243,10 @@ class PlanSchedule(Schedule):
 def earlier_visits(
     records: Iterable[PageRecord], revisit_of: Callable[[str], RevisitTable], schedule: Schedule, *, at: float
 ) -> dict[float, list[bytes]]:
-    """Return the keys of a site's pages to make due earlier, by their new time.
+    """Return the pages of a site that must become due earlier under the policies' bounds: new due time -> keys of
+    pages.
 
-    `revisit_of` returns the bounds of a policy by its name.
+    `revisit_of` returns the bounds of the policy with a name.
     """
     found: dict[float, list[bytes]] = {}
     for record in records:
@@ -256,7 +269,7 @@ def _rounded(due: float, at: float) -> float:
 def page_backoff(failures: int, *, period: float) -> float:
     """Return how long to wait before a failed or redirected page is requested again, s.
 
-    The time is one period, doubled with each further failure, up to 180 periods.
+    The wait is one period after the first failure, and doubles with each further failure, up to 180 periods.
     """
     return period * min(2.0 ** min(failures - 1, 40), 180.0)
 
@@ -264,10 +277,10 @@ def page_backoff(failures: int, *, period: float) -> float:
 class UrgencySchedule(Schedule):
     """Schedule of the strategy `fountain`: a page is due when its urgency reaches the price of a fetch.
 
-    The worker finds the urgent pages (`urgent_pages`). The price follows the budget (`core.fetch_price`). Each bucket
-    also has an interval at which a fetch of an average page is worth the plan's price. A page is due in any case after
-    `PATIENCE` of these intervals. With a very large budget, only the intervals are used, and a lower price makes the
-    intervals shorter.
+    The worker finds the urgent pages (`urgent_pages`). The price is adjusted until the budget is used
+    (`core.fetch_price`). The plan gives each bucket an interval after which an average page reaches the price. Each
+    page is due at the latest after `PATIENCE` intervals of its bucket. If the budget is very large, urgencies are not
+    computed, and pages are due after the intervals, which become shorter when the price falls.
     """
 
     __slots__ = (
@@ -283,7 +296,7 @@ class UrgencySchedule(Schedule):
     )
 
     def __init__(self, plan: Plan, *, bounds: Bounds, price: float | None = None, ranks: bool = False) -> None:
-        """`price` is the current price, and `ranks` is True if urgency decides."""
+        """`price` is the current price of a fetch, s. `ranks` is True if urgencies decide which pages are due."""
         self._plan = plan
         self._bounds = bounds
         self._intervals = np.array(plan.intervals)
@@ -296,7 +309,7 @@ class UrgencySchedule(Schedule):
 
     @property
     def price(self) -> float:
-        """Return the obsolete time that a fetch must save, s."""
+        """Return the price: the obsolete time that a fetch must save, s."""
         return self._price.value
 
     @property
@@ -307,7 +320,9 @@ class UrgencySchedule(Schedule):
         self._bounds, self._made_for = bounds, (-inf, 0.0)
 
     def set_price(self, price: float | None) -> None:
-        """Use the controller's price. Without another controller (None), the price follows the budget."""
+        """Use the price of the controller. If `price` is None, this ant is the controller and adjusts the price
+        itself.
+        """
         self._is_given = price is not None
         if price is not None:
             self._price = Price(price)

@@ -1,9 +1,10 @@
-"""The ranking of one site: how urgent its pages are, which pages wait, and when other pages become urgent.
+"""The ranking of one site: how urgent each page is, which pages are due but not fetched yet, and when other pages
+become urgent.
 
-A ranking contains the result of the last computation (`reckoning`), and which pages were made due or fetched since. For
-each share in `RUNGS`, a computation finds a time before which no other page's urgency reaches this share of the price.
-If the price falls, the times show whether a new computation is needed. Urgencies and prices are in seconds, and times
-in UTC seconds.
+A ranking contains the result of the last computation (`reckoning`), and records which pages were made due or fetched
+after it. For each share in `RUNGS`, a computation also finds the earliest time at which another page's urgency can
+reach this share of the price. From the found times, `reaches_at` decides whether a lower price requires a new
+computation. Urgencies and prices are in seconds, and times in UTC seconds.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ if TYPE_CHECKING:
 __all__ = ["EARLY", "RUNGS", "SiteRanking"]
 
 EARLY: Final = 0.8
-"""Share of the price at which a page makes its site active again, because the price may have fallen meanwhile."""
+"""Share of the price at which a page makes its parked site active, because the price may have fallen since."""
 RUNGS: Final = (1.0, EARLY, 0.5, 0.3, 0.15, 0.05)
-"""Shares of the price. For each share, a computation finds when a page may reach this share."""
+"""Shares of the price for which a computation finds when the next page may reach them."""
 
 
 class SiteRanking:
@@ -63,25 +64,32 @@ class SiteRanking:
         rests_until: float = -inf,
         dates: PageDates | None = None,
     ) -> None:
-        """Begin without urgencies. The keyword arguments were saved with the site."""
+        """Make a ranking whose urgencies are not computed yet. The keyword arguments are values that were saved with
+        the site.
+        """
         self.steps = steps
         self.candidate_since = candidate_since
-        """(pages,) time from which each page may be fetched; inf if fetches fail, or if the page is gone or refused."""
+        """For each page, the time from which it may be fetched, or inf if fetches fail or the page is gone or
+        refused.
+        """
         self.dates = PageDates() if dates is None else dates
-        """Dates from sitemaps and feeds."""
+        """What sitemaps and feeds say about the dates of the pages."""
         self.waits: dict[int, float] = {}
-        """Pages that were made due and are not fetched yet, each with the time when the page was made due, oldest
-        first."""
+        """Pages that are due and not fetched yet -> time when the page was made due, oldest first."""
         self.worth = np.zeros(0)
-        """(pages,) the urgency of each page."""
+        """The urgency of each page, s."""
         self.best, self.most = most, most
-        """`best` is an upper bound of all urgencies. `most` is the highest urgency of a page that was not made due."""
+        """`best` is an upper bound of all urgencies. `most` is the highest urgency of a page that is not due."""
         self.asked = asked
         """Price at the last computation."""
         self.reaches = reaches
-        """For each share in `RUNGS`, the time before which no other page reaches the share of the price `asked`."""
+        """For each share in `RUNGS`, the earliest time at which another page can reach this share of the price
+        `asked`.
+        """
         self.rests_until = rests_until
-        """The site is not computed again before this time, unless a change was found while pages wait."""
+        """Time of the next computation. The ranking is computed earlier only if a fetch finds a change while other
+        pages are due.
+        """
         self._worth_step = -1
         self._has_grown = False  # whether pages were added since; for now, fetching them again would save nothing
 
@@ -89,30 +97,30 @@ class SiteRanking:
         return len(self.candidate_since)
 
     def some(self, pages: Flags) -> SiteRanking:
-        """Return a ranking of the chosen pages without urgencies, numbered in the same order."""
+        """Return a ranking with only the chosen pages, in the same order, whose urgencies are not computed yet."""
         return SiteRanking(self.steps, self.candidate_since[pages], dates=self.dates.some(pages))
 
     def replace(self, worth: Array, at: float, price: float, reaches: Sequence[float], *, rests_until: float) -> None:
-        """Set the results of a computation: the urgencies, and when other pages reach `RUNGS` of the price."""
+        """Store the results of a computation: the urgencies, and the times for the shares in `RUNGS`."""
         self.rests_until, self._has_grown = rests_until, False
         self.worth, self._worth_step, self.best = worth, self.steps.step(at), float(worth.max(initial=0.0))
         self.asked, self.reaches = price, reaches
         self._find_most()
 
     def outdate(self, *, forget_reaches: bool = False) -> None:
-        """Mark the ranking as outdated, with `forget_reaches` if any page may have become more urgent."""
+        """Mark the ranking as outdated. Pass `forget_reaches` if any page may have become more urgent."""
         self._worth_step = -1
         if forget_reaches:
             self.reaches = ()
 
     @property
     def is_known(self) -> bool:
-        """True if all pages have an urgency."""
+        """True if the urgencies of all pages have been computed."""
         return len(self.worth) == len(self)
 
     @property
     def has_grown(self) -> bool:
-        """True if pages were added since the computation."""
+        """True if pages were added after the last computation."""
         return self._has_grown
 
     def is_of_step(self, at: float) -> bool:
@@ -128,7 +136,7 @@ class SiteRanking:
         self.candidate_since = np.concatenate([self.candidate_since, np.array(candidate_since, dtype=np.float64)])
 
     def end_wait(self, page: int, candidate_since: float) -> None:
-        """Record that a page was fetched, or may not be fetched (inf), and set its urgency to 0."""
+        """Record that a page was fetched, or (inf) may not be fetched, and set its urgency to 0."""
         self.waits.pop(page, None)
         if not self.candidate_since.flags.writeable:  # then it is a view of the stored bytes
             self.candidate_since = self.candidate_since.copy()
@@ -137,18 +145,18 @@ class SiteRanking:
             self.worth[page] = 0.0
 
     def make_due(self, pages: Ints, at: float) -> list[int]:
-        """Count pages as waiting, and return their numbers."""
+        """Record that pages were made due, and return their numbers."""
         numbers: list[int] = pages.tolist()
         self.waits.update(dict.fromkeys(numbers, at))
         self._find_most()
         return numbers
 
     def wait_on(self, page: int, since: float) -> None:
-        """Count a page as waiting since a time."""
+        """Record that a page has been due since a time."""
         self.waits[page] = since
 
     def forget_waits(self) -> None:
-        """Count no page as waiting."""
+        """Forget which pages are due."""
         if self.waits:
             self.waits.clear()
             self._find_most()
@@ -160,14 +168,16 @@ class SiteRanking:
                 self.most = float(self.worth_of_free().max(initial=0.0))
 
     def urgent(self, price: float, fetched_by: float) -> tuple[Ints, Array]:
-        """Return the pages that are worth the price, do not wait, and may be fetched, with their urgencies."""
+        """Return the pages that should be made due, with their urgencies. Such a page is not due yet, reaches the
+        price, and was last fetched before `fetched_by`.
+        """
         pages = self._worthy(price)
         pages = pages[self.candidate_since[pages] <= fetched_by]
         return pages, self.worth[pages]
 
     def due_since(self, price: float) -> float:
-        """Return the earliest `candidate_since` of pages worth the price that do not wait, or inf without such
-        pages.
+        """Return the earliest time from which a page that should be made due may be fetched, or inf if there is no such
+        page.
         """
         return inf if price > self.most else float(self.candidate_since[self._worthy(price)].min(initial=inf))
 
@@ -178,8 +188,8 @@ class SiteRanking:
         return pages
 
     def demand(self, price: float, fetched_by: float) -> int:
-        """Return how many pages wait or are worth the price, of the pages that were last fetched before
-        `fetched_by`.
+        """Return how many pages are due or urgent enough to be made due. Only pages that were last fetched before
+        `fetched_by` are counted.
         """
         if price > self.most:
             return len(self.waits)
@@ -189,17 +199,17 @@ class SiteRanking:
         return int(np.count_nonzero(worth))
 
     def worth_of_waiting(self) -> Array:
-        """Return the urgencies of the pages that wait."""
+        """Return the urgencies of the pages that are due and not fetched yet."""
         return self.worth[np.fromiter(self.waits, dtype=np.int64)]
 
     def worth_of_free(self) -> Array:
-        """Return the urgencies of the pages that do not wait, without zeros."""
+        """Return the urgencies above 0 of the pages that are not due."""
         free = self.worth > 0.0
         free[np.fromiter(self.waits, dtype=np.int64)] = False
         return self.worth[free]
 
     def may_be_worth(self, price: float, at: float) -> bool:
-        """Return whether a page may be worth the price by now, and no page of the site waits."""
+        """Return whether no page of the site is due, and the urgency of some page may have reached the price."""
         if self.waits or not self.is_known:
             return False
         if price <= self.most:
@@ -208,9 +218,10 @@ class SiteRanking:
         return reach is not None and reach <= at and self.rests_until <= at
 
     def reaches_at(self, price: float, at: float) -> float | None:
-        """Return when a page could first reach the price without new changes: inf if never, None if unknown.
+        """Return the earliest time at which a page could reach the price if no change is found: inf if never, None if
+        unknown.
 
-        If no page has reached the share `EARLY` of the price yet, return when a page reaches this share instead.
+        If no page has reached the share `EARLY` of the price yet, return when a page can reach this share.
         """
         if not self.reaches or (self.asked < price and self.asked <= self.most):
             return None  # the computation left out pages that were worth the price at that time
@@ -220,7 +231,7 @@ class SiteRanking:
         return next((each for rung, each in zip(RUNGS, self.reaches, strict=True) if rung * self.asked <= price), None)
 
     def reckon_at(self, price: float, at: float) -> float:
-        """Return when a page may be worth the price, so that the ranking must be computed again."""
+        """Return when a page may reach the price, so that the ranking must be computed again."""
         rests = at < self.rests_until
         due = self.reaches_at(price, -inf if rests else at)  # a rest does not end early
         if due is not None:

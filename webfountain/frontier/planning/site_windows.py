@@ -1,11 +1,12 @@
-"""Windows of a very large site. Each window has the pages in one range of keys, and one window is in memory at a time.
+"""Divide a very large site into windows, of which only one is in memory.
 
-For other windows, only the results of visits since their last turns are in memory. All windows have turns of the same
-length, and each window has one turn in `UrgencyTerms.turnaround_s` seconds. Keys are spread evenly, so each window is a
-sample of the site. The same price therefore suits all windows. If visits in one window show a release, another window
-learns of the release at its next turn.
+A window contains the pages of one range of keys, and is in memory during its turn. If a page of another window is
+fetched, only the result of the fetch is kept in memory. All turns are equally long, and each window has one turn in
+`UrgencyTerms.turnaround_s` seconds. Keys are hashes, so each window is a random sample of the site, and one price suits
+all windows. If fetches in one window show that many pages have changed together, another window learns of this at its
+next turn.
 
-Most sites have one window, which is always in memory. `kept_sites` exchanges windows.
+Most sites have one window, which is always in memory. `kept_sites` saves and loads windows.
 """
 
 from __future__ import annotations
@@ -25,21 +26,21 @@ if TYPE_CHECKING:
 __all__ = ["AWAY", "WINDOW", "Windows"]
 
 WINDOW: Final = 50_000
-"""Largest number of pages in a window, which take about 15 MB during a computation."""
+"""Largest number of pages in a window. A window of this size takes about 15 MB during a computation."""
 LEAD: Final = 0.25
-"""Largest share of a turnaround by which a window without urgent pages ends its turn early. Without this rule, up to 5
-% of the fetches were not made.
+"""Maximum share of `turnaround_s` by which the turn of a window without urgent pages ends early. Without this rule, up
+to 5 % of the fetches were not made.
 """
 AWAY: Final = 20_000
-"""Largest number of visits that are kept for windows outside memory. With more visits, the window with most visits has
-its turn.
+"""Largest number of results of fetches that are kept for windows outside memory. If there are more results, the next
+turn goes to the window with the most results.
 """
 _MARK: Final = b"windows:"
 """First bytes of the saved data of a site with windows. No msgpack array starts with these bytes."""
 
 
 class _AbsentVisit(msgspec.Struct, frozen=True, array_like=True):
-    """Result of a visit to a page of another window."""
+    """Result of a fetch of a page whose window is not in memory."""
 
     key: bytes
     record: PageRecord | None
@@ -52,24 +53,23 @@ class Windows(msgspec.Struct, array_like=True):
 
     hand: int
     others: list[int]
-    """The windows outside memory, the next window first."""
+    """Numbers of the windows outside memory; the first has the next turn."""
     turn_at: float
-    """Time of the next turn."""
+    """Planned time of the next turn, UTC seconds."""
     taken_at: float
-    """Start of the current turn."""
+    """Start of the current turn, UTC seconds."""
     newest: int
-    """The window that was saved with the newest knowledge about the site's sections."""
+    """Number of the window that was saved last, with the newest change rates of the site's sections."""
     away: dict[int, list[_AbsentVisit]] = msgspec.field(default_factory=dict)
-    """For each window, the visits to its pages since the window was last saved."""
+    """For each window, the results of fetches of its pages since the window was last saved."""
     believed: dict[int, Belief | None] = msgspec.field(default_factory=dict)
-    """Beliefs about each window in the collection's forecast."""
+    """For each window, the estimate of its obsolete pages that the collection's forecast contains."""
     waits: dict[bytes, float] = msgspec.field(default_factory=dict)
-    """Pages of other windows that were made due and are not fetched yet, each with the time when the page was made
-    due."""
+    """Keys of pages outside memory that are due and not fetched yet -> time when the page was made due."""
 
     @classmethod
     def begun(cls, depth: int, terms: UrgencyTerms, at: float) -> Windows:
-        """Return 2^`depth` windows that had no turn yet."""
+        """Return 2^`depth` new windows; the first one is the current window."""
         numbers = [*range(1 << depth, 2 << depth)]
         return cls(numbers[0], numbers[1:], at - terms.turnaround_s, at, numbers[0])
 
@@ -80,7 +80,9 @@ class Windows(msgspec.Struct, array_like=True):
 
     @classmethod
     def decode(cls, data: bytes) -> Windows | None:
-        """Return the windows that `encode` wrote, or None if the data are of another kind."""
+        """Restore the windows that `encode` wrote. Return None if the data are of a site without windows, or cannot be
+        read.
+        """
         if not data.startswith(_MARK):
             return None
         try:
@@ -89,7 +91,9 @@ class Windows(msgspec.Struct, array_like=True):
             return None
 
     def encode(self, believed: Belief | None) -> bytes:
-        """Return the data to save with the site, with the beliefs about the current window."""
+        """Return the data that the store must save with the site. `believed` is the estimate of obsolete pages in the
+        current window.
+        """
         self.believed[self.hand] = believed
         waits, self.waits = self.waits, {}
         try:
@@ -107,7 +111,7 @@ class Windows(msgspec.Struct, array_like=True):
         return [self.hand, *self.others]
 
     def beliefs(self, *of_hand: Belief | None) -> list[Belief]:
-        """Return the beliefs about each window, with `of_hand` for the current window."""
+        """Return the estimates of obsolete pages of all windows. `of_hand` is the estimate for the current window."""
         others = [each for number, each in self.believed.items() if not of_hand or number != self.hand]
         return [each for each in (*others, *of_hand) if each is not None]
 
@@ -119,7 +123,9 @@ class Windows(msgspec.Struct, array_like=True):
         return at >= max(self.turn_at, self.taken_at + self.turn_s(terms)) or self.is_full()
 
     def early_at(self, terms: UrgencyTerms) -> float:
-        """Return when the next turn begins if the current window has no urgent pages, or inf with one window."""
+        """Return from which time on the current turn may end early, if the window has no urgent pages. Return inf if
+        there is only one window.
+        """
         return self.turn_at - LEAD * terms.turnaround_s if self.others else inf
 
     def number_of(self, key: bytes) -> int:
@@ -129,7 +135,9 @@ class Windows(msgspec.Struct, array_like=True):
         return next(number for bits in range(8 * KEY_BYTES, -1, -1) if (number := within >> bits) in numbers)
 
     def put_off(self, key: bytes, record: PageRecord | None, kind: str, at: float) -> bool:
-        """If the page's window is not in memory, keep the result of a visit and return True."""
+        """If the window of a fetched page is not in memory, keep the result for the window's next turn, and return
+        True.
+        """
         if not self.others or (number := self.number_of(key)) == self.hand:
             return False
         if record is not None:
@@ -142,7 +150,7 @@ class Windows(msgspec.Struct, array_like=True):
         return True
 
     def is_full(self) -> bool:
-        """Return whether too many visits are kept for other windows."""
+        """Return whether too many results of fetches are kept for windows outside memory."""
         return sum(len(found) for number, found in self.away.items() if number != self.hand) > AWAY
 
     def keep_hand(self) -> None:
@@ -151,9 +159,10 @@ class Windows(msgspec.Struct, array_like=True):
         self.newest = self.hand
 
     def turn(self, left: dict[int, Belief | None], waits: dict[bytes, float], terms: UrgencyTerms, at: float) -> int:
-        """Make another window the current window, and return its number.
+        """Choose the window whose turn is next, make it the current window, and return its number.
 
-        The next window in order is chosen. If there are too many kept visits, the window with most visits is chosen.
+        Usually the next window in order is chosen. If too many results of fetches are kept, the window with the most
+        results is chosen.
 
         Parameters
         ----------
@@ -177,6 +186,6 @@ class Windows(msgspec.Struct, array_like=True):
         return self.hand
 
     def waits_at_hand(self) -> list[tuple[bytes, float]]:
-        """Remove and return the waiting pages of the current window, with their times."""
+        """Remove and return those due pages that are in the current window, with the times when they were made due."""
         keys = [key for key in self.waits if self.number_of(key) == self.hand]
         return [(key, self.waits.pop(key)) for key in keys]

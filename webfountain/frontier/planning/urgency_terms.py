@@ -1,12 +1,12 @@
-"""Terms of the urgency computation: what applies to all sites, and when a site is computed.
+"""Values for the computation of urgencies that apply to all sites, and the times at which urgencies are computed.
 
-A *step* is one 36th of the mean time between two visits to a page. A step is at least a fiftieth of a period and at
-most a period. Within a step no page becomes more urgent. The steps of different sites begin at different moments, so
-that sites are not all computed at once. Times are UTC seconds.
+Urgencies are computed for *steps* of time. A step is one 36th of the mean time between two visits to a page, but at
+least a fiftieth of a period and at most a period. Within a step, urgencies do not grow. The steps of different sites
+begin at different moments, so that not all sites are computed at once. Times are UTC seconds.
 
-A site is asked when one of its pages may be worth the price (`UrgencyPace`). A site is also asked at intervals, because
-the price may have fallen. With very many sites, each site waits between two computations, and many sites are asked at
-the same moment.
+To *ask* a site means to look for pages whose urgency reaches the price. A site is asked when one of its pages may reach
+the price, and at regular intervals, because the price may have fallen. If there are very many sites, there is a minimum
+time between two computations of a site, and many sites are asked at the same moment.
 """
 
 from __future__ import annotations
@@ -37,47 +37,50 @@ __all__ = [
 ]
 
 STRANGE: Final = 1.5
-"""A site has new steps when the interval between visits has changed by more than this factor."""
+"""Factor by which the interval between visits must change before a site's time steps get a new length."""
 STEPS: Final = 36
-"""Number of steps between two visits to a page, within the limits of a step's length."""
+"""Number of time steps in the mean interval between two visits to a page."""
 FEWEST_CHOICES: Final = 2
-"""Smallest number of checks between two visits to a page for which pages are chosen by urgency."""
+"""Minimum interval between two visits to a page for which pages are chosen by urgency, in checks."""
 PAUSE: Final = 0.25
-"""A site with waiting pages learns from changes at most once in this share of a step. To learn, the urgency of all
-pages of the site is computed again."""
+"""Minimum time between two computations that changes cause while pages of the site are due, as a share of a step."""
 WAKES: Final = 0.5
-"""Largest number of sites, per fetch, that are asked only because the price may have fallen."""
+"""Maximum number of sites, per fetch, that are asked only because the price may have fallen."""
 LEAST_WAKES: Final = 6000.0
-"""Number of sites per period that may always be asked only because the price may have fallen."""
+"""Number of sites per period that may be asked only because the price may have fallen, even if the budget is small."""
 LESSONS: Final = 0.25
-"""Number of site computations per fetch."""
+"""Maximum number of computations of a site per fetch."""
 REST: Final = 2.0
-"""Largest number of steps that a site waits between two computations."""
+"""Upper limit of the minimum time between two computations of a site, in steps."""
 AT_LEAST: Final = 50.0
-"""Number of site computations per second that are always allowed, at the cost of a two-hundredth of a core."""
+"""Number of computations per second that are allowed even if the budget is small; they take 0.5 % of a core."""
 TOGETHER: Final = 40
-"""Number of sites that are asked at the same moment. No site is delayed by more than the time between two checks."""
+"""Approximate number of sites that are asked at the same moment. No site is delayed by more than the time between two
+checks.
+"""
 NEARLY: Final = 0.9
-"""Share of the time between two checks after which the work of a check may be done again."""
+"""Share of the time between two checks after which work that is done once per check may be done again."""
 READY_S: Final = 1.0
-"""Longest time from asking a site until its pages are fetched, s."""
+"""Minimum time between two checks, s, for which there is a minimum time between two computations of a site."""
 
 
 class UrgencyTerms(NamedTuple):
-    """Terms for all sites of a collection."""
+    """Values for the computation of urgencies that apply to all sites of a collection."""
 
     signals: Signals
-    """The signals, in periods."""
+    """The signals that the computation uses (`core.signals`), with times in periods."""
     period: float
     """Length of a period, s."""
     interval: float
-    """Mean time between two visits to a page under the budget, s."""
+    """Mean time between two visits to a page that the budget allows, s."""
     shortest: float
-    """Shortest time between two fetches of a page, s."""
+    """Shortest time between two fetches of a page that any policy allows, s."""
     weighed: bool
-    """True if a page's importance counts, or the depth of a page without importance."""
+    """True if urgencies are weighted by the importance of pages; a page without importance gets a weight by its
+    depth.
+    """
     rests: Mapping[str, float] = {}
-    """For each policy, the shortest time between two fetches of its pages, minus `shortest`, s."""
+    """For each policy, its `revisit.min_interval` minus `shortest`, s."""
 
     @property
     def step_s(self) -> float:
@@ -85,12 +88,12 @@ class UrgencyTerms(NamedTuple):
 
     @property
     def turnaround_s(self) -> float:
-        """Return the time in which each window of a very large site has one turn, s."""
+        """Return the time in which each window of a very large site is in memory once, s."""
         return max(self.step_s, self.interval / STEPS)
 
     @property
     def beliefs(self) -> Signals:
-        """Return the signals in steps."""
+        """Return `signals` with times in steps instead of periods."""
         return _beliefs(self.signals, self.interval / self.period, self._steps)
 
     @property
@@ -99,8 +102,9 @@ class UrgencyTerms(NamedTuple):
 
     @property
     def rests_mark(self) -> int:
-        """Return a checksum of `rests`, or 0 without rests. The saved data of a site are valid only for the same
-        checksum."""
+        """Return a checksum of `rests`, or 0 if there are none. If the checksum has changed, the saved data of a site
+        are not used.
+        """
         return crc32(repr(sorted(self.rests.items())).encode()) if self.rests else 0
 
     def rounded(self) -> UrgencyTerms:
@@ -108,7 +112,7 @@ class UrgencyTerms(NamedTuple):
         return self._replace(interval=STRANGE ** round(log(self.interval) / log(STRANGE)))
 
     def fit(self, interval: float) -> bool:
-        """Return whether the steps for an interval between visits are still good enough."""
+        """Return whether these terms are still good enough for another interval between visits."""
         return 1 / STRANGE < interval / self.interval < STRANGE
 
     def weight(self, record: PageRecord) -> float:
@@ -117,9 +121,10 @@ class UrgencyTerms(NamedTuple):
         return record.importance or float(importance_by_depth([path_of(record.url)])[0])
 
     def candidate_since(self, record: PageRecord) -> float:
-        """Return the time after which `shortest` must pass before the page may be due, or inf while fetches fail.
+        """Return the time of a page's last fetch, plus its policy's additional wait (`rests`), or inf if the last fetch
+        failed.
 
-        The time is the last fetch, or later if the page's policy requires more.
+        The page may be fetched again when `shortest` has passed since the returned time.
         """
         if record.failures or record.last_crawled is None:
             return inf
@@ -132,19 +137,19 @@ def _beliefs(signals: Signals, interval: float, steps: float) -> Signals:
 
 
 class SiteSteps(NamedTuple):
-    """The steps in which one site counts time."""
+    """The time steps of one site."""
 
     step_s: float
     phase: float
-    """Share of a step by which the site's steps begin earlier."""
+    """Fraction of a step by which the site's steps are shifted, so that sites are not all computed at once."""
 
     @classmethod
     def of(cls, site: str, terms: UrgencyTerms) -> SiteSteps:
         return cls(terms.step_s, (crc32(site.encode()) & 1023) / 1024)
 
     def step(self, at: float) -> int:
-        """Return the step that contains a time. The step counts as over, because a change found now happened before
-        now.
+        """Return the number of the step that contains a time. The step counts as over, because a change that is found
+        now happened before now.
         """
         return floor(at / self.step_s + self.phase) + 1
 
@@ -157,21 +162,22 @@ class SiteSteps(NamedTuple):
 
 
 class UrgencyPace:
-    """The current terms, and the intervals at which sites are asked and computed."""
+    """Decides how often sites are asked for urgent pages, and how often urgencies are computed."""
 
     def __init__(self, terms: UrgencyTerms, *, capacity: float) -> None:
-        """`capacity` is in fetches per period."""
+        """`capacity` is the budget, fetches per period."""
         self.terms = terms
         self._capacity = capacity
         self.sleep_s = 0.0
-        """Longest time until a site is asked again, s."""
+        """Maximum time until a site is asked again for urgent pages, s."""
         self.rest_s = 0.0
-        """Shortest time until a site is computed again, s."""
+        """Minimum time until the urgencies of a site are computed again, s."""
         self.round_s = self.check_s
-        """Sites are asked at multiples of this time, s."""
+        """Time between two moments at which sites are asked for urgent pages, s."""
 
     def divide(self, pages: int, sites: int, *, coming: int = 0, budget: float | None = None) -> None:
-        """Divide the budget among all pages, and compute the intervals anew.
+        """Compute the mean interval between visits and the other intervals from the budget and the numbers of pages and
+        sites.
 
         Parameters
         ----------
@@ -190,12 +196,16 @@ class UrgencyPace:
         self.round_s = min(self.check_s, TOGETHER / reckoned)
 
     def adopt(self, *, shortest: float, rests: Mapping[str, float]) -> None:
-        """Apply the shortest interval and each policy's rest, s, of an edited policy file."""
+        """Apply the shortest intervals between fetches from an edited policy file (`UrgencyTerms.shortest` and
+        `rests`).
+        """
         self.terms = self.terms._replace(shortest=shortest, rests=rests)
 
     @property
     def ranks(self) -> bool:
-        """True if pages are chosen by urgency, False if they follow the intervals of their buckets."""
+        """True if pages are chosen by urgency. False if the budget is so large that each page is fetched at the
+        interval of its bucket.
+        """
         return self.terms.interval >= FEWEST_CHOICES * self.check_s
 
     @property
@@ -205,9 +215,9 @@ class UrgencyPace:
 
     @property
     def pause_s(self) -> float:
-        """Time for which a site with waiting pages does not learn again, s."""
+        """While pages of a site are due, the shortest time between two computations after changes, s."""
         return max(self.check_s, PAUSE * self.terms.step_s)
 
     def fetches(self, checks: float) -> float:
-        """Return the number of fetches that the budget allows in the time of a number of checks."""
+        """Return how many fetches the budget allows from now until the check that is `checks` checks later."""
         return checks * self._capacity / CHECKS_PER_PERIOD

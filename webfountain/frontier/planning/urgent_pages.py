@@ -1,12 +1,13 @@
-"""Urgent pages of the active sites of this process.
+"""Find the urgent pages of the active sites, and make them due.
 
-Each active site is asked for the pages that are worth the price of a fetch. These pages enter lane ADVANCED of the
-site's recrawl queue. A site without pages worth the price waits or is parked. The loop adjusts the price
+A page is urgent if its urgency reaches the price of a fetch. Urgent pages are put into the lane ADVANCED of their
+site's recrawl queue. If a site has no urgent pages, it waits or is parked. The loop thread adjusts the price
 (`core.fetch_price`). Urgencies and prices are in seconds, and times in UTC seconds. `UrgencyStage` is a stage of the
 store worker.
 
-If no page of a site waits, the site learns from its visits when the site is next asked. While pages wait, the site
-learns from changes at intervals, because other pages may now be more urgent.
+If no page of a site is due, the results of fetches are used when the site is next asked for urgent pages. While pages
+of a site are due, changes on other pages lead to a new computation from time to time, because other pages may now be
+more urgent.
 """
 
 from __future__ import annotations
@@ -49,20 +50,22 @@ __all__ = [
 ]
 
 RELEASE: Final = 64
-"""Largest number of a site's pages that one batch puts before its waiting pages."""
+"""Maximum number of pages, per batch and site, that are put before pages that are already due."""
 OUTRANKS: Final = 2.0
-"""A page that is this many times as urgent as a waiting page comes before the waiting page."""
+"""Ratio of urgencies above which a page is fetched before a page that is already due."""
 KEEP: Final = 0.002
-"""Share of a site's pages that unsaved visits may reach before the site is saved. Sites with up to 500 pages are saved
-at every visit."""
+"""Number of unsaved results of fetches at which a site is saved, as a share of its pages. Sites with up to 500 pages
+are saved after every fetch.
+"""
 
 
 def urgent_pages_of(
     collection: Collection, *, recrawl: bool, windows: FrontierStore | None = None, signals: Signals | None = None
 ) -> UrgentPages | None:
-    """Return the urgent pages of a collection, or None without a budget or under another strategy.
+    """Return an object that finds the urgent pages of a collection. Return None if the collection has no budget or uses
+    another strategy than `fountain`.
 
-    The laboratory passes other `signals`, to measure what each signal gains.
+    `webfountain.lab` passes other `signals` to measure what each signal gains.
     """
     cycle = collection.cycle
     if not recrawl or cycle.capacity_pages_per_period is None or cycle.strategy != "fountain":
@@ -86,7 +89,7 @@ def _rests_of(collection: Collection) -> dict[str, float]:
 
 
 class UrgentPages:
-    """The urgent pages of the active sites of this process; other sites are ignored."""
+    """Finds the urgent pages of the sites that are active in this process."""
 
     def __init__(
         self,
@@ -100,7 +103,7 @@ class UrgentPages:
         rests: Mapping[str, float] | None = None,
         windows: FrontierStore | None = None,
     ) -> None:
-        """`capacity` is in fetches per `period` (s).
+        """`capacity` is the number of fetches per period, and `period` the length of a period, s.
 
         Parameters
         ----------
@@ -127,7 +130,9 @@ class UrgentPages:
     # ------------------------------------------------------------ start and end of sites
 
     def wants(self, lease: SiteLease) -> bool:
-        """Return whether a site must be admitted, because the site is new here or its steps no longer fit."""
+        """Return whether a site must be loaded (`admit`), because it is new here or the interval between visits has
+        changed much.
+        """
         if not self.pace.ranks:
             return False
         site = self.sites.active.get(lease.site)
@@ -139,12 +144,14 @@ class UrgentPages:
     def admit(
         self, lease: SiteLease, learned: bytes, records: Callable[[], Iterable[PageRecord]], *, at: float
     ) -> None:
-        """Admit an active site, from its saved data or from its pages in the store."""
+        """Load an active site from its saved data, or from the records of its pages."""
         held = self.sites.wake(lease.site)
         self.sites.put(lease, self.kept.open(lease, learned, held, records, self.pace.terms, at=at))
 
     def leave(self, site: str) -> bytes | None:
-        """Record that a site is no longer active. Return the data to save with the site, or None if nothing is new."""
+        """Record that a site is no longer active. Return the data that the store must save with the site, or None if
+        nothing is new.
+        """
         found = self.sites.active.get(site)
         if found is None:
             return None
@@ -155,7 +162,9 @@ class UrgentPages:
     def turn(
         self, names: Iterable[str], price: float, records: Callable[[str], Iterable[PageRecord]], *, at: float
     ) -> list[tuple[SiteLease, bytes]]:
-        """Load another window of very large sites whose turn has ended. Return the data to save with these sites."""
+        """Load another window of each very large site whose current window's turn is over. Return the data that the
+        store must save with the changed sites.
+        """
         kept = []
         for name in names if self._has_windows else ():
             site, lease = self.sites.active[name], self.sites.leases[name]
@@ -170,9 +179,11 @@ class UrgentPages:
     # ------------------------------------------------------------ visits
 
     def observe(self, visits: Sequence[Visit]) -> list[tuple[SiteLease, bytes]]:
-        """Receive the results of visits. Return the data to save with the sites when the visits are settled.
+        """Use the results of fetches for the urgencies of their sites. Return the data that the store must save when it
+        settles the fetches.
 
-        Large sites are saved only at intervals (`KEEP`), so a crash may lose a few visits.
+        Large sites are saved only after several fetches (`KEEP`), so a crash may lose the newest changes of their
+        urgencies.
         """
         active = self.sites.active
         visited = dict.fromkeys(visit.fetch.site for visit in visits if visit.fetch.site in active)
@@ -187,12 +198,12 @@ class UrgentPages:
         return [(leases[name], self.kept.keep(leases[name], active[name])) for name in changed]
 
     def receive_dates(self, site: str, later: Mapping[bytes, bool]) -> list[bytes]:
-        """Receive the pages of a site that have a date in a sitemap or feed, and whether the date is later than our
-        copy.
+        """Use the dates that a sitemap or feed gives to pages of a site. `later` says for each page whether its date is
+        later than the stored copy.
 
-        Return the keys of pages with later dates that are not in memory, to make them due. No key is returned if the
-        site's dates were not reliable, or if half of the dates are later. If pages are not chosen by urgency, all pages
-        with later dates are returned.
+        Return the keys of pages that the caller must make due: pages with later dates that are not in memory. If the
+        site's dates were not reliable before, or if half of the dates are later, no key is returned. If pages are not
+        chosen by urgency, all pages with later dates are returned.
         """
         if not self.pace.ranks:
             return [key for key, is_later in later.items() if is_later]
@@ -201,20 +212,20 @@ class UrgentPages:
         return self.sites.active[site].receive_dates(later)
 
     def refuse(self, site: str, key: bytes) -> None:
-        """Record that a page may not be fetched."""
+        """Record that a page must not be fetched, for example because it is gone."""
         if site in self.sites.active:
             self.sites.active[site].drop(key)
 
     # ------------------------------------------------------------ choosing
 
     def reckon(self, names: Iterable[str], price: float, at: float) -> None:
-        """Compute the rankings of active sites that may have a page worth the price."""
+        """Compute the rankings of active sites that may have an urgent page."""
         self._reckoner.reckon([self.sites.active[name] for name in names], price, at)
 
     def prepare(self, names: Iterable[str], changed: Iterable[str], price: float, *, at: float) -> None:
-        """Compute the rankings that this batch will need, all together.
+        """Compute all rankings that a batch needs, in one computation.
 
-        `names` names sites with pages that may become due. `changed` names sites with pages that were found changed.
+        `names` are the sites whose pages may become due. `changed` are the sites on which a fetch has found a change.
         """
         self.reckon(dict.fromkeys([*names, *self._should_learn(changed, at)]), price, at)
 
@@ -222,9 +233,9 @@ class UrgentPages:
         return [name for name in names if self.sites.active[name].should_learn(at, self.pace.pause_s)]
 
     def due(self, rooms: Mapping[str, int], price: float, *, at: float) -> dict[str, list[bytes]]:
-        """Make pages of active sites due that are worth the price, at most `rooms` per site.
+        """Make urgent pages of active sites due. `rooms` contains the largest number of pages for each site.
 
-        Return the keys of these pages by site, most urgent first.
+        Return the keys of the pages that were made due, by site, most urgent first.
         """
         self.reckon(rooms, price, at)
         due: dict[str, list[bytes]] = {}
@@ -239,10 +250,11 @@ class UrgentPages:
         return due
 
     def outranking(self, names: Sequence[str], price: float, *, at: float) -> dict[str, list[bytes]]:
-        """If changes show a release, make pages of active sites due that should come before waiting pages.
+        """If changes on a site show that some pages are much more urgent than the pages already due, make the urgent
+        pages due, to be fetched first.
 
-        In each site, the most urgent page must be more than `OUTRANKS` times as urgent as the least urgent waiting
-        page. The second page is compared with the second least urgent waiting page, and so on.
+        In each site, the most urgent page must be more than `OUTRANKS` times as urgent as the least urgent due page.
+        The second most urgent page is compared with the second least urgent due page, and so on.
         """
         self.reckon(self._should_learn(names, at), price, at)
         due: dict[str, list[bytes]] = {}
@@ -259,7 +271,9 @@ class UrgentPages:
         return due
 
     def next_at(self, names: Sequence[str], price: float, at: float) -> dict[str, float]:
-        """Return when to ask sites again: when a page may be worth the price, or the price may have fallen."""
+        """Return for each site when to look for urgent pages again: when a page may reach the price, or when the price
+        may have fallen.
+        """
         self.reckon(names, price, at)
         latest, found = at + self.pace.sleep_s, dict[str, float]()
         for name in names:
@@ -269,7 +283,7 @@ class UrgentPages:
 
 
 class UrgencyStage(Stage):
-    """The stage that makes pages due by their urgency.
+    """The stage of the store worker that makes urgent pages due.
 
     Parameters
     ----------
@@ -316,13 +330,13 @@ class UrgencyStage(Stage):
         self._urgent.adopt(collection)
 
     def before_park(self, batch: Batch) -> None:
-        """Save what was learned about sites that are no longer active."""
+        """Save the urgencies of sites that are no longer active."""
         left = [(parked.lease, self._urgent.leave(parked.lease.site)) for parked in batch.parked]
         self._keep([(lease, urgency) for lease, urgency in left if urgency is not None], batch.at)
 
     def before_activate(self, batch: Batch, result: BatchResult) -> None:
-        """Make pages due that are worth the price. Leases must be released before, because leased pages are not
-        moved.
+        """Make urgent pages due. The worker has released ended leases before, because a leased page cannot be
+        made due.
         """
         urgent, price = self._urgent, batch.price
         if price is None:
@@ -359,7 +373,7 @@ class UrgencyStage(Stage):
             self._next_at = self._urgent.next_at(names, batch.price, batch.at)
 
     def leased(self, dealt: LeaseBatch, at: float) -> LeaseBatch:
-        """Add the time at which to ask the site again."""
+        """Add the time at which the site must be asked again for urgent pages."""
         del at
         if dealt.site not in self._next_at:
             return dealt
@@ -373,7 +387,7 @@ class UrgencyStage(Stage):
                 self._urgent.admit(lease, learned, partial(self._crawled, lease.site), at=batch.at)
 
     def _crawled(self, site: str) -> Iterable[PageRecord]:
-        """Return the crawled pages of a site without duplicates, which have their own due time."""
+        """Return the crawled pages of a site. Duplicates are left out, because each duplicate has its own due time."""
         found = self._store.pages.records(site=site, state="crawled")
         return self._weighed(record for _, record in found if record.duplicate_of is None)
 
@@ -388,7 +402,7 @@ class UrgencyStage(Stage):
         return len(lost)
 
     def _keep(self, urgencies: Sequence[tuple[SiteLease, bytes]], at: float) -> None:
-        """Save the data of sites, and their changed windows, in one step."""
+        """Save the data of sites and their changed windows in one step of the store."""
         if not urgencies:
             return
         for lease, urgency in urgencies:

@@ -1,10 +1,10 @@
 """One active site whose pages are chosen by urgency.
 
-A site begins from its records (`begin_site`) or continues from its saved data (`resume_site`). A site receives the
-results of visits, and learns from the results at the next computation (`reckoning`). The `ranking` shows which pages
-are worth a price. Urgencies and prices are in seconds, and times in UTC seconds.
+A site is made from the records of its pages (`begin_site`), or restored from its saved data (`resume_site`). The site
+keeps the results of fetches until the next computation of its urgencies (`reckoning`). The `ranking` shows which pages
+are urgent enough for a price. Urgencies and prices are in seconds, and times in UTC seconds.
 
-An `UrgentSite` has the pages of only one window if the site is very large (`site_windows`).
+If a site is very large, its `UrgentSite` contains the pages of only one window (`site_windows`).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ __all__ = ["UrgentSite", "resume_site", "section_rates"]
 
 
 class UrgentSite:
-    """One active site, with its visits and the urgencies of its pages."""
+    """One active site, with the urgencies of its pages and the results of their last fetches."""
 
     __slots__ = (
         "_encoded",
@@ -69,7 +69,9 @@ class UrgentSite:
         kept: bytes = b"",
         encoded: bytes | None = None,
     ) -> None:
-        """`kept` is the data last saved with the site. `encoded` is the part of the data for `urgencies`."""
+        """`kept` is the data that was last saved for the site. `encoded` is the part of `kept` that contains
+        `urgencies`.
+        """
         self.urgencies = urgencies
         self.pages = pages
         self.ranking = ranking
@@ -77,13 +79,15 @@ class UrgentSite:
         self.windows = Windows.whole()
         """The windows of a very large site."""
         self.observed: dict[int, tuple[int, bool]] = dict(observed or {})
-        """Fetched pages to learn from: the step of each fetch, and whether the fetch found a change."""
+        """Fetched pages that the next computation will use: number of the page -> (step of the fetch, whether the page
+        had changed).
+        """
         self.met: dict[bytes, PageRecord] = {}
-        """Records of fetched pages that have no number yet."""
+        """Records of pages that were fetched for the first time and have no number yet."""
         self.believed = believed
-        """Beliefs about the site in the collection's forecast."""
+        """The estimate of the site's obsolete pages that the collection's forecast contains."""
         self.news = 0
-        """Number of visits and other changes since the site was encoded."""
+        """Number of fetches and other changes since the site was last encoded."""
         self.kept = kept
         self._encoded = encoded  # encoded `urgencies`; None after something was learned
         self._learned_at = -inf
@@ -92,11 +96,10 @@ class UrgentSite:
         return len(self.ranking)
 
     def follow(self, terms: UrgencyTerms) -> bool:
-        """Adopt other terms, or return False if the site must begin again from its records.
+        """Adopt new terms, or return False if the site must be made again from the records of its pages.
 
-        A site must begin again if its steps do not fit the new interval between visits. The same holds if policies
-        require other times between fetches. If the length of a step stays the same, only beliefs change, and the site
-        continues.
+        The site must be made again if the length of its time steps changes, or if policies require other times between
+        fetches.
         """
         if terms.rests != self.terms.rests:
             return False
@@ -117,7 +120,7 @@ class UrgentSite:
     # ------------------------------------------------------------ visits
 
     def receive(self, key: bytes, record: PageRecord | None, kind: str, at: float) -> None:
-        """Receive the result of a visit."""
+        """Record the result of a fetch."""
         self.news += 1
         if record is None or record.state != "crawled" or kind == "failed":
             self.drop(key)
@@ -135,10 +138,12 @@ class UrgentSite:
             self.observed[page] = self.ranking.steps.step(at), changed or kind == "changed"
 
     def receive_dates(self, later: Mapping[bytes, bool]) -> list[bytes]:
-        """Receive the pages that have a date in a sitemap or feed, and whether each date is later than our copy.
+        """Use the dates that a sitemap or feed gives to pages. `later` says for each page whether its date is later
+        than the stored copy.
 
-        Return the keys of pages with a later date that are not in memory, to make them due. No key is returned if the
-        site's dates were not reliable. For example, a sitemap may date all pages by today.
+        Return the keys of pages that the caller must make due: pages with a later date that are not in memory. If the
+        site's dates were not reliable before, no key is returned. Dates are not reliable if, for example, a sitemap
+        gives all pages today's date.
         """
         numbers = {key: self.pages.number(key) for key in later}
         known = [(page, later[key]) for key, page in numbers.items() if page is not None]
@@ -152,7 +157,9 @@ class UrgentSite:
         return [key for key in distinguishing(later) if numbers[key] is None]
 
     def drop(self, key: bytes) -> None:
-        """Record that a page may not be fetched until a fetch succeeds."""
+        """Record that a page must not be fetched by its urgency, because it failed, is gone or is refused. A later
+        successful fetch lifts the ban.
+        """
         self.news += 1
         if self.windows.put_off(key, None, "failed", 0.0):
             return
@@ -162,14 +169,14 @@ class UrgentSite:
             self.ranking.end_wait(page, inf)
 
     def give_up(self, at: float) -> None:
-        """Stop waiting for pages that have waited for a whole interval."""
+        """Drop pages that were made due more than the mean interval between visits ago and have not been fetched."""
         for page, since in list(self.ranking.waits.items()):
             if since >= at - self.terms.interval:
                 break
             self.drop(self.pages.key(page))
 
     def number_new_pages(self) -> None:
-        """Number the pages that were fetched for the first time."""
+        """Give numbers to the pages that were fetched for the first time."""
         records = {key: record for key, record in self.met.items() if self.pages.number(key) is None}
         self.met.clear()
         if not records:
@@ -187,19 +194,19 @@ class UrgentSite:
     # ------------------------------------------------------------ learning
 
     def learned(self, at: float) -> None:
-        """Record that the urgencies include all observations."""
+        """Record that a computation has used the results of all fetches."""
         self.observed.clear()
         self._learned_at, self._encoded = at, None
         self.ranking.outdate()
 
     def believe(self, new: Belief) -> Belief | None:
-        """Set the beliefs for the collection's forecast, and return the previous beliefs."""
+        """Set the site's estimate of obsolete pages for the collection's forecast, and return the previous estimate."""
         before, self.believed = self.believed, new
         return before
 
     def should_learn(self, at: float, pause: float) -> bool:
-        """Return whether to learn while pages wait. A site learns if changes were found, at least `pause` seconds after
-        the last computation.
+        """Return whether urgencies must be computed again although pages of the site are due, because a fetch found a
+        change. There is at most one such computation in `pause` seconds.
         """
         waits = self.ranking.waits
         if not waits or at < max(self._learned_at, next(iter(waits.values()))) + pause:
@@ -212,7 +219,7 @@ class UrgentSite:
         return not (self.observed or ranking.has_grown) and ranking.is_of_step(at) and ranking.is_known
 
     def is_stale(self, price: float, at: float, pause: float) -> bool:
-        """Return whether a computation is needed to know which pages are worth the price."""
+        """Return whether urgencies must be computed to know which pages reach the price."""
         ranking = self.ranking
         if not ranking.reaches or (price <= ranking.most and not ranking.is_known):
             return True
@@ -231,25 +238,25 @@ class UrgentSite:
     # ------------------------------------------------------------ choosing
 
     def urgent(self, price: float, at: float) -> tuple[Ints, Array]:
-        """Return the pages that are worth the price and may be made due, with their urgencies."""
+        """Return the pages whose urgencies reach the price and that may be made due, with their urgencies."""
         return self.ranking.urgent(price, at - self.terms.shortest)
 
     def make_due(self, pages: Ints, at: float) -> list[bytes]:
-        """Count pages as waiting, and return their keys."""
+        """Record that pages were made due, and return their keys."""
         return [self.pages.key(page) for page in self.ranking.make_due(pages, at)]
 
     def demand(self, price: float, at: float) -> int:
-        """Return how many pages wait, in all windows, or are worth the price."""
+        """Return how many pages are due (in all windows) or urgent enough to be made due (in the current window)."""
         fetched_by = at - self.terms.shortest if self.terms.shortest else inf
         return self.ranking.demand(price, fetched_by) + len(self.windows.waits)
 
     @property
     def waiting(self) -> int:
-        """Number of waiting pages."""
+        """Number of pages that are due and not fetched yet."""
         return len(self.ranking.waits) + len(self.windows.waits)
 
     def ask_at(self, price: float, at: float) -> float:
-        """Return when to ask the site again, because a page may be worth the price."""
+        """Return when a page of the site may next reach the price."""
         ranking, early = self.ranking, self.windows.early_at(self.terms)
         since = ranking.due_since(price)
         if since < inf:
@@ -260,14 +267,14 @@ class UrgentSite:
         return min(max(due, ranking.rests_until), early)
 
     def rest(self) -> None:
-        """Record that the site is not active, and that no page waits."""
+        """Record that the site is parked, and forget which pages are due."""
         self.windows.waits.clear()
         self.ranking.forget_waits()
 
     # ------------------------------------------------------------ windows
 
     def some(self, pages: Flags, *, believed: Belief | None) -> UrgentSite:
-        """Return a site with the chosen pages, numbered anew in the same order."""
+        """Return a site with only the chosen pages, which get new numbers in the same order."""
         numbers = np.cumsum(pages) - 1
         return UrgentSite(
             self.urgencies.some(pages),
@@ -279,7 +286,9 @@ class UrgentSite:
         )
 
     def join(self, windows: Windows, newest: SiteUrgency | None) -> None:
-        """Make this object the current window of a site, and continue with the section rates of the window `newest`."""
+        """Make this object the current window of a site. `newest` contains the newest change rates of the site's
+        sections, or is None.
+        """
         if newest is not None:
             self.urgencies.follow(newest)
             self._encoded = None
@@ -295,7 +304,7 @@ class UrgentSite:
         self.news = 0
 
     def beliefs(self) -> list[Belief]:
-        """Return the beliefs about each window for the collection's forecast."""
+        """Return the estimates of obsolete pages of all windows, for the collection's forecast."""
         return self.windows.beliefs(self.believed)
 
     # ------------------------------------------------------------ keeping
@@ -316,13 +325,13 @@ class UrgentSite:
         return self.kept
 
     def encode_windows(self) -> bytes:
-        """Return the data to save with a site that has windows."""
+        """Return the data that the store must save with a site that is divided into windows."""
         self.kept = self.windows.encode(self.believed)
         return self.kept
 
 
 def resume_site(name: str, data: bytes, terms: UrgencyTerms) -> tuple[UrgentSite | None, Belief | None]:
-    """Return the site that `UrgentSite.encode` wrote, and the beliefs about the site.
+    """Restore the site that `UrgentSite.encode` wrote, and return it with its estimate of obsolete pages.
 
     The site is None if its data do not fit the terms or cannot be read.
     """
@@ -356,7 +365,7 @@ def resume_site(name: str, data: bytes, terms: UrgencyTerms) -> tuple[UrgentSite
 
 
 def section_rates(name: str, data: bytes, terms: UrgencyTerms) -> list[SectionRate]:
-    """Return the change rates of a site's sections, per second, from the saved data of a site or window.
+    """Read the change rates of a site's sections, per second, from the saved data of the site or of one window.
 
     The list is empty if the data cannot be read.
     """
@@ -370,7 +379,7 @@ def section_rates(name: str, data: bytes, terms: UrgencyTerms) -> list[SectionRa
 
 
 class _SavedSite(msgspec.Struct, frozen=True, array_like=True):
-    """The saved data of a site."""
+    """The data that are saved for a site, or for one window of a very large site."""
 
     interval: float
     believed: Belief | None
