@@ -160,7 +160,7 @@ class FrontierAssembly:
         ignores_robots: Callable[[bytes], bool] = lambda _: False,
         pace: SitePace | None = None,
     ) -> Self:
-        """Set the rules of a crawl for another Scrapy project.
+        """Set the rules of a crawl for a Scrapy project's spider.
 
         Parameters
         ----------

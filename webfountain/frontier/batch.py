@@ -216,7 +216,7 @@ class BatchResult:
     settled: Counter[tuple[str, int]] = field(default_factory=Counter)
     """Number of settled leases, by site and token of the site lease."""
     known: list[Link] = field(default_factory=list)
-    """Requests of another Scrapy project that were already known."""
+    """Requests of a Scrapy project's spider that were already known."""
     new_pages: set[str] = field(default_factory=set)
     """Sites that have more URLs to lease, because URLs are new or were made due."""
     hot: set[str] = field(default_factory=set)

@@ -106,7 +106,7 @@ class Frontier:
         self.sites.flights.given_back(fetch.lease, self._batches.gather())
 
     def acknowledge(self, fetch: Fetch, *, status: int | None, error: str | None, seconds: float = 0.0) -> None:
-        """Settle a finished request of another Scrapy project. Call it in place of `examine` and `finish`."""
+        """Settle a finished request of a Scrapy project's spider. Call it in place of `examine` and `finish`."""
         assert fetch.lease is not None
         batch = self._batches.gather()
         self.sites.flights.acknowledged(fetch.lease, batch, status=status, error=error, seconds=seconds)
@@ -118,7 +118,7 @@ class Frontier:
         self.sites.resolved(host, addresses, error or "dns", self._batches.gather())
 
     def offer(self, link: Link) -> None:
-        """Put a request of another Scrapy project into the batch. The site gives back its leased pages that are less
+        """Put a request of a Scrapy project's spider into the batch. The site gives back its leased pages that are less
         important.
         """
         batch = self._batches.gather()

@@ -1,6 +1,6 @@
 """Find the keys of a URL in the store.
 
-In a collection, the key of a page is the fingerprint of its URL. A request of another Scrapy project has Scrapy's
+In a collection, the key of a page is the fingerprint of its URL. A request of a Scrapy project's spider has Scrapy's
 fingerprint as its key, which also covers method and body. A request with `dont_filter` has a unique key. Therefore one
 URL may have many keys that cannot be computed from the URL. To find a URL among a project's requests, all records of
 the URL's site are read.
@@ -35,13 +35,13 @@ REPLACED: Final = "replaced"
 """Error word of a request that a retry or redirect middleware replaced by another request."""
 _TRY_AGAIN: Final = frozenset({408, 425, 429, *range(500, 600)})
 _SAMPLE: Final = 20
-"""Number of a site's records that are read to find out whether they are pages or requests of another Scrapy project.
-One record is not enough, because `webfountain now` may have added a URL without a request.
+"""Number of a site's records that are read to find out whether they are pages of a collection or requests of a Scrapy
+project's spider. One record is not enough, because `webfountain now` may have added a URL without a request.
 """
 
 
 def holds_requests(store: PageRecords, site: str) -> bool:
-    """Return whether the records of a site are requests of another Scrapy project."""
+    """Return whether the records of a site are requests of a Scrapy project's spider."""
     first = itertools.islice(store.records(site=site), _SAMPLE)
     return any(record.request is not None for _, record in first)
 

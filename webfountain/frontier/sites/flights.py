@@ -153,7 +153,7 @@ class Flights:
     def acknowledged(
         self, lease: Lease, batch: Batch, *, status: int | None, error: str | None, seconds: float
     ) -> None:
-        """Settle a request of another Scrapy project after its download."""
+        """Settle a request of a Scrapy project's spider after its download."""
         outcome = acknowledged(lease, status=status, error=error, at=batch.at, seconds=seconds)
         batch.settle(lease, outcome)
         self._context.metrics.inc(f"outcome/{outcome.kind}")

@@ -83,7 +83,7 @@ def _url_of(item: object) -> str:
 
 
 class Discovery(Stage):
-    """The stage that adds links and another project's requests to the store."""
+    """The stage that adds links, and the requests of a Scrapy project's spider, to the store."""
 
     def __init__(self, due: DuplicateEliminator) -> None:
         self._due = due
