@@ -1,7 +1,7 @@
 """Claims of an ant on addresses and guests, to which no other ant sends requests.
 
 Before a request to an address, the address is claimed (`AddressClaims`). If another ant holds the address, the site is
-parked. A letter makes the other ant take the site. An ant also claims each guest: a site from which it needs only a
+parked. A letter asks the other ant to take the site. An ant also claims each guest: a site from which it needs only a
 file for another site.
 
 The loop thread adds claims to its batches. The worker thread has a stage (`AntStage`) for claims and for letters

@@ -25,7 +25,7 @@ also lends slots when slots stay open although the site's hand has its maximum s
    goes on only until it reads the letter (half a second, plus a batch), and other borrowers only until their next
    heartbeat. All of them keep to their slots and delays.
 
-A crawl with a budget, a ranking or a fixed size lends no slots. Such a crawl needs a single writer for a site.
+A crawl with a budget, a ranking or a fixed size lends no slots, because it needs a single writer for a site.
 """
 
 from __future__ import annotations
@@ -94,8 +94,8 @@ class LoanClaims:
         self._owner = owner
 
     def prolong(self, loans: Sequence[Loan], sites: set[str], *, until: float, at: float) -> list[Loan]:
-        """Extend the loans of `sites` to living borrowers. `sites` are the sites whose leases this ant still has.
-        Return the loans that were not extended.
+        """Extend each loan whose borrower is alive and whose site is in `sites`. `sites` are the sites whose leases
+        this ant still has. Return the loans that were not extended.
         """
         if not loans:
             return []
@@ -110,7 +110,7 @@ class LoanClaims:
         return [loan for loan in loans if loan not in given]
 
     def borrowed(self, known: frozenset[str], *, at: float) -> list[BorrowedSlots]:
-        """Return the loans of other ants to this ant, with the records of sites that are not yet in `known`."""
+        """Return what other ants lend to this ant. Sites that are not in `known` come with their records."""
         found = []
         for claim in self._claims.claims("loan"):
             if claim.until <= at:

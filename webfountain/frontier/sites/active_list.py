@@ -103,7 +103,7 @@ class ActiveList:
             self._follow(site, site.unreachable(error, batch) if group is None else site.resolved(group, batch), batch)
 
     def _activate(self, lease: SiteLease, batch: Batch) -> None:
-        """Add an activated site. If it is a guest in the list, turn the guest into an ordinary site."""
+        """Add an activated site. If the site is already in the list as a guest, turn it into an ordinary site."""
         if self._others is not None and not self._others.term.hold_until(lease.until, at=batch.at):
             return  # The answer took longer than the lease lasts. The lease expires, and another ant can take the site.
         site = self.sites.by_name.get(lease.site)
@@ -228,7 +228,7 @@ class ActiveList:
                 site.renew(lease)
 
     def leases(self) -> list[SiteLease]:
-        """Return the site leases that this ant holds, without borrowed sites."""
+        """Return the site leases that this ant holds. Leases of borrowed sites are left out."""
         return [site.lease for site in self.sites if site.lease is not None and not site.is_borrowed]
 
     # ------------------------------------------------------------------- chores
@@ -269,7 +269,7 @@ class ActiveList:
         return all(site.hand.is_short for site in self.sites.by_name.values())
 
     def has_before(self, until: float) -> bool:
-        """Return whether any site may be sent a request before the time `until`."""
+        """Return whether a request to any site may be sent before the time `until`."""
         return bool(self.sites.file_requests.by_host) or any(_has_before(site, until) for site in self.sites)
 
     def statistics(self) -> ActiveListStatistics:
@@ -290,7 +290,7 @@ class ActiveList:
 
 
 def _has_before(site: ActiveSite, until: float) -> bool:
-    """Return whether a site may be sent a request before the time `until`."""
+    """Return whether a request to a site may be sent before the time `until`."""
     state = site.state
     is_active = state is not State.EMPTY and state is not State.SHUT
     waits = site.pages.is_ordered or bool(site.loans)

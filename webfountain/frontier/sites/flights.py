@@ -161,8 +161,8 @@ class Flights:
     # ------------------------------------------------------- pages that stay leased
 
     def keep(self, lease: LeaseId) -> None:
-        """Record a lease of a Scrapy project's request that stays for long, for example until the requests that its
-        callback yielded are done. The active list may have one more site for each site with such a lease.
+        """Record that the lease of a request does not end soon, for example because the requests that its callback
+        yielded must be done first. Sites with such leases do not count against the maximum size of the active list.
         """
         self._kept.add(lease)
 

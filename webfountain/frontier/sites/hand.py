@@ -3,9 +3,10 @@
 The hand keeps leased URLs and files in four queues (Edwards 2001 section 3, Figure 1, third tier), each first come,
 first served. Immediate URLs come before all others, then robots.txt and sitemaps, then a page of the never-crawled or
 the recrawl queue, drawn by weights. Of equally important never-crawled URLs, the one that most probably has a page
-comes first. When the site's domain has used its share (`domain_shares`), the hand returns no page of the last two
-queues. The hand returns nothing while the gate of the site is shut (`politeness`) or `MAX_UNREAD` bodies wait to be
-read. Each time that a hand is used up, it grows. So a fast site needs few refills, and a slow site holds few leases.
+comes first. While the site's domain has used up its share (`domain_shares`), the hand returns no page of the
+never-crawled and the recrawl queue. The hand returns nothing while the gate of the site is shut (`politeness`) or
+`MAX_UNREAD` bodies wait to be read. Each time that a hand is used up, it grows. So a fast site needs few refills, and a
+slow site holds few leases.
 """
 
 from __future__ import annotations

@@ -150,8 +150,9 @@ class SitePace:
     slots: Callable[[str], int | None] = lambda _: None
     """Function that returns the number of simultaneous requests for a site; None: `politeness.concurrency`."""
     keeps_delay: bool = True
-    """True if a gate stays shut for `politeness.min_delay` after each request. False if the downloader keeps the
-    delay."""
+    """True if a gate stays shut for `politeness.min_delay` after each request. The value is False if Scrapy's
+    downloader applies the delay instead.
+    """
     crawl_delay: bool = True
     """True if the Crawl-delay of a robots.txt is obeyed."""
     retry_after: bool = True
@@ -286,7 +287,7 @@ class SitePoliteness:
             self._slow_pages -= 1
 
     def join(self, state: SiteState) -> None:
-        """Merge the state of another object for the same site. The more careful of two values is used."""
+        """Merge the state of another object for the same site. If two values differ, the more careful one is used."""
         self.gate.hold(state.next_at)
         if state.failures:
             self.rests_until = max(self.rests_until, state.next_at)

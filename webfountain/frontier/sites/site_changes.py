@@ -1,8 +1,8 @@
 """Counts of one site's fetches: changes of pages, first fetches of new URLs, and gone pages that returned.
 
-The examiner uses the change rate as the prior of a page with a short history. The next request of a gone page depends
-on the returns so far and the price of a fetch (`core.return_time`). The chance that a never-crawled URL
-has a page (`core.first_fetch`) decides its order and weight in the site's hand.
+The examiner uses the change rate as the prior of a page with a short history. The time of the next request for a gone
+page depends on how often gone pages returned, and on the price of a fetch (`core.return_time`). The chance that a
+never-crawled URL has a page (`core.first_fetch`) decides its order and weight in the site's hand.
 """
 
 from __future__ import annotations

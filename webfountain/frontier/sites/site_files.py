@@ -78,7 +78,7 @@ class SiteRobots:
         """The parsed robots.txt, or None if everything is allowed."""
         self.asking: str | None = None
         self.asked_at = state.robots_at
-        """Time of the last answer or error, or None."""
+        """Time of the last answer or error for robots.txt; None before the first one."""
         self.failures = state.robots_failures
         """Number of tries in a row without a readable answer."""
         self.is_refused = not state.robots_ok
@@ -176,7 +176,7 @@ class SiteFiles:
         self.robots = SiteRobots(state, context.parse_robots)
 
     def restore(self, state: SiteState) -> None:
-        """Add the state of the site that the store has kept."""
+        """Add what the store has kept of the site's robots.txt and sitemaps."""
         self._sitemaps |= dict(state.sitemaps)
         if self.robots.asked_at is None and self.robots.asking is None:
             self.robots = SiteRobots(state, self._context.parse_robots)
@@ -256,7 +256,7 @@ class SiteFiles:
         self._hand.add_file(self._place.request(kind, url))
 
     def add_waiting(self, url: str) -> None:
-        """Keep the URL of another site's sitemap until robots.txt is known."""
+        """Keep the URL of a sitemap that another site needs until this site's robots.txt is known."""
         self._waiting.append(url)
 
     def has_waiting(self) -> bool:

@@ -151,7 +151,7 @@ class SitePages:
             self.has_more = False
 
     def add_immediate(self, leases: Iterable[Lease]) -> None:
-        """Add immediate pages. They wait in the hand for `release_held`."""
+        """Add immediate pages. The pages wait in the hand for `release_held`."""
         self._hand.hold(map(self._request, leases))
 
     def release_held(self, batch: Batch) -> None:
@@ -231,7 +231,9 @@ class SitePages:
         batch.settle(lease, visit.outcome, visit)
 
     def _may_fetch(self, fetch: Fetch, batch: Batch) -> bool:
-        """Return whether a leased page may be fetched. Settle a page that may not be fetched as refused or failed."""
+        """Return whether a leased page may be fetched. If the page may not be fetched, settle it as refused or
+        failed.
+        """
         assert fetch.lease is not None
         until = self._blocked_until(fetch.url, batch.at)
         kind, error = self._objection(fetch.lease.record) if until is None else ("refused", BLOCKED)

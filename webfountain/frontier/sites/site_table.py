@@ -2,8 +2,8 @@
 
 After each event of a site, `note` records whether the site needs leases, must be left alone, or must be served again at
 some time. So no step has to go through all sites. `FileRequests` are the files that sites need from each other: a
-robots.txt or a sitemap on another host. If the site with the file is not active, it becomes a guest. The request obeys
-the gates and robots.txt of that site. One fetch serves all sites that wait for the URL.
+robots.txt or a sitemap on another host. If the site with the file is not active, it becomes a guest. A request for a
+file obeys the gates and robots.txt of the site that has the file. One fetch serves all sites that wait for the URL.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class SiteTable:
         self.hungry: dict[str, ActiveSite] = {}
         """Sites that need new leases, because few of their leased pages are left."""
         self.quiet: dict[str, ActiveSite] = {}
-        """Sites that had nothing to do at their last event. `idle` checks them again."""
+        """Sites that had nothing to do at their last event. `idle` checks these sites again."""
         self.resting: dict[str, ActiveSite] = {}
         """Sites that had to be left alone for long at their last event."""
         self._timers: list[tuple[float, str]] = []
@@ -92,7 +92,7 @@ class SiteTable:
             self.hungry[site.name] = site
 
     def refill(self, batch: Batch) -> None:
-        """Request leases for all sites that need some. A site is left out if this ant gives up the site's address."""
+        """Request leases for all sites that need leases. A site is left out if this ant gives up the site's address."""
         for site in self.hungry.values():
             is_hungry, group = site.state is State.OPEN and _runs_low(site), site.place.group
             if is_hungry and site.lease is not None and not (group is not None and group.is_leaving):
@@ -188,8 +188,8 @@ class FileRequests:
         self._sites = sites
         self._requesters: dict[str, list[str]] = {}  # by URL of a file: the sites that wait for it
         self.by_host: dict[str, list[FileRequest]] = {}
-        """Requests, by the site that has the file. A request waits here until the state of this site has come from the
-        store. The site then becomes a guest.
+        """Requests for files, by the site that has the file. A request waits here until the state of this site has come
+        from the store. The site then becomes a guest.
         """
 
     def take_host(self, name: str) -> list[FileRequest]:

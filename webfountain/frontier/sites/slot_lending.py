@@ -133,7 +133,7 @@ class SlotLending:
         return frozenset(self._borrowed)
 
     def borrow(self, borrowed: Sequence[BorrowedSlots], batch: Batch) -> None:
-        """Use the slots that are lent to this ant by a heartbeat. Stop using slots that are no longer lent.
+        """After a heartbeat, use the slots that other ants lend to this ant. Stop using slots that are no longer lent.
 
         While fetches of a borrowed site are in flight, the ant's term ends no later than the loan. So these fetches are
         cancelled in time.
