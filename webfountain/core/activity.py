@@ -6,13 +6,13 @@ models the number of changes of each page per step:
     hazard of page j in step d  =  r_j * mean_g * u_g[d]
 
 Here mean_g is the long-run rate of section g. In step d, the section has the activity u_g[d], which is 1 at the
-long-run level. The factor r_j is the rate of page j relative to its section. All three factors are estimated with
-priors. A new section starts with the rate and activity of its parent section, and a new page with the rate of its
-section. A fetch that finds a change raises the activity u in the steps since the page's previous fetch. A fetch that
-finds no change lowers the activity u in the steps since the page's previous fetch. So one fetch changes the urgency of
-all pages of the section. The step of a change is unknown. A change is therefore divided among the steps between the two
-fetches, in proportion to the hazard. After each batch of fetches, the changes of the last `WINDOW` steps are divided
-again (expectation maximisation).
+long-run level. The factor r_j is the rate of page j relative to its section. The rate, the activity and the page's
+factor are estimated with priors. A new section starts with the rate and activity of its parent section, and a new page
+with the rate of its section. A fetch that finds a change raises the activity u in the steps since the page's previous
+fetch. A fetch that finds no change lowers the activity u in the steps since the page's previous fetch. So one fetch
+changes the urgency of all pages of the section. The step of a change is unknown. A change is therefore divided among
+the steps between the two fetches, in proportion to the hazard. After each batch of fetches, the changes of the last
+`WINDOW` steps are divided again (expectation maximisation).
 
 Between two uses, a `Memory` holds the state of a site, about 500 bytes per section.
 
@@ -310,7 +310,7 @@ class Activity:
     def observe(
         self, unchecked: UncheckedPages, step: Ints, changed: Flags, *, events: Array, exposure: Array
     ) -> tuple[Array, Array]:
-        """Learn from fetches of live pages. Return the new `events` and `exposure` of these pages.
+        """Learn from fetches of live pages. Return the new `events` and `exposure` of the fetched pages.
 
         Parameters
         ----------

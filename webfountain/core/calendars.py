@@ -3,8 +3,8 @@
 A *calendar* of a bucket is the set of periods in which the whole bucket is recrawled. For fixed bucket sizes b[t] (the
 growth path), the best schedule of a bucket is a calendar, because the Lagrangian is linear. Dynamic programming finds
 the calendar. A linear program (HiGHS) finds the best mixture of calendars for each bucket. The dual prices of the
-program lead to better calendars, until no calendar improves the mixture. After that, the growth path is updated for the
-next round.
+program lead to better calendars, until no calendar improves the mixture. When no calendar improves the mixture, the
+growth path is updated for the next round.
 
 The mixture is only a starting point for SLSQP, because equation (2) assumes that the crawled pages of a bucket are
 drawn at random.
@@ -279,7 +279,8 @@ def _solve(master: _Master, pool: Pool, cost: Array) -> _Solution:
 def _rows(master: _Master, pool: Pool) -> tuple[sparse.csr_array, sparse.csr_array]:
     """Return the inequality rows and the equality rows.
 
-    Inequalities: capacity (1), then z[t] <= n[t-1] (6). Equalities: the weights of a bucket sum to 1, then balance (3).
+    The inequalities are the capacity (1) and z[t] <= n[t-1] (6). The equalities are: the weights of a bucket sum to 1,
+    and the balance (3).
     """
     k, m, T = master.instance, pool.owner.size, master.instance.T
     pages = pool.share * master.b[:-1][:, pool.owner]

@@ -1,8 +1,8 @@
 """Weigh two explanations of a site's changes: sections that change together, or pages that change independently.
 
 Each explanation (`activity`, `independent_pages`) predicts the result of each visit. The explanation with the better
-predictions gets the larger weight. Urgencies and beliefs are weighted means of both. At first, independent pages have
-almost no weight.
+predictions gets the larger weight. Urgencies and beliefs are weighted means of the two explanations. At first,
+independent pages have almost no weight.
 
 The weights follow Hedge with rate 1. In each batch of visits, the worse explanation loses the logarithm of the
 likelihood ratio, at most `MOST_GAIN` = 1. Without fading, the loss of the mixture is at most (L + ln(1/w)) / (1 - 1/e),

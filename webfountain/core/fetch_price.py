@@ -27,7 +27,7 @@ __all__ = ["MOST_AHEAD", "TOLERANCE", "Price", "interval_of_rest", "intervals_at
 
 LEAST_AHEAD: Final = 0.5
 MOST_AHEAD: Final = 3.0
-"""The price rises if about this number of times the planned fetches between two checks is waiting."""
+"""The price rises if more pages wait than about this number times the planned fetches between two checks."""
 TOLERANCE: Final = 0.03
 """The price falls if more fetches were missed than one and this share of the planned fetches."""
 _FALL: Final = 0.8
@@ -107,8 +107,8 @@ def intervals_at_price(rates: Array, price: float, *, longest: float = inf) -> A
     """Return the (B,) intervals, s, at which each fetch of a page saves exactly `price` of obsolete time.
 
     An interval is found by bisection of (1 - e^-x (1 + x)) / rate = price, where x = rate * interval. Pages that never
-    change get `longest`. Pages that change too fast to be worth the price get `longest`, too. For such pages, the price
-    is above `_GIVEN_UP` times the largest obsolete time that a fetch can save.
+    change get `longest`. Pages that change too fast to be worth the price get `longest`, too. A page changes too fast
+    if the price is above `_GIVEN_UP` times the largest obsolete time that a fetch can save.
     """
     low, high = np.zeros_like(rates), np.full_like(rates, _LARGEST_X)
     wanted = np.minimum(price * rates, 1.0)
@@ -154,7 +154,7 @@ def interval_of_rest(pages: Array, rates: Array, price: float, fetches_per_s: fl
     too fast share the fetches that the other pages do not use. The interval is inf if no fetches are left for pages
     that change too fast.
 
-    A page whose own interval would be longer gets the interval of these pages, too.
+    A page whose own interval would be longer gets the interval of the pages that change too fast.
     """
     intervals = intervals_at_price(rates, price)
     sharing, rest = np.zeros(len(rates), dtype=np.bool_), inf

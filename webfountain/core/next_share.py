@@ -57,9 +57,9 @@ ERROR: Final = 0.35
 SLOPES: Final = (0.0, 0.3, 0.4)
 SLOPE_SPREADS: Final = (0.2, 0.3, 0.3)
 NOISE: Final = 0.12
-"""Prior of a linear regression, in which the square root stands for each share. `SLOPES` are the constant, the slope
-for the share of fetches that found a change, and the slope for the believed share. `SLOPE_SPREADS` are the standard
-deviations of these three numbers. `NOISE` is the standard deviation of the residual.
+"""Prior of a linear regression, which uses the square root of each share. `SLOPES` are the constant, the slope for the
+share of fetches that found a change, and the slope for the believed share. `SLOPE_SPREADS` are the standard deviations
+of the constant and of the two slopes. `NOISE` is the standard deviation of the residual.
 """
 HALF_OF_PRESENT: Final = 24.0
 """Number of cycles after which the weight of a cycle is halved in `by_present`."""

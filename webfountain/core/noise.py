@@ -1,9 +1,9 @@
 """Learn which parts of a site's pages are noise, such as clocks, adverts, counters, banners and shuffled lists.
 
 A part is a position, an order or a line (`line_differences`). Each difference of a part is judged at the next
-comparison of the page: the part differed *again*, or the part *rested*. A part that only an author changes usually
-rests. One difference proves nothing, even between two visits seconds apart. The judgements of all pages of a site are
-added up.
+comparison of the page: the part differed *again*, or the part *rested*. A part that changes only when an author edits
+it usually rests. One difference proves nothing, even between two visits seconds apart. The judgements of all pages of a
+site are added up.
 
 - A *line* that a server draws for each answer is undone as often as it stays, whatever its share of the answers is.
   Authors rarely undo what they wrote. A line that is noise hides no other edit, because an edit has another text.

@@ -41,7 +41,7 @@ MOST: Final = 25.0
 FUTILE: Final = 8.0
 """If the ratio of later dates is almost certainly below this number, a later date alone makes no page due."""
 SMALL: Final = 3.0
-"""If fewer pages than this have dates, their dates count even if all of them are later than our copies."""
+"""On a site with fewer dated pages than this, the dates count even if all of them are later than our copies."""
 _UNLISTED, _LISTED, _DATED = range(3)
 _SURE: Final = 0.01
 """When a ratio is learned, the probability that a page has changed counts as at least this. Without this limit, one

@@ -155,8 +155,8 @@ def _weights(teleport: Array | None, nodes: int) -> Array:
 
 
 def _power(links: _Links[np.float32], flow: _Single, least: float, steps: int) -> tuple[_Single, int]:
-    """Pass `flow` along the links until its L1 norm is at most `least`. Return the sum over all steps and the number of
-    steps.
+    """Pass `flow` along the links until its L1 norm is at most `least`. Return the sum of the flow over all steps, and
+    the number of steps.
     """
     total = flow.copy()
     taken = 0

@@ -56,7 +56,7 @@ class Returns(NamedTuple):
         return (self.found + PRIOR_RETURNS) / (self.gone_s + PRIOR_RETURNS * usual_s)
 
     def rate_within(self, site_rate: float) -> float:
-        """Return the mean number of returns per second of a class, if the site's rate is the prior."""
+        """Return the mean number of returns per second of a class of URLs, with the site's rate as the prior."""
         return (self.found + CLASS_RETURNS) / (self.gone_s + CLASS_RETURNS / site_rate)
 
     @property

@@ -19,17 +19,19 @@ class Signals:
     """Signals that `activity` uses, and the weights of its priors."""
 
     siblings: bool = True
-    """Let a section be more active in some steps than in others. If off, the rate of a section is the same in all
-    steps.
+    """Let a section be more active in some steps than in others. Without this signal, the rate of a section is the same
+    in all steps.
     """
     sections: bool = True
-    """Estimate a rate for each section. If off, all sections have the rate of the site."""
+    """Estimate a rate for each section. Without this signal, all sections have the rate of the site."""
     history: bool = True
     """Estimate the rate of each page from its own checks, too. Without this signal, every page has the rate of its
     section.
     """
     independent: bool = True
-    """Also explain changes by independent pages (`explanations`). If off, changes are explained by sections alone."""
+    """Also explain changes by independent pages (`explanations`). Without this signal, changes are explained by
+    sections alone.
+    """
     forgetting: bool = True
     """Let old evidence fade with `memory`. Without this signal, old evidence never loses weight."""
     memory: float = 250.0
@@ -39,9 +41,7 @@ class Signals:
     prior_exposure: float = 50.0
     """Weight of `prior_rate`, in page-steps."""
     section_steps: float = 120.0
-    """When a section's rate is estimated, its parent's rate counts as much as this number of steps in which all pages
-    of the section are observed.
-    """
+    """Weight of the parent's rate in a section's rate, in steps in which all pages of the section are observed."""
     step_events: float = 0.3
     """Weight of the parent's activity in a section's activity, in expected changes."""
     page_events: float = 0.5

@@ -53,7 +53,7 @@ class Approach(NamedTuple):
 
 
 class FetchEvidence(NamedTuple):
-    """Results of fetches, next to what was expected before these fetches."""
+    """Results of fetches, and what was expected before the fetches."""
 
     expected: Array
     """(sites,) number of fetched pages that were expected to be obsolete."""

@@ -101,7 +101,8 @@ def sketch(text: str, key: int = 0) -> bytes | None:
 def sketches(text: str, key: int = 0) -> list[bytes]:
     """Return the sketch of a text, and a second one if a similar text of another length may be sampled differently.
 
-    Compare other sketches with both sketches, but store only the first. The list is empty if `sketch` returns None.
+    A caller compares other sketches with both sketches, but stores only the first one. The list is empty if `sketch`
+    returns None.
     """
     found = _shingles(text.encode("utf-8", "surrogatepass"), _keys_of_tokens(key))
     many = len(found)

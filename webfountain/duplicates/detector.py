@@ -91,7 +91,7 @@ class DuplicateDetector:
         self._least = resemblance
         self._revisit_s = revisit_s
         self.precedence = precedence or Precedence()
-        """The rule that decides between two pages."""
+        """The rule that decides which of two duplicates is the representative."""
         self._mirrors = Mirrors(key=index.key)
         self._reopened: dict[str, tuple[str, Iterator[tuple[str, PageRecord]]]] = {}  # by site, with its original site
         self._texts: dict[str, str] = {}  # copies of this batch, which no page record names yet

@@ -6,8 +6,8 @@ answers for all other links, and only its answers are cached.
 If a link gives a page another policy, the conflict rule (`conflicts`) decides. The cache forgets a page when a switch
 moves the page to another policy.
 
-A link may show that a page is on topic, or that a page on topic is near. In both cases the scores of the page are
-updated, and a waiting page is queued again.
+A link may show that a page is on topic, or that a page on topic is near. If a link changes the topic scores of a
+waiting page, the page is queued again.
 
 Source: Broder, Najork, Wiener, "Efficient URL caching for World Wide Web crawling", 2003, section 5: LRU, because CLOCK
 is slower in Python and misses as often (`bench_urlcache`).

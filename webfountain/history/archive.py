@@ -5,7 +5,7 @@ export. A value is a *chunk*: the minutes of an hour, the hours of a day, or the
 of hours reuse a fixed number of names, so their total size is bounded. The days of a year take about 75 kB.
 
 The archive writes once a minute. When an hour or a day ends, the archive also condenses its samples into one, begins a
-new chunk, and updates the *head*. After a kill, these steps are repeated without harm.
+new chunk, and updates the *head*. After a kill, an hour or a day is condensed again without harm.
 """
 
 from __future__ import annotations

@@ -21,8 +21,9 @@ __all__ = ["MAX_WORDS", "OUTCOMES", "HistorySample", "bounded", "outcome_counts"
 OUTCOMES: Final[tuple[OutcomeKind, ...]] = get_args(OutcomeKind)
 """Order of `HistorySample.outcomes`. Add a new kind at the end."""
 MAX_WORDS: Final = 32
-"""Maximum number of different error words, and of different rate limits, in a sample. The rest is counted as
-`other`."""
+"""Maximum number of different error words, and of different rate limits, in a sample. All further words are counted as
+`other`.
+"""
 _OTHER: Final = "other"
 _T = TypeVar("_T")
 

@@ -70,7 +70,7 @@ def rows_of(path: Path) -> list[IndexRow]:
 
 
 def summary(path: Path) -> Summary:
-    """Return the sums of a file. This takes 0.1 s per gigabyte."""
+    """Return the sums of a file; this takes 0.1 s per gigabyte."""
     rows = rows_of(path)
     copied = 0
     before: Kind = "warcinfo"

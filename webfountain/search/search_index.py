@@ -49,7 +49,7 @@ CREATE VIRTUAL TABLE IF NOT EXISTS words
 """
 """The text is the first column of `words`, because FTS5 needs two bytes more per word and page in any other column."""
 _DROP: Final = "DROP TABLE IF EXISTS words; DROP TABLE IF EXISTS pages; DROP TABLE IF EXISTS state; VACUUM;"
-"""A kill may come between these statements, so the whole script must also work a second time."""
+"""A kill may come between the statements of this script, so the whole script must also work a second time."""
 
 
 class IndexedText(NamedTuple):
@@ -87,7 +87,7 @@ class SearchState(msgspec.Struct, frozen=True):
     """Cursor of the last indexed text; None before the first."""
     pages: int
     stale: int
-    """Number of old entries without a page."""
+    """Number of entries whose text is no longer the text of any page."""
 
 
 class SearchIndex:

@@ -89,7 +89,7 @@ def parting(record: PageRecord, verdict: ChangeVerdict, *, site: str, key: bytes
 
 
 def without_text(entry: Change) -> Change:
-    """Return a log entry without what it says about the content of its page, because the page was forgotten."""
+    """Remove from a log entry what it says about the content of a forgotten page."""
     return Change(entry.sequence, entry.at, entry.site, entry.key, entry.url, entry.verdict)
 
 

@@ -105,7 +105,7 @@ class UrlQueues(Protocol):
         """Lease URLs of active sites; return None for a site whose site lease is lost.
 
         The URL leases end when the site lease ends. `lanes.choose` defines which due URLs are leased first. Raises
-        ValueError if a refill gives more or fewer times than the queue has lanes.
+        ValueError if the length of `classes` or `horizon` is not the number of lanes of its queue.
         """
         ...
 

@@ -119,6 +119,6 @@ def choose(due: Iterable[Candidate], n: int, horizon: Sequence[float]) -> list[C
 
 
 def check_horizon(horizon: Sequence[float], lanes: int) -> None:
-    """Raise ValueError if a horizon has more or fewer times than its queue has lanes."""
+    """Raise ValueError if the length of a horizon is not the number of lanes of its queue."""
     if len(horizon) != lanes:
         raise ValueError(f"a lease of this queue needs a horizon of {lanes} times, not {len(horizon)}")

@@ -3,8 +3,8 @@
 With only the standard library, the server starts at once and takes little CPU time from a benchmark. Every site has its
 own address (127.0.1.1, 127.0.1.2, …). With ``layout="ports"``, every site has its own port on 127.0.0.1.
 
-The server has limits for request heads, pipelined input, connections, idle time and the log. The server makes no errors
-on purpose, and uses no TLS.
+The server has limits for request heads, pipelined input, connections, idle time and the log. The server does not
+simulate errors, and uses no TLS.
 """
 
 from __future__ import annotations

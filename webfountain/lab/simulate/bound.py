@@ -2,9 +2,9 @@
 
 A *spell* is the time between two events of a page. During a spell, a copy from before the spell is obsolete. A fetch
 during a spell saves obsolete time until the spell ends. Unused fetches may be kept for one day. With K fetches per day,
-a policy can make at most 2K fetches on one day, and K D fetches on D days. For any prices of these two limits, the
-Lagrangian dual is an upper bound on the saved time. The policy `clairvoyant` chooses greedily with full knowledge. The
-smallest possible share is between the bound and the share of `clairvoyant`.
+a policy can make at most 2K fetches on one day, and K D fetches on D days. For any prices of the two limits (on one day
+and on all days), the Lagrangian dual is an upper bound on the saved time. The policy `clairvoyant` chooses greedily
+with full knowledge. The smallest possible share is between the bound and the share of `clairvoyant`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The command `simulate revisit`: each policy makes K fetches per day over a change trace.
 
-Each day begins with its K fetches, continues with its events, and ends with a count of the obsolete pages. The pages
-alive at the start have just been crawled. A page born later is known at once, and counts as obsolete until it is
+Each day begins with its K fetches, continues with its events, and ends with a count of the obsolete pages. At the
+start, all live pages have just been crawled. A page born later is known at once, and counts as obsolete until it is
 fetched. Every policy except ``clairvoyant`` first fetches the pages that have no copy. A page is dropped when a fetch
 finds it deleted. The policies are in `rivals` and `planned`.
 
@@ -87,7 +87,7 @@ POLICIES = (
 """All names that ``--policies`` accepts. The name ``all`` stands for all policies except the variants of `fountain`."""
 
 ROUNDS: Final = 4
-"""Number of times per day that `fountain` chooses pages."""
+"""How often per day `fountain` chooses pages."""
 
 _DAILY_FORMATS = (".npz", ".csv", ".parquet")
 

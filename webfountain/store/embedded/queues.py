@@ -1,5 +1,5 @@
-"""The URL queues of the embedded store. A URL lease hides the queue entry in memory. The entry moves when the lease is
-settled.
+"""The URL queues of the embedded store. A URL lease hides the queue entry in memory. A queue entry moves when its lease
+is settled.
 """
 
 from __future__ import annotations

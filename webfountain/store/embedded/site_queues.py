@@ -42,7 +42,7 @@ class Entry(NamedTuple):
 
 
 class SiteQueues:
-    """The fronts of one site's lanes. `hidden` contains the leased entries."""
+    """The queues of one site, with the front of each lane. `hidden` contains the leased entries."""
 
     __slots__ = ("_never", "_recrawl", "_site")
 
@@ -161,9 +161,7 @@ class _Lanes:
         return found
 
     def in_order(self, below: int, n: int) -> list[Item]:
-        """Return up to `n` entries that are not hidden, from the lanes with numbers less than `below`, lane after
-        lane.
-        """
+        """Return up to `n` entries that are not hidden, lane after lane. Lanes from number `below` on are left out."""
         found: list[Item] = []
         for lane in sorted(lane for lane in self._fronts if lane < min(below, self._unread)):
             found += self.first(lane, n - len(found))
@@ -180,8 +178,8 @@ class _Lanes:
         return found
 
     def behind(self, suffix: bytes, below: int, n: int) -> list[Item]:
-        """Return up to `n` entries that are not hidden and come after the entry with this suffix, from the lanes with
-        numbers less than `below`.
+        """Return the next `n` entries that are not hidden, after the entry with this suffix. Lanes from number `below`
+        on are left out.
         """
         start = self._prefix + suffix + b"\x00" if suffix else self._prefix
         found: list[Item] = []

@@ -26,8 +26,8 @@ class Steps:
     """The tables of an open store, with one write batch per step. After a failed write, rows and counts are read again.
 
     The batch of a changed page contains its record, its queue entry, and the counts of its site and of the store. The
-    front of a lane moves before the batch is written. If the write then fails, the front of the lane is too early,
-    which does no harm. `generation` counts the openings of the store.
+    front of a lane (`site_queues`) moves before the batch is written. If the write then fails, the front of the lane is
+    too early, which does no harm. `generation` counts the openings of the store.
     """
 
     def __init__(self, disk: Disk, *, generation: int, log_end: NoLogEnd) -> None:

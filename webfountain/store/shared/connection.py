@@ -48,7 +48,7 @@ __all__ = ["SHORTEST_S", "TIMEOUT_S", "Command", "ConnectionCount", "ServerConne
 PATIENCE_S: Final = 3600.0
 """Time after which the crawl ends if its server does not answer again, s."""
 ENDED_S: Final = 30.0
-"""Time after which a private server whose socket is missing counts as ended, s. If a private server dies, its owner
+"""A private server counts as ended if its socket is missing for this time, s. If a private server dies, its owner
 starts it again within a second.
 """
 SHORTEST_S: Final = 0.05

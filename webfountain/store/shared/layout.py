@@ -60,7 +60,7 @@ NODE_SIZE: Final = 96
 """Number of items in a full node of the tree in which scripts keep a site's queues."""
 HAS_DUE: Final = 8
 HAS_COPY: Final = 16
-"""Flags in the first byte of a page's value. The byte also contains the state."""
+"""Flags in the first byte of a page's value, which also contains the page's state."""
 CONSTANTS: Final[dict[str, int]] = {
     "IMMEDIATE": 0,
     "FIRST_CLASS": 1,

@@ -311,7 +311,9 @@ def _patience_s(left: float, ahead: float) -> float:
 
 
 class RevisedShard:
-    """The `Revisable` of one shard. `change` names the pass; `prolong` extends the lock, or raises StoreHeld."""
+    """The `Revisable` of one shard. `change` is the name of the pass; `prolong` extends the lock or raises
+    StoreHeld.
+    """
 
     def __init__(
         self, connection: ServerConnection, shards: Shards, shard: int, *, change: str, prolong: Callable[[], None]
@@ -340,8 +342,8 @@ class RevisedShard:
         return [site_record(each) for each in self._ask("read", ["after", name, n])]
 
     def keys(self, site: str, after: bytes, n: int) -> list[bytes]:
-        """Return page keys in order. The first call for a site reads all its keys, because its tree is in another
-        order.
+        """Return page keys in order. The first call for a site reads and sorts all keys of the site, because the server
+        keeps them in another order.
         """
         if self._sorted[0] != site:
             self._sorted = site, sorted(self._keys(site))

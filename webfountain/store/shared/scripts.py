@@ -161,7 +161,7 @@ class Shards:
     def keep_era(self) -> None:
         """Accept the current server as the continuation of the previous one, without a loss (`lua/parts/era.lua`).
 
-        Call this method only if no process can still use what the previous server lost.
+        Call this method only if no process can still use a lease that the previous server lost.
         """
         self.run("name_server", {shard: [] for shard in range(self.count)})
 
