@@ -30,8 +30,8 @@ __all__ = ["PageSupply", "SitesInMemory"]
 SAMPLE: Final = 500
 """Number of sites whose pages are counted at each check."""
 RECALLED: Final = 2.0
-"""Number of checks ahead for which pages should be due. If fewer pages are due, pages of recently parked sites are made
-due too.
+"""Enough pages should be due for this number of checks to come. If fewer pages are due, pages of recently parked sites
+are made due too.
 """
 RESTED: Final = 200_000
 """Largest number of pages of parked sites in memory."""
@@ -49,7 +49,7 @@ class PageSupply:
         self._called_at = 0.0
 
     def count_again(self) -> None:
-        """Make `demand` and `best` compute their results anew at the next call."""
+        """Forget the results of `demand` and `best`, so that the next call computes them again."""
         self._demand_at = self._best_at = 0.0
 
     def demand(self, price: float, at: float) -> int:
@@ -73,8 +73,8 @@ class PageSupply:
     def best(self, pages: int, at: float) -> tuple[float, float]:
         """Return two urgencies of pages that are not due, s: an upper bound of all, and the `pages`-th highest.
 
-        The `pages`-th highest urgency is that of sites of which no page is due. The second urgency is 0 if these sites
-        have fewer than `pages` pages.
+        The `pages`-th highest urgency is taken only from sites of which no page is due. The second urgency is 0 if
+        these sites have fewer than `pages` pages.
         """
         if at >= self._best_at:
             self._best_at = at + NEARLY * self._pace.check_s

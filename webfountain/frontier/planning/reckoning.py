@@ -45,7 +45,7 @@ class SitesTogether:
         self.urgencies = Sites([site.urgencies for site in sites], step=steps)
 
     def learn(self) -> list[float]:
-        """Update the change rates of the sites from their fetches. Return for each page that had changed how long it
+        """Update the change rates of the sites from their fetches. For each page that had changed, return how long it
         had probably been obsolete, s.
         """
         begins = self.urgencies.offset.tolist()

@@ -1,9 +1,9 @@
 """Schedules: when a known page is due again, and which of a site's two queues comes first.
 
-The store's recrawl lanes are ordered by the time of the last crawl. A schedule gives a *horizon*: for each lane, a
-time; pages of the lane that were last crawled before this time are due (`store.contract`). A schedule also converts the
-time of a page's last crawl to its due time. `BucketSchedule` is used before the first plan. Schedules are used in the
-loop thread only.
+The store's recrawl lanes are ordered by the time of the last crawl. A schedule gives a *horizon*, which is a time for
+each lane. Pages of a lane are due if they were last crawled before this time (`store.contract`). A schedule also
+converts the time of a page's last crawl to its due time. `BucketSchedule` is used before the first plan. Schedules are
+used in the loop thread only.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ LATER: Final = 1.003
 LATER.
 """
 FASTER: Final = 0.95
-"""Share of the highest `Schedule.pace`; if the pace falls below it, due times are computed again."""
+"""If `Schedule.pace` falls below this share of its highest value, due times are computed again."""
 REFRESH: float = 0.02
 """Share of a period after which a horizon is computed again; fetches may be late by this share."""
 _ROUND_S: Final = 60.0

@@ -41,13 +41,17 @@ STRANGE: Final = 1.5
 STEPS: Final = 36
 """Number of time steps in the mean interval between two visits to a page."""
 FEWEST_CHOICES: Final = 2
-"""Minimum interval between two visits to a page for which pages are chosen by urgency, in checks."""
+"""Pages are chosen by urgency only if the mean interval between two visits to a page is at least this number of
+checks.
+"""
 PAUSE: Final = 0.25
-"""Minimum time between two computations that changes cause while pages of the site are due, as a share of a step."""
+"""While pages of a site are due, a change starts a new computation at most once in this time, as a share of a step."""
 WAKES: Final = 0.5
-"""Maximum number of sites, per fetch, that are asked only because the price may have fallen."""
+"""Maximum number of sites, per fetch, that are asked for urgent pages only because the price may have fallen."""
 LEAST_WAKES: Final = 6000.0
-"""Number of sites per period that may be asked only because the price may have fallen, even if the budget is small."""
+"""Number of sites per period that may be asked for urgent pages only because the price may have fallen, even if the
+budget is small.
+"""
 LESSONS: Final = 0.25
 """Maximum number of computations of a site per fetch."""
 REST: Final = 2.0
@@ -55,13 +59,13 @@ REST: Final = 2.0
 AT_LEAST: Final = 50.0
 """Number of computations per second that are allowed even if the budget is small; they take 0.5 % of a core."""
 TOGETHER: Final = 40
-"""Approximate number of sites that are asked at the same moment. No site is delayed by more than the time between two
-checks.
+"""Approximate number of sites that are asked for urgent pages at the same moment. No site is delayed by more than the
+time between two checks.
 """
 NEARLY: Final = 0.9
 """Share of the time between two checks after which work that is done once per check may be done again."""
 READY_S: Final = 1.0
-"""Minimum time between two checks, s, for which there is a minimum time between two computations of a site."""
+"""If checks follow each other faster than this, s, there is no minimum time between two computations of a site."""
 
 
 class UrgencyTerms(NamedTuple):
@@ -102,7 +106,7 @@ class UrgencyTerms(NamedTuple):
 
     @property
     def rests_mark(self) -> int:
-        """Return a checksum of `rests`, or 0 if there are none. If the checksum has changed, the saved data of a site
+        """Return a checksum of `rests`, or 0 if `rests` is empty. If the checksum has changed, the saved data of a site
         are not used.
         """
         return crc32(repr(sorted(self.rests.items())).encode()) if self.rests else 0
