@@ -41,7 +41,7 @@ _COUNTERS: Final[Mapping[str, tuple[str, str]]] = {
     "controller": ("plans", "event"),
     "sequencer": ("queued_fetches", "queue"),
 }
-"""Maps the part of a stat's name before "/" to a counter, and to the label whose value is the part after "/"."""
+"""Maps the first part of a stat's name, before "/", to a counter and a label. The second part is the label's value."""
 _ALONE: Final[Mapping[str, str]] = {
     "fetch/started": "fetches_started",
     "fetch/bytes": "fetch_bytes",

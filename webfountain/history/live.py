@@ -50,7 +50,7 @@ class LiveSite(msgspec.Struct, frozen=True):
     """Consecutive refusals."""
     address: str | None
     word: str | None = None
-    """Reason why the site is barred."""
+    """Reason why no page of the site may be requested."""
 
 
 class LiveSnapshot(msgspec.Struct, frozen=True):
@@ -64,7 +64,7 @@ class LiveSnapshot(msgspec.Struct, frozen=True):
     at: float
     """Time of the snapshot, UTC seconds."""
     lag_s: float
-    """Delay of the loop, s. Above one second the process is overloaded."""
+    """Delay of the process's event loop, s. Above one second the process is overloaded."""
     fetched: int
     """Settled fetches since the process began."""
     pages_per_second: float
@@ -87,7 +87,7 @@ class LiveSnapshot(msgspec.Struct, frozen=True):
     waits: dict[str, int]
     """Number of sites in `live` for each wait reason."""
     live: list[LiveSite]
-    """At most MAX_SITES active sites."""
+    """The active sites of the process, at most MAX_SITES of them."""
     counts: dict[str, float]
     """Counts of `webfountain.metrics` in this process."""
 

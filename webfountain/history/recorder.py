@@ -168,7 +168,7 @@ class Recorder:
 
 
 def fetches_of(counts: Mapping[str, float]) -> int:
-    """Return the number of settled fetches among counts. A refusal is not a fetch."""
+    """Return the number of settled fetches, without refused pages."""
     return int(sum(counts.get(f"outcome/{kind}", 0.0) for kind in FETCHED))
 
 

@@ -47,7 +47,7 @@ class HistorySample(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Fetches without an answer, by error word."""
     links_new: int = 0
     bytes: int = 0
-    """Received bodies after content decoding, bytes."""
+    """Size of all received bodies after content decoding, bytes."""
     planned: float | None = None
     """Number of fetches that the plan in force planned for this time; None without a plan."""
     freshness: float | None = None
@@ -130,7 +130,7 @@ def _added(rows: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
 
 
 def summed(parts: Iterable[Mapping[str, float]]) -> Counter[str]:
-    """Return the sums of counts or seconds by word."""
+    """Add up counts or seconds, separately for each word."""
     total: Counter[str] = Counter()
     for part in parts:
         for word, many in part.items():

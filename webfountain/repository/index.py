@@ -55,7 +55,8 @@ def beside(path: Path, suffix: str) -> Path:
 
 
 def open_private(path: str, flags: int) -> int:
-    """Open a file; an `opener` for the function `open`. Only the user can read a file that this function creates."""
+    """Open a file for the built-in `open`, which calls this function as its `opener`. Only the user can read a file
+    that this function creates."""
     return os.open(path, flags | os.O_CLOEXEC, 0o600)
 
 

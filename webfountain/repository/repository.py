@@ -217,7 +217,7 @@ class Repository:
         return self._folder.holds(copy) if copy.repository == self._number else self._others.may_hold(copy)
 
     def is_untidy(self) -> bool:
-        """Return whether so much was written that `tidy` should run."""
+        """Return whether enough was written since the last `tidy` for another one."""
         return self._retention.is_due()
 
     def tidy(self, store: CopyStore) -> TidyResult:

@@ -59,7 +59,7 @@ _MOST_PER_LIVE: Final = 2.0
 """Ratio of all bytes to live bytes at which a folder without a size limit is compacted."""
 _ENOUGH_PER_LIVE: Final = 1.5
 _LEAST_STEP: Final = 32_000_000
-"""If there is no size limit: the number of bytes that are written before the next check."""
+"""Number of bytes that are written before the next check, if the folder has no size limit."""
 
 
 class CopyStore(Protocol):
@@ -105,12 +105,13 @@ class Retention:
         self._next_tidy = self._step()
 
     def is_due(self) -> bool:
-        """Return whether so much was written that `tidy` should run."""
+        """Return whether enough was written since the last `tidy` for another one."""
         return self._writer.appended >= self._next_tidy
 
     def tidy(self, store: CopyStore, unsettled: Callable[[], Counter[int]]) -> TidyResult:
-        """Delete superseded files. Afterwards compact the folder if it is near its size limit, or if it is much larger
-        than its live copies.
+        """Delete superseded files.
+
+        Also compact the folder, if it is near its size limit or much larger than its live copies.
 
         Raises
         ------

@@ -53,8 +53,8 @@ MEMORY_BYTES: Final = 256_000_000
 """Maximum memory for parsing a body, without the body itself."""
 _MEMORY_AT_LEAST: Final = 96_000_000
 _MEMORY_PER_BYTE: Final = 24
-"""Bytes of memory for each byte of a body. A body of only three-letter tags takes 40 bytes per byte, an ordinary page
-takes 5."""
+"""Memory that a child may use for each byte of a body, bytes. A body of only three-letter tags takes 40 bytes per byte,
+an ordinary page takes 5."""
 _WALL_S: Final = 60.0
 """Time after which a child that neither answers nor uses CPU time is killed."""
 _LARGE_BYTES: Final = 1_000_000

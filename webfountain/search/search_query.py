@@ -39,7 +39,7 @@ def fts_query(text: str) -> str:
 
 
 def ranking_query(text: str) -> str | None:
-    """Return an FTS5 query of the single words that must occur, if the text contains a phrase; else None.
+    """If the text contains a phrase, return an FTS5 query of the single words that must occur, else None.
 
     Ranking uses single words, because FTS5 would have to count a phrase in the whole index.
     """

@@ -14,9 +14,9 @@ states and refuses links to it. `evict` removes its copy.
 
 A store consists of parts with one protocol each: `queues`, `sites`, `pages`, `census`, `changes`, `board`. `contract`
 is the interface of every store, `shared_contract` the interface of stores that many processes share. `answers` defines
-the arguments and results of the contract, `lanes` the order of URLs, and `site_orders` the order of sites. `codec`,
-`census_counting`, `change_log` and `revision` contain rules that all stores use. `memory` is the reference, `embedded`
-(RocksDB) the default, and `shared` (Redis or Valkey) is for many processes. `transfer_rows` copies a whole store into
-another store. `transfer_file` writes a store to a file and reads it back. `locations` parses the URLs of stores. Only
-`opening` imports the backends.
+the arguments and results of the contract. `lanes` defines the order of URLs, and `site_orders` defines the order of
+sites. `codec`, `census_counting`, `change_log` and `revision` contain rules that all stores use. `memory` is the
+reference, `embedded` (RocksDB) the default, and `shared` (Redis or Valkey) is for many processes. `transfer_rows`
+copies a whole store into another store. `transfer_file` writes a store to a file and reads it back. `locations` parses
+the URLs of stores. Only `opening` imports the backends.
 """

@@ -30,9 +30,9 @@ __all__ = [
 ]
 
 ImportanceOf = Callable[[Sequence[PageRecord]], Sequence[float]]
-"""Returns the importances for a list of records, in order."""
+"""Type of a function that returns the importance of each record in a list."""
 RevisedBy = Callable[[PageRecord], PageRecord | None]
-"""Returns the new record of a page, or None to leave the page unchanged."""
+"""Type of a function that returns the new record of a page, or None to leave the page unchanged."""
 SiteOrder = Literal["name", "pages", "due", "failed", "changed"]
 """Order of a list of sites: by name, number of known URLs, due time, number of failed URLs, or time of the last
 change.

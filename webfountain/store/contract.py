@@ -96,8 +96,8 @@ class UrlQueues(Protocol):
 
         Unknown URLs are discovered first. If the site of an added URL is not active, the site becomes due at once
         (`AT_ONCE`). URLs that are already in the lane are skipped. A leased URL enters the lane when its lease is
-        released; `LeaseBatch.overtaken` tells the owner. A leased URL whose fetch is settled first does not enter the
-        lane.
+        released; `LeaseBatch.overtaken` tells the owner. If the fetch of a leased URL is settled first, the URL does
+        not enter the lane.
         """
         ...
 
@@ -296,9 +296,8 @@ class PageRecords(Protocol):
         ...
 
     def relocate(self, moves: Sequence[Move]) -> int:
-        """Update the records of pages whose copies moved, if they still name the old location. Return the number of
-        updated records.
-        """
+        """Update the records of pages whose copies moved. A record that no longer names the old location stays
+        unchanged. Return the number of updated records."""
         ...
 
 

@@ -102,7 +102,7 @@ def _revise_pages(store: Revisable, revision: Revision, site: SiteRecord, after:
 
 
 class UnitConversion:
-    """The `Revision` that converts the bucket bytes of all pages to another unit.
+    """Revision that converts the bucket bytes of all pages to another unit.
 
     The new byte is computed from the page's history, as after a fetch. A page without history keeps the interval of its
     old byte.
@@ -148,9 +148,8 @@ def seconds_ahead(latest: float | None, at: float) -> float:
 
 
 class ClockCorrection(msgspec.Struct, frozen=True):
-    """The `Revision` after a run with a clock that was ahead. A past event cannot be later than `at`, so its time
-    becomes `at`. Due times after `at` become `ahead` seconds earlier.
-    """
+    """Revision that corrects times after a run whose clock was ahead. A past event cannot be later than `at`, so its
+    time becomes `at`. Due times after `at` become `ahead` seconds earlier."""
 
     at: float
     ahead: float

@@ -124,7 +124,7 @@ class Lives(Protocol):
 
 
 class NoLives:
-    """The `Lives` of a store without a server, where no set-back can happen."""
+    """Implementation of `Lives` for a store without a server, where no set-back can happen."""
 
     def take_set_back(self) -> None:
         """Return None."""

@@ -21,7 +21,7 @@ __all__ = ["EmbeddedCensus"]
 
 
 class EmbeddedCensus:
-    """The `CensusReader` of the embedded store."""
+    """Implementation of `CensusReader` in the embedded store."""
 
     def __init__(self, steps: Steps, *, period_s: float, fastest_s: float) -> None:
         self.period_s = period_s

@@ -30,9 +30,8 @@ _entry = msgspec.msgpack.Decoder(Change)
 
 
 class LocalChangeLog:
-    """The `Changes` of the embedded store; it also writes the entries of a step. `log` is the name of the log, which
-    its cursors contain.
-    """
+    """Implementation of `Changes` in the embedded store, which also writes the entries of each step. `log` is the name
+    of the log, which its cursors contain."""
 
     def __init__(self, steps: Steps, log: str) -> None:
         self._steps = steps

@@ -137,9 +137,8 @@ class Leases:
                     held.place.record = record
 
     def overtake(self, place: PagePlace) -> None:
-        """Give a leased page that became immediate its new queue entry, `place.entry`. The entry is hidden until the
-        lease is released.
-        """
+        """Store the new queue entry of a leased page that became immediate (`place.entry`). The entry is hidden until
+        the lease is released."""
         active = self.active[place.site]
         for lease in self.of_page(place.site, place.key):
             held = self._held[lease.number]

@@ -135,7 +135,8 @@ def _revise(disk: Disk, meta: Meta, revision: Revision) -> None:
 
 
 class RevisedDisk:
-    """The `Revisable` of a store on disk. Changes are written in batches, together with the position of the pass."""
+    """Implementation of `Revisable` for an embedded store. Changes are written in batches, together with the position
+    of the pass."""
 
     def __init__(self, disk: Disk, meta: Meta) -> None:
         self._disk = disk

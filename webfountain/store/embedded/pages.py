@@ -22,7 +22,7 @@ __all__ = ["EmbeddedPages"]
 
 
 class EmbeddedPages:
-    """The `PageRecords` of the embedded store."""
+    """Implementation of `PageRecords` in the embedded store."""
 
     def __init__(self, steps: Steps, changes: LocalChangeLog) -> None:
         self._steps = steps

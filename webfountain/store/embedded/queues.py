@@ -121,7 +121,7 @@ class Arrivals:
 
 
 class EmbeddedQueues:
-    """The `UrlQueues` of the embedded store."""
+    """Implementation of `UrlQueues` in the embedded store."""
 
     def __init__(self, steps: Steps, *, census: EmbeddedCensus, changes: LocalChangeLog) -> None:
         self._steps = steps

@@ -30,13 +30,13 @@ __all__ = ["LOG_END", "LogEnd", "NoLogEnd", "damaged", "is_damaged", "keep_card"
 LOG_END = "log-end"
 _BYTES = 8
 _MOST = 1 << 48
-"""A number larger than the number of any entry."""
+"""The number of an entry is always less than this."""
 
 CARD = "store-card"
 
 
 class NoLogEnd:
-    """The replacement of `LogEnd` for a store opened for reading."""
+    """Replacement of `LogEnd` that writes nothing, for a store opened for reading."""
 
     def note(self, last: int) -> None:
         """Store the number of the newest entry."""

@@ -29,7 +29,7 @@ __all__ = ["EmbeddedSites"]
 
 
 class EmbeddedSites:
-    """The `SiteList` of the embedded store."""
+    """Implementation of `SiteList` in the embedded store."""
 
     def __init__(self, steps: Steps) -> None:
         self._steps = steps

@@ -33,7 +33,7 @@ __all__ = ["EmbeddedBoard", "EmbeddedStore"]
 
 
 class EmbeddedBoard:
-    """The `Board` of the embedded store."""
+    """Implementation of `Board` in the embedded store."""
 
     def __init__(self, steps: Steps) -> None:
         self._steps = steps
@@ -56,7 +56,8 @@ class EmbeddedBoard:
 
 
 class EmbeddedStore:
-    """The `FrontierStore` on an open database. `log_end` stores the number of the change log's newest entry."""
+    """Implementation of `FrontierStore` on an open database. `log_end` stores the number of the change log's newest
+    entry."""
 
     def __init__(self, disk: Disk, meta: Meta, log_end: NoLogEnd) -> None:
         self.claims = None  # for one process only

@@ -19,7 +19,7 @@ __all__ = ["MemoryChangeLog"]
 
 
 class MemoryChangeLog:
-    """The `Changes` of the reference store, in a list."""
+    """Implementation of `Changes` in the reference store, as a list."""
 
     def __init__(self, sites: MemorySites) -> None:
         self._sites = sites

@@ -20,7 +20,7 @@ __all__ = ["MemoryPages"]
 
 
 class MemoryPages:
-    """The `PageRecords` of the reference store."""
+    """Implementation of `PageRecords` in the reference store."""
 
     def __init__(self, sites: MemorySites, changes: MemoryChangeLog) -> None:
         self._sites = sites

@@ -26,7 +26,7 @@ __all__ = ["MemoryQueues"]
 
 
 class MemoryQueues:
-    """The `UrlQueues` of the reference store."""
+    """Implementation of `UrlQueues` in the reference store."""
 
     def __init__(self, sites: MemorySites, census: MemoryCensus, changes: MemoryChangeLog) -> None:
         self._sites = sites

@@ -95,7 +95,7 @@ class MemorySites:
 
 
 class MemorySiteList:
-    """The `SiteList` of the reference store."""
+    """Implementation of `SiteList` in the reference store."""
 
     def __init__(self, sites: MemorySites) -> None:
         self._sites = sites

@@ -28,7 +28,7 @@ __all__ = ["MemoryBoard", "MemoryStore"]
 
 
 class MemoryBoard:
-    """The `Board` of the reference store."""
+    """Implementation of `Board` in the reference store."""
 
     def __init__(self) -> None:
         self._values: dict[str, bytes] = {}
@@ -48,7 +48,7 @@ class MemoryBoard:
 
 
 class MemoryStore:
-    """The `FrontierStore` in the memory of one process.
+    """Implementation of `FrontierStore` in the memory of one process.
 
     `period_s` is the length of a census period, and `fastest_s` the mean change interval of bucket 0, by default
     period_s / 96. `claims` is given if several crawlers of the process share the store.

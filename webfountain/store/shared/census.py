@@ -17,7 +17,7 @@ __all__ = ["SharedCensus", "counted_rows"]
 
 
 class SharedCensus:
-    """The `CensusReader` of the shared store."""
+    """Implementation of `CensusReader` in the shared store."""
 
     def __init__(self, shards: Shards, *, period_s: float, fastest_s: float) -> None:
         self.period_s = period_s

@@ -154,9 +154,8 @@ def encode_entry(entry: Change | None) -> bytes | bool:
 
 
 class ShardedChangeLog:
-    """The `Changes` of the shared store. A cursor contains the name of the store's current life as the name of the
-    log.
-    """
+    """Implementation of `Changes` in the shared store. A cursor contains the name of the store's current life as the
+    name of the log."""
 
     def __init__(self, shards: Shards, lives: ServerLives) -> None:
         self._shards = shards

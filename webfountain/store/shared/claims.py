@@ -26,12 +26,13 @@ __all__ = ["SharedClaims"]
 
 _SPREAD: Final = ("address/", "guest/")
 _TIMED: Final = ("ant", "role", "loan", "seeds", "live", "unit")
-"""The kinds of claims that have a deadline, except claims on addresses. Claims on repositories have no deadline."""
+"""All kinds of claims with a deadline, except claims on addresses. Claims on repositories have no deadline."""
 _LETTERS_S: Final = 3600
 
 
 class SharedClaims:
-    """The `Claims` of the shared store. Each key begins with `prefix`; `count` is the number of the store's shards."""
+    """Implementation of `Claims` in the shared store. Each key begins with `prefix`; `count` is the number of the
+    store's shards."""
 
     def __init__(self, connection: ServerConnection, *, prefix: str, count: int) -> None:
         self._connection = connection
@@ -124,9 +125,8 @@ class SharedClaims:
     def _run(
         self, script: Script, names: Sequence[str], head: Sequence[Any], given: Sequence[Any]
     ) -> list[tuple[list[int], Any]]:
-        """Run a script once for each key of the server. The script gets the `given` values of the names under the key.
-        Return (positions of the names, answer of the script) for each key.
-        """
+        """Run a script once for each key of the server. The script gets the values in `given` for those names that are
+        stored under the key. Return (positions of the names, answer of the script) for each key."""
         by_key: dict[bytes, list[int]] = {}
         for i, name in enumerate(names):
             by_key.setdefault(self._key(name), []).append(i)

@@ -23,7 +23,7 @@ _SIZE: Final[dict[str, str]] = {"list": "LLEN", "set": "SCARD", "zset": "ZCARD"}
 
 
 class ServerFeed:
-    """The `Feed` under a key of a server."""
+    """Implementation of `Feed` under one key of a server."""
 
     def __init__(self, connection: ServerConnection, key: bytes, form: FeedForm = "list") -> None:
         self._connection = connection

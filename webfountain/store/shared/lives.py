@@ -2,9 +2,9 @@
 
 A server loses acknowledged steps when it restarts from an old snapshot or a damaged file, or when an outdated replica
 replaces the server. A process detects a loss by *marks*. Each step that changes something stores a mark in its shard:
-the number of the step, under the name of the process (`lua/guard.lua`). Each step also sends the number of the
-process's last step that the shard has answered. If the shard's mark is older than this last step, the shard has lost a
-step, and refuses the new step. After a reconnection, the process reads all its marks.
+the number of the step, under the name of the process (`lua/guard.lua`). With each step, the process also sends the
+number of its last step that the shard has answered. If the shard's mark is older than this last step, the shard has
+lost a step, and refuses the new step. After a reconnection, the process reads all its marks.
 
 A loss ends a *life* of the store. The first process that detects the loss gives the next life a name, which is also the
 new name of the change log. The first process writes the name into all shards, which report the name to the other
@@ -67,9 +67,8 @@ _MILLISECONDS: Final = 1000
 
 
 class _HeldSite(NamedTuple):
-    """A site that this process has leased. If the site was leased soon after a loss, another process may use it until
-    the leases of this process end after `doubted`.
-    """
+    """A site that this process has leased. If the site was leased soon after a loss, another process may still use the
+    site until the time `doubted`."""
 
     token: int
     owner: str
@@ -141,7 +140,8 @@ class ServerLives:
 
     @property
     def repairs(self) -> int:
-        """Number of repaired losses. If the number changes during several steps, some of these steps may be undone."""
+        """Number of repaired losses. A caller of several steps compares this number before and after, because a loss
+        may have undone some of the steps."""
         return self._mended
 
     def is_void(self, site: str, token: int) -> bool:

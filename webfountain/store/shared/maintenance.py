@@ -311,9 +311,8 @@ def _patience_s(left: float, ahead: float) -> float:
 
 
 class RevisedShard:
-    """The `Revisable` of one shard. `change` is the name of the pass; `prolong` extends the lock or raises
-    StoreHeld.
-    """
+    """Implementation of `Revisable` for one shard. `change` is the name of the pass; `prolong` extends the lock or
+    raises StoreHeld."""
 
     def __init__(
         self, connection: ServerConnection, shards: Shards, shard: int, *, change: str, prolong: Callable[[], None]

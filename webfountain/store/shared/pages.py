@@ -38,7 +38,7 @@ _FIRST: Final[_Place] = (0, -math.inf, b"")
 
 
 class SharedPages:
-    """The `PageRecords` of the shared store."""
+    """Implementation of `PageRecords` in the shared store."""
 
     def __init__(
         self, shards: GuardedShards, lives: ServerLives, *, sites: SharedSites, changes: ShardedChangeLog

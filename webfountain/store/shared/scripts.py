@@ -30,7 +30,7 @@ _FOLDER: Final = files("webfountain.store.shared") / "lua"
 _USES: Final = re.compile(rb"^-- Uses +(.+)$", re.MULTILINE)
 
 READING: Final = frozenset({"read", "rows", "log_read", "server"})
-"""Steps that change nothing. Read-only steps work on a replica, and while writes are paused."""
+"""Names of the steps that change nothing. Read-only steps work on a replica, and while writes are paused."""
 
 
 def _alone(name: str) -> bytes:
@@ -69,7 +69,8 @@ def pairs(fields: Any) -> Iterable[tuple[bytes, bytes]]:
 class Script:
     """A script: its text, and the hash by which servers identify it.
 
-    A step uses the keys of a shard. With `guard` (`lua/guard.lua`), a shard that was set back refuses the step.
+    `is_step` is True if the script uses the keys of a shard. With `guard` (`lua/guard.lua`), a shard that was set back
+    refuses the step.
     """
 
     def __init__(self, name: str, *, is_step: bool = True, reading: bool = False, guard: bool = False) -> None:

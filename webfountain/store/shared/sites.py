@@ -46,7 +46,7 @@ _AT_ONCE: Final = 1000
 def _ranked(shards: Shards, letter: str, rank: bytes, name: str, n: int) -> list[tuple[bytes, str]]:
     """Return (rank, name) of the next `n` sites after a position, in one or two round trips.
 
-    `letter` names the order; "" is the order of name.
+    `letter` stands for the order; "" means that sites are sorted by name.
     """
     share = min(n, 2 * n // shards.count + _SPARE)
     found = _members(shards, letter, rank, name, dict.fromkeys(range(shards.count), share))
@@ -103,7 +103,7 @@ def _with_times(names: Sequence[bytes], newest: Mapping[str, float]) -> list[lis
 
 
 class SharedSites:
-    """The `SiteList` of the shared store."""
+    """Implementation of `SiteList` in the shared store."""
 
     def __init__(self, shards: GuardedShards, lives: ServerLives, due_times: DueTimes, *, rng: random.Random) -> None:
         self._shards = shards

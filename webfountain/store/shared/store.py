@@ -41,7 +41,7 @@ SERVER_END_S: Final = 1.5
 
 
 class SharedBoard:
-    """The `Board` of the shared store, in one hash under `key`."""
+    """Implementation of `Board` in the shared store, as one hash under `key`."""
 
     def __init__(self, connection: ServerConnection, lives: ServerLives, *, key: bytes) -> None:
         self._connection = connection
@@ -67,7 +67,7 @@ class SharedBoard:
 
 
 class SharedStore:
-    """The `FrontierStore` on a server.
+    """Implementation of `FrontierStore` on a server.
 
     `meta` is the store's description, and `use` this process's claim on its units. `server` is a private server that
     ends with the store.
