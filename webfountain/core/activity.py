@@ -176,8 +176,8 @@ class Activity:
     # ------------------------------------------------------------------ time
 
     def advance(self, step: int | Ints, unchecked: UncheckedPages) -> UncheckedPages:
-        """Advance all sites to `step`, which is one number or an array (sites,). Return the pages whose `before`
-        changes when the window moves, with the new values.
+        """Advance all sites to `step`, which is one number or an array (sites,). Return the pages with new values of
+        `before`, which depend on the window.
         """
         passed = np.maximum(step - self._steps, 0)
         if not passed.any():

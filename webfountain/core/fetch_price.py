@@ -29,7 +29,7 @@ LEAST_AHEAD: Final = 0.5
 MOST_AHEAD: Final = 3.0
 """The price rises if more pages wait than about this number times the planned fetches between two checks."""
 TOLERANCE: Final = 0.03
-"""The price falls if more fetches were missed than one and this share of the planned fetches."""
+"""The price falls if the missed fetches exceed one fetch plus this share of the planned fetches."""
 _FALL: Final = 0.8
 _STEEPEST_FALL: Final = 0.3
 _EASE: Final = 0.97

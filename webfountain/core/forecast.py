@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 __all__ = ["Belief", "BeliefTotal", "Cycle", "CycleForecast", "Outlook", "SavedForecast", "published"]
 
 NEGLIGIBLE: Final = 0.005
-"""Share of pages without a copy below which a collection counts as complete."""
+"""A collection counts as complete if the share of its pages without a copy is below this."""
 BELIEF_ERROR: Final = 0.6
 """Standard deviation of ln(true share / believed share), assumed before the first complete cycle."""
 MARGIN: Final = 1.3

@@ -28,7 +28,7 @@ __all__ = ["Cost", "Goal", "PageClasses", "correction_of", "cost_of", "share_at"
 LESS: Final = 0.9
 """The cheaper alternative that is shown beside a goal makes this share of the goal's fetches."""
 LEAST_SHARE: Final = 1e-4
-"""Smallest measured or modelled share that is used in a correction."""
+"""In a correction, a smaller share counts as this share."""
 _HALVINGS: Final = 36
 _MOST_VISITS: Final = 1e4
 """If a goal takes more visits per change than this, it counts as out of reach."""

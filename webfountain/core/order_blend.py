@@ -1,9 +1,9 @@
 """A blend of the orders in which waiting pages can be fetched, with weights learned from replays.
 
 Breadth-first order takes pages in the order in which they were found. Backlink order takes pages with the most in-links
-first. PageRank order takes pages with the highest rank first, and pages found since the last ranking last. The best
-order depends on the web, so `order_replay` replays the crawl of the known web in each order. The loss of an order is
-large if the order fetches important pages late: the mean logarithm of their places.
+first. PageRank order takes pages with the highest rank first; pages that the last ranking did not contain come last.
+The best order depends on the web, so `order_replay` replays the crawl of the known web in each order. The loss of an
+order is large if the order fetches important pages late: the mean logarithm of their places.
 
 The waiting page at place r of an order gets a chance proportional to 1/r. The importance of a page is the weighted mean
 of its chances in the three orders, relative to a mean page.

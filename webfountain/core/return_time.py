@@ -3,8 +3,8 @@
 A gone page may come back, and is then obsolete until the next fetch. A gone page is as urgent as a live page that
 changes at the rate at which gone pages return (`urgency`). The return rates of a site's gone pages are assumed to
 follow a gamma distribution. The mean return rate is the number of returns found, divided by the total time for which
-pages were gone. Most dead links never led to a page, so pages that had a copy are counted apart. URLs of one source and
-directory form a class, whose prior is the rate of the site.
+pages were gone. Most dead links never led to a page, so pages that had a copy are counted separately. URLs of one
+source and directory form a class, whose prior is the rate of the site.
 
 Each early request shows something about all dead URLs of the site, so few early requests are needed
 (`Returns.spacing`).

@@ -166,7 +166,7 @@ class DuplicateIndex:
     # ------------------------------------------------------------ look-up
 
     def probe(self, pages: Sequence[IndexedPage]) -> list[Probe]:
-        """Look up all pages of a batch. After `look_up`, call `nearest` for each page in turn, and then `keep` if the
+        """Look up all pages of a batch. After `probe`, call `nearest` for each page in turn, and then `keep` if the
         page repeats no other page.
 
         Raises

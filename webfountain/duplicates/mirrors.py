@@ -34,7 +34,7 @@ _MIRRORED_PAGES: Final = 10
 
 
 class _SiteCounts:
-    """Counts of one site:
+    """The counts by which a site is judged:
 
     - judged first copies
     - duplicates

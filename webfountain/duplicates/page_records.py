@@ -49,8 +49,8 @@ NO_SKETCH: Final = bytes(SKETCH_BYTES)
 KEYS_A_PAGE: Final = BANDS + 2
 """Number of keys per page: one per band of the sketch, one for the digest, one for the page itself."""
 _DIGEST, _SELF = np.uint64(0xD1CE57), np.uint64(0x5E1F)
-"""Numbers that are mixed into the keys of digests and of pages. With different numbers, a key of a digest never equals
-a key of a page.
+"""Numbers that are mixed into the keys of digests and of pages. So the keys of digests and of pages differ, even if a
+digest and a fingerprint are equal.
 """
 _FILES: Final = ("records", "urls", "again")
 _USUAL_BYTES: Final = 256

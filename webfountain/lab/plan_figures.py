@@ -30,7 +30,7 @@ class _Plan(NamedTuple):
     crawls: list[float]
     """Mean number of crawls of a page in the cycle, per bucket."""
     obsolete: list[float]
-    """Pages obsolete at the end of each period, in the file's unit (millions)."""
+    """Number of obsolete pages at the end of each period, in the file's unit (millions)."""
 
 
 _STRATEGIES = (_Case("1"), _Case("2"), _Case("3"))

@@ -60,7 +60,7 @@ def _independent(rng: np.random.Generator, pages: int, days: int) -> ChangeTrace
 
 
 def _two_classes(rng: np.random.Generator, pages: int, days: int) -> ChangeTrace:
-    """A third of the pages change every five days, the others every five hundred."""
+    """A third of the pages change every five days, the others every five hundred days."""
     return _trace(_drawn(rng, np.where(rng.random(pages) < 1 / 3, 1 / 5, 1 / 500), days))
 
 
