@@ -58,7 +58,9 @@ class BlockAnswer(msgspec.Struct, frozen=True):
 
 
 class DomainShareAnswer(msgspec.Struct, frozen=True):
-    """Use of the limit on fetches per domain: `blocked` domains have reached the limit in this time period."""
+    """Use of the limit on fetches per domain. `blocked` is the number of domains that have reached the limit in the
+    current time period.
+    """
 
     time: float
     busy: int

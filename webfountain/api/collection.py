@@ -324,7 +324,8 @@ class StoredCollection(CollectionNotes):
 
     def end_within(self, seconds: float) -> None:
         """Limit the time that calls wait for an unavailable server, before the collection is closed. Any thread may
-        call this."""
+        call this method.
+        """
         if self._store.claims is not None:
             self._store.claims.end_within(seconds)
 

@@ -1,6 +1,6 @@
 """Details of a collection, such as its plan, its policy file, the sections of a site, or the links of a page.
 
-`StoredCollection.details` is the object with these methods. Each method reads a bounded number of rows.
+`StoredCollection.details` is the object whose methods read such details. Each method reads a bounded number of rows.
 """
 
 from __future__ import annotations
@@ -269,8 +269,9 @@ class CollectionDetails:
             span = span * 8 if len(found or ()) < _READ // 4 else span
 
     def _between(self, begin: float, end: float) -> tuple[list[Change] | None, bool]:
-        """Return the entries between two times, and whether these are the oldest entries. Return None instead of too
-        many entries."""
+        """Return the entries between two times, and whether these are the oldest entries. Return None if there are too
+        many entries.
+        """
         changes, is_oldest = self._store.changes, begin <= 0
         try:
             cursor: str | None = changes.since(max(begin, 0.0))

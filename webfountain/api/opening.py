@@ -1,7 +1,7 @@
 """Functions that open a collection: ``with webfountain.open("rocksdb://.webfountain") as collection``, or ``async
 with``.
 
-A crawl may be running. A missing store is an error and is not created.
+A crawl may run at the same time. A missing store is an error and is not created.
 """
 
 from __future__ import annotations

@@ -44,8 +44,9 @@ class SearchProgress(msgspec.Struct, frozen=True):
     """False if there is no index."""
     pages: int = 0
     behind: int | None = None
-    """Number of changes that the index does not contain yet, at most 1000. It is None until all pages are in the
-    index."""
+    """Number of changes that the index does not contain yet, at most 1000. The number is None until all pages are in
+    the index.
+    """
     at_least: bool = False
     """True if `behind` is a minimum, because no more changes were counted."""
 

@@ -192,7 +192,7 @@ def write_whole(file: Path, report: Mapping[str, Any]) -> None:
 
 
 def follow_parent() -> None:
-    """End this process as after SIGTERM when its parent process has ended."""
+    """When the parent process ends, end this process as after SIGTERM."""
     parent = os.environ.get(PARENT)
     if parent is not None:
         threading.Thread(target=_follow, args=(int(parent),), daemon=True, name="webfountain-parent").start()

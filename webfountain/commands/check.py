@@ -41,7 +41,7 @@ def check(store: str, repository: str | None, repair: bool, as_json: bool) -> in
     """Check a store and its copies for damage. The exit status is 0 if there is no damage or all of it was repaired,
     else 1.
 
-    Every entry of the store and every copy is read. A crawl may be running, but not with --repair.
+    Every entry of the store and every copy is read. A crawl may run at the same time, but not with --repair.
     """
     folder = None if is_shared(store) else existing_folder(store)
     if folder is not None and not any((folder / part).exists() for part in ("db", "store-card", "repository")):

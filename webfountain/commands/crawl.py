@@ -39,7 +39,7 @@ __all__ = ["CrawlEnd", "crawl", "exit_on_signals", "run"]
 
 _LEVELS: Final = ("CRITICAL", "ERROR", "WARNING", "INFO", "DEBUG")
 _TROUBLES_S: Final = 1.5
-"""After a signal to stop, the list of failed seeds and sites is dropped if reading it takes longer than this, s."""
+"""Maximum time to read the list of failed seeds and sites after a signal to stop, s."""
 
 
 @contextlib.contextmanager
@@ -102,8 +102,8 @@ class CrawlEnd(NamedTuple):
 def crawl(*, collection: str, ants: int | None, address: str | None, **given: Any) -> int:
     """Crawl the collection that the policy file COLLECTION describes, and keep its copies fresh.
 
-    The crawl runs until it is stopped (Ctrl-C, SIGTERM), unless an option ends it. A later call continues where this
-    one ended.
+    The crawl runs until it is stopped (Ctrl-C, SIGTERM), unless an option ends it. A later call continues where the
+    last call ended.
     """
     store = given["store"] if ants is None else shared_url(given["store"])
     with service_beside(store, given["repository"], address):
@@ -301,7 +301,7 @@ class _PrintedOnce(logging.Filter):
 
 
 def _errors_of(crawler: Crawler) -> list[WebfountainError]:
-    """Return a list that is empty now. If an error ends the crawl, the error is appended."""
+    """Return an empty list. If an error ends the crawl, the error is appended to this list."""
     from scrapy import signals  # noqa: PLC0415
 
     from webfountain.crawl.session import Session  # noqa: PLC0415

@@ -74,7 +74,7 @@ def _note(url: str | None, site: str | None) -> ForgetNote:
 
 
 def _deliver(inbox: Inbox, store: str, repository: Path) -> DeliveryResult:
-    """Process all waiting notes here. No other process may write the store."""
+    """Process all waiting notes in this process. No other process may write the store."""
     from webfountain.repository.repository import Repository  # noqa: PLC0415  only when no crawl runs
 
     with contextlib.closing(open_store(store, collection=None, period_s=None)) as opened:

@@ -39,8 +39,8 @@ _TAKES_AT_MOST_S: Final = 5.0
 def now(urls: tuple[str, ...], store: str, as_json: bool) -> None:
     """Fetch URLs before all others, also in a running crawl.
 
-    A running crawl takes the URLs within a second, otherwise the next crawl does. Politeness and robots.txt apply to
-    them too.
+    A running crawl takes the URLs within a second. If no crawl runs, the next crawl takes the URLs. Politeness and
+    robots.txt apply to these URLs too.
     """
     note = NowNote(tuple(canonical(url) for url in urls))
     if is_shared(store):

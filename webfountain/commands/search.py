@@ -39,8 +39,9 @@ _RETRY_S: Final = 2.0
 @click.option("--follow", is_flag=True, help="Keep the index up to date until Ctrl-C.")
 @click.option("--until-stdin-closes", is_flag=True, hidden=True)
 def index(store: str, repository: str | None, *, follow: bool, until_stdin_closes: bool) -> None:
-    """Make the search index of a collection, or bring it up to date. A crawl may be running. After a kill, a second
-    call continues."""
+    """Make the search index of a collection, or bring it up to date. A crawl may run at the same time. After a kill, a
+    second call continues.
+    """
     folder = folder_of(store)
     if folder is None:
         raise InputError("--store: the index is in the folder of a store; a store on a server has no folder")

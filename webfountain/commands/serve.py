@@ -46,8 +46,8 @@ logger = logging.getLogger(__name__)
 def serve(*, search: bool, until_stdin_closes: bool, **given: Any) -> None:
     """Serve collections over HTTP: status, pages, changes, history, notes to the crawl, metrics.
 
-    Crawls may be running: the service uses neither their event loop nor their lock on the store. All addresses are
-    described at /v1/openapi.json.
+    Crawls may run at the same time: the service uses neither their event loop nor their lock on the store. All
+    addresses are described at /v1/openapi.json.
     """
     from webfountain.service.server import serve as run  # noqa: PLC0415  aiohttp, 0.3 s
 
@@ -102,8 +102,8 @@ def mcp(
 ) -> None:
     """Serve a collection to language models by the Model Context Protocol: search, read, changes, freshness, explain.
 
-    It needs the extra webfountain[mcp]. Over HTTP, a client's token decides what the client may do. Texts of pages are
-    marked as data.
+    The command needs the extra webfountain[mcp]. Over HTTP, a client's token decides what the client may do. Texts of
+    pages are marked as data.
     """
     try:
         from webfountain.service.mcp_server import serve_http, serve_stdio  # noqa: PLC0415  an extra

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["status"]
 
 _FEW_ANTS: Final = 16
-"""If there are more ants than this, the output shows only the smallest and the largest number of sites."""
+"""Maximum number of ants for which the output shows how many sites each ant has."""
 
 
 @click.command(epilog="Example: webfountain status --store rocksdb://news")

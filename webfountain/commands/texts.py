@@ -60,7 +60,8 @@ def texts(
 ) -> None:
     """Print the texts of all pages, or of those that changed since a time or cursor.
 
-    Each line has url, verdict, fetched, title, text and cursor. The text is null if the page is no longer held.
+    Each line has url, verdict, fetched, title, text and cursor. The text is null if the collection no longer has a copy
+    of the page.
     """
     place = ListPlace.parse(since) if since is not None and is_list_cursor(since) else None
     asked = None if place is not None else options.since_of(since)
@@ -98,7 +99,7 @@ def _print_texts(rows: Any) -> None:
 
 
 def _noting(rows: Iterable[Mapping[str, Any]], last: dict[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Yield the rows unchanged, and copy each row into `last`, so that `last` ends as the last row."""
+    """Yield the rows unchanged, and copy each row into `last`. At the end, `last` contains the last row."""
     for row in rows:
         last.update(row)
         yield row

@@ -1,8 +1,8 @@
 """The encoding of a body, decided in the same way as by browsers.
 
-The byte order mark decides, else the Content-Type, else the declaration in the body. The default is UTF-8. Labels have
-the meaning of the WHATWG Encoding Standard, so no body can select a codec that is not a charset. Unknown labels are
-ignored, and decoding never fails.
+The encoding comes from the byte order mark. Without a byte order mark, it comes from the Content-Type, or else from the
+declaration in the body. The default is UTF-8. Labels are looked up in the WHATWG Encoding Standard, so a body cannot
+select a Python codec that is no charset. Unknown labels are ignored, and decoding never fails.
 
 Source: Encoding Standard, section 4.2 (labels); HTML Standard, section 13.2.3.2 (a declared UTF-16 means UTF-8).
 """

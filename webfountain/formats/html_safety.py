@@ -33,10 +33,11 @@ _MOST_REOPENED: Final = 30_000
 the worst case, the parser creates as many elements as this product, each in 0.5 µs. Formatting tags without attributes
 are harmless, because the parser reopens at most three equal elements."""
 _FEW_TAGS: Final = 300
-"""For a body with at most this number of tags, the parser creates fewer elements than `_MOST_REOPENED`."""
+"""Number of tags up to which the parser surely creates fewer elements than `_MOST_REOPENED`."""
 _SHORT_TAG_BYTES: Final = 2_048
 """Maximum length of a tag in a body larger than `_HARMLESS_TAG_BYTES`, bytes. The parser compares all attributes of a
-tag with each other, which takes 20 ms for 64 kB of tags of this length."""
+tag with each other. For 64 kB of tags of the maximum length, this takes 20 ms.
+"""
 _HARMLESS_TAG_BYTES: Final = 12_288
 """Size up to which a body need not be searched for long tags, bytes. Even if the whole body is a single tag, the parser
 takes at most 20 ms."""

@@ -55,12 +55,13 @@ _SAMPLE: Final = 8_000
 _WORD: Final = re.compile(r"[^\W\d_]+")
 _FEWEST_WORDS: Final = 12
 _LEAST_SHARE: Final = 0.12
-"""A text is in a language only if at least this share of its words are stop words of the language. In real prose, the
-share of stop words is 0.3 to 0.5."""
+"""Minimum share of stop words of a language among the words of a text in this language. In real prose, the share of
+stop words is 0.3 to 0.5.
+"""
 _MARGIN: Final = 1.15
-"""The best language must have this many times the stop words of the second-best language."""
+"""Minimum ratio between the stop words of the best language and of the second-best language."""
 _OWN_SCRIPT: Final = 0.2
-"""A script decides the language if it has more than this share of the letters."""
+"""Share of the letters above which a script decides the language."""
 
 
 def language_of(text: str, declared: str | None = None) -> str | None:

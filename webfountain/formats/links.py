@@ -37,7 +37,7 @@ would be read many times."""
 _SELECTOR: Final = "a,area,frame,iframe,link,meta,base"
 _JOIN_MEMO: Final = 16_384
 _FIXED: Final = ("/", "http://", "https://", "mailto:", "javascript:", "tel:")
-"""An href with one of these beginnings has the same target on every page of a site, so its target is cached."""
+"""Beginnings of hrefs that have the same target on every page of a site, so that the target can be cached."""
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_~-][A-Za-z0-9_~./-]*(?:\?[A-Za-z0-9_~./=&-]*)?")
 _ORIGIN: Final = re.compile(r"https?://[A-Za-z0-9.-]+(?::[0-9]+)?")
 """Pattern of a URL that has only scheme, host and port."""

@@ -1,6 +1,6 @@
 """Select the main content of a page: the blocks that are not navigation, banners, teasers or footers.
 
-A block is omitted when
+A block is omitted in four cases:
 
 1. the element, role, class or id of a region around it shows that the region is boilerplate (``nav``,
    ``cookie-consent``), unless that region contains most of the page's text;
@@ -56,14 +56,15 @@ _BOILERPLATE_NAMES: Final = re.compile(
     r"|edit-?section|edit-?page|header-?bar|masthead|top-?bar|search\w*|site-?sub|sr-only|visually-?hidden"
     r"|screen-reader\w*|noprint|print-only|cart|basket|(?:site|page)-?header|globalnav|hatnote|disclaimer"
 )
-"""Pattern of the words in classes and ids that mark boilerplate. Such a word counts if it is a whole class or id, or
-its first or last part, as in ``site-footer``."""
+"""Pattern of the words in classes and ids that mark boilerplate. A boilerplate word counts if it is a whole class or
+id, or the first or last part of one, as in ``site-footer``.
+"""
 _MAIN_NAMES: Final = re.compile(r"content|main|article|post|body|text|story|entry")
 _SECTIONS: Final = frozenset({"article", "main", "section"})
 _MOST: Final = 0.5
-"""A region with more than this share of the page's text is never boilerplate."""
+"""Share of the page's text above which a region is never boilerplate."""
 _LEAST_MAIN: Final = 0.25
-"""The element ``main`` of a page is ignored if it has less than this share of the page's text."""
+"""Share of the page's text below which the element ``main`` is ignored."""
 _LINK_SHARE: Final = 0.66
 _ANY_LEVEL: Final = 7
 _LINK_FIRST: Final = re.compile(r"\s*<a ")
@@ -71,7 +72,7 @@ _SENTENCE: Final = re.compile(r"[.!?\u3002\uff01\uff1f][\"')\]]?(?:\s|$)")
 _HIDDEN: Final = re.compile(r"display:\s*none|visibility:\s*hidden", re.IGNORECASE)
 _WORD_PARTS: Final = re.compile(r"[^\s_]+")
 _LONGEST_REMEMBERED: Final = 200
-"""The traits of an element are cached if its attributes have at most this number of characters."""
+"""Maximum length of an element's attributes for which its traits are cached, characters."""
 
 
 class _Trait(IntFlag):

@@ -45,16 +45,17 @@ _CUT: Final = (
     rf"<(?:{_TAG}|(?=[!bcdimnopstvx]|au)(?:{_COMMENT}|({_UNREADABLE}|{'|'.join(sorted(_UNESCAPED))})(?![^\s/>])"
     rf"{_ATTRIBUTES}>(?:[^<]++|<(?!/\4>))*+</\4>))"
 )
-"""The HTML of a page is cut at each match of this pattern."""
+"""Pattern at whose matches the HTML of a page is cut."""
 _RAW: Final = (
     rf"(?s)<(?:{_COMMENT}|({_UNREADABLE})(?![^\s/>]){_ATTRIBUTES}>(?:[^<]++|<(?!/\1>))*+</\1>"
     rf"|(xmp|noembed|noframes)(?![^\s/>]){_ATTRIBUTES}>((?:[^<]++|<(?!/\2>))*+)</\2>"
     rf"|(plaintext)(?![^\s/>]){_ATTRIBUTES}>(.*)</plaintext>)"
 )
-"""Pattern of comments and of elements without readable text. On pages with elements such as ``xmp``, a substitution
-with this pattern precedes the cut and keeps their text."""
+"""Pattern of comments and of elements without readable text. If a page has elements such as ``xmp``, the matches of
+this pattern are replaced before the HTML is cut, so that the text of these elements is kept.
+"""
 _MOST_SKIPPED: Final = 100
-"""If a page has more skipped elements than this, they are removed before the cut, which is then faster."""
+"""Number of skipped elements above which they are removed before the HTML is cut, because this is faster."""
 _HIDDEN_INLINE: Final = (
     r"(?i)<(?!(?:area|base|basefont|bgsound|br|col|embed|frame|hr|img|input|keygen|link|meta|param|source|track|wbr)[\s/])"
     r"([a-z][^\s/>]*+)(?=\s)"
@@ -79,9 +80,9 @@ _CODE_CLASS: Final = r"(?:^|\s)(?:language|lang|highlight|brush:|sourceCode)[-:\
 _NO_LANGUAGE: Final = frozenset({"notranslate", "default", "none", "text", "plaintext"})
 _IMAGE_WITH_TEXT: Final = rf'<img\b(?=[^>]*?\salt="\s*[^"\s]){_ATTRIBUTES}>'
 _PIECE_END: Final = "\0"
-"""Separator of pieces, because no parsed page contains this character."""
+"""Character that separates pieces; no parsed page contains it."""
 _LINE_BREAK: Final = "\1"
-"""Stands for a line break, because texts for people do not contain this character."""
+"""Character that stands for a line break; texts for people do not contain it."""
 _TWO_BLANKS: Final = "  "
 """Pattern of consecutive blanks."""
 _ASCII_BLANKS: Final = "\t\n\v\f\r\x1c\x1d\x1e\x1f"
@@ -92,7 +93,7 @@ _BLANKS: Final = (
 """All characters that `str.isspace` counts as white space, except the blank itself."""
 MAX_BLOCKS: Final = 50_000
 _LONGEST_LINK: Final = 1000
-"""A link around several blocks is repeated in each block, but only if its tag has at most this number of characters."""
+"""Maximum length of a link's tag for which a link around several blocks is repeated in each block, characters."""
 
 
 class Inline(NamedTuple):

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 __all__ = ["MAX_HINTED_TEXT", "hint_of_page", "hint_of_redirect"]
 
 MAX_HINTED_TEXT: Final = 2000
-"""Hints are searched only in pages with at most this number of characters of text."""
+"""Maximum length of a page's text for which hints are searched, characters."""
 _SHORT_TEXT: Final = 400
-"""A page with at least this number of visible characters gets no hint."""
+"""Number of visible characters from which on a page gets no hint."""
 _SEARCHED_BYTES: Final = 50_000
 """Number of bytes at the start of a body that are searched for hints."""
 _PASSWORD: Final = re.compile(rb"<input\b[^>]{0,200}\btype\s*=\s*[\"']?password\b", re.IGNORECASE)
@@ -32,7 +32,7 @@ _EMPTY_ROOT: Final = re.compile(
 """Pattern of an empty element into which a common JavaScript framework will draw the page."""
 _NOSCRIPTS: Final = 3
 _NOSCRIPT_BYTES: Final = 1000
-"""At most `_NOSCRIPTS` noscript elements are read, and this number of bytes of each."""
+"""Maximum number of bytes that are read of a noscript element; at most `_NOSCRIPTS` such elements are read."""
 _CONSENT: Final = re.compile(
     r"before you continue|we value your privacy|accept (?:all )?cookies|consent to|alle akzeptieren"
     r"|zustimmen und weiter|accepter et continuer|tout accepter|aceptar todo|accetta tutto",

@@ -33,9 +33,9 @@ _BLOCKS: Final = (
 )
 """Elements that start and end a line in a browser (HTML standard, Rendering)."""
 _BREAK: Final = "\x1e"
-"""Marks the start or the end of a block, because the text of a page cannot contain this character."""
+"""Character that marks the start or the end of a block; the text of a page cannot contain it."""
 _LINE: Final = "\x1f"
-"""Stands for a line feed in preformatted text."""
+"""Character that stands for a line feed in preformatted text."""
 _MARKS: Final = re.compile(f"[{_BREAK}{_LINE}]")
 _MARKS_IN_BYTES: Final = re.compile(rb"[\x1e\x1f]|&#(?:30|31|[xX]1[eEfF]);?")
 _BLANKS: Final = re.compile(r"[^\S\x1e\x1f]+")

@@ -41,7 +41,7 @@ ALWAYS_COUNTS: Final = 0
 _MARK: Final = "data-webfountain-always"
 _DIGIT: Final = re.compile(r"\d")
 _LONGEST_REMEMBERED: Final = 200
-"""The path step of an element is cached if its attributes have at most this number of characters."""
+"""Maximum length of an element's attributes for which its path step is cached, characters."""
 
 
 class ReadingRules(msgspec.Struct, frozen=True, array_like=True):

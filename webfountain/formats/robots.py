@@ -36,7 +36,9 @@ __all__ = [
 ]
 
 MAX_ROBOTS_BYTES: Final = 500 * 1024
-"""Maximum size of a robots.txt that is read, bytes. A crawler must read at least this much (section 2.5)."""
+"""Maximum size of a robots.txt that is read, bytes. RFC 9309 requires that a crawler reads at least 500 KiB (section
+2.5).
+"""
 MAX_ORDINARY_ROBOTS_BYTES: Final = 16_384
 """Maximum size of a file that is read in the calling thread, bytes. For a larger file, another process first extracts
 the rules for our robot (`binding_part`)."""
@@ -71,12 +73,12 @@ _END_OF_AGENTS: Final = re.compile(
 
 _RULE: Final = re.compile(r"(?i)^[^\S\r\n]*(allow|disallow)[^\S\r\n]*:[^\S\r\n]*([^\r\n#]*?)\s*(?:#.*)?$")
 _NO_RULE: Final = "Allow: /webfountain-none"
-"""Takes the place of a removed rule, so that the groups before and after it do not become one group."""
+"""Line that replaces a removed rule, so that the groups before and after it do not become one group."""
 _MOST_TRIED: Final = 50
 
 Ruling = Literal["rules", "allow", "refuse"]
 IGNORED: Final = "ignored"
-"""Error of a robots.txt that a middleware of the operator's project does not want requested."""
+"""Error word for a robots.txt whose request a middleware of the operator's Scrapy project has dropped."""
 
 
 def robots_verdict(status: int | None, error: str | None) -> Ruling:
@@ -184,7 +186,7 @@ def binding_part(body: bytes, token: str) -> bytes:
 def _binding_lines(body: bytes, token: str) -> list[str]:
     """Return the lines that concern the whole site, such as sitemaps, and one group with all rules for this robot.
 
-    This saves memory, because Protego stores a copy of each rule for each agent of a group.
+    A single agent saves memory, because Protego stores a copy of each rule for each agent of a group.
     """
     lines = [line.partition("#")[0].strip() for line in _AGENT.sub(r"\1", _text(body)).splitlines()]
     lines = [line for line in lines if line]

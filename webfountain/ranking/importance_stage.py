@@ -54,7 +54,7 @@ class ImportanceStage(Stage):
         self.lost([parked.lease.site for parked in batch.parked])
 
     def before_activate(self, batch: Batch, result: BatchResult) -> None:
-        """Note which sites left the active list, and which waiting sites have due pages."""
+        """Record which sites left the active list, and which waiting sites have due pages."""
         sites = self._importance.sites
         sites.left([*(each.lease.site for each in batch.parked), *result.lost, *(site for site, _ in result.voided)])
         sites.wait(each.lease.site for each in batch.parked if each.due <= batch.at)

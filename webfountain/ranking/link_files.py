@@ -33,7 +33,7 @@ MANIFEST: Final = "manifest.json"
 COMPLETE_SINCE: Final = "complete-since"
 _DAMAGED: Final = "damaged"
 _WORDS: Final = 200
-"""An error text in a message is cut to this number of characters."""
+"""Maximum length of an error text in a message, characters."""
 ROW: Final = pa.schema(
     [
         ("source", pa.uint64()),
@@ -238,7 +238,7 @@ class LogFiles:
         return DamagedFile(name, f"{self._path(name)}: damaged: {words}")
 
     def set_aside(self, name: str) -> None:
-        """Move a damaged file to the folder `damaged`. For a missing file, make an empty file there."""
+        """Move a damaged file to the folder `damaged`. If the file is missing, make an empty file in the folder."""
         there = f"{_DAMAGED}/{name.replace('/', '-')}"
         try:
             self._make_folder(self._path(_DAMAGED))
@@ -319,7 +319,9 @@ class _Disk:
 
 
 def _known(table: pa.Table, name: str) -> pa.Table:
-    """Check that a table has the columns of a link log, and return the table. Raise ValueError if it has others."""
+    """Check that a table has the columns of a link log, and return the table. Raise ValueError if the columns
+    differ.
+    """
     if not table.schema.equals(ROW if "/links-" in name else NAME):
         raise ValueError("its columns are not those of a link log")
     return table

@@ -52,7 +52,7 @@ _KEY: Final = attrgetter("key")
 class RisenPages:
     """Waiting pages whose importance has grown, by site, in order of importance.
 
-    If there are more than `most` pages, all are forgotten. A page returns when its importance grows again.
+    If there are more than `most` pages, all are forgotten. A forgotten page is added again when its importance grows.
     """
 
     def __init__(self, *, most: int = KEPT) -> None:

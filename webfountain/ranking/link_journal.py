@@ -73,7 +73,7 @@ class LinkJournal:
     """The journal of one process, in a locked file. Not thread-safe."""
 
     def __init__(self, folder: Path, writer: str) -> None:
-        """Create and lock the file. Raise RepositoryError if this fails."""
+        """Create and lock the file. Raise RepositoryError if the disk reports an error."""
         self.path = folder / f"{writer}{_SUFFIX}"
         self._waiting = bytearray()
         try:

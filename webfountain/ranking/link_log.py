@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 ROWS: Final = 20_000
-"""A segment has at most this number of pages."""
+"""Maximum number of pages in a segment."""
 
 _KEY, _SITE = attrgetter("key"), attrgetter("site")
 _KNOWN_NAMES: Final = 1_000_000

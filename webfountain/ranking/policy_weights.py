@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["PolicyWeights"]
 
 _MEMORY: Final = 1000.0
-"""The running mean of a score covers about this number of values."""
+"""Approximate number of values that the running mean of a score covers."""
 _POLICY: Final = attrgetter("policy")
 
 

@@ -35,12 +35,11 @@ if TYPE_CHECKING:
     Times = npt.NDArray[np.float64]
 
 FEWEST_REPLAYED: Final = 200
-"""The crawl orders are compared by a replay (`core.order_replay`) only if at least this number of pages were
-crawled."""
+"""Minimum number of crawled pages for a comparison of the crawl orders by a replay (`core.order_replay`)."""
 MOST_REPLAYED: Final = 5000
-"""The crawl orders are not compared again if more pages than this were crawled."""
+"""Maximum number of crawled pages for another comparison of the crawl orders."""
 MOST_REPLAYED_LINKS: Final = 1_000_000
-"""The crawl orders are not compared again if the log has more links than this."""
+"""Maximum number of logged links for another comparison of the crawl orders."""
 _TARGETS_A_BLOCK: Final = 1 << 18
 
 
@@ -66,8 +65,8 @@ def publish_ranking(url: str, folder: Path, *, trusted: Mapping[str, float] | No
     """Rank a link log by PageRank, backlinks and trust, publish the scores, and return the number of the epoch.
 
     Scores are relative to the mean. The score `crawled` is 1 for pages with a row in the log. The scores of sites are
-    published in the subfolder `sites` (Cho 2000, section 2.1). `trusted` maps URLs to their trust, 0 to 1. If it is
-    empty, pages get no trust score.
+    published in the subfolder `sites` (Cho 2000, section 2.1). `trusted` maps URLs to their trust, 0 to 1. If `trusted`
+    is empty, pages get no trust score.
     """
     with tempfile.TemporaryDirectory(prefix="ranking-", dir=folder.parent) as scratch:
         log = ranked_log(url, Path(scratch))

@@ -1,6 +1,6 @@
 """The ranker runs as a process beside the crawl.
 
-It may be killed at any time.
+The process may be killed at any time.
 
 ``python -m webfountain.ranking.ranker_process FILE`` reads a `Job`, ranks the link log and publishes an epoch. The
 process has the lowest priority, and only one may run per folder. If the process is killed, the log stays readable and
@@ -36,7 +36,7 @@ _MOST_LINES: Final = 20
 LEAST_COST_S: Final = 0.6
 """CPU time of a ranking of only a few pages, s."""
 FEWEST_SEGMENTS: Final = 16
-"""The process compacts the log before a ranking if the log has at least this number of segments."""
+"""Number of segments from which on the process compacts the log before a ranking."""
 
 
 class Job(msgspec.Struct, frozen=True):

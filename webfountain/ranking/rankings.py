@@ -28,11 +28,11 @@ logger = logging.getLogger(__name__)
 FLUSH_S: Final = 60.0
 """Time after which logged rows are written to a segment, s."""
 FEWEST: Final = 250
-"""The first ranking starts when this number of pages were logged."""
+"""Number of logged pages at which the first ranking starts."""
 DOUBLING: Final = 16_000
-"""Up to this number of logged pages, a ranking starts each time that the number has doubled."""
+"""Number of logged pages up to which a ranking starts each time that their number has doubled."""
 GROWTH: Final = 0.2
-"""If more than `DOUBLING` pages are logged, their number must grow by this share before the next ranking."""
+"""Share by which the number of logged pages must grow before the next ranking, above `DOUBLING` pages."""
 HEADSTART_S: Final = 15.0
 """CPU time that rankings may take in addition to `SHARE`, s."""
 SHARE: Final = 0.05

@@ -46,7 +46,7 @@ logger = logging.getLogger(__name__)
 
 _NAME: Final = "EPOCH"
 _WORDS: Final = 100
-"""An error text in a message is cut to this number of characters."""
+"""Maximum length of an error text in a message, characters."""
 
 
 def publish_scores(
@@ -184,7 +184,7 @@ class EpochScores:
         """Estimate how many pages were not crawled yet at the ranking, and return this number and the scores (s,) of a
         sample of them.
 
-        At most `most` pages are drawn for the sample, including crawled ones, which are then left out.
+        At most `most` pages are drawn, and the crawled pages among them are left out of the sample.
         """
         if not self._is_whole():
             return 0, [np.zeros(0) for _ in names]
@@ -211,7 +211,7 @@ class EpochScores:
 def places(pages: Fingerprints, wanted: Fingerprints) -> npt.NDArray[np.int64]:
     """Return for each fingerprint its position in the ascending `pages`, or the position where it would be inserted.
 
-    The function searches in ascending order, which takes less than half the time.
+    A search in ascending order of the fingerprints takes less than half the time.
     """
     order = np.argsort(wanted)
     found = np.empty(len(order), dtype=np.int64)

@@ -42,7 +42,9 @@ class TopicWords:
 
 
 def words_of(board: Board) -> WordCounts:
-    """Return the published word counts. They are empty before the first exchange and after a change of their format."""
+    """Return the published word counts. The published counts are empty before the first exchange and after a change of
+    their format.
+    """
     try:
         return msgspec.msgpack.decode(board.value(WORDS) or _NO_WORDS, type=WordCounts)
     except msgspec.MsgspecError:

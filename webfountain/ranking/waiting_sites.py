@@ -73,17 +73,17 @@ class WaitingSites:
             self._linked, self._gained, self._links = {}, {}, 0
 
     def joined(self, sites: Iterable[str]) -> None:
-        """Note that sites are crawled now."""
+        """Record that sites are crawled now."""
         for site in sites:
             self._active.add(site)
             self._waiting.pop(site, None)
 
     def left(self, sites: Iterable[str]) -> None:
-        """Note that sites are no longer crawled."""
+        """Record that sites are no longer crawled."""
         self._active.difference_update(sites)
 
     def wait(self, sites: Iterable[str]) -> None:
-        """Note that sites have due pages."""
+        """Record that sites have due pages."""
         self._waiting.update(dict.fromkeys(site for site in sites if site not in self._active))
         if len(self._waiting) > KEPT:
             self._waiting.clear()

@@ -56,7 +56,7 @@ def _beginnings(repository: Pages, name: str, newest: Copy) -> Iterator[StoredCo
 
 
 def _place(repository: Pages, name: str, newest: Copy, fetched: float) -> Copy | None:
-    """Return where the repository has the version that was fetched at a time, or None."""
+    """Return the location of the version that was fetched at a time, or None."""
     place: Copy | None = newest
     for each in _beginnings(repository, name, newest):
         if each.at == fetched:
@@ -66,7 +66,7 @@ def _place(repository: Pages, name: str, newest: Copy, fetched: float) -> Copy |
 
 
 def _newest(store: FrontierStore, url: str) -> tuple[str, Copy]:
-    """Return the canonical URL of a page, and where the repository has its newest copy."""
+    """Return the canonical URL of a page, and the location of its newest copy."""
     name = canonical(url)
     record = page_at(store, name)
     if record is None and holds_requests(store.pages, site_of(name)):

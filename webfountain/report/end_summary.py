@@ -77,7 +77,9 @@ def summary(report: Mapping[str, Any]) -> str:
 
 
 def places(*, store: str, repository: Path, example: str | None) -> str:
-    """Return where the pages are, and commands that show them; `example` is the URL of one page."""
+    """Return lines with the places of the store and the copies, and with commands that show the pages. `example` is the
+    URL of one page.
+    """
     option = f"--store {store}"
     commands = [
         (f"webfountain status {option}", "counts, rate, freshness"),
@@ -92,8 +94,9 @@ def places(*, store: str, repository: Path, example: str | None) -> str:
 
 
 def _waiting(urls: int, *, idle: bool) -> str:
-    """Return the number of never-crawled URLs in words. If the crawl ended because it was idle, these URLs wait for a
-    host or a robots.txt that cannot be reached."""
+    """Return the number of never-crawled URLs in words. If an idle crawl has ended, its never-crawled URLs wait for a
+    host or a robots.txt that cannot be reached.
+    """
     why = "that cannot be fetched now (a dead host, an unreachable robots.txt)" if idle else "not fetched yet"
     return f"{counted(urls, 'known URL')} {why}" if urls else ""
 

@@ -350,7 +350,7 @@ class UnknownUrl:
         return Explanation(given, facts.url, known=False, why=tuple(why), verdicts=verdicts, robots=robots, alike=alike)
 
     def _open_words(self, verdicts: Iterable[UrlVerdict]) -> Iterator[str]:
-        """Yield sentences about a URL that is refused under some policies only, or under none."""
+        """Yield sentences about a URL that at least one policy would accept."""
         open_to = ", ".join(repr(each.policy) for each in verdicts if each.reason is None)
         hops = counted(self._facts.collection.limits.depth, "hop")
         yield (

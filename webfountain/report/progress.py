@@ -213,7 +213,7 @@ def _sites(moment: Moment) -> str:
 
 
 def _counts(counts: Mapping[str, int]) -> Text:
-    """Return `new 12 · same 3`, coloured, without zeros."""
+    """Return the outcomes as coloured text such as `new 12 · same 3`, without zeros."""
     from rich.text import Text  # noqa: PLC0415
 
     shown = [

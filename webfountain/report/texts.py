@@ -2,8 +2,8 @@
 
 A reader first gets the texts of all pages, and later the texts of changed pages. An interrupted reader continues with
 the cursor of its last line. A cursor in the list of all pages also contains the change-log position at the start of the
-list. So no change during the list is lost. If a copy cannot be read, the cursors of later lines stay before it, so that
-the reader tries this copy again.
+list. Therefore no change is lost that happens while the list is read. If a copy cannot be read, the cursors of later
+lines stay before it, so that the reader tries this copy again.
 """
 
 from __future__ import annotations
@@ -221,8 +221,8 @@ def texts_since(
     unreadable: Callable[[RepositoryError], None],
     form: TextForm = _PLAIN,
 ) -> Iterator[dict[str, Any]]:
-    """Yield the pages that changed since a cursor, each once and in its current state. The text is None if the page is
-    no longer held.
+    """Yield the pages that changed since a cursor, each once and in its current state. The text is None if the
+    collection no longer has a copy of the page.
 
     `verdict` is `new` for a page that was found after the cursor, else the newest verdict in the change log. The pages
     are sorted by the time of their last change. The call takes memory for each page that changed since the cursor.
@@ -317,7 +317,7 @@ def _changed(store: FrontierStore, copies: _Copies, changes: Iterable[tuple[str,
 def _row_of(store: FrontierStore, copies: _Copies, record: PageRecord, cursor: str) -> _Row:
     """Read the copy of a page and return its row.
 
-    If the page is no longer held, the row has no line.
+    If the collection no longer has a copy of the page, the row has no line.
 
     If a crawl replaces the copy during the read, read the new copy.
     """

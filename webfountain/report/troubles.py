@@ -118,7 +118,9 @@ def _records_of(store: FrontierStore, urls: Sequence[str]) -> list[PageRecord | 
 def _verdict_on(
     store: FrontierStore, judge: Judge, policy: str, record: PageRecord | None, chain: list[str]
 ) -> SeedWithoutPage | None:
-    """Return why a seed has no page, or None if it has one. Append the targets of the seed's redirects to `chain`."""
+    """Return why a seed has no page, or None if the seed has a page. Append the targets of the seed's redirects to
+    `chain`.
+    """
     seed = chain[0]
     while record is not None and record.state == "redirected" and record.target is not None:
         target = record.target

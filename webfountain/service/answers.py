@@ -64,7 +64,8 @@ __all__ = [
 MAX_LIMIT = 200
 MAX_POLICY = 200_000
 """Maximum length of a policy file that the service checks, characters. The command `policy check` checks longer files.
-The limit protects the thread of the store, because each pattern of a file costs about 0.3 ms of CPU."""
+The limit keeps each check short, because each pattern of a policy file costs about 0.3 ms of CPU time.
+"""
 Limit = Annotated[int, Meta(ge=1, le=MAX_LIMIT, description="Maximum number of rows in this part.")]
 Url = Annotated[str, Meta(min_length=1, max_length=8000, description="A URL; the service uses its canonical form.")]
 Site = Annotated[str, Meta(min_length=1, max_length=2000, description="scheme://host[:port]")]

@@ -55,7 +55,7 @@ async def live(call: Call) -> object:
 
 
 def _begin(collection: StoredCollection, since: str, after: float | None, *, at_end: bool) -> str | None:
-    """Return the cursor of the first read, or None to begin at the oldest entry."""
+    """Return the cursor at which a client begins to read, or None for the oldest entry."""
     if since:
         return since
     if after is not None:

@@ -154,7 +154,7 @@ def _is_unix(request: web.Request) -> bool:
 def _is_loopback(request: web.Request) -> bool:
     """Return whether the request arrived at a loopback address.
 
-    Requests through a proxy on this machine arrive at a loopback address too. So a service behind a proxy needs tokens.
+    Requests through a proxy on this machine arrive at a loopback address too, so a service behind a proxy needs tokens.
     """
     socket = None if request.transport is None else request.transport.get_extra_info("sockname")
     return isinstance(socket, tuple) and ipaddress.ip_address(socket[0]).is_loopback

@@ -1,6 +1,6 @@
 """The server for language models: the tools over the Model Context Protocol, by standard input or HTTP.
 
-It needs the extra `webfountain[mcp]`. Over HTTP, only operators see the tool that operates the crawl.
+The server needs the extra `webfountain[mcp]`. Over HTTP, only operators see the tool that operates the crawl.
 """
 
 from __future__ import annotations

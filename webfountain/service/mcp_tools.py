@@ -1,7 +1,7 @@
 """The tools for language models: functions of a collection, whose answers mark untrusted texts as data.
 
-A page may contain sentences addressed to the model that reads it. So the texts of pages are only returned under the key
-`untrusted`, with a notice and with visible marks for invisible characters.
+A page may contain sentences addressed to the model that reads it. Therefore texts of pages are returned only under the
+key `untrusted`, with a notice and with visible marks for invisible characters.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ class CollectionTools:
         self._store = store
 
     async def search(self, words: str, site: str = "", limit: int = 10) -> str:
-        """Search titles and texts of the collection, best first. All words must occur.
+        """Search titles and texts of the collection, best first. A result contains all words of the query.
 
         "words in quotes" must occur in this order, word* stands for all words with this beginning, -word must not
-        occur. `site` is scheme://host[:port]. It needs a search index.
+        occur. `site` is scheme://host[:port]. The tool needs a search index.
         """
         return await self._answer(partial(_search, words=words, site=site, limit=limit))
 
@@ -63,7 +63,7 @@ class CollectionTools:
     async def changes_since(self, cursor: str = "", hours: float = 24.0, site: str = "", limit: int = 50) -> str:
         """Return what changed: new, changed, gone and other pages, oldest first.
 
-        Start `hours` ago, or after the `cursor` of the last answer.
+        Begin with changes of the last `hours` hours, or after the `cursor` of the last answer.
         """
         return await self._answer(partial(_changes, cursor=cursor, hours=hours, site=site, limit=limit))
 

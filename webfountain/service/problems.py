@@ -1,6 +1,6 @@
 """Problems: errors in the form of RFC 9457, ``application/problem+json``.
 
-A problem describes what is wrong with the request or the store. It never reveals internals: no traceback, no password.
+A problem describes what is wrong with the request or the store. A problem never contains a traceback or a password.
 """
 
 from __future__ import annotations

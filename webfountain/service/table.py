@@ -98,7 +98,9 @@ def _read(
     path: str | None = None,
     **more: Any,
 ) -> Operation:
-    """Return an operation that reads a collection. The last part of its URL is `path`, by default the name."""
+    """Return an operation that reads a collection. The URL of the operation ends with `path`, or by default with the
+    name of the operation.
+    """
     return Operation(name, "GET", f"{PREFIX}/{path or name}", summary, answer, query, read=read, **more)
 
 

@@ -33,7 +33,7 @@ MAX_ROWS: Final = 1_000_000
 """Maximum number of rows of a table."""
 _PART: Final = 1000
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
-"""A spreadsheet treats a value as a formula if the value begins with one of these."""
+"""Characters with which a formula of a spreadsheet begins."""
 
 Part = tuple["Iterable[Any]", str | None]
 """Rows of a table, and a cursor for the next part. The cursor is None after the last row."""

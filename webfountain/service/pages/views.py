@@ -69,7 +69,7 @@ class View(NamedTuple):
     """Function that does what the form asks for, and returns more values for the template."""
     in_menu: bool = True
     is_shared: bool = False
-    """True if all users get the same values for a few seconds, which keeps a page cheap that reloads itself."""
+    """True if all users get the same values for a few seconds; pages that reload themselves then cost little."""
 
 
 VIEWS: Final = (
