@@ -67,7 +67,7 @@ class Packer:
         self._callbacks = Callbacks(spider)
 
     def pack(self, request: Request) -> bytes:
-        """Return the request as msgpack. Raise UnstorableValue if it is not plain data."""
+        """Return the request as msgpack. Raise UnstorableValue if the request is not plain data."""
         data = {name: getattr(request, name) for name in request.attributes}
         try:
             data["callback"] = self._callbacks.name(request.callback)

@@ -1,8 +1,8 @@
 """The session: configuration, counts and open frontier of one crawl, shared by its parts.
 
 Scrapy passes only the crawler to scheduler, middlewares, extensions and spider. `Session.of` returns the same session
-to all of them. The scheduler opens the session in the worker thread before the crawl begins. A project without a
-collection file gets a collection made from its own settings:
+to all these components. The scheduler opens the session in the worker thread before the crawl begins. A project without
+a collection file gets a collection made from its own settings:
 
 - USER_AGENT and DOWNLOAD_TIMEOUT are used unchanged. ROBOTSTXT_OBEY is obeyed, but the ant fetches robots.txt. The
   file's groups are looked up as in Scrapy, by ROBOTSTXT_USER_AGENT or else by the whole USER_AGENT;

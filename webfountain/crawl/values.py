@@ -72,7 +72,7 @@ class ProjectClasses:
         self._packages = frozenset(packages)
 
     def class_at(self, path: str) -> type[Any]:
-        """Return the class at ``module:qualified.name``. Raise ClassMissing if it is not found."""
+        """Return the class at ``module:qualified.name``. Raise ClassMissing if the class is not found."""
         module_name, _, name = path.partition(":") if ":" in path else path.rpartition(".")
         module = sys.modules.get(module_name)
         if module is None and module_name.partition(".")[0] in self._packages:
@@ -155,7 +155,7 @@ class Values:
 
     @staticmethod
     def pack(value: Any) -> bytes:
-        """Return a value as msgpack. Raise UnstorableValue if it is not plain data."""
+        """Return a value as msgpack. Raise UnstorableValue if the value is not plain data."""
         try:
             return msgspec.msgpack.encode(_flat(value))
         except UnstorableValue:

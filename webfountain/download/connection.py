@@ -63,8 +63,8 @@ class Sink(Protocol):
 
 
 class Exchange:
-    """One request and its response. `done` is resolved once, after `error` was set, or after `reader` and `body` were
-    set on success.
+    """One request and its response. The future `done` is resolved once: after `error` was set or, on success, after
+    `reader` and `body` were set.
 
     `begin` is called after the head of the response. `begin` returns the sink for the body, or raises BadResponse to
     stop. `may_send` is called right before the request is written. If `may_send` returns False, the exchange ends with

@@ -73,9 +73,7 @@ def failed_requests(store: PageRecords) -> Iterator[Link]:
 
 
 def made_before(store: FrontierStore, links: Sequence[Link]) -> list[Link]:
-    """Return the links whose requests will not be made, because they were made before or are not in the store. Such a
-    request was made before, or is not in the store.
-    """
+    """Return the links whose requests will not be made, because they were made before or are not in the store."""
     return [
         link
         for link in links

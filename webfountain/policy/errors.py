@@ -132,7 +132,9 @@ def _table_at(place: str, root: type[msgspec.Struct]) -> type[msgspec.Struct]:
 
 
 def _words(kind: msgspec.inspect.Type) -> str:
-    """Describe in words which values a type allows. Return "" if msgspec's error message already describes them."""
+    """Describe in words which values a type allows. Return "" if msgspec's error message already describes these
+    values.
+    """
     match kind:
         case msgspec.inspect.VarTupleType(item_type=item):
             words = f"a list, each {_words(item) or 'a text'}"

@@ -225,7 +225,7 @@ def _spelling(anchors: set[tuple[str, bool]]) -> Spelling:
 
 
 def _anchors(tree: Any, flags: int) -> Any:
-    """Yield each position assertion of an expression, such as ``\b``: its name, and whether it knows only ASCII."""
+    r"""Yield each position assertion of an expression, such as ``\b``: its name, and whether it knows only ASCII."""
     for operation, argument in tree:
         match str(operation):
             case "AT":

@@ -30,7 +30,7 @@ class Duration(float):
 
     @classmethod
     def parse(cls, value: object) -> Duration:
-        """Parse a duration. Raises ValueError if it is invalid."""
+        """Parse a duration. Raises ValueError if the text is invalid."""
         return cls(_read(value, _SECONDS, DURATION_FORM))
 
 
@@ -39,7 +39,7 @@ class PositiveDuration(Duration):
 
     @classmethod
     def parse(cls, value: object) -> PositiveDuration:
-        """Parse a duration. Raises ValueError if it is invalid or 0."""
+        """Parse a duration. Raises ValueError if the text is invalid or means 0."""
         seconds = _read(value, _SECONDS, DURATION_FORM)
         if not seconds:
             raise ValueError(f"(allowed: {DURATION_FORM}, longer than 0)")
@@ -51,7 +51,7 @@ class Size(int):
 
     @classmethod
     def parse(cls, value: object) -> Size:
-        """Parse a size. Raises ValueError if it is invalid or below one byte."""
+        """Parse a size. Raises ValueError if the text is invalid or means less than one byte."""
         size = cls(round(_read(value, _BYTES, SIZE_FORM)))
         if size < 1:
             raise ValueError(f"(allowed: {SIZE_FORM}, at least one byte)")
@@ -65,7 +65,7 @@ class Selector(str):
 
     @classmethod
     def parse(cls, value: object) -> Selector:
-        """Check a selector. Raises ValueError if it is invalid."""
+        """Check a selector. Raises ValueError if the text is invalid."""
         from webfountain.formats.page_units import is_selector  # noqa: PLC0415  (10 ms, and few policies select)
 
         if not isinstance(value, str) or not is_selector(value):

@@ -214,8 +214,9 @@ class AntStage(Stage):
         """Claim the guests of a batch, and read them from the store. If another ant crawls a guest or has claimed it,
         the guest is reported as busy.
 
-        Each ant claims a guest before it reads who crawls the site. After it has activated a site, it reads who has
-        claimed the site as a guest. So if two ants want the same site at once, at least one of them notices the other.
+        Before an ant reads who crawls a site, it claims the site as a guest. After an ant has activated a site, the ant
+        reads who has claimed the site as a guest. So if two ants want the same site at once, at least one of them
+        notices the other.
         """
         names = [GUEST + name for name in batch.guests]
         held = self._claims.claim(names, owner=self._owner, until=batch.at + self._lease_s, at=batch.at)

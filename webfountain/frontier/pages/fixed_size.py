@@ -8,8 +8,8 @@ the frontier with the downloader.
 A *sweep* reads all records, some with each batch. The sweep counts the known pages in each class of importance. The
 sweep remembers the held pages of least importance. A class is *admitted* if some of its pages are among the best
 `limits.pages` known pages, and it is better than the class of the page that would be evicted. For each leased new page
-of an admitted class, a page is evicted (the store's `evict`). An ant can evict only pages of its own sites. Therefore
-sites with the least important pages are made due.
+of an admitted class, a page is evicted (the store's `evict`). Sites with the least important pages are made due,
+because an ant can evict only pages of its own sites.
 
 The bounds of neighbouring classes differ by the factor √2. A page is never replaced by a page of its own class, because
 equally important pages would then displace each other in turn. A page that waits for its first fetch is ranked as if
@@ -162,8 +162,8 @@ class Replacement(Stage):
     # --------------------------------------------------------------- leasing
 
     def lease(self, refills: Sequence[Refill], at: float) -> list[LeaseBatch | None]:
-        """Lease the pages for refills. New pages are leased only if the collection has room or less important pages can
-        be evicted.
+        """Lease the pages that refills request. New pages are leased only if the collection has room or less important
+        pages can be evicted.
         """
         self._held.update((refill.lease.site, refill.lease) for refill in refills)
         room = self._most - self._store.census.statistics().pages["crawled"] - sum(map(len, self._out.values()))

@@ -149,8 +149,8 @@ class GuardedExaminer:
 
 
 class SuspectStage(Stage):
-    """The stage that postpones pages that may have crashed a process. These pages are given back to the store while
-    their site has other pages.
+    """The stage that postpones pages that may have crashed a process. A suspect page is given back to the store while
+    its site has other pages.
     """
 
     def __init__(self, suspects: CrashSuspects, store: FrontierStore) -> None:

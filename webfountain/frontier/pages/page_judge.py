@@ -48,8 +48,8 @@ class PageJudge:
         self._logs = logs
 
     def judged(self, fetched: FetchResult, document: Document, record: PageRecord) -> tuple[PageRecord, PageContent]:
-        """Judge an examined page. Return its record, under the policy that its facts require, and its content with
-        judged links.
+        """Return the record of an examined page, under the policy that its facts require, and its content with judged
+        links.
         """
         seen = self._seen(fetched, document, record)
         record = self._scored(switched(self._judge, record, seen, at=fetched.at), document)

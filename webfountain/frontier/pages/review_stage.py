@@ -48,7 +48,7 @@ class ReviewStage(Stage):
 
     def visited(self, visits: Sequence[Visit], judged: Sequence[JudgedVisit], at: float) -> None:
         """Tell the review which pages were switched to another policy. The review then moves the pages that were
-        discovered through them.
+        discovered through the switched pages.
         """
         del judged
         review, pairs = self._review, [(leased(visit.fetch), visit.record) for visit in visits]

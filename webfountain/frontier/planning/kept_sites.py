@@ -340,8 +340,8 @@ def _in_slices(records: Iterable[PageRecord], terms: UrgencyTerms, steps: SiteSt
 
 
 def _evidence(record: PageRecord, step_s: float) -> tuple[float, float, float, float]:
-    """Summarise the last checks of a page: how many found a change, and how many time steps lay between them. If a
-    check found a change, the steps before it count half.
+    """Summarise the last checks of a page: how many found a change, and how many time steps lay between them. The steps
+    before a check that found a change count half.
 
     Return (`events`, `observed_time`, `logs`, `quiet`) as in `_Pages`.
     """

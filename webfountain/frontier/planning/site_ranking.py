@@ -32,7 +32,7 @@ __all__ = ["EARLY", "RUNGS", "SiteRanking"]
 EARLY: Final = 0.8
 """Share of the price at which a page makes its parked site active, because the price may have fallen since."""
 RUNGS: Final = (1.0, EARLY, 0.5, 0.3, 0.15, 0.05)
-"""Shares of the price. For each of them, a computation finds when the next page may reach this share."""
+"""Shares of the price. A computation finds, for each of these shares, when the next page may reach it."""
 
 
 class SiteRanking:
@@ -168,8 +168,8 @@ class SiteRanking:
                 self.most = float(self.worth_of_free().max(initial=0.0))
 
     def urgent(self, price: float, fetched_by: float) -> tuple[Ints, Array]:
-        """Return the pages that should be made due, with their urgencies. Such a page is not due yet, reaches the
-        price, and was last fetched before `fetched_by`.
+        """Return the pages that should be made due, with their urgencies. A page should be made due if it is not due
+        yet, reaches the price, and was last fetched before `fetched_by`.
         """
         pages = self._worthy(price)
         pages = pages[self.candidate_since[pages] <= fetched_by]

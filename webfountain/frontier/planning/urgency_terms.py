@@ -5,8 +5,8 @@ least a fiftieth of a period and at most a period. Within a step, urgencies do n
 begin at different moments, so that not all sites are computed at once. Times are UTC seconds.
 
 To *ask* a site means to look for pages whose urgency reaches the price. A site is asked when one of its pages may reach
-the price, and at regular intervals, because the price may have fallen. If there are very many sites, there is a minimum
-time between two computations of a site, and many sites are asked at the same moment.
+the price, and at regular intervals, because the price may have fallen. If there are very many sites, each site is
+computed only after a minimum time, and many sites are asked at the same moment.
 """
 
 from __future__ import annotations

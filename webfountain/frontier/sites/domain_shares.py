@@ -209,8 +209,8 @@ class DomainShares:
         return FetchCounts(self._period, self._fetches, reported, busy, blocked)
 
     def take_in(self, total: FetchCounts | None, own: FetchCounts) -> set[str]:
-        """Receive the counts of all ants. `own` is the part of this ant in these counts. Return the sites whose domains
-        may now have more fetches.
+        """Receive the counts of all ants. `own` is the part of this ant in the counts of all ants. Return the sites
+        whose domains may now have more fetches.
         """
         if total is None or total.period != self._period or own.period != self._period:
             return set()

@@ -142,7 +142,7 @@ class Hand:
         return len(self._never) + len(self._recrawl) <= self._size // 4
 
     def is_deep(self) -> bool:
-        """Return whether the hand has grown to its largest size."""
+        """Return whether the hand (the leased URLs of the site) has its largest size."""
         return self._size == self._largest
 
     def room(self) -> tuple[int, int]:
@@ -190,7 +190,7 @@ class Hand:
         self.held += urgent
 
     def take_held(self) -> list[Fetch]:
-        """Remove and return the immediate URLs that waited. The caller must judge them again before a request."""
+        """Remove and return the immediate URLs that waited. The caller must judge these URLs again before a request."""
         held, self.held = self.held, []
         return held
 
@@ -243,7 +243,7 @@ class Hand:
 def largest_hand(capacity: float | None, period_s: float) -> int:
     """Return the largest size of a hand for `capacity` fetches per period (None: no limit).
 
-    A new page must wait for the pages that are already leased. So a hand has at most a twentieth of a period's fetches.
+    A hand has at most a twentieth of a period's fetches, because a new page must wait for all leased pages.
     """
     if capacity is None:
         return LARGEST_HAND

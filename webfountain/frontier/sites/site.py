@@ -252,7 +252,7 @@ class ActiveSite:
     def landed(self, fetched: FetchResult, group: AddressGroup, batch: Batch) -> bool:
         """Process the end of a fetch that `group` released, and give the slots of the fetch back to the gates.
 
-        Return True if the site answered a page without a refusal. In this case the caller has nothing else to do.
+        Return True if the site answered a page without a refusal, so that the caller has nothing else to do.
         """
         refused = self.standing.landed(fetched, group.gate)
         if refused and self.loans:
@@ -395,7 +395,7 @@ def _weights(context: SiteContext, changes: SiteChanges, new: PageRecord) -> Seq
 def state_of(lease: SiteLease, rules: PolitenessTable, at: float) -> SiteState:
     """Return the stored state of a site that was activated at `at`.
 
-    If the site's last process died, the time of its last request is unknown. So the next request waits for a full
+    If the site's last process died, the time of its last request is unknown, so the next request waits for a full
     delay. If the store's server lost data, the previous process may go on until its lease ends, so the delay begins at
     this end.
     """
