@@ -1,9 +1,9 @@
 """Review the known pages after an edit of the policy file.
 
-Refused pages are not requested after an edit, because every page is judged when it is leased. But a page with a stored
-copy may be due only in months, and consumers must learn of the edit earlier. Therefore the review judges all crawled
-pages again: site by site, some pages with each batch. Pages that are now refused are made due at once. A refused page
-is then removed without a request, and the change log gets a tombstone.
+After an edit, pages that are now refused are no longer requested, because every page is judged when it is leased. But a
+page with a stored copy may be due only in months, and consumers must learn of the edit earlier. Therefore the review
+judges all crawled pages again: site by site, some pages with each batch. Pages that are now refused are made due at
+once. A refused page is then removed without a request, and the change log gets a tombstone.
 
 An edit of rules that are inherited along links, such as seeds, trust and dampening, is applied to known pages in the
 same pass. Each page gets the policy and trust that it would get now from its seed, or from the page that led to it

@@ -42,7 +42,7 @@ class SitemapContent(msgspec.Struct, frozen=True):
     """The content of one sitemap."""
 
     links: list[Link]
-    """The links that the judge accepts, without duplicates. Known pages are among these links, too."""
+    """The links that the judge accepts, without duplicates. Some of these links may lead to known pages."""
     modified: dict[bytes, float]
     """The dates of pages on the site that named the sitemap: UTC seconds of the last change, by page key."""
     children: list[str]

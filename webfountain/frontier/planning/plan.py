@@ -1,6 +1,6 @@
 """The plan of a cycle as plain data.
 
-The store keeps the plan as msgpack. By the plan, a schedule (`schedule`) decides which pages are due.
+The store keeps the plan as msgpack. A schedule (`schedule`) follows the plan, and decides which pages are due.
 """
 
 from __future__ import annotations
@@ -111,8 +111,8 @@ class Plan(msgspec.Struct, frozen=True):
     `weights` contains, for each period, the share of fetches that go to never-crawled pages (p in the model). `recrawl`
     is the number of fetches of known pages in each period, and `fresh` the number for never-crawled pages. `quotas` (T,
     B) divides `recrawl` by bucket, in the order of `buckets`. `rates` (B,) are the measured changes per second.
-    `phases` contains the clocks of all 256 buckets (`core.phases`). If the pages of each bucket are fetched at its
-    interval in `intervals`, s, each fetch gains `price` seconds of fresh time.
+    `phases` contains the clocks of all 256 buckets (`core.phases`). If every page is fetched at the interval of its
+    bucket (`intervals`, s), each fetch gains `price` seconds of fresh time.
     """
 
     start: float

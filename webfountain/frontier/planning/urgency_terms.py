@@ -63,7 +63,7 @@ TOGETHER: Final = 40
 time between two checks.
 """
 NEARLY: Final = 0.9
-"""Share of the time between two checks after which work that is done once per check may be done again."""
+"""Work that is done once per check may be done again after this share of the time between two checks."""
 READY_S: Final = 1.0
 """If checks follow each other faster than this, s, there is no minimum time between two computations of a site."""
 
