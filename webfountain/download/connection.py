@@ -1,7 +1,7 @@
 """A connection to one endpoint, and the exchange that it carries: one request and its response.
 
-A connection carries one exchange at a time. If the exchange ends cleanly, the connection goes back to the pool.
-Otherwise the connection is closed at once.
+A connection carries one exchange at a time. If the exchange ends cleanly, the connection goes back to the pool. If the
+exchange does not end cleanly, the connection is closed at once.
 """
 
 from __future__ import annotations

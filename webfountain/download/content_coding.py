@@ -49,8 +49,9 @@ _ZEROS = re.compile(rb"\0*")
 _BROKEN: Final[tuple[type[Exception], ...]] = (isal_zlib.error, brotli.error)  # type: ignore[assignment]
 
 _PLAIN: Final = frozenset({"", "identity", "none", "null", "binary", "8bit", "7bit"})
-"""Words that servers send for an uncoded body, including names of charsets. A body with any other unknown coding cannot
-be read."""
+"""Values of Content-Encoding that servers send for an uncoded body, including names of charsets. A body with any other
+unknown coding cannot be read.
+"""
 
 
 class Coder(Protocol):

@@ -113,9 +113,9 @@ class Batch:
     census_since: int | None = None
     plan: bytes | None = None
     shares: ShareSnapshot | None = None
-    """For publication: how much of its share of fetches each domain has used."""
+    """How much of its share of fetches each domain has used; the worker publishes this."""
     limit: str | None = None
-    """For publication: what limits the rate of fetches now."""
+    """What limits the rate of fetches now; the worker publishes this."""
     collection: Collection | None = None
     """An edited policy file."""
     schedule: Schedule | None = None
@@ -220,7 +220,9 @@ class BatchResult:
     new_pages: set[str] = field(default_factory=set)
     """Sites that have more URLs to lease, because URLs are new or were made due."""
     hot: set[str] = field(default_factory=set)
-    """Sites with new pages on the policy's topic. These pages must be fetched before all pages that are off topic."""
+    """Sites with new pages on the policy's topic. Pages on the topic must be fetched before all pages that are off
+    topic.
+    """
     hurried: set[str] = field(default_factory=set)
     """Sites with known pages that must be fetched before all other known pages, even before pages that are already
     leased.

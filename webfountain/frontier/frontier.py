@@ -88,25 +88,28 @@ class Frontier:
         return None if due == inf else due
 
     def landed(self, fetched: FetchResult) -> None:
-        """Process the end of a download, whatever its result. Call it once for each fetch that `next` returned."""
+        """Process the end of a download, whatever its result. Call this method once for each fetch that `next`
+        returned.
+        """
         self.sites.flights.landed(fetched, self._batches.gather())
 
     def finish(self, visit: Visit) -> None:
-        """Queue the visit of a page for the worker thread, which writes and settles it. Call it exactly once for each
-        page fetch.
+        """Queue the visit of a page for the worker thread, which writes and settles it. Call this method exactly once
+        for each page fetch.
         """
         if self.sites.flights.finished(visit, self._batches.gather()):
             self.progress.wait_for_worker(visit)
 
     def give_back(self, fetch: Fetch) -> None:
-        """Give back the lease of a fetch that ended without a result, so that the page is fetched again. Call it in
-        place of `examine` and `finish`.
+        """Give back the lease of a fetch that ended without a result, so that the page is fetched again. Call this
+        method in place of `examine` and `finish`.
         """
         assert fetch.lease is not None
         self.sites.flights.given_back(fetch.lease, self._batches.gather())
 
     def acknowledge(self, fetch: Fetch, *, status: int | None, error: str | None, seconds: float = 0.0) -> None:
-        """Settle a finished request of a Scrapy project's spider. Call it in place of `examine` and `finish`."""
+        """Settle a finished request of a Scrapy project's spider. Call this method in place of `examine` and
+        `finish`."""
         assert fetch.lease is not None
         batch = self._batches.gather()
         self.sites.flights.acknowledged(fetch.lease, batch, status=status, error=error, seconds=seconds)

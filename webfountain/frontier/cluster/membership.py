@@ -219,7 +219,9 @@ class Membership:
         self._claims.end_within(seconds)
 
     def sign_off(self, claimed: Mapping[str, float], *, at: float) -> None:
-        """At the end, in the worker thread, drop the claims on addresses and guests, and then on name and roles."""
+        """At the end, in the worker thread, drop the claims on addresses and guests, and then the claims on the ant's
+        name and roles.
+        """
         self._claims.drop(claimed, owner=self.owner, at=at)
         self._claims.drop({f"{ANT}{self.owner}": at, ROLE: at, COUNTING: at}, owner=self.owner, at=at)
 
@@ -325,7 +327,7 @@ class HeartbeatResult(NamedTuple):
     counts: bool
     """True if this ant computes the sum of all notes."""
     over: list[Loan]
-    """Loans that were not extended, because borrower or site are gone or the loan has ended."""
+    """Loans that were not extended, because the borrower or the site is gone, or because the loan has ended."""
     borrowed: list[BorrowedSlots]
 
 

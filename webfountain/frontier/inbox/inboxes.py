@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 __all__ = ["FOLDER", "MOST_BYTES", "NOTES_AT_ONCE", "NOTE_S", "REFUSED_KEPT", "FeedInbox", "Inbox", "InboxStage"]
 
 FOLDER = "inbox"
-"""Name of the folder within an embedded store's folder."""
+"""Name of the inbox folder within the folder of an embedded store."""
 MOST_BYTES: Final = 64_000_000
 """Largest size of a note in bytes, enough for about a million URLs."""
 REFUSED_KEPT: Final = 100

@@ -48,7 +48,7 @@ SWEEPS_PER_PERIOD: Final = 100
 CANDIDATES: Final = 10_000
 """Largest number of candidates for eviction that a sweep remembers."""
 _NEAR: Final = 0.9
-"""Share of the collection's size at which sweeps begin."""
+"""Sweeps begin when the collection has this share of its full size."""
 _SUMMONED: Final = 64
 """Largest number of pages that are made due at a time. The sites of these pages then become active, so that the pages
 can be evicted.
@@ -56,7 +56,7 @@ can be evicted.
 _SOON: Final = 0.05
 """If new pages wait for evictions, their site is checked again after this share of the time between two sweeps."""
 _DUPLICATE: Final = -inf
-"""Importance of a page that repeats another one. All other pages are more important."""
+"""Importance of a page that repeats another one. All pages that repeat no other page are more important."""
 
 
 class _Candidate(NamedTuple):

@@ -52,7 +52,8 @@ SLOW_S: Final = 0.25
 SLOW_FACTOR: Final = 4.0
 """A site is slow if its reading time exceeds this many times the reading time of the fastest site."""
 _FORGET_S: Final = 60.0
-"""Half-life of reading times, s. The fastest site is chosen among sites with a body read within this time."""
+"""Half-life of reading times, s. Only a site with a body that was read within this time can count as the fastest
+site."""
 _SITES: Final = 4096
 """Number of sites whose reading times are remembered."""
 

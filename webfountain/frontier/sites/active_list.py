@@ -265,7 +265,7 @@ class ActiveList:
                 self._follow(site, site.renew_robots(batch), batch)
 
     def is_starved(self) -> bool:
-        """Return whether, at the last refill, the store had fewer due pages than the sites could take."""
+        """Return whether, at the last request for leases, the store had fewer due pages than the sites could take."""
         return all(site.hand.is_short for site in self.sites.by_name.values())
 
     def has_before(self, until: float) -> bool:

@@ -191,8 +191,8 @@ class Addresses:
     def detour(self, place: Place, group: AddressGroup, address: str, at: float) -> float:
         """Move a fetch in flight to another address of its host, because the address of `group` does not answer.
 
-        Return 0.0 if the fetch and its site were moved. Otherwise return the seconds until the next attempt, or inf if
-        another fetch must end first.
+        Return 0.0 if the fetch and its site were moved. If the fetch cannot move now, return the seconds until the next
+        attempt, or inf if another fetch must end first.
         """
         there = self._group_at(place, address)
         if there is not group:
@@ -229,7 +229,7 @@ class Addresses:
             waiting.remove(place)
 
     def sweep(self, at: float) -> None:
-        """Remove each address that has no sites and an open gate. An address with a shut gate stays, because a new site
+        """Remove each address without sites whose gate is open. An address with a shut gate stays, because a new site
         at the address would have to wait for the gate, too.
         """
         kept = []

@@ -31,7 +31,7 @@ _QUANTUM: Final = 1000
 _PATIENCE_S: Final = 1.0
 """A site stays active if its next page is due within this time, s."""
 _FREED_S: Final = 0.5
-"""When an ant gives up an address, it drops the claim within this time after the address's delay, s."""
+"""When an ant gives up an address, the sites at the address are due again this time after other ants may use it, s."""
 
 
 class Departures:

@@ -5,8 +5,8 @@ first served. Immediate URLs come before all others, then robots.txt and sitemap
 the recrawl queue, drawn by weights. Of equally important never-crawled URLs, the one that most probably has a page
 comes first. While the site's domain has used up its share (`domain_shares`), the hand returns no page of the
 never-crawled and the recrawl queue. The hand returns nothing while the gate of the site is shut (`politeness`) or
-`MAX_UNREAD` bodies wait to be read. Each time that a hand is used up, it grows. So a fast site needs few refills, and a
-slow site holds few leases.
+`MAX_UNREAD` bodies wait to be read. Each time that a hand is used up, it grows. So a fast site needs few requests for
+leases, and a slow site holds few leases.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class Hand:
         self.held: list[Fetch] = []
         """Immediate URLs that wait for robots.txt or an address."""
         self.is_short = True
-        """True if, at the last refill, fewer known pages were due than the hand could take."""
+        """True if, at the last request for leases, fewer known pages were due than the site could take."""
 
     # ---------------------------------------------------------------- as a sequencer
 

@@ -145,7 +145,7 @@ class Gate:
 
 @dataclass(slots=True, frozen=True)
 class SitePace:
-    """Rules of pace for all sites of a crawl. The defaults are the rules of a collection."""
+    """Rules about the pace of requests, for all sites of a crawl. The defaults are the rules of a collection."""
 
     slots: Callable[[str], int | None] = lambda _: None
     """Function that returns the number of simultaneous requests for a site; None: `politeness.concurrency`."""
@@ -297,7 +297,7 @@ class SitePoliteness:
 
     def _rest(self, fetched: FetchResult) -> None:
         """Shut the gate after a refusal: for the time that the site requests, or for the back-off. The rules of pace
-        decide which applies.
+        decide which of the two times applies.
 
         After a failed fetch of robots.txt or a sitemap, the back-off always applies.
         """

@@ -1,8 +1,8 @@
 """Pages of one active site, from their leases to their ends.
 
-The site requests leases when its hand runs low (`refill`). Before leased pages are fetched, they are checked again by
-policy and robots.txt (`dealt`). Each fetched page is examined and settled. If the store has nothing due, the site waits
-until `wake_at`.
+The site requests leases when few of its leased URLs are left (`refill`). Before leased pages are fetched, they are
+checked again by policy and robots.txt (`dealt`). Each fetched page is examined and settled. If the store has nothing
+due, the site waits until `wake_at`.
 """
 
 from __future__ import annotations
@@ -45,7 +45,9 @@ _HAIR_S: Final = 1e-3
 early.
 """
 _BARRED: Final[dict[str, OutcomeKind]] = {PRIVATE: "refused", DISALLOWED: "refused_by_robots"}
-"""Outcome of the pages of a barred site, by the error of the pages. With any other error, the outcome is "failed"."""
+"""Outcome of the pages of a barred site, by the error of the pages. With an error that is not listed, the outcome is
+"failed".
+"""
 
 
 class SitePages:
@@ -79,7 +81,7 @@ class SitePages:
         self._sleeps = False  # The site is blocked.
         self._refreshed = False  # The store received something after the last refill, which may not include it.
         self._refilled_at = -inf
-        """Time of the last refill, UTC seconds."""
+        """Time of the last request for leases, UTC seconds."""
         self.is_ordered = False
         """True if a request for leases waits for the store's answer."""
         self.under_way = 0
@@ -120,7 +122,7 @@ class SitePages:
         self.release_held(batch)
 
     def refill(self, lease: SiteLease, batch: Batch) -> None:
-        """Request leases. Only one refill is open at a time."""
+        """Request leases. Only one request for leases may wait for its answer at a time."""
         self.is_ordered, self._refreshed = True, False
         self._refilled_at = batch.at
         self.wake_at = inf  # It is computed again from the leases, and from the pages that are settled meanwhile.
@@ -161,7 +163,7 @@ class SitePages:
                 self._hand.add_urgent(fetch)
 
     def refresh(self) -> None:
-        """Allow a new refill, because the store has new or released URLs of the site."""
+        """Allow a new request for leases, because the store has new or released URLs of the site."""
         self.has_more = self._refreshed = True
 
     def recall(self, batch: Batch) -> None:

@@ -135,8 +135,8 @@ class SlotLending:
     def borrow(self, borrowed: Sequence[BorrowedSlots], batch: Batch) -> None:
         """After a heartbeat, use the slots that other ants lend to this ant. Stop using slots that are no longer lent.
 
-        While fetches of a borrowed site are in flight, the ant's term ends no later than the loan. So these fetches are
-        cancelled in time.
+        While fetches of a borrowed site are in flight, the ant's term ends no later than the loan. So fetches of a
+        borrowed site are cancelled before the loan ends.
         """
         others = self._others
         given = {each.loan.site: each for each in borrowed}

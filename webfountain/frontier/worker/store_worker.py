@@ -114,7 +114,7 @@ class Leasing:
         return is_asked
 
     def lease(self, batch: Batch, result: BatchResult) -> None:
-        """Lease immediate URLs first, then pages for the refills."""
+        """Lease immediate URLs first, then the pages that sites request."""
         # A site that was activated for its immediate URLs gets them now; later it might have been parked for lack of
         # URLs.
         if batch.immediate or any(lease.record.immediate for lease in result.activated):
@@ -360,7 +360,7 @@ class SharedCounts(StoreCounts):
     """The counts of a store that many ants share.
 
     The counts are sums over the store's shards, which take 256 reads. Therefore one ant computes the counts and stores
-    them with a claim, and all other ants read this row while it is recent.
+    them with a claim, and all other ants read the stored counts while they are recent.
     """
 
     def __init__(self, census: CensusReader, claims: Claims, *, owner: str) -> None:
@@ -370,8 +370,8 @@ class SharedCounts(StoreCounts):
         self._known: Statistics | None = None
 
     def take(self, at: float, *, idle: bool) -> Statistics:
-        """Return the stored counts if they are recent, which takes one round trip. Otherwise compute the counts, in
-        three round trips.
+        """Return the stored counts if they are recent, which takes one round trip. If the stored counts are too old,
+        compute the counts, in three round trips.
         """
         [claim] = self._claim(at, idle=idle)
         if claim.owner != self._owner and claim.note:
