@@ -90,7 +90,7 @@ class PolicyFileAnswer(msgspec.Struct, frozen=True):
     """Path of the file, or None if the store contains no policy file."""
     text: str
     digest: str
-    """Digest of the text. A call that replaces the file must give this digest."""
+    """Digest of the policy file's text. A call that replaces the file must give this digest."""
     writable: bool = False
     """True if the file can be edited from this machine."""
 

@@ -1,4 +1,5 @@
-"""A frontier for a user's own crawler: it decides which URL to fetch when, and the crawler fetches without Scrapy.
+"""A frontier for a user's own crawler: the frontier chooses the URLs and the times, and the crawler fetches without
+Scrapy.
 
 ::
 

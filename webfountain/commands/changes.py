@@ -53,9 +53,8 @@ def changes(store: str, since: str | None, follow: bool, site: str | None, as_li
 
 
 def rows_after(cursor: str | None, store: FrontierStore, site: str | None = None) -> Iterator[dict[str, Any]]:
-    """Yield the entries after a cursor; if `site` is given, only its entries. The last row has the cursor for the next
-    call. If the newest entry belongs to another site, an extra row contains only this cursor.
-    """
+    """Yield the entries of the change log after a cursor, or only those of the site `site`. The last row has the cursor
+    for the next call. If the newest entry belongs to another site, the last row contains only a cursor."""
     # Read the end before the entries, so that no entry that is added in between is missed.
     end, reported = store.changes.end() if cursor is None else cursor, False
     for end, entry in every_change(store, cursor):

@@ -63,9 +63,9 @@ class Document(msgspec.Struct, frozen=True, array_like=True):
     language: str | None = None
     """Language that the page declares, such as ``de-AT``."""
     anchors: list[str] = []
-    """Text of each link, or "" for a link without text. The list is empty if the texts were not requested."""
+    """Text of each link, or "" for a link without text; [] if the texts were not requested."""
     nofollow: list[str] = []
-    """Canonical URLs of the nofollow links. The list is empty if these links were not requested."""
+    """Canonical URLs of the nofollow links, or [] if these links were not requested."""
     units: list[Unit] | None = None
     """The lines of the page, each with its place in the page, or None if the lines were not requested."""
     metadata: PageMetadata | None = None

@@ -6,9 +6,10 @@ Three kinds of markup keep an HTML parser busy for very long:
 - Each tag is compared with all open elements.
 - Each attribute is compared with all earlier attributes of its tag.
 
-`is_ordinary_markup` checks in linear time that a body has no such markup. Bodies that fail the check are parsed in a
-process that can be killed (`webfountain.sandbox`). Before parsing, `tame` removes the worst markup. `tame` drops tags
-of elements that are nested deeper than `MAX_DEPTH`, and the attributes of tags longer than `MAX_TAG_BYTES`.
+`is_ordinary_markup` checks in linear time that a body cannot keep the parser busy for long. Bodies that fail the check
+are parsed in a process that can be killed (`webfountain.sandbox`). Before parsing, `tame` removes the worst markup.
+`tame` drops tags of elements that are nested deeper than `MAX_DEPTH`, and the attributes of tags longer than
+`MAX_TAG_BYTES`.
 
 Both functions work only for encodings such as UTF-8, in which the byte ``<`` always means ``<``.
 """
@@ -30,8 +31,8 @@ _MOST_TAGS: Final = 2_000
 each tag, which takes 10 ms for 2,000 tags."""
 _MOST_REOPENED: Final = 30_000
 """Maximum of the product (number of tags) * (number of formatting tags with attributes, such as ``<b class=x>``). In
-the worst case, the parser creates as many elements as this product, each in 0.5 µs. Formatting tags without attributes
-are harmless, because the parser reopens at most three equal elements."""
+the worst case, the parser creates this number of elements, each in 0.5 µs. Formatting tags without attributes are
+harmless, because the parser reopens at most three equal elements."""
 _FEW_TAGS: Final = 300
 """Number of tags up to which the parser surely creates fewer elements than `_MOST_REOPENED`."""
 _SHORT_TAG_BYTES: Final = 2_048

@@ -9,8 +9,8 @@ A block is omitted in four cases:
    most of the text is in such cards;
 4. it is a heading, and all blocks below it were omitted.
 
-The rules follow the reader view of browsers (Readability), the link density of jusText, and resiliparse. Their accuracy
-is measured in docs/measurements/main-content.md.
+The rules follow the reader view of browsers (Readability), the link density of jusText, and resiliparse. The accuracy
+of these rules is measured in docs/measurements/main-content.md.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ class _Regions:
         self.total = self._sizes[self._in_order[0].number] if self._in_order else 0
 
     def boilerplate(self, total: int) -> tuple[set[int], set[int]]:
-        """Return the regions whose blocks are boilerplate, and those of them whose headings are boilerplate too."""
+        """Return two sets of regions: those whose text is boilerplate, and those whose headings are boilerplate too."""
         blocks: set[int] = set()
         headings: set[int] = set()
         for region in self._in_order:

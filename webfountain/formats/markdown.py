@@ -84,7 +84,7 @@ def plain_text_of(blocks: Sequence[Block]) -> str:
 
 def written_lines(block: Block, lines: list[str], form: PageFormat, base: str) -> list[str]:
     """Return the lines of a block in the format in which diffs show them. `lines` has the lines of the block as plain
-    text. If the format has another number of lines than the plain text, the result is `lines`."""
+    text. If the format would change the number of lines, `lines` is returned."""
     if form == "text" or block.kind == "code":
         return lines
     if form == "html":

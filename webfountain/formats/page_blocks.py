@@ -314,8 +314,8 @@ class _Cutter:
     def _end_of_data(self, at: int) -> int:
         """Return the position of the end tag of a table with data, or 0 for a table that serves only the layout.
 
-        A table has data if a row has several cells and no other table is inside. If cells contain paragraphs or lists,
-        the table needs header cells too.
+        A table has data if a row has several cells and no other table is inside. A table whose cells contain paragraphs
+        or lists has data only if it also has header cells.
         """
         widest = width = 0
         has_blocks = has_header = False

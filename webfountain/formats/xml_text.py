@@ -1,6 +1,6 @@
 """Read untrusted XML as a stream, without a tree, without external data, and with a limit on the number of elements.
 
-XML pages, sitemaps and feeds are read in this way. The document is first decoded in the same way as in browsers. Two
+This module reads XML pages, sitemaps and feeds. The document is first decoded in the same way as in browsers. Two
 common errors are repaired: a bare ``&``, and an emoji written as two surrogates.
 """
 

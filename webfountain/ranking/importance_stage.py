@@ -63,7 +63,7 @@ class ImportanceStage(Stage):
     def choose(self, room: int) -> list[str]:
         """Choose the most important sites to crawl, if more sites wait than `room`.
 
-        The chosen sites fill only half of `room`.
+        Only half of `room` is filled by importance.
 
         The other half is left for the sites that have been due for the longest time.
         """

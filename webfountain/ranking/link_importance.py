@@ -187,7 +187,7 @@ class LiveImportance:
     # -------------------------------------------------------------- weighing
 
     def weigh(self, links: Sequence[Link]) -> list[Link]:
-        """Return the links with the importance that their target pages have as new pages."""
+        """Return the links, each with the importance of its target as a new page."""
         if not links:
             return []
         made = self._of_waiting(links, _keys_of(links))
@@ -240,8 +240,8 @@ class LiveImportance:
     def _worths_of_waiting(self, keys: Keys, pages: Sequence[Link | PageRecord]) -> Array:
         """Return the (n,) importances of waiting pages.
 
-        In a collection of fixed size, a home page gets no bonus for its expected rank. The bonus would be lost at the
-        first fetch, so pages could evict each other endlessly.
+        In a collection of fixed size, a home page gets no bonus for its expected rank. A home page would lose such a
+        bonus at its first fetch, and pages could evict each other endlessly.
         """
         ranks, backlinks = self._published(keys, pagerank=0.0, backlinks=0.0)
         worths = self._online.weigh(keys, ranks=ranks, backlinks=backlinks * self._mean_backlinks())

@@ -160,7 +160,7 @@ class LinkLog:
                 self._journal.add(row)
 
     def _new_names(self, pages: list[_Page], targets: list[bytes], sources: list[bytes]) -> list[list[Link]]:
-        """Return, for each page, the links whose URLs must be added to the names, perhaps including the page itself."""
+        """Return, for each page, links to the URLs that must be added to the names of the log."""
         keys = keys_of(b"".join([part for both in zip(targets, sources, strict=True) for part in both]))
         if len(self._named) + len(keys) > _KNOWN_NAMES:
             self._named = KeyRows()
@@ -189,8 +189,8 @@ class LinkLog:
         self._anchors.append(row.anchors)
 
     def _take_over(self, folder: Path) -> bool:
-        """Move the rows of ownerless journals into a segment. Return True if a journal was damaged, so that rows were
-        lost."""
+        """Move the rows of journals whose process was killed into a segment. Return True if a journal was damaged, so
+        that rows were lost."""
         has_lost = False
         for writer, rows, lost in left_behind(folder):
             has_lost = has_lost or lost > 0
@@ -283,7 +283,7 @@ class _Sites(dict[str, bytes]):
 
 
 class LinkLogReader:
-    """A reader of the link log. It reads the files that existed when the reader was opened. If a page is in several
+    """A reader of the link log. The reader reads the files that existed when it was opened. If a page is in several
     files, its older rows are read too."""
 
     def __init__(self, url: str) -> None:

@@ -64,9 +64,9 @@ class RankedLog:
 def publish_ranking(url: str, folder: Path, *, trusted: Mapping[str, float] | None = None, at: float = 0.0) -> int:
     """Rank a link log by PageRank, backlinks and trust, publish the scores, and return the number of the epoch.
 
-    Scores are relative to the mean. The score `crawled` is 1 for pages with a row in the log. The scores of sites are
-    published in the subfolder `sites` (Cho 2000, section 2.1). `trusted` maps URLs to their trust, 0 to 1. If `trusted`
-    is empty, pages get no trust score.
+    Each score is divided by its mean over all pages. The score `crawled` is 1 for pages with a row in the log. The
+    scores of sites are published in the subfolder `sites` (Cho 2000, section 2.1). `trusted` maps URLs to their trust,
+    0 to 1. If `trusted` is empty, pages get no trust score.
     """
     with tempfile.TemporaryDirectory(prefix="ranking-", dir=folder.parent) as scratch:
         log = ranked_log(url, Path(scratch))

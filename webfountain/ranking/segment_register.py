@@ -55,8 +55,8 @@ class SegmentRegister:
     """The register of one writer."""
 
     def __init__(self, files: LogFiles, writer: str, journal: Path | None) -> None:
-        """Make the register. The file `journal` must already exist. Raise RepositoryError if the disk reports an
-        error."""
+        """Create the register file of a writer. The file `journal` must already exist. Raise RepositoryError if the
+        disk reports an error."""
         self._files = files
         self._file = _file_of(writer)
         self._entries = _Entries(journal=_ELSEWHERE if journal is None else files.beside(journal) or _ELSEWHERE)

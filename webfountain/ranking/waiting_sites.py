@@ -54,7 +54,7 @@ class WaitingSites:
         return len(self._waiting)
 
     def refresh(self) -> None:
-        """Load the scores of a new ranking, which replace what links have added."""
+        """Load the scores of a new ranking, and forget what links have added since the old one."""
         if self._scores is not None and self._scores.refresh():
             self._gained.clear()
 

@@ -241,7 +241,7 @@ class KnownPage:
         yield f"{order}: its similarity to {topic.query!r} is {found}{near}."
 
     def _target_words(self, record: PageRecord) -> Iterator[str]:
-        """Yield a sentence about the page's redirect target, and why the target is refused, if it is."""
+        """Yield a sentence about the page's redirect target and, if the target is refused, about the reason."""
         target = record.target
         if record.state != "redirected" or target is None:
             return

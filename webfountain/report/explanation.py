@@ -101,7 +101,7 @@ class PagePaths:
             record = parent
 
     def _first_hop(self, record: PageRecord) -> Hop:
-        """Return the hop of the page with which a path begins."""
+        """Return the first hop of a path."""
         judge, recorded = self._judge, Provenance.decode(record.provenance)
         named = seed_place(self._collection, record.url)
         by = "former-seed" if recorded.arrival == "seed" else str(recorded.arrival)

@@ -89,8 +89,8 @@ def every_site(store: FrontierStore, *, after: str = "") -> Iterator[SiteRecord]
 
 
 def every_change(store: FrontierStore, cursor: str | None) -> Iterator[tuple[str, Change]]:
-    """Yield the entries of the change log after a cursor. Each entry is yielded with a cursor, from which a reader
-    continues after the entry."""
+    """Yield the entries of the change log after a cursor. A reader continues after an entry with the cursor that is
+    yielded with it."""
     while batch := store.changes.after(cursor, _ENTRIES_AT_ONCE):
         yield from batch
         cursor = batch[-1][0]

@@ -3,7 +3,7 @@
 A reader first gets the texts of all pages, and later the texts of changed pages. An interrupted reader continues with
 the cursor of its last line. A cursor in the list of all pages also contains the change-log position at the start of the
 list. Therefore no change is lost that happens while the list is read. If a copy cannot be read, the cursors of later
-lines stay before it, so that the reader tries this copy again.
+lines stay before its page, so that the reader tries the page again.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class ListPlace(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> ListPlace:
-        """Parse a cursor of the list of all pages. Raise InputError if `text` is not such a cursor."""
+        """Parse a cursor of the list of all pages. Raise InputError if `text` is no cursor of this list."""
         found = _LIST_CURSOR.fullmatch(text)
         if found is None or not is_cursor(found["log"]) or len(found["key"]) % 2:
             raise InputError(f"{text!r} is not a cursor of `texts` (each of its lines has one)")
@@ -110,8 +110,8 @@ class PageTexts:
     def by_policy(self, copy: StoredCopy, form: TextForm, policy: str, rules: TextRules) -> PageReading:
         """Return title, text and metadata of a copy, by the settings of a given policy.
 
-        If an extractor fails, the text is empty. The text is also empty if an extractor is needed and only the
-        beginning of the copy was read.
+        If an extractor fails, the text is empty. A media type with an extractor needs the whole body: for the beginning
+        of a body, the text is empty.
         """
         kind = content_type(copy.headers)
         if kind.kind in rules.extractors and not (kind.is_html and form.form == "html"):

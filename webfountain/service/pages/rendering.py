@@ -71,7 +71,7 @@ def environment() -> Environment:
 
 
 def wait_words(reason: str, word: str | None = None) -> str:
-    """Return in words why a site waits. `word` is a detail from the crawl that is appended."""
+    """Return in words why a site waits. `word` is a detail, such as an error, that is appended to the reason."""
     return _WAITS.get(reason, reason) + (f": {word}" if word else "")
 
 

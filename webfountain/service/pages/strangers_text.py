@@ -1,7 +1,8 @@
 """Show untrusted texts safely: cut long texts, and make invisible characters visible.
 
-Titles, URLs, headers and diffs are untrusted, because anybody can write a web page. The templates escape these texts.
-This module keeps them readable: a direction override cannot reverse a line, and a zero-width character cannot hide.
+Titles, URLs, headers and diffs are untrusted, because anybody can write a web page. The templates escape untrusted
+texts. This module also keeps the texts readable: a direction override cannot reverse a line, and a zero-width character
+cannot hide.
 """
 
 from __future__ import annotations
