@@ -2,9 +2,9 @@
 
 A site is a *mirror* if at least half of its judged pages, and at least ten, repeat pages of one other site. A page of a
 mirror is not fetched if the original site has a page with the same path. One in `SAMPLED` of the refused pages is
-fetched as a sample. A secret key selects the samples, so a page that is refused again may become a sample. The verdict
-is revoked if too many samples do not repeat the other site (`TOLERATED`). When a verdict is revoked, all refused pages
-of the site are fetched.
+fetched as a sample. A secret key selects the samples, anew at each attempt to fetch a page. The verdict is revoked if
+too many samples do not repeat the other site (`TOLERATED`). When a verdict is revoked, all refused pages of the site
+are fetched.
 
 Counts and revoked verdicts are kept only in memory.
 
