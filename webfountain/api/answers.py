@@ -98,7 +98,7 @@ class StatusAnswer(msgspec.Struct, frozen=True):
     limit: str | None
     """What limits the rate of fetches, as the crawl last reported."""
     since: float
-    """`fetches`, `first_fetches`, `changes` and `pages_per_second` are counted from this time on, UTC seconds."""
+    """Time from which `fetches`, `first_fetches`, `changes` and `pages_per_second` are counted, UTC seconds."""
     fetches: int
     first_fetches: int
     changes: int

@@ -97,7 +97,7 @@ class AsyncCollection:
     async def texts(
         self, *, since: str | None = None, format: PageFormat = "text", main: bool = False
     ) -> AsyncIterator[TextAnswer]:
-        """Yield the texts of all pages, and then the texts of pages that changed after the beginning."""
+        """Yield the texts of all pages, and then the texts of pages that changed after the call began."""
         read = partial(StoredCollection.texts, format=format, main=main, limit=_PART)
         while found := await self.call(partial(read, since=since)):
             for text in found:

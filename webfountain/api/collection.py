@@ -73,7 +73,7 @@ MAX_JUDGED: Final = 10_000
 
 
 class StoredCollection(CollectionNotes):
-    """A collection in an open store. `repository` is the folder of its copies, if known."""
+    """A collection in an open store. `repository` is the folder of the collection's copies, if known."""
 
     def __init__(self, store: FrontierStore, url: str, *, repository: Path | None) -> None:
         super().__init__(store, url)

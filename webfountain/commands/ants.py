@@ -161,8 +161,9 @@ def _open(store: str, tables: Collection) -> FrontierStore:
 
 
 def _stored_end(opened: FrontierStore, *, by: float) -> tuple[Statistics | None, dict[str, Any]]:
-    """Return the counts of the store and its problems. Return (None, {}) if the store does not answer before `by`,
-    monotonic seconds."""
+    """Return the counts of the store, and the problems for the report. Return (None, {}) if the store does not answer
+    before `by`, monotonic seconds.
+    """
 
     def read() -> tuple[Statistics, dict[str, Any]]:
         return opened.census.statistics(), msgspec.to_builtins(troubles_of(opened, year=time.gmtime().tm_year))

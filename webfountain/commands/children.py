@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["AUTO", "index_beside", "service_beside"]
 
 AUTO: Final = "auto"
-"""Stands for the default address of the service, or for another free port if the default port is taken."""
+"""Value that stands for the default address of the service, or for another free port if the default port is taken."""
 _START_S: Final = 60.0
 """Longest time that the crawl waits for the address of the service, s."""
 _END_S: Final = 3.0

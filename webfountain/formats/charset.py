@@ -1,6 +1,6 @@
 """The encoding of a body, decided in the same way as by browsers.
 
-The encoding comes from the byte order mark. Without a byte order mark, it comes from the Content-Type, or else from the
+The encoding comes from the byte order mark. Without a byte order mark, the Content-Type decides, or else the
 declaration in the body. The default is UTF-8. Labels are looked up in the WHATWG Encoding Standard, so a body cannot
 select a Python codec that is no charset. Unknown labels are ignored, and decoding never fails.
 

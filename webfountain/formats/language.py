@@ -1,7 +1,8 @@
 """Detect a page's language from its letters, from frequent words, and from its declaration.
 
-A script such as Greek or Thai decides the language alone. Languages with a common script are told apart by their stop
-words. The declared language (``lang``) counts only for very short texts, because many declarations are wrong.
+A writing system such as Greek or Thai decides the language alone. Languages that share a writing system are told apart
+by their stop words. The declared language (``lang``) counts only for very short texts, because many declarations are
+wrong.
 """
 
 # ruff: noqa: RUF001  (letters of other scripts are what this is about)
@@ -61,7 +62,7 @@ stop words is 0.3 to 0.5.
 _MARGIN: Final = 1.15
 """Minimum ratio between the stop words of the best language and of the second-best language."""
 _OWN_SCRIPT: Final = 0.2
-"""Share of the letters above which a script decides the language."""
+"""Share of the letters above which a writing system decides the language."""
 
 
 def language_of(text: str, declared: str | None = None) -> str | None:

@@ -1,7 +1,7 @@
 """The lines of a page from which changes are judged, each with its place in the page.
 
-A policy says which elements count (`ReadingRules`). `core.noise` learns which places of a page differ at each visit and
-ignores them. A line is the text of a block, a row of a table or a line of code.
+A policy says which elements count (`ReadingRules`). `core.noise` learns which places of a page differ at each visit, so
+that these places are ignored. A line is the text of a block, a row of a table or a line of code.
 """
 
 from __future__ import annotations

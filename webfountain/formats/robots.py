@@ -186,7 +186,7 @@ def binding_part(body: bytes, token: str) -> bytes:
 def _binding_lines(body: bytes, token: str) -> list[str]:
     """Return the lines that concern the whole site, such as sitemaps, and one group with all rules for this robot.
 
-    A single agent saves memory, because Protego stores a copy of each rule for each agent of a group.
+    A group with one agent saves memory, because Protego stores a copy of each rule for each agent of a group.
     """
     lines = [line.partition("#")[0].strip() for line in _AGENT.sub(r"\1", _text(body)).splitlines()]
     lines = [line for line in lines if line]

@@ -41,11 +41,11 @@ _CDATA: Final = "<![CDATA["
 
 
 class StopReading(Exception):
-    """Stops the parser, because the caller needs no more or the limit of elements is reached."""
+    """Exception that stops the parser, because the caller needs no more data or the document has too many elements."""
 
 
 class HasEntities(Exception):
-    """Raised if a document defines entities."""
+    """Exception for a document that defines entities."""
 
 
 def pieces_of(body: bytes) -> Iterator[bytes]:
@@ -84,7 +84,8 @@ def read_feed_into(target: Any, pieces: Iterable[bytes]) -> None:
 def read_into(target: Any, pieces: Iterable[bytes], *, charset: str | None) -> None:
     """Parse a document as far as possible, and call lxml's parser `target` for each event.
 
-    `charset` is from the Content-Type header, or None. StopReading from the target is passed on.
+    `charset` is from the Content-Type header, or None. If `target` raises StopReading, this exception reaches the
+    caller.
     """
     _feed(target, _decoded(pieces, charset))
 

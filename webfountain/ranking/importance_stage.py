@@ -65,7 +65,7 @@ class ImportanceStage(Stage):
 
         Only half of `room` is filled by importance.
 
-        The other half is left for the sites that have been due for the longest time.
+        Half of `room` is left for the sites that have been due for the longest time.
         """
         sites = self._importance.sites
         return [] if len(sites) <= room else sites.take((room + 1) // 2)

@@ -301,7 +301,7 @@ class LogFiles:
 
 
 class _Disk:
-    """Local files, with those methods of an fsspec file system that this module calls."""
+    """A file system of local files, with the fsspec methods that this module calls."""
 
     exists = staticmethod(os.path.exists)
     mv = staticmethod(os.replace)

@@ -47,7 +47,7 @@ ROWS: Final = 20_000
 
 _KEY, _SITE = attrgetter("key"), attrgetter("site")
 _KNOWN_NAMES: Final = 1_000_000
-"""Maximum number of fingerprints that a writer remembers as already named in the log, 40 bytes each."""
+"""Maximum number of fingerprints, 40 bytes each, of which a writer remembers that the log has the URLs."""
 
 
 def fingerprint(url: str) -> int:
@@ -80,7 +80,7 @@ class LinkLog:
     ) -> None:
         """Open the log at `url`, a folder or an fsspec URL.
 
-        `at` is the current time. A segment has rows of at most `period` seconds.
+        `at` is the current time. A segment covers at most `period` seconds.
 
         `journal` is the folder for the journals of all writers on this machine. The rows of journals whose process was
         killed are moved into a segment. Without a journal, rows since the last segment are lost if the process dies.

@@ -78,7 +78,7 @@ class Ranker(Protocol):
 
 
 class RankerProcess:
-    """Runs each ranking job in a new process, which is killed with this object."""
+    """Runs each ranking job in a new process."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None

@@ -26,7 +26,7 @@ class TopicWords:
 
     def __init__(self) -> None:
         self.topics = Topics(threading.Lock())
-        """The word counts. Several threads examine pages and add their words here."""
+        """The word counts. Several threads that examine pages may add words at the same time."""
         self._share_at = -inf
 
     def share(self, board: Board, *, at: float) -> None:

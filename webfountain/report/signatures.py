@@ -87,7 +87,7 @@ def write_signatures(file: Path, rows: Iterable[dict[str, Any]]) -> int:
 
 @cache
 def _prototype() -> MinHash:
-    """Return an empty MinHash, because copying one is faster than creating one."""
+    """Return an empty MinHash to copy, because copying is faster than creating a MinHash."""
     from datasketch import MinHash  # noqa: PLC0415  (0.4 s)
 
     return MinHash(PERMUTATIONS, seed=1, scheme="affine32")

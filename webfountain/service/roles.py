@@ -78,7 +78,9 @@ class Roles:
         return code
 
     def open_session(self, code: str) -> str | None:
-        """Return a new session for a login code, which is then invalid. Return None for an unknown or expired code."""
+        """Return a new session for a login code. The code becomes invalid. Return None for an unknown or
+        expired code.
+        """
         known = next((each for each in self._logins if _same(each, code)), None)
         if known is None or self._logins.pop(known) < self._clock():
             return None

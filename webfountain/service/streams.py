@@ -136,7 +136,7 @@ class StreamParts:
         self._parts: OrderedDict[tuple[str, ChangeFilter], asyncio.Future[tuple[bytes, str]]] = OrderedDict()
 
     async def after(self, cursor: str, wanted: ChangeFilter) -> tuple[bytes, str]:
-        """Return the entries after a cursor as encoded events, and the cursor behind them."""
+        """Return the entries after a cursor as encoded events, and the cursor after the last entry."""
         place = (cursor, wanted)
         found = self._parts.get(place)
         if found is None:

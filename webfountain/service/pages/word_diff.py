@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["DiffRow", "WordBudget", "Words", "diff_rows"]
 
 MAX_LINE: Final = 2000
-"""Longer lines of a diff are cut to this number of characters."""
+"""Maximum length of a line in a diff; longer lines are cut, characters."""
 MAX_ROWS: Final = 400
 """Maximum number of rows that are shown for one diff."""
 _HUNK: Final = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
@@ -26,7 +26,7 @@ Kind = Literal["same", "changed", "removed", "added", "gap"]
 
 
 class Words(NamedTuple):
-    """A part of a line. `marked` is True if the part differs from the other line."""
+    """A part of a line in a diff. `marked` is True if the part differs from the other line."""
 
     text: str
     marked: bool
@@ -48,7 +48,7 @@ class WordBudget:
         self._left = most
 
     def allows(self, cost: int) -> bool:
-        """Return whether `cost` more comparisons are allowed, and count them."""
+        """Return whether the limit allows `cost` more comparisons, and add `cost` to the count."""
         if cost > self._left:
             return False
         self._left -= cost
