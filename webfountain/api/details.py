@@ -90,7 +90,7 @@ class PolicyFileAnswer(msgspec.Struct, frozen=True):
     """Path of the file, or None if the store contains no policy file."""
     text: str
     digest: str
-    """Digest of the policy file's text. A call that replaces the file must give this digest."""
+    """Digest of the policy file's text. A call of `write_policy` must pass the digest of the text that was edited."""
     writable: bool = False
     """True if the file can be edited from this machine."""
 
@@ -115,7 +115,7 @@ class SectionsAnswer(msgspec.Struct, frozen=True):
 
 
 class LinkAnswer(msgspec.Struct, frozen=True):
-    """A link from or to a page. `url` is the page at the other end."""
+    """A link from or to a page. `url` is the page at the other end of the link."""
 
     url: str
     followed: bool

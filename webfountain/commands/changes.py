@@ -35,7 +35,8 @@ LONGEST_WAIT_S: Final = 2.0
 def changes(store: str, since: str | None, follow: bool, site: str | None, as_lines: bool) -> None:
     """Print the change log: what happened to each page, in order, and the cursor to continue with.
 
-    A consumer should hold a page after the verdicts new, changed, minor and returned, and remove it after any other.
+    A consumer should keep a page after the verdicts new, changed, minor and returned, and remove the page after any
+    other verdict.
     """
     asked, site = options.since_of(since), None if site is None else site_of_text(site, "--site")
     with reading(store) as opened, contextlib.suppress(KeyboardInterrupt):

@@ -37,7 +37,7 @@ _FEW_TAGS: Final = 300
 """Number of tags up to which the parser surely creates fewer elements than `_MOST_REOPENED`."""
 _SHORT_TAG_BYTES: Final = 2_048
 """Maximum length of a tag in a body larger than `_HARMLESS_TAG_BYTES`, bytes. The parser compares all attributes of a
-tag with each other. For 64 kB of tags of the maximum length, this takes 20 ms.
+tag with each other, and needs 20 ms for 64 kB of tags of the maximum length.
 """
 _HARMLESS_TAG_BYTES: Final = 12_288
 """Size up to which a body need not be searched for long tags, bytes. Even if the whole body is a single tag, the parser
@@ -52,7 +52,7 @@ _TAG_START: Final = re.compile(rb"<[A-Za-z]")
 _GREATER_IN_QUOTES: Final = re.compile(rb"=\s*+(?:\"[^\">]*+>|'[^'>]*+>)")
 _GREATER_IN_APOSTROPHES: Final = re.compile(rb"=\s*+'[^'>]*+>")
 _BEFORE_VALUE: Final = frozenset(b"= \t\n\v\f\r")
-"""A quote after one of these characters opens the value of an attribute."""
+"""Characters after which a quote opens the value of an attribute."""
 
 MAX_DEPTH: Final = 512
 MAX_TAG_BYTES: Final = 8_192

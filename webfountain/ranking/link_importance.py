@@ -1,9 +1,9 @@
 """The current importance of pages, from the last ranking, from links found since that ranking, and from policies.
 
 The links of a fetched page are logged and counted here before new URLs are added to the store. The importance of a new
-URL decides where in the queue of its site it waits. Waiting pages that became much more important move forward in the
-queue (`risen`). A new ranking is applied to the queue of a site when the crawl next leases URLs of the site
-(`importance`). If the policy file sets neither ``ranking.every`` nor ``score``, the crawl does not use this module.
+URL decides its place in the queue of its site. Waiting pages that became much more important move forward in the queue
+(`risen`). A new ranking is applied to the queue of a site when the crawl next leases URLs of the site (`importance`).
+If the policy file sets neither ``ranking.every`` nor ``score``, the crawl does not use this module.
 """
 
 from __future__ import annotations
@@ -230,8 +230,9 @@ class LiveImportance:
         return self.weights.combine(pages, scores)
 
     def _bounded(self, keys: Keys, ranks: Array) -> Array:
-        """Return the (n,) ranks of pages, limited by their trust in a collection of fixed size. The limit keeps link
-        farms out of the collection."""
+        """Return the (n,) ranks of pages, limited by their trust in a collection of fixed size. Ranks are limited by
+        trust to keep link farms out of the collection.
+        """
         if not self._is_bounded:
             return np.asarray(ranks)
         [trusts] = self._published(keys, trust=-1.0)
