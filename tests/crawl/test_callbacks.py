@@ -47,6 +47,11 @@ class Base(scrapy.Spider):
         return self.__private
 
 
+def parse_alone(response: object) -> str:
+    """A function beside the spider."""
+    return "alone"
+
+
 class Theirs(Base):
     name = "theirs"
     parse_book = callback_for("book")
@@ -73,6 +78,10 @@ class Theirs(Base):
     async def parse_async(self, response: object) -> str:
         return "async"
 
+    @staticmethod
+    def parse_static(response: object) -> str:
+        return "static"
+
     @property
     def trap(self) -> object:
         """Not to be looked at."""
@@ -95,9 +104,11 @@ CALLBACKS = Callbacks(SPIDER)
         SPIDER.parse_loud,
         SPIDER.parse_class,
         SPIDER.parse_async,
+        SPIDER.parse_static,
+        parse_alone,
     ],
 )
-def test_what_jobdir_names_has_a_name_and_comes_back(callback: Any) -> None:
+def test_a_callback_of_the_spiders_package_has_a_name_and_comes_back(callback: Any) -> None:
     found = CALLBACKS.callback(CALLBACKS.name(callback))
     assert found == callback
     if callback.__name__ != "parse_async":
@@ -122,7 +133,15 @@ def test_a_partial_of_a_method_comes_back_with_its_arguments() -> None:
 
 @pytest.mark.parametrize(
     "callback",
-    [lambda response: None, callback_for("none"), Theirs().parse_base, Base().parse_base, functools.partial(print)],
+    [
+        lambda response: None,
+        callback_for("none"),
+        Theirs().parse_base,
+        Base().parse_base,
+        Theirs.parse_base,
+        functools.partial(print),
+        functools.wraps,
+    ],
 )
 def test_what_is_no_method_of_the_spider_has_no_name(callback: Any) -> None:
     with pytest.raises(UnnamedCallback):
@@ -131,8 +150,12 @@ def test_what_is_no_method_of_the_spider_has_no_name(callback: Any) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["trap", "name", "start_urls", "__class__", "gone", "logger", 7, {"partial": "gone", "args": [], "kwargs": {}}],
-)
+    [
+        "trap", "name", "start_urls", "__class__", "gone", "logger", 7, {"partial": "gone", "args": [], "kwargs": {}},
+        {"module": "functools", "function": "wraps"}, {"module": __name__, "function": "Any"}, {"function": "loud"},
+        {"module": __name__, "function": "Callbacks"}, {"module": "tests.never_imported", "function": "parse"},
+    ],
+)  # fmt: skip
 def test_a_store_that_names_no_method_gets_none_and_runs_nothing(name: Any) -> None:
     with pytest.raises(CallbackMissing):
         CALLBACKS.callback(name)

@@ -90,14 +90,21 @@ def test_all_attributes_methods_and_the_class_come_back_the_same() -> None:
     assert back.to_dict(spider=SPIDER) == request.to_dict(spider=SPIDER)
 
 
+def test_a_function_beside_the_spider_comes_back() -> None:
+    back = again(scrapy.Request("http://a.test/", callback=of_no_spider, errback=partial(of_no_spider, more=1)))
+    assert back.callback is of_no_spider
+    assert isinstance(back.errback, partial)
+    assert (back.errback.func, back.errback.keywords) == (of_no_spider, {"more": 1})
+
+
 @pytest.mark.parametrize(
     "request_",
     [
-        scrapy.Request("http://a.test/", callback=of_no_spider),
+        scrapy.Request("http://a.test/", callback=print),
         scrapy.Request("http://a.test/", callback=Theirs().seen),
         scrapy.Request("http://a.test/", meta={"thing": object()}),
         scrapy.Request("http://a.test/", meta={"deep": [{"thing": Theirs}]}),
-        scrapy.Request("http://a.test/", callback=partial(of_no_spider)),
+        scrapy.Request("http://a.test/", callback=partial(print)),
     ],
 )
 def test_what_is_no_plain_data_is_refused(request_: scrapy.Request) -> None:

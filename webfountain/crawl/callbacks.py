@@ -1,14 +1,16 @@
-"""Convert callbacks of requests to method names and back, because a store cannot contain functions.
+"""Convert callbacks of requests to names and back, because a store cannot contain functions.
 
-As with Scrapy's JOBDIR, only methods of the spider can be stored. A `functools.partial` of a method of the spider can
-be stored too. A lambda, a function of a module or a method of another object cannot be stored. Somebody may have
-changed the names in a store, so looking up a name runs no code of the spider.
+As with Scrapy's JOBDIR, methods of the spider can be stored. Its static methods, functions of the modules of its
+package, and a `functools.partial` of any of these can be stored too. A lambda or a method of another object cannot be
+stored. Somebody may have changed the names in a store, so looking up a name imports nothing and runs no code of the
+spider.
 """
 
 from __future__ import annotations
 
 import functools
 import inspect
+import sys
 import types
 from typing import TYPE_CHECKING, Any
 
@@ -21,11 +23,11 @@ __all__ = ["CallbackMissing", "Callbacks", "UnnamedCallback"]
 
 
 class UnnamedCallback(Exception):
-    """Error for a callback that cannot be stored because it is not a method of the spider."""
+    """Error for a callback that cannot be stored: it is neither a method nor a function of the spider's package."""
 
 
 class CallbackMissing(ValueError):
-    """Error for a stored callback name if the spider has no method of this name."""
+    """Error for a stored callback name if the spider has no method, or its package no function, of this name."""
 
 
 class Callbacks:
@@ -36,7 +38,7 @@ class Callbacks:
         self._names: dict[Any, str] = {}
 
     def name(self, callback: Callable[..., Any] | None) -> Any:
-        """Return the method name under which a callback is stored, or a dict for a `functools.partial`.
+        """Return the method name under which a callback is stored, or a dict for a function or a `functools.partial`.
 
         Raises
         ------
@@ -47,6 +49,8 @@ class Callbacks:
             return None
         if type(callback) is functools.partial:
             return {"partial": self.name(callback.func), "args": list(callback.args), "kwargs": callback.keywords}
+        if inspect.isfunction(callback):
+            return self._name_of_function(callback)
         function = getattr(callback, "__func__", None)
         owner = getattr(callback, "__self__", None)
         if function is None or (owner is not self._spider and owner not in type(self._spider).__mro__):
@@ -61,12 +65,16 @@ class Callbacks:
         Raises
         ------
         CallbackMissing
-            if the spider has no such method, perhaps only in this version of the project.
+            if there is no such method or function, perhaps only in this version of the project.
         """
         if name is None:
             return None
         if isinstance(name, dict) and "partial" in name:
             return functools.partial(self.callback(name["partial"]), *name["args"], **name["kwargs"])
+        if isinstance(name, dict) and "function" in name:
+            if (function := self._function_at(name.get("module"), name["function"])) is None:
+                raise CallbackMissing(f"the package of the spider {self._spider.name!r} has no function {name!r}")
+            return function
         if not isinstance(name, str) or self._function_of(name) is None:
             raise CallbackMissing(f"the spider {self._spider.name!r} has no method {name!r}")
         return getattr(self._spider, name)
@@ -78,6 +86,24 @@ class Callbacks:
                 return str(name)
         raise UnnamedCallback(f"no attribute of the spider is the callback {callback!r}")
 
+    def _name_of_function(self, function: Callable[..., Any]) -> Any:
+        """Return the name of a static method of the spider, or of a function of a module."""
+        name = function.__name__
+        if isinstance(inspect.getattr_static(self._spider, name, None), staticmethod):
+            if self._function_of(name) is function:
+                return name
+        elif self._function_at(function.__module__, name) is function:
+            return {"module": function.__module__, "function": name}
+        raise UnnamedCallback(f"{function!r} is neither a method nor a function of the spider's package")
+
+    def _function_at(self, module: Any, name: Any) -> Any:
+        """Return a function that a loaded module of the spider's package defines, or None."""
+        package = type(self._spider).__module__.partition(".")[0]
+        if not isinstance(module, str) or not isinstance(name, str) or module.partition(".")[0] != package:
+            return None
+        found = vars(sys.modules[module]).get(name) if module in sys.modules else None
+        return found if inspect.isfunction(found) and found.__module__ == module else None
+
     def _attributes(self) -> Iterator[str]:
         yield from vars(self._spider)
         for kind in type(self._spider).__mro__:
@@ -88,6 +114,6 @@ class Callbacks:
         found = inspect.getattr_static(self._spider, name, None)
         if isinstance(found, types.MethodType):  # set on the instance
             return found.__func__ if found.__self__ is self._spider else None
-        if isinstance(found, classmethod):
+        if isinstance(found, classmethod | staticmethod):
             found = found.__func__
         return found if inspect.isfunction(found) and name not in vars(self._spider) else None
