@@ -24,7 +24,7 @@ __all__ = ["FILE", "ClaimPlace", "FilePlace", "LivePlace", "drop_dead", "read_cl
 FILE: Final = "live.json"
 """Name of the file in the store's folder."""
 MAX_BYTES: Final = 4_000_000
-"""Maximum size of the file, bytes. Readers ignore a larger file."""
+"""Maximum size of the file, bytes: readers ignore a larger file."""
 KIND: Final = "live"
 _decoder = msgspec.json.Decoder(LiveSnapshot)
 

@@ -55,7 +55,8 @@ class RecordLoop:
         self._snapshots, self._history = _Outages("live snapshot"), _Outages("history")
 
     async def run(self) -> None:
-        """Record until cancelled. An unexpected error is logged and ends the recording, but not the crawl."""
+        """Record until the task is cancelled. An unexpected error is logged and ends the recording, but not the
+        crawl."""
         try:
             await self._run()
         except Exception:

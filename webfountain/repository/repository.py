@@ -194,8 +194,9 @@ class Repository:
         return copies
 
     def settled(self, copies: Iterable[Copy | None]) -> None:
-        """Record that the pages of these copies were settled, or that their leases were lost. The copies come from
-        `write`.
+        """Record that the pages of these copies were settled, or that their leases were lost.
+
+        The copies are those that `write` returned.
 
         Before this call, `tidy` does not delete the files of these copies.
         """
@@ -217,7 +218,7 @@ class Repository:
         return self._folder.holds(copy) if copy.repository == self._number else self._others.may_hold(copy)
 
     def is_untidy(self) -> bool:
-        """Return whether enough was written since the last `tidy` for another one."""
+        """Return whether `tidy` is due, by the number of bytes written since its last run."""
         return self._retention.is_due()
 
     def tidy(self, store: CopyStore) -> TidyResult:

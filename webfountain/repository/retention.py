@@ -44,7 +44,7 @@ __all__ = ["FILES_PER_LIMIT", "CopyStore", "ErasureResult", "Retention", "TidyRe
 
 _BATCH_BYTES: Final = 4_000_000
 _FORWARD_S: Final = 86_400.0
-"""Time for which a ``.moved`` file is kept after its last use, s. The time is longer than any lease."""
+"""Time for which a ``.moved`` file is kept after its last use, which is longer than any lease, s."""
 FILES_PER_LIMIT: Final = 16
 """A file is closed when its size reaches `max_bytes` divided by this number. Only closed files can be compacted."""
 _HIGH: Final = 0.85
@@ -105,7 +105,7 @@ class Retention:
         self._next_tidy = self._step()
 
     def is_due(self) -> bool:
-        """Return whether enough was written since the last `tidy` for another one."""
+        """Return whether `tidy` is due, by the number of bytes written since its last run."""
         return self._writer.appended >= self._next_tidy
 
     def tidy(self, store: CopyStore, unsettled: Callable[[], Counter[int]]) -> TidyResult:

@@ -73,9 +73,8 @@ class CrashSuspects:
         return not (self._alone or self._waiting) and url not in self._deaths
 
     def has_crashed(self, url: str) -> bool:
-        """Return whether a page has crashed too many processes. A call that returns True also takes off one death, so
-        that the page is examined again when it is next due.
-        """
+        """Return whether a page has crashed too many processes. If the method returns True, it also forgets one death,
+        so that the page is examined again when it is next due."""
         if self._deaths.get(url, 0) < CRASHES:
             return False
         self._deaths[url] = CRASHES - 1

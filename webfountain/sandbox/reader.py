@@ -66,9 +66,8 @@ _ROOT: Final = Path(__file__).resolve().parents[2]
 
 
 class FencedReader:
-    """A `formats.document.DocumentReader` for untrusted bodies. Any thread may read. A body that exceeds the limits
-    gives a document with an error, never an exception.
-    """
+    """A `formats.document.DocumentReader` for untrusted bodies. Any thread may call the methods. A body that exceeds
+    the limits gives a document with an error, never an exception."""
 
     LANES: Final = {"large": 1, "others": _THREADS}
     """Number of threads for large bodies, and for all other bodies."""
@@ -183,7 +182,7 @@ class FencedReader:
 
 
 class _Child:
-    """One child process, used by one thread. Any thread may `kill` it."""
+    """One child process, used by one thread. Any thread may call `kill`."""
 
     def __init__(self) -> None:
         path = os.pathsep.join(filter(None, [str(_ROOT), os.environ.get("PYTHONPATH", "")]))

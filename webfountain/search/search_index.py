@@ -91,7 +91,7 @@ class SearchState(msgspec.Struct, frozen=True):
 
 
 class SearchIndex:
-    """The index in a file. Only one thread at a time may use the index."""
+    """A search index in an SQLite file. Only one thread at a time may use the index."""
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         self._path = path

@@ -140,9 +140,8 @@ class UnitConversion:
 
 
 def seconds_ahead(latest: float | None, at: float) -> float:
-    """Return how many seconds after `at` the latest step of a store was. A difference of at most `TOLERANCE_S` counts
-    as 0.
-    """
+    """Return by how many seconds the latest step of a store is later than `at`. A difference of at most `TOLERANCE_S`
+    counts as 0."""
     ahead = 0.0 if latest is None else latest - at
     return ahead if ahead > TOLERANCE_S else 0.0
 

@@ -1,8 +1,8 @@
 """Claims and letters of the processes of one store.
 
-Claims on addresses are spread over the shards. Every other kind of claims has one key. Times are sent as text, because
-a script would truncate numbers. Each process has a list of letters, which the server deletes an hour after the last
-letter.
+Claims on addresses are spread over the shards. All claims of any other kind are under one key. Times are sent as text,
+because a script would truncate numbers. Each process has a list of letters, which the server deletes an hour after the
+last letter.
 """
 
 from __future__ import annotations

@@ -115,7 +115,7 @@ class SharedMeta(msgspec.Struct, frozen=True):
     unit: float = 0.0
     """During a conversion, the unit of the bucket bytes that are not yet converted, s."""
     correction: tuple[float, float] | None = None
-    """During a correction of times, the `at` and `ahead` of its `ClockCorrection`."""
+    """The `at` and `ahead` of a `ClockCorrection` while it runs."""
 
 
 class MetaEntry:

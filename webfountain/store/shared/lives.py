@@ -3,8 +3,8 @@
 A server loses acknowledged steps when it restarts from an old snapshot or a damaged file, or when an outdated replica
 replaces the server. A process detects a loss by *marks*. Each step that changes something stores a mark in its shard:
 the number of the step, under the name of the process (`lua/guard.lua`). With each step, the process also sends the
-number of its last step that the shard has answered. If the shard's mark is older than this last step, the shard has
-lost a step, and refuses the new step. After a reconnection, the process reads all its marks.
+number of its last step that the shard has answered. If the shard's mark is older than this number, the shard has lost a
+step, and refuses the new step. After a reconnection, the process reads all its marks.
 
 A loss ends a *life* of the store. The first process that detects the loss gives the next life a name, which is also the
 new name of the change log. The first process writes the name into all shards, which report the name to the other
@@ -18,9 +18,9 @@ processes. Each process makes these repairs:
 A process may have leased a site just before the loss, although the server now shows the site as free. A process whose
 lease was lost still sends requests to the site until it detects the loss or its leases end. A site that is leased soon
 after a loss is therefore marked (`records.LOST_LIFE`): its new ant waits until all leases from before the loss have
-ended. Each shard detects by itself that its server was replaced (`lua/parts/era.lua`). If the previous process has
-detected the loss and given the site up, the site is not marked, because that process has stopped its requests
-(`before_loss`). If the previous process was itself still waiting after an earlier loss, the site stays marked.
+ended. Each shard detects by itself that its server was replaced (`lua/parts/era.lua`). If the previous owner of a site
+has detected the loss and given the site up, the site is not marked, because that owner has stopped its requests
+(`before_loss`). If the previous owner was still waiting after an earlier loss, the site stays marked.
 
 If the store no longer exists, because its server was emptied or replaced, the process ends with a StoreError.
 """
@@ -140,8 +140,8 @@ class ServerLives:
 
     @property
     def repairs(self) -> int:
-        """Number of repaired losses. A caller of several steps compares this number before and after, because a loss
-        may have undone some of the steps."""
+        """Number of repaired losses. A caller of several steps compares the number before and after them, because a
+        loss may have undone some of the steps."""
         return self._mended
 
     def is_void(self, site: str, token: int) -> bool:

@@ -225,9 +225,8 @@ class SharedMaintenance:
         )
 
     def _ahead(self) -> float:
-        """Return how many seconds after the server's clock the latest step was. A difference within the tolerance
-        counts as 0.
-        """
+        """Return by how many seconds the latest step is later than the server's clock. A difference within the
+        tolerance counts as 0."""
         return seconds_ahead(latest(self._shards), self._time())
 
     def _refuse_beside(self, meta: SharedMeta, new: SharedMeta) -> None:

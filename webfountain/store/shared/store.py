@@ -69,8 +69,8 @@ class SharedBoard:
 class SharedStore:
     """Implementation of `FrontierStore` on a server.
 
-    `meta` is the store's description, and `use` this process's claim on its units. `server` is a private server that
-    ends with the store.
+    `meta` is the store's description. `use` is this process's claim on the units of the store. `server` is a private
+    server that ends with the store.
     """
 
     def __init__(
