@@ -51,9 +51,8 @@ _RAW: Final = (
     rf"|(xmp|noembed|noframes)(?![^\s/>]){_ATTRIBUTES}>((?:[^<]++|<(?!/\2>))*+)</\2>"
     rf"|(plaintext)(?![^\s/>]){_ATTRIBUTES}>(.*)</plaintext>)"
 )
-"""Pattern of comments and of elements without readable text. If a page has elements such as ``xmp``, the matches of
-this pattern are replaced before the HTML is cut, so that the text of these elements is kept.
-"""
+"""Pattern of comments and of elements without readable text. If a page has elements such as ``xmp``, a substitution
+with this pattern escapes their text before the HTML is cut."""
 _MOST_SKIPPED: Final = 100
 """Number of skipped elements above which they are removed before the HTML is cut, because this is faster."""
 _HIDDEN_INLINE: Final = (

@@ -60,7 +60,9 @@ class Archive:
         self._board = board
 
     def add(self, sample: HistorySample) -> None:
-        """Store the sample of a minute. A sample of the same minute is merged with it.
+        """Store the sample of a minute.
+
+        If the archive already has a sample of this minute, the two are merged.
 
         A sample from before the last hour is dropped, because the clock must have been set back.
         """

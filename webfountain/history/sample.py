@@ -55,9 +55,8 @@ class HistorySample(msgspec.Struct, frozen=True, array_like=True, gc=False):
     freshness_low: float | None = None
     freshness_high: float | None = None
     price: float | None = None
-    """Price of a fetch at the end of the span, s: a known page is fetched only if the fetch is expected to save at
-    least this obsolete time.
-    """
+    """Price of a fetch at the end of the time span, s. A known page is fetched only if the fetch is expected to save at
+    least the price, in obsolete seconds."""
     limits: dict[str, float] = {}
     """Maps each limit of the crawl's rate, in words, to the time for which the limit applied, s."""
     store_bytes: int | None = None

@@ -181,8 +181,8 @@ class EpochScores:
         return found
 
     def waiting(self, names: Sequence[str], *, most: int) -> tuple[int, list[npt.NDArray[np.float64]]]:
-        """Estimate how many pages were not crawled yet at the ranking, and return this number and the scores (s,) of a
-        sample of them.
+        """Estimate how many ranked pages were never crawled, and return this number with the scores (s,) of a sample of
+        them.
 
         At most `most` pages are drawn, and the crawled pages among them are left out of the sample.
         """

@@ -119,8 +119,8 @@ def explain(
 
 
 def refusal_of(store: FrontierStore, collection: Collection | None, url: str, *, at: float) -> str | None:
-    """Return why a crawl would refuse to fetch a canonical URL that a user requests: a block, or a rule of the policy
-    file. Return None if the crawl would fetch the URL."""
+    """Return why a crawl would refuse a user's request to fetch a canonical URL: a block, or a rule of the policy file.
+    Return None if the crawl would fetch the URL."""
     blocked = block_words(store, url, at=at)
     if blocked is not None or collection is None:
         return blocked

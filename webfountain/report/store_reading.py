@@ -89,8 +89,8 @@ def every_site(store: FrontierStore, *, after: str = "") -> Iterator[SiteRecord]
 
 
 def every_change(store: FrontierStore, cursor: str | None) -> Iterator[tuple[str, Change]]:
-    """Yield the entries of the change log after a cursor. A reader continues after an entry with the cursor that is
-    yielded with it."""
+    """Yield the entries of the change log after a cursor. The cursor that is yielded with an entry is the position
+    after the entry."""
     while batch := store.changes.after(cursor, _ENTRIES_AT_ONCE):
         yield from batch
         cursor = batch[-1][0]

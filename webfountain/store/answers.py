@@ -89,9 +89,8 @@ class ParkRequest(msgspec.Struct, frozen=True, gc=False):
 
 
 class RegradeResult(msgspec.Struct, frozen=True, gc=False):
-    """Result of a `regrade`: how many URLs were examined (`seen`), how many changed lanes (`moved`), and whether the
-    whole site is up to date (`done`).
-    """
+    """Result of a `regrade`: `seen` URLs were examined, `moved` URLs changed lanes, and `done` is True if the whole
+    site is up to date."""
 
     seen: int
     moved: int

@@ -1,8 +1,8 @@
 """A revision: one rule that changes all pages and sites of a store, while no process crawls.
 
-A revision runs when a store is opened for writing. There are two rules: a change of the unit of the bucket bytes
-(`cycle.fastest`), and a correction of times after a run whose clock was ahead. Each step is written together with the
-position of the pass. If the process is killed, the next opening of the store continues at the stored position.
+A revision runs when a store is opened for writing. `UnitConversion` changes the unit of the bucket bytes
+(`cycle.fastest`). `ClockCorrection` corrects times after a run whose clock was ahead. Each step is written together
+with the position of the pass. If the process is killed, the next opening of the store continues at the stored position.
 """
 
 from __future__ import annotations

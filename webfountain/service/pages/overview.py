@@ -37,7 +37,7 @@ _SPANS: Final[dict[str, tuple[float, Literal["minute", "hour", "day"], float]]] 
     "days": (4 * _DAY, "hour", 3600.0),
     "months": (120 * _DAY, "day", _DAY),
 }
-"""Name of a time span -> (length of the time span in s, name of the step of the history, length of the step in s)."""
+"""Maps each time span to its length in s, the step of its history, and the length of this step in s."""
 _FAILING: Final = 0.1
 """Share of failing pages above which a collection needs attention."""
 _LAG_S: Final = 1.0

@@ -84,9 +84,7 @@ class PageRows:
         yield from self._group(sid, group, state)
 
     def part_of(self, site: str, cursor: bytes, n: int) -> tuple[list[PagePlace], bytes]:
-        """Return up to `n` pages of a site after a key, and the key of the last page; at the end of the site, this key
-        is b"".
-        """
+        """Return up to `n` pages of a site after a key, and the key of the last page (b"" at the end of the site)."""
         sid = site_id(site)
         prefix = PAGE + sid
         begin = prefix + cursor + b"\0" if cursor else prefix

@@ -1,10 +1,10 @@
 """The connection to a server or a cluster, which tries again after faults.
 
 URLs are ``redis://``, ``rediss://``, ``unix://``, ``redis+cluster://`` and
-``redis+sentinel://host:port,host:port/name``. If a server does not answer, restarts, fails over, or is read-only or
-full for a while, the process waits and retries with jitter. A step that was sent but not answered may have been
-executed, so any step may be executed twice. A step that is executed twice may skip numbers, and leave URL leases open
-until their site lease ends.
+``redis+sentinel://host:port,host:port/name``. If a server does not answer, restarts, fails over, is read-only or is
+full, the process waits and retries with jitter. A step that was sent but not answered may have been executed, so any
+step may be executed twice. A step that is executed twice may skip numbers, and leave URL leases open until their site
+lease ends.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """A cache of the earliest due time of each shard, in each process.
 
-With the cache, a process that finds no work sends one command instead of 256. A process queries only the shards that
-its own steps have changed, and the shards for which another process has signalled an earlier due time (`ring`). A
-signal may be lost, so all shards are queried periodically. A process also remembers in which shards its own sites may
-have immediate URLs (`take_hurried`).
+With the cache, a process that finds no work sends one command instead of 256. A process queries only shards that its
+own steps changed, or for which another process signalled an earlier due time (`ring`). A signal may be lost, so all
+shards are queried periodically. A process also remembers in which shards its own sites may have immediate URLs
+(`take_hurried`).
 """
 
 from __future__ import annotations

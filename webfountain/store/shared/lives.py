@@ -19,7 +19,7 @@ A process may have leased a site just before the loss, although the server now s
 lease was lost still sends requests to the site until it detects the loss or its leases end. A site that is leased soon
 after a loss is therefore marked (`records.LOST_LIFE`): its new ant waits until all leases from before the loss have
 ended. Each shard detects by itself that its server was replaced (`lua/parts/era.lua`). If the previous owner of a site
-has detected the loss and given the site up, the site is not marked, because that owner has stopped its requests
+detected the loss and gave the site up, the site is not marked, because that owner sends no more requests
 (`before_loss`). If the previous owner was still waiting after an earlier loss, the site stays marked.
 
 If the store no longer exists, because its server was emptied or replaced, the process ends with a StoreError.

@@ -1,8 +1,8 @@
 """The list of sites of the shared store. Each shard keeps its sites in several orders, and a list of all sites merges
 them.
 
-A process that looks for due sites visits the shards in its own random order, so that processes do not compete for the
-same shard. Opening a store of an older version adds its sites to the orders (`rank_sites`).
+Each process looks for due sites in its own random order of shards, so that processes do not compete for the same shard.
+Opening a store of an older version adds its sites to the orders (`rank_sites`).
 """
 
 from __future__ import annotations
