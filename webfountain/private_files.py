@@ -1,5 +1,5 @@
-"""Create files that only their owner can read, because a crawl may contain data of an intranet. A second task is to
-detect memory-mapped files that became shorter.
+"""Create files that only their owner can read, because a crawl may contain data of an intranet. The module also detects
+memory-mapped files that became shorter.
 """
 
 from __future__ import annotations

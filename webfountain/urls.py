@@ -1,9 +1,8 @@
 """URLs as the crawler uses them: canonical form, site, fingerprint, registered domain.
 
 The canonical form is the key in the store. To make the canonical form, ada-url parses the URL by the WHATWG rules, and
-the fragment is removed. Nothing else is changed. Query parameters, session ids, index.html, trailing slashes and
-``www.`` stay, because a server may answer such URLs differently. URLs with a user name or password are not crawled,
-because these are secrets.
+only the fragment is removed. Query parameters, session ids, index.html, trailing slashes and ``www.`` stay, because a
+server may answer such URLs differently. URLs with a user name or password are not crawled, because these are secrets.
 """
 
 from __future__ import annotations

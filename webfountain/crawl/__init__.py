@@ -13,7 +13,7 @@ Life of a fetch
    the feeds, before the page is settled.
 
 The shared objects of a crawl are in its `session`, and `builder` builds the frontier. There are two kinds of crawls:
-the `own_crawl` of a collection, and the `project_crawl` of another project's spider.
+the `own_crawl` of a collection, and the `project_crawl` of a spider of a user's Scrapy project.
 
 Requests of another project
 ---------------------------

@@ -62,7 +62,7 @@ class FlightListener(Protocol):
 
 
 class Flight:
-    """One fetch while the engine works on it. `own` is False for a request of another project's spider.
+    """One fetch while the engine works on it. `own` is False for a request of a Scrapy project's spider.
 
     A flight with a `refusal` sends nothing: the engine only calls the errback of its request. `parent` is the flight
     that waits until this flight is settled.

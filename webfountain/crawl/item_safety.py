@@ -153,7 +153,7 @@ class ItemSafety:
             return
 
     def _item_error(self, response: Any, failure: Failure) -> None:
-        """If an item could not be delivered because a target was unreachable, have its page requested again."""
+        """If an item could not be delivered because a target was unreachable, mark its page to be requested again."""
         if failure.value is None or not is_away(failure.value):
             return
         flight = self._flight_of(response)

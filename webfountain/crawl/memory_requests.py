@@ -13,8 +13,8 @@ in one of three states:
   back to the queue;
 - the request was made before: the store knows it, and the page need not wait for it.
 
-If the spider never yields the request of such an orphaned lease again, the lease is settled at the end of the crawl. If
-a request has `dont_filter`, only the run that made its placeholder can use the placeholder.
+If the spider never yields the request of an orphaned lease again, the lease is settled at the end of the crawl. If a
+request has `dont_filter`, only the run that made its placeholder can use the placeholder.
 """
 
 from __future__ import annotations

@@ -108,7 +108,7 @@ def _handler(answer: Callable[[str], tuple[int, str, bytes]]) -> type[BaseHTTPRe
 
 
 def _address_of(text: str) -> tuple[str, int]:
-    """Return host and port of a loopback address. Raise InputError for other addresses."""
+    """Return host and port of a loopback address. Raise InputError if the address is not a loopback address."""
     host, _, port = text.rpartition(":")
     host = {"": "127.0.0.1", "localhost": "127.0.0.1"}.get(host, host)
     try:

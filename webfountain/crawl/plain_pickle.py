@@ -39,7 +39,7 @@ class PickleRefused(InputError):
 
 class _DataUnpickler(pickle.Unpickler):
     def find_class(self, module_name: str, global_name: str) -> Any:
-        """Return one of the allowed classes. Raise PickleRefused for other names."""
+        """Return one of the allowed classes. Raise PickleRefused for a name that is not allowed."""
         found = _ALLOWED.get((module_name, global_name))
         if found is None:
             raise PickleRefused(f"it names {module_name}.{global_name}")

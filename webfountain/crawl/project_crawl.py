@@ -131,7 +131,9 @@ class ProjectCrawl:
         return request
 
     def _robots_request(self, fetch: Fetch) -> Request:
-        """Return the request of a robots.txt. As without the add-on, the project's HTTP cache may answer it."""
+        """Return the request of a robots.txt. As without the add-on, the project's HTTP cache may answer the
+        request.
+        """
         request = own_request(fetch, self._landings)
         del request.meta["dont_cache"]
         return request

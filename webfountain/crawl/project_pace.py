@@ -8,7 +8,7 @@ DOWNLOAD_DELAY_JITTER, CONCURRENT_REQUESTS_PER_DOMAIN, CONCURRENT_REQUESTS, DOWN
 The frontier hands out at most as many requests to a site at a time as the site's downloader slot allows. If the slot
 has a delay, at most one request waits in the slot's queue, so that requests to a slow site do not fill the engine.
 Other rules can delay a site for longer: Retry-After, Crawl-delay, WEBFOUNTAIN_BACKOFF, WEBFOUNTAIN_DELAY_FACTOR, an
-unavailable robots.txt. Each such rule is logged once per site.
+unavailable robots.txt. A rule that delays a site is logged once for the site.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ __all__ = ["ProjectPace", "SlotDelay", "user_agent_of"]
 logger = logging.getLogger(__name__)
 
 MAX_DELAY_S: Final = 300.0
-"""Longest delay between two requests that Crawl-delay or WEBFOUNTAIN_DELAY_FACTOR can cause, s. A longer DOWNLOAD_DELAY
-raises this limit.
+"""Longest delay between two requests that Crawl-delay or WEBFOUNTAIN_DELAY_FACTOR can cause, s, or DOWNLOAD_DELAY if
+DOWNLOAD_DELAY is longer.
 """
 MAX_REPORTS: Final = 1000
 """Maximum number of log lines about delays that rules such as Retry-After cause."""

@@ -50,7 +50,7 @@ logger = logging.getLogger(__name__)
 
 
 class KnownRequests:
-    """Processes requests that the store already knew: drops a request, or has it made again."""
+    """Processes requests that the store already knew: some are dropped, others are made again."""
 
     def __init__(
         self,

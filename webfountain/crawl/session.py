@@ -1,8 +1,8 @@
 """The session: configuration, counts and open frontier of one crawl, shared by its parts.
 
 Scrapy passes only the crawler to scheduler, middlewares, extensions and spider. `Session.of` returns the same session
-to all these components. The scheduler opens the session in the worker thread before the crawl begins. A project without
-a collection file gets a collection made from its own settings:
+to all components of a crawl. The scheduler opens the session in the worker thread before the crawl begins. A project
+without a collection file gets a collection made from its own settings:
 
 - USER_AGENT and DOWNLOAD_TIMEOUT are used unchanged. ROBOTSTXT_OBEY is obeyed, but the ant fetches robots.txt. The
   file's groups are looked up as in Scrapy, by ROBOTSTXT_USER_AGENT or else by the whole USER_AGENT;
@@ -96,7 +96,7 @@ class Session:
         return self.built.clock.now()
 
     def store_folder(self, spider: Spider) -> Path | None:
-        """Return the folder of the store of another project's spider, or None for a store on a server."""
+        """Return the folder of the store of a Scrapy project's spider, or None for a store on a server."""
         return folder_of(store_url(self.config, self._settings, spider.name, self.arguments))
 
     def open(self, spider: Spider) -> FrontierSetup:

@@ -49,7 +49,7 @@ __all__ = ["Judge", "Origin", "judge_again"]
 
 
 class Origin(msgspec.Struct, frozen=True):
-    """Where the URLs of a batch, the candidates, were found.
+    """Where the URLs of a batch (the candidates) were found.
 
     - `depth`: number of hops from a seed to the candidates.
     - `policy`, `trust`: those of the page that links to the candidates. For seeds and queued URLs they are the
@@ -388,7 +388,7 @@ def _split(verdicts: list[Verdict], links: int = 0) -> list[Verdict]:
 
 
 def _with_topics(collection: Collection) -> Iterator[str]:
-    """Yield the policies whose pages may link to pages of a policy with a topic. A page may get such a policy by
+    """Yield the policies whose pages may link to pages of a policy with a topic. A page gets a policy with a topic by
     inheritance, by a ``[[rule]]`` or by a ``[[switch]]``.
     """
     tables = collection.policies

@@ -54,8 +54,8 @@ _MONTH: Final = rf"(?:w?[0-5]?[0-9](?![0-9])|{_MONTH_NAME})"
 _YEAR: Final = r"(19[0-9]{2}|2[01][0-9]{2})"
 _TIME_KEY: Final = r"(?:[?&;](?:y|yr)|year|date|day|month|week|time|cal(?:endar)?|start|from)=(?:[0-9]{1,2}[-/.])*"
 _CENTURIES: Final = (re.compile(r"19[0-9]{2}"), re.compile(r"2[01][0-9]{2}"))
-"""Expressions for a year. `re` is fast if an expression starts with literal digits. Two expressions take 3 µs for the
-URLs of a page, but one expression joined by ``|`` takes 11 µs.
+"""Expressions that find the first digits of a year. `re` is fast if an expression starts with literal digits. Two
+expressions take 3 µs for the URLs of a page, but one expression joined by ``|`` takes 11 µs.
 """
 _DATE: Final = re.compile(
     rf"(?<![0-9]){_YEAR}[-/_.]{_MONTH}"  # 2026/11, 2026-11-20, 2026-w47, 2026/november
@@ -80,8 +80,8 @@ _URL_MEMO: Final = 16_384
 quarters of the work.
 """
 DATED: Final = "trap_calendar"
-"""Result for a URL with a date outside the limits. Such a URL is refused only if the page that links to it is part of
-the same calendar.
+"""Result for a URL with a date outside the limits. A URL with a date outside the limits is refused only if the page
+that links to it is part of the same calendar.
 """
 _LEAST_SLASHES: Final = 3
 """Number of slashes in ``scheme://host/``. A path with n segments adds n - 1 slashes."""
@@ -181,7 +181,8 @@ class UrlRules:
         return list(map(self._flaw, urls))
 
     def _are_plain(self, urls: Sequence[str]) -> bool:
-        """Return whether a quick search proves that no URL must be refused. Allow patterns are not checked.
+        """Return whether a quick search proves that no URL must be refused. The quick search does not check allow
+        patterns.
 
         The URLs of a page are searched together, because on most pages no URL must be refused.
         """

@@ -1,9 +1,9 @@
 """Compute the due times of parked sites again after a change that makes pages due earlier.
 
 When a site is parked, the schedule gives the site a due time. A new plan, a lower price, an edited policy file or a
-restart may make the site's pages due earlier. After such a change, active sites request leases again at once. A pass
-goes through all parked sites in order of name, a few with each batch. The pass gives each parked site an earlier due
-time if the schedule now gives one. If there is another change during a pass, a second pass follows.
+restart may make the site's pages due earlier. When pages become due earlier, active sites request leases again at once.
+A pass goes through all parked sites in order of name, a few with each batch. The pass gives each parked site an earlier
+due time if the schedule now gives one. If there is another change during a pass, a second pass follows.
 
 `EarlierDueTimes` requests a pass in the loop thread, and `ParkedSites` makes the pass in the worker thread.
 """

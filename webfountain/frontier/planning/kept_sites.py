@@ -5,8 +5,8 @@ usable data, `begin_site` makes the site from the records of its crawled pages.
 
 Each window of a very large site is saved separately (`take_windows`). When the turn of a window is over, the window is
 saved and another window is loaded. The new window takes over what the crawl has learned about the change rates of the
-site's sections. The first time, the pages of a very large site are read once, and sorted into windows in a temporary
-file.
+site's sections. When a very large site becomes active for the first time, its pages are read once, and sorted into
+windows in a temporary file.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ __all__ = [
 ]
 
 _MOST: Final = 1 << 32
-"""Limit on the numbers of windows; a window with a larger number is not split."""
+"""Windows whose number is 2^32 or more are not split."""
 FULL: Final = 0.8
 """Maximum size of a new window, as a share of `WINDOW`, so that the window can grow."""
 _CLASSES: Final = 12

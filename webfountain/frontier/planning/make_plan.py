@@ -305,8 +305,8 @@ def _arrivals(taken: CensusSnapshot, period_s: float) -> float:
 
 
 def _strategy(census: Census, rates: Array, cycle: CycleTable) -> int:
-    """Return the strategy of the model that the solver uses. For the strategy `fountain`, this is 2 if a large share of
-    the collection is obsolete, else 3.
+    """Return the strategy of the model that the solver uses. The strategy `fountain` uses 2 if a large share of the
+    collection is obsolete, else 3.
     """
     if cycle.strategy != "fountain":
         return cycle.strategy

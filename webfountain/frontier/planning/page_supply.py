@@ -30,7 +30,7 @@ __all__ = ["PageSupply", "SitesInMemory"]
 SAMPLE: Final = 500
 """Number of sites whose pages are counted at each check."""
 RECALLED: Final = 2.0
-"""Enough pages should be due for this number of checks to come. If fewer pages are due, pages of recently parked sites
+"""Number of checks ahead for which enough pages should be due. If fewer pages are due, pages of recently parked sites
 are made due too.
 """
 RESTED: Final = 200_000
@@ -73,8 +73,8 @@ class PageSupply:
     def best(self, pages: int, at: float) -> tuple[float, float]:
         """Return two urgencies of pages that are not due, s: an upper bound of all, and the `pages`-th highest.
 
-        The `pages`-th highest urgency is taken only from sites of which no page is due. The second urgency is 0 if
-        these sites have fewer than `pages` pages.
+        The `pages`-th highest urgency is taken only from sites of which no page is due. The `pages`-th highest urgency
+        is 0 if sites without due pages have fewer than `pages` pages.
         """
         if at >= self._best_at:
             self._best_at = at + NEARLY * self._pace.check_s

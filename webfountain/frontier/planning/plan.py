@@ -47,8 +47,8 @@ class Bounds:
         self.longest = longest
 
     def lanes(self, latest: Sequence[float], at: float) -> list[float]:
-        """Return for each lane the latest fetch time of pages that are due at `at`. `latest` contains these times for
-        the bucket lanes before the bounds are applied.
+        """Return for each lane the latest fetch time of pages that are due at `at`. `latest` contains the times of the
+        bucket lanes before the bounds are applied.
         """
         oldest, youngest = at - self.longest, at - self.shortest
         kept = [youngest if order > youngest else oldest if order < oldest else order for order in latest]

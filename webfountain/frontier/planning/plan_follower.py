@@ -41,7 +41,7 @@ def plans(collection: Collection, *, recrawl: bool) -> bool:
 
 
 class PlanFollower:
-    """Keeps the ant's current `schedule`. Before the first plan, this is a schedule by buckets alone."""
+    """Keeps the ant's current `schedule`. Before the first plan, the schedule uses only buckets."""
 
     def __init__(self, collection: Collection, *, metrics: Metrics, start: float, recrawl: bool = True) -> None:
         """If `recrawl` is False, no page is fetched again."""
@@ -128,7 +128,7 @@ class PlanFollower:
         self._slowest = self.schedule.pace
 
     def _check_pace(self) -> None:
-        """If pages are now due much sooner than before, have the due times of parked sites computed again."""
+        """If pages are now due much sooner than before, request new due times for parked sites."""
         self._slowest = max(self._slowest, self.schedule.pace)
         if self.schedule.pace < FASTER * self._slowest:
             self._hasten()

@@ -70,8 +70,8 @@ class Planner(Order):
         self._set_due()
 
     def _set_due(self) -> None:
-        """Set when the planner acts next: with each batch if there is a plan, else when it is time for the
-        first plan.
+        """Compute the time at which the planner acts next: with each batch if there is a plan, else when it is time for
+        the first plan.
         """
         self.due = self._controller.due() if self.follower.plan is None else -inf
 

@@ -1,9 +1,9 @@
 """Schedules: when a known page is due again, and which of a site's two queues comes first.
 
 The store's recrawl lanes are ordered by the time of the last crawl. A schedule gives a *horizon*, which is a time for
-each lane. Pages of a lane are due if they were last crawled before this time (`store.contract`). A schedule also
-converts the time of a page's last crawl to its due time. `BucketSchedule` is used before the first plan. Schedules are
-used in the loop thread only.
+each lane. A page is due if it was last crawled before the time of its lane (`store.contract`). A schedule also converts
+the time of a page's last crawl to its due time. `BucketSchedule` is used before the first plan. Schedules are used in
+the loop thread only.
 """
 
 from __future__ import annotations
@@ -57,12 +57,12 @@ LATER: Final = 1.003
 LATER.
 """
 FASTER: Final = 0.95
-"""If `Schedule.pace` falls below this share of its highest value, due times are computed again."""
+"""Share of the highest `Schedule.pace` below which due times are computed again."""
 REFRESH: float = 0.02
 """Share of a period after which a horizon is computed again; fetches may be late by this share."""
 _ROUND_S: Final = 60.0
-"""Multiple to which due times are rounded up if they are more than an hour away, s. Pages with the same due time are
-moved in one step.
+"""Due times more than an hour away are rounded up to multiples of `_ROUND_S`, s. Pages with the same due time are moved
+in one step.
 """
 _HOUR_S: Final = 3600.0
 PATIENCE: Final = 3.0
@@ -130,7 +130,7 @@ class Schedule:
     __slots__ = ()
 
     def horizon(self, at: float) -> list[float]:
-        """Return a time for each of a site's LANES. Pages of the lane that were last crawled at or before this time are
+        """Return a time for each of a site's LANES. A page that was last crawled at or before the time of its lane is
         due at `at`.
         """
         del at
@@ -280,7 +280,7 @@ class UrgencySchedule(Schedule):
     The worker finds the urgent pages (`urgent_pages`). The price is adjusted until the budget is used
     (`core.fetch_price`). The plan gives each bucket an interval after which an average page reaches the price. Each
     page is due at the latest after `PATIENCE` intervals of its bucket. If the budget is very large, urgencies are not
-    computed, and pages are due after the intervals, which become shorter when the price falls.
+    computed. Pages are then due after the intervals of their buckets, which become shorter when the price falls.
     """
 
     __slots__ = (

@@ -32,7 +32,7 @@ __all__ = ["EARLY", "RUNGS", "SiteRanking"]
 EARLY: Final = 0.8
 """Share of the price at which a page makes its parked site active, because the price may have fallen since."""
 RUNGS: Final = (1.0, EARLY, 0.5, 0.3, 0.15, 0.05)
-"""Shares of the price. A computation finds, for each of these shares, when the next page may reach it."""
+"""Shares of the price; a computation finds when the next page may reach each share."""
 
 
 class SiteRanking:

@@ -41,11 +41,9 @@ STRANGE: Final = 1.5
 STEPS: Final = 36
 """Number of time steps in the mean interval between two visits to a page."""
 FEWEST_CHOICES: Final = 2
-"""Pages are chosen by urgency only if the mean interval between two visits to a page is at least this number of
-checks.
-"""
+"""Mean interval between two visits to a page, in checks, below which pages are not chosen by urgency."""
 PAUSE: Final = 0.25
-"""While pages of a site are due, a change starts a new computation at most once in this time, as a share of a step."""
+"""Minimum time between two computations that changes start while pages of the site are due, as a share of a step."""
 WAKES: Final = 0.5
 """Maximum number of sites, per fetch, that are asked for urgent pages only because the price may have fallen."""
 LEAST_WAKES: Final = 6000.0
@@ -63,9 +61,9 @@ TOGETHER: Final = 40
 time between two checks.
 """
 NEARLY: Final = 0.9
-"""Work that is done once per check may be done again after this share of the time between two checks."""
+"""Share of the time between two checks that must pass before work of a check is done again."""
 READY_S: Final = 1.0
-"""If checks follow each other faster than this, s, there is no minimum time between two computations of a site."""
+"""Time between two checks, s, below which there is no minimum time between two computations of a site."""
 
 
 class UrgencyTerms(NamedTuple):

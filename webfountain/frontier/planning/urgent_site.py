@@ -157,8 +157,8 @@ class UrgentSite:
         return [key for key in distinguishing(later) if numbers[key] is None]
 
     def drop(self, key: bytes) -> None:
-        """Record that a page must not be fetched by its urgency, because it failed, is gone or is refused. A later
-        successful fetch lifts the ban.
+        """Record that a page must not be fetched by its urgency, because it failed, is gone or is refused. After a
+        successful fetch, the page can become urgent again.
         """
         self.news += 1
         if self.windows.put_off(key, None, "failed", 0.0):
