@@ -169,9 +169,8 @@ class PacedDrive(Drive):
                 if (batch := self.frontier.work.take()) is not None:
                     self.frontier.work.absorb(self.frontier.worker.run(batch))
                     self.frontier.planner.making()  # the plan stays: it is the price that follows
-            following = min([self.work_at, end, *(each[0] for each in self.flying[:1])])
-            wake = self.frontier.wake_at()
-            self.clock.set(max(min(following, wake) if wake is not None and wake > now else following, now))
+            waking = [at for at in (self.frontier.wake_at(), self.frontier.work_at()) if at > now]
+            self.clock.set(max(min([self.work_at, end, *(each[0] for each in self.flying[:1]), *waking]), now))
 
 
 def main() -> None:

@@ -118,8 +118,7 @@ class Drive:
             if self.step():
                 continue
             following = [self.flying[0][0]] if self.flying else []
-            wake = self.frontier.wake_at()
-            following += [wake] if wake is not None and wake > self.clock.now() else []
+            following += [at for at in (self.frontier.wake_at(), self.frontier.work_at()) if at > self.clock.now()]
             due = self.store.sites.next_due()
             following += [due] if due is not None and due > self.clock.now() else []
             soon = min(following, default=float("inf"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from itertools import pairwise
+from math import inf
 from typing import TYPE_CHECKING
 
 import pytest
@@ -320,3 +321,23 @@ def test_more_sites_than_the_active_list_holds_all_get_their_turn() -> None:
         most = max(most, drive.frontier.progress.statistics().active_sites)
     assert most <= 5
     assert len(set(drive.asked())) == 80
+
+
+def test_a_page_that_is_due_again_needs_a_batch_before_the_scheduler_is_woken() -> None:
+    collection = collection_of(
+        ["http://one.example/"], period="1s", rest='[policies.default]\nrevisit = { max_interval = "800ms" }'
+    )
+    drive = Drive(collection, site_of_pages({"": b"x"}))
+    drive.run(until=lambda: drive.outcomes["new"])
+    while drive.step():
+        pass
+    frontier = drive.frontier
+    due = frontier.work_at()
+    assert drive.clock.now() < due < drive.clock.now() + 1.0, "the site stays active until its page is due"
+    drive.clock.set(due)
+    assert frontier.wake_at() == inf
+    assert frontier.next() is None
+    while drive.step():
+        pass
+    assert frontier.work_at() > due
+    assert due < frontier.wake_at() < inf, "its page is leased, and waits for the delay"

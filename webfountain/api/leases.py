@@ -270,8 +270,7 @@ class OpenFrontier:
     async def _rest(self) -> None:
         """Wait until a lease ends or a URL is due, but only for a short time."""
         frontier = self._opened().frontier
-        wake_at = frontier.wake_at()
-        wait_s = POLL_S if wake_at is None else min(max(wake_at - frontier.now(), 0.001), POLL_S)
+        wait_s = min(max(frontier.wake_at() - frontier.now(), 0.001), POLL_S)
         with suppress(TimeoutError):
             async with asyncio.timeout(wait_s):
                 await self._stirred.wait()

@@ -14,6 +14,7 @@ import asyncio
 import logging
 import time
 from functools import partial
+from math import inf
 from typing import TYPE_CHECKING, Any, Final
 
 from scrapy import Request
@@ -72,7 +73,7 @@ class WakeTimer:
     def set(self) -> None:
         """Set the timer to the time of the next fetch."""
         at = self._frontier.wake_at()
-        if at is None or self._is_closed:
+        if at == inf or self._is_closed:
             return
         loop = asyncio.get_running_loop()
         when = loop.time() + max(0.0, at - self._frontier.now())

@@ -154,7 +154,7 @@ class Worker:
             elif self._ending:
                 return
             else:
-                await self._rest()
+                await self._rest(frontier.work_at() - frontier.now())
 
     def _plan(self, planner: Planner) -> None:
         """Make a plan in another thread, if a plan is due."""
@@ -171,9 +171,10 @@ class Worker:
         planner.adopt_plan(plan)
         self.stir()
 
-    async def _rest(self) -> None:
-        """Wait until work may have arrived, at most `POLL_S`."""
-        handle = asyncio.get_running_loop().call_later(POLL_S, self._stirred.set)
+    async def _rest(self, due_s: float) -> None:
+        """Wait until work may have arrived or, in `due_s` seconds, is due. Wait at most `POLL_S`."""
+        wait_s = min(max(due_s, BATCH_S), POLL_S)
+        handle = asyncio.get_running_loop().call_later(wait_s, self._stirred.set)
         await self._stirred.wait()
         handle.cancel()
         self._stirred.clear()

@@ -79,13 +79,19 @@ class Frontier:
         """Return whether this process still holds its sites. Call it right before a request is sent."""
         return self.others.term.left_s() > 0.0
 
-    def wake_at(self) -> float | None:
-        """Return the earliest time at which `next` may return a fetch. None means that first a download must end or new
-        work must come.
+    def wake_at(self) -> float:
+        """Return the earliest time at which `next` may return a fetch. inf means that first a download, a batch or a
+        heartbeat must end.
         """
-        served = min(self.sites.addresses.ring.wake_at(), self.sites.sites.wake_at())
-        due = min(max(served, self.progress.open_at()), self.planner.follower.check_at())
-        return None if due == inf else due
+        if self.others.term.left_s() <= 0.0:
+            return inf
+        return max(self.sites.addresses.ring.wake_at(), self.progress.open_at())
+
+    def work_at(self) -> float:
+        """Return when a batch is needed even if nothing happens: for the timer of a site, or for a check of the
+        price.
+        """
+        return min(max(self.sites.sites.wake_at(), self.progress.open_at()), self.planner.follower.check_at())
 
     def landed(self, fetched: FetchResult) -> None:
         """Process the end of a download, whatever its result. Call this method once for each fetch that `next`

@@ -138,9 +138,8 @@ class Ants:
     def _next(self) -> float:
         soon = [self.clock.now() + 0.5]
         for drive in self.living:
-            wake = drive.frontier.wake_at()
             soon += [drive.flying[0][0]] if drive.flying else []
-            soon += [] if wake is None or wake <= self.clock.now() else [wake]
+            soon += [at for at in (drive.frontier.wake_at(), drive.frontier.work_at()) if at > self.clock.now()]
         return min(soon)
 
     def asked(self) -> Counter[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from math import inf
 from typing import TYPE_CHECKING
 
 import pytest
@@ -62,7 +63,7 @@ def test_above_the_bound_nothing_goes_out_until_the_worker_comes_back(
     drive.run()
     drive.clock.advance(3600.0)
     assert drive.frontier.next() is None
-    assert drive.frontier.wake_at() is None
+    assert drive.frontier.wake_at() == inf
     assert len(drive.log) == asked
     # What was in flight when the bound was passed has landed all the same.
     now = drive.frontier.progress.statistics()
