@@ -314,7 +314,7 @@ class TopicTable(Table, frozen=True):
     """The topic of a policy. A page is on topic if its similarity to `query` is `min_similarity` or more.
 
     A new page comes before all others if its URL or the text of a link to it is on topic. A new page also comes before
-    all others if at most three links lead to it from a page on topic.
+    all others if it is at most three links away from a page on topic.
     """
 
     query: Text
