@@ -32,7 +32,7 @@ EARLY: Final = 1e-3
 crawl would be as good as an early one.
 """
 PRIOR_LINKS: Final = 0.02
-"""Before any fetch is counted, a fetch is assumed to find this number of new URLs."""
+"""Number of new URLs that a fetch is assumed to find before any fetch is counted."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["Explanations", "TrustInSections", "log_odds_of"]
 
 PRIOR_AGAIN: Final = 0.25
-"""A site's prior is estimated again after this number of fetches per page."""
+"""Number of fetches per page after which a site's prior is estimated again."""
 FIRST_ODDS: Final = 5.0
 """Log odds, for a new site, that its pages change together by section."""
 MOST_GAIN: Final = 1.0
@@ -41,7 +41,7 @@ independent evidence.
 HALF: Final = 2000.0
 """Number of visits after which a prediction has half of its weight."""
 DECIDED: Final = 0.98
-"""If one explanation has more than this weight, the other one is not computed."""
+"""Weight of one explanation above which the other explanation is not computed."""
 _LEAST_CHANCE: Final = 1e-4
 """Smallest probability assumed for a result, so that no single fetch outweighs all others."""
 

@@ -27,9 +27,9 @@ __all__ = ["MOST_AHEAD", "TOLERANCE", "Price", "interval_of_rest", "intervals_at
 
 LEAST_AHEAD: Final = 0.5
 MOST_AHEAD: Final = 3.0
-"""The price rises if more pages wait than about this number times the planned fetches between two checks."""
+"""Ratio of waiting pages to planned fetches between two checks above which the price rises."""
 TOLERANCE: Final = 0.03
-"""The price falls if the missed fetches exceed one fetch plus this share of the planned fetches."""
+"""Share of the planned fetches; the price falls if the missed fetches exceed one fetch plus this share."""
 _FALL: Final = 0.8
 _STEEPEST_FALL: Final = 0.3
 _EASE: Final = 0.97

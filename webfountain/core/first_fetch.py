@@ -17,7 +17,7 @@ from typing import Final
 __all__ = ["FirstFetches", "part_of_share"]
 
 PRIOR_FETCHES: Final = 4.0
-"""The prior chance counts as much as this number of first fetches."""
+"""Weight of the prior chance, as a number of first fetches."""
 MOST: Final = 200.0
 """Number of first fetches above which older fetches fade."""
 

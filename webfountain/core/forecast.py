@@ -62,7 +62,7 @@ BELIEF_ERROR: Final = 0.6
 MARGIN: Final = 1.3
 """Factor that widens the interval of the current share."""
 LATELY: Final = 0.1
-"""In the share of recent fetches that found a change, a fetch counts only 1/e after this number of cycles."""
+"""Number of cycles after which a fetch has the weight 1/e in the share of recent fetches that found a change."""
 HITS_WEIGHT: Final = 2.0
 """Weight, in fetches, of the prior `USUAL_HITS`, the usual share of fetches that find a change."""
 

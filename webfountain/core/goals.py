@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 __all__ = ["Cost", "Goal", "PageClasses", "correction_of", "cost_of", "share_at"]
 
 LESS: Final = 0.9
-"""The cheaper alternative that is shown beside a goal makes this share of the goal's fetches."""
+"""Fetches of the cheaper alternative that is shown beside a goal, as a share of the goal's fetches."""
 LEAST_SHARE: Final = 1e-4
-"""In a correction, a smaller share counts as this share."""
+"""Smallest share in a correction; smaller shares are raised to it."""
 _HALVINGS: Final = 36
 _MOST_VISITS: Final = 1e4
-"""If a goal takes more visits per change than this, it counts as out of reach."""
+"""Number of visits per change above which a goal counts as out of reach."""
 
 
 @dataclass(frozen=True, slots=True)

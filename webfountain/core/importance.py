@@ -46,7 +46,9 @@ PRIOR: Final = 0.1
 MOST_OF_TRUST: Final = 4.0
 """The rank of a page is limited to this multiple of its trust; both are relative to their means."""
 RISE: Final = 1.5
-"""A waiting page is queued again when its importance has grown by this factor, about the width of a lane."""
+"""Factor by which the importance of a waiting page must grow before the page is queued again, about the width of a
+lane.
+"""
 
 _FIRST_ROOM: Final = 1000
 _NEXT_RISE: Final = 2.0

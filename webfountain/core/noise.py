@@ -39,7 +39,7 @@ MAX_PARTS_OF_SITE: Final = 512
 TRIES: Final = 3
 """After a part has stayed the same this often within seconds, no more extra visits are made for the part."""
 REST: Final = 10
-"""Noise leaves a page's record after more than this number of comparisons without a difference."""
+"""Number of comparisons without a difference after which noise leaves a page's record."""
 _SAMPLE: Final = 40
 """Number of characters of a line that are stored, to show the line."""
 

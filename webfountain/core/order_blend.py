@@ -35,7 +35,7 @@ _PRIOR: Final = np.array([1.0, 1.0, 10.0]) / 12.0
 _RATE: Final = 20.0
 """Learning rate: the larger this number is, the more the weights follow the losses in replays."""
 _LEAST: Final = 0.1
-"""An order is left out if its weight is below this share of the largest weight."""
+"""Share of the largest weight below which an order is left out."""
 
 
 def weights_by_losses(losses: Sequence[float]) -> Array:

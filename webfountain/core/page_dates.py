@@ -39,9 +39,9 @@ logarithm; for the lack of a later date, the logarithm and its weight.
 MOST: Final = 25.0
 """All earlier fetches together have at most this weight, because a site may change its software."""
 FUTILE: Final = 8.0
-"""If the ratio of later dates is almost certainly below this number, a later date alone makes no page due."""
+"""Ratio of later dates; if a site's ratio is almost certainly lower, a later date alone makes no page due."""
 SMALL: Final = 3.0
-"""On a site with fewer dated pages than this, the dates count even if all of them are later than our copies."""
+"""Number of dated pages of a site below which dates count even if all dates are later than our copies."""
 _UNLISTED, _LISTED, _DATED = range(3)
 _SURE: Final = 0.01
 """When a ratio is learned, the probability that a page has changed counts as at least this. Without this limit, one

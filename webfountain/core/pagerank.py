@@ -41,7 +41,7 @@ DAMPENING: Final = 0.85
 """Share of trust that is left after one link."""
 
 _GAIN: Final = 1e-3
-"""After corrections have reduced the residual by this factor, the residual is computed anew."""
+"""Factor by which corrections must reduce the residual before the residual is computed anew."""
 
 _KEPT: Final = 4
 """Number of earlier directions that ORTHOMIN keeps."""

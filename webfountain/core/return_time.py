@@ -33,7 +33,7 @@ CLASS_RETURNS: Final = 0.5
 SAMPLE: Final = 40
 """Number of a site's dead URLs that are requested early, to learn its rate of return."""
 LONGEST: Final = 1000.0
-"""A gone page is requested again after at most this number of periods."""
+"""Maximum number of periods after which a gone page is requested again."""
 _HALVINGS: Final = 40
 
 

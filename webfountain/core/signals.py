@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 __all__ = ["VISITS", "Signals"]
 
 VISITS = 12
-"""Evidence is remembered for at least this number of visits to a page."""
+"""Minimum number of visits to a page for which evidence is remembered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

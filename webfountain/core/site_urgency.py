@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["Approach", "FetchEvidence", "Past", "SiteBeliefs", "SiteUrgency", "Sites"]
 
 _FARTHEST: Final = 4096.0
-"""If a page needs more steps than this to reach a price, it counts as never reaching the price."""
+"""Number of steps above which a page counts as never reaching a price."""
 _TINY: Final = 1e-30
 _NEVER: Final = 2**53
 """A step that is later than any other."""

@@ -65,25 +65,25 @@ BANDS: Final = 8
 ROWS: Final = 8
 """Bytes of a band, as datasketch chooses for `MinHashLSH(threshold=0.7, num_perm=64)`."""
 LEAST_SHINGLES: Final = 24
-"""A text with fewer shingles than this has no sketch. Short texts, like "please enable JavaScript", are the same on
-many unrelated pages.
+"""Minimum number of shingles of a text for a sketch. Short texts, like "please enable JavaScript", are the same on many
+unrelated pages.
 """
 MOST_SHINGLES: Final = 512
 """Number of shingles above which a text is sampled."""
 _NEAR: Final = 1.125
-"""Two texts are compared in a common sample if their numbers of shingles differ by at most this factor."""
+"""Maximum ratio of the numbers of shingles for which two texts are compared in a common sample."""
 _CHANCE: Final = 1.0 / 256.0
 """Probability that two different hash values have the same lowest byte."""
 _SKETCH_TOKENS: Final = 4
 _SPACE: Final = 32
-"""Bytes up to this value separate tokens."""
+"""Largest value of a byte that separates tokens."""
 _BLOCK: Final = 1 << 16
 _LOWER: Final = np.uint64(0x2020202020202020)
 """In each of eight bytes, the bit that differs between small and capital ASCII letters."""
 _FIRST_BYTES: Final = np.array([(1 << 8 * many) - 1 for many in range(9)], dtype=np.uint64)
 _SKETCH_SHIFT: Final = np.uint64(32)
 _MOST_AT_ONCE: Final = 640
-"""If a sample has more hashes than this, repeated hashes are dropped before the sketch is computed."""
+"""Number of hashes in a sample above which repeated hashes are dropped before the sketch is computed."""
 _GREATEST: Final = np.uint32((1 << 32) - 1)
 """Hash value of an empty set."""
 _NUMBERS: Final = np.arange(BANDS, dtype=np.uint64) * BAND_MIX[0]

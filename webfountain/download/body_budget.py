@@ -2,9 +2,9 @@
 
 The user of a body calls `release` after the examination.
 
-**Rule.** All connections read while less than `OPEN_SHARE` of the budget is used. Above this share, no connection
-reads, so TCP makes the servers stop. When bodies are released, connections resume as far as there is room. Connections
-in the middle of a body resume first.
+**Rule.** All connections read while less than `OPEN_SHARE` of the budget is used. Share of the budget above which no
+connection reads, so that TCP makes the servers stop. When bodies are released, connections resume as far as there is
+room. Connections in the middle of a body resume first.
 
 **No deadlock.** At any time some connection reads, or some complete body waits for its `release`. If all connections
 are paused and no body is complete, the body that began first continues, even above the budget.

@@ -25,8 +25,8 @@ __all__ = ["ACCEPT_ENCODING", "BOMB_BYTES", "BOMB_RATIO", "MAX_MEMBERS", "Body",
 
 ACCEPT_ENCODING: Final = "gzip, deflate, br, zstd"
 BOMB_RATIO: Final = 250
-"""A body is a bomb if it has more than this number of output bytes per input byte, and more than `BOMB_BYTES` of
-output. Plain text has ratios up to 20, generated tables up to 100.
+"""Number of output bytes per input byte above which a body of more than `BOMB_BYTES` is a bomb. Plain text has ratios
+up to 20, generated tables up to 100.
 """
 BOMB_BYTES: Final = 1_048_576
 _BLOCK: Final = BOMB_BYTES // BOMB_RATIO

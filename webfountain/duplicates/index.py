@@ -51,7 +51,7 @@ logger = logging.getLogger(__name__)
 
 PAGES_A_RUN: Final = 10_000
 _STALE: Final = 3.0
-"""The runs are rebuilt on opening if they have more than this number of stale entries per valid entry."""
+"""Number of stale entries per valid entry above which the runs are rebuilt on opening."""
 _DAMAGED: Final = "this duplicate index is damaged"
 _OTHERS: Final = "this duplicate index has the sketches of another version or of another store"
 

@@ -45,9 +45,9 @@ logger = logging.getLogger(__name__)
 
 ENTRY_BYTES: Final = 12
 MOST_OF_A_KEY: Final = 16
-"""A look-up finds at most this number of records per key."""
+"""Maximum number of records per key that a look-up finds."""
 RATIO: Final = 4
-"""A run is merged with the run before it if the earlier run is less than this number of times as long."""
+"""Ratio of lengths below which a run is merged with the run before it."""
 _MERGED_AT_ONCE: Final = 1 << 18
 """Number of entries that a merge has in memory at once."""
 

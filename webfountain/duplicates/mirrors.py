@@ -24,7 +24,7 @@ __all__ = ["SAMPLED", "TOLERATED", "Mirrors", "is_mirror"]
 SAMPLED: Final = 10
 """One in this number of refused pages is fetched."""
 TOLERATED: Final = 0.1
-"""A site stays a mirror as long as at most this share of its samples fails to repeat the original site."""
+"""Maximum share of a mirror's samples that may fail to repeat the original site."""
 _LEAST_MISSES: Final = 2
 _SITES: Final = 20_000
 """Largest number of sites whose pages are counted."""

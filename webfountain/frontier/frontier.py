@@ -76,7 +76,7 @@ class Frontier:
         return fetch
 
     def may_send(self) -> bool:
-        """Return whether this process still holds its sites. Call it right before a request is sent."""
+        """Return whether this process still holds its sites. Call this method right before a request is sent."""
         return self.others.term.left_s() > 0.0
 
     def wake_at(self) -> float:
@@ -158,7 +158,7 @@ class Frontier:
     # ---------------------------------------------------------- the end
 
     def close(self) -> None:
-        """Park the sites, give leases back, and close repository and store. Call it after the last result.
+        """Park the sites, give leases back, and close repository and store. Call this method after the last result.
 
         Everything is closed before an error of the store is raised.
         """

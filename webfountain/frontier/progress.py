@@ -49,10 +49,10 @@ IDLE_S: Final = 60.0
 7).
 """
 _BURST: Final = 0.02
-"""After a pause, at most this share of a period's fetches is made up for at once."""
+"""Maximum share of a period's fetches that is made up for at once after a pause."""
 _STALL_S: Final = 5.0
-"""After a stall of up to this length, s, the missed fetches are made up for, even if periods are short. A process on a
-busy machine can stall for several seconds. At most _STALL_SHARE of a period's fetches are made up for at once.
+"""Length of a stall, s, up to which missed fetches are made up for, even if periods are short. A process on a busy
+machine can stall for several seconds. At most _STALL_SHARE of a period's fetches are made up for at once.
 """
 _STALL_SHARE: Final = 0.2
 

@@ -27,8 +27,8 @@ logger = logging.getLogger(__name__)
 TOLERANCE: Final = 0.2
 """Largest difference of clocks that is tolerated, as a share of the interval between heartbeats."""
 MOST_BACK_S: Final = 60.0
-"""The ant ends if the server's clock is set back by more than this, s, during a crawl. After a smaller step, the ant's
-time stands still until the server's clock has caught up.
+"""Time by which the server's clock may be set back during a crawl before the ant ends, s. After a smaller step, the
+ant's time stands still until the server's clock has caught up.
 """
 
 

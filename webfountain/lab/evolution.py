@@ -41,9 +41,9 @@ LIFESPAN_CLASSES: Final = (("<= 1 week", 7.0), ("<= 1 month", 30.0), ("<= 4 mont
 POISSON_MEANS: Final = (10.0, 20.0)
 """Mean intervals of the pages in Figure 6, days."""
 POISSON_BAND: Final = 0.2
-"""Figure 6 includes a page if its mean interval differs from 10 or 20 days by at most this share."""
+"""Maximum relative difference between a page's mean interval and 10 or 20 days for which Figure 6 includes the page."""
 POISSON_CHANGES: Final = 5
-"""Figure 6 includes a page only if it has at least this number of changes."""
+"""Minimum number of changes of a page for which Figure 6 includes the page."""
 _BEYOND = "> 4 months"
 
 

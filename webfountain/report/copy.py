@@ -23,7 +23,7 @@ __all__ = ["MAX_VERSIONS", "cat", "version_beginnings"]
 MAX_VERSIONS: Final = 100
 """Maximum number of versions in the list of a page's versions."""
 _BEGINNING_BYTES: Final = 32_768
-"""A list of versions reads only this number of bytes of each version, which usually includes the title."""
+"""Maximum number of bytes that a list of versions reads of each version; they usually include the title."""
 
 
 def cat(store: FrontierStore, repository: Pages, url: str, *, fetched: float | None = None) -> StoredCopy:

@@ -157,7 +157,7 @@ class Folder:
         return total
 
     def let_go(self, number: int | None = None) -> None:
-        """Close the cached file with this number, or all cached files."""
+        """Close the cached file with the number `number`, or all cached files."""
         with self._lock:
             for each in list(self._open) if number is None else [number]:
                 descriptor = self._open.pop(each, None)

@@ -59,7 +59,7 @@ class Pages:
     def read(self, copy: Copy, url: str, *, most: int | None = None) -> StoredCopy:
         """Return the copy of the page `url`, with its body after content decoding.
 
-        With `most`, at most this many bytes are read, so a large body is cut.
+        If `most` is given, at most `most` bytes are read, so a large body is cut.
 
         Raises
         ------

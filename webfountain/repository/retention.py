@@ -46,7 +46,7 @@ _BATCH_BYTES: Final = 4_000_000
 _FORWARD_S: Final = 86_400.0
 """Time for which a ``.moved`` file is kept after its last use, which is longer than any lease, s."""
 FILES_PER_LIMIT: Final = 16
-"""A file is closed when its size reaches `max_bytes` divided by this number. Only closed files can be compacted."""
+"""Divisor of `max_bytes` that gives the size at which a file is closed. Only closed files can be compacted."""
 _HIGH: Final = 0.85
 """Share of the limit at which compaction begins. Compaction itself needs some room."""
 _ENOUGH: Final = 0.8
@@ -54,7 +54,7 @@ _ENOUGH: Final = 0.8
 _WORTHWHILE: Final = 0.02
 """Compaction never rewrites a file whose superseded share is at most this."""
 _CHEAP: Final = 0.25
-"""A file is rewritten, even far below the limit, if at least this share of it is superseded."""
+"""Superseded share of a file at which the file is rewritten, even far below the limit."""
 _MOST_PER_LIVE: Final = 2.0
 """Ratio of all bytes to live bytes at which a folder without a size limit is compacted."""
 _ENOUGH_PER_LIVE: Final = 1.5

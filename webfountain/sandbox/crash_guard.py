@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["CRASHES", "CrashSuspects"]
 
 CRASHES: Final = 3
-"""A page counts as failed after this number of deaths with only the page under examination."""
+"""Number of deaths of the process, with only one page under examination, after which the page counts as failed."""
 _SLOTS: Final = 16
 _SLOT_BYTES: Final = 4_096
 _FILE_BYTES: Final = _SLOTS * _SLOT_BYTES

@@ -33,8 +33,8 @@ __all__ = ["Heart", "PolicyFiles", "digest_of"]
 
 logger = logging.getLogger(__name__)
 BEATS: Final = 2
-"""A difference between the ants' policy files is logged after this number of heartbeats. Shorter differences are normal
-after an edit.
+"""Number of heartbeats after which a difference between the ants' policy files is logged. Shorter differences are
+normal after an edit.
 """
 
 

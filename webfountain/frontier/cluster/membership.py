@@ -42,12 +42,12 @@ __all__ = [
 ]
 
 _SOON: Final = 0.1
-"""An ant that becomes idle sends its next heartbeat after this share of the usual interval."""
+"""Share of the usual interval after which an ant that becomes idle sends its next heartbeat."""
 UNEVEN: Final = 0.25
-"""The number of sites of an ant may differ from the mean by this share of the mean."""
+"""Share of the mean by which the number of sites of an ant may differ from the mean."""
 SPARE_SITES: Final = 2
 FEW: Final = 16
-"""If a store has at most this number of ants, each ant reads the notes of all ants. With more ants, only one ant reads
+"""Maximum number of ants of a store for which each ant reads the notes of all ants. With more ants, only one ant reads
 the notes, because the cost grows with the square of the number of ants.
 """
 

@@ -48,13 +48,13 @@ SWEEPS_PER_PERIOD: Final = 100
 CANDIDATES: Final = 10_000
 """Largest number of candidates for eviction that a sweep remembers."""
 _NEAR: Final = 0.9
-"""Sweeps begin when the collection has this share of its full size."""
+"""Share of the full size of the collection at which sweeps begin."""
 _SUMMONED: Final = 64
 """Largest number of pages that are made due at a time. The sites of these pages then become active, so that the pages
 can be evicted.
 """
 _SOON: Final = 0.05
-"""If new pages wait for evictions, their site is checked again after this share of the time between two sweeps."""
+"""Share of the time between two sweeps after which a site is checked again whose new pages wait for evictions."""
 _DUPLICATE: Final = -inf
 """Importance of a page that repeats another one. All pages that repeat no other page are more important."""
 

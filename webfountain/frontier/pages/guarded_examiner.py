@@ -50,7 +50,7 @@ logger = logging.getLogger(__name__)
 SLOW_S: Final = 0.25
 """A site whose mean reading time is at most this, s, never counts as slow."""
 SLOW_FACTOR: Final = 4.0
-"""A site is slow if its reading time exceeds this many times the reading time of the fastest site."""
+"""Ratio to the reading time of the fastest site above which a site is slow."""
 _FORGET_S: Final = 60.0
 """Half-life of reading times, s. Only a site with a body that was read within this time can count as the fastest
 site."""

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 __all__ = ["SLOWER", "ReviewStage", "SlowerSchedule"]
 
 SLOWER: Final = 1.02
-"""All pages are read again when the intervals of the schedule have grown by this factor. So a page may be late by up to
-2 % of its interval.
+"""Factor by which the intervals of the schedule must grow before all pages are read again. So a page may be late by up
+to 2 % of its interval.
 """
 
 

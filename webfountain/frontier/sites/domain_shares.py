@@ -56,9 +56,11 @@ _AHEAD: Final = 0.02
 _REPORTED: Final = 256
 """Maximum number of domains that one ant reports to the others. The domains with the most fetches are reported."""
 _DOMAINS: Final = 100_000
-"""Maximum number of domains in memory. Beyond this number, domains with few fetches and no active site are removed."""
+"""Maximum number of domains in memory. Number of domains above which domains with few fetches and no active site are
+removed.
+"""
 _REST: Final = 0.02
-"""A site that was parked because its domain used its share returns after this share of a period."""
+"""Share of a period after which a site returns that was parked because its domain used its share."""
 
 
 class ShareSnapshot(msgspec.Struct, frozen=True):
@@ -143,7 +145,7 @@ class DomainShares:
             tuple[float, str]
         ] = []  # domains that used their share, by the number of fetches at which they open again
         self.rest_s = _REST * period_s
-        """If a site was parked because its domain used its share, it returns after this time, s."""
+        """Time after which a site returns that was parked because its domain used its share, s."""
         self.seen: ShareSnapshot | None = None
         """Result of the last check."""
 

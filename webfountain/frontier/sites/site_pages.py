@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["PRIVATE", "SitePages"]
 
 RELOOK: Final = 0.02
-"""If pages of a site are due but were not leased, the site asks for leases again after this share of a period."""
+"""Share of a period after which a site with due pages asks for leases again, if none were leased."""
 PRIVATE: Final = "private-address"
 """Error of the pages of a site whose host has a private address."""
 _HAIR_S: Final = 1e-3

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 __all__ = ["BLOCKED_S", "FileRequests", "SiteTable", "is_busy"]
 
 BLOCKED_S: Final = 10.0
-"""If a site must be left alone for longer than this, s, it loses its place in a full active list."""
+"""Time for which a site must be left alone, s, above which the site loses its place in a full active list."""
 _SPARE_TIMERS: Final = 1000
-"""Timers of removed sites are dropped when there are more than four timers per active site, plus this number."""
+"""Number of timers, in addition to four per active site, above which timers of removed sites are dropped."""
 
 
 class SiteTable:

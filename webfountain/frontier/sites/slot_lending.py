@@ -34,7 +34,7 @@ __all__ = ["LOAN_BEATS", "SlotLending"]
 LOAN_BEATS: Final = 120
 """Longest duration of a loan, in heartbeats."""
 _UNUSED_S: Final = 0.05
-"""An open slot counts as unused after this time, s, or after the site's delay if that is longer."""
+"""Time after which an open slot counts as unused, s, or the site's delay if the delay is longer."""
 
 
 class SlotLending:

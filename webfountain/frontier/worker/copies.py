@@ -36,7 +36,7 @@ _SHORT: Final = (
     "Fetching stops: the disk of the copies has %.0f MB left, and the limit is %.0f MB (WEBFOUNTAIN_LEAST_FREE_BYTES)"
 )
 _ROOM: Final = 1.1
-"""Fetching resumes when the free space is this many times `least_free`."""
+"""Multiple of `least_free` at which fetching resumes."""
 
 
 class CopyWriter(Stage):

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 __all__ = ["salvage", "trouble_of"]
 
 _KEY_BYTES: Final = 17
-"""Length of a page key: family, site, page. The search after a damaged block treats keys as numbers of this length."""
+"""Length of a page key: family, site, page. The search after a damaged block treats a page key as one large number."""
 _TIME_BYTES: Final = 8
 _change = msgspec.msgpack.Decoder(Change)
 

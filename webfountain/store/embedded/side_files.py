@@ -30,7 +30,7 @@ __all__ = ["LOG_END", "LogEnd", "NoLogEnd", "damaged", "is_damaged", "keep_card"
 LOG_END = "log-end"
 _BYTES = 8
 _MOST = 1 << 48
-"""The number of an entry is always less than this."""
+"""Upper bound of the number of an entry."""
 
 CARD = "store-card"
 

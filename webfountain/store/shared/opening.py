@@ -50,7 +50,7 @@ _MOST_SHARDS: Final = 16_384
 _PRIVATE_SHARDS: Final = 16
 """Number of shards on a server for one machine. Commands to all shards cost less with few shards."""
 _FASTEST: Final = 96
-"""By default, the mean change interval of bucket 0 is the period divided by this number."""
+"""Default ratio of the period to the mean change interval of bucket 0."""
 
 
 def open_shared(

@@ -29,7 +29,7 @@ __all__ = ["EndLimit", "Outage"]
 logger = logging.getLogger(__name__)
 
 MOVE_S: Final = 2.0
-"""A move of a cluster slot is logged if it takes longer than this, s."""
+"""Duration of a move of a cluster slot above which the move is logged, s."""
 _MOVES: Final = (MovedError, AskError, TryAgainError)
 
 LAST_S: Final = 0.3
