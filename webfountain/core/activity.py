@@ -5,8 +5,8 @@ models the number of changes of each page per step:
 
     hazard of page j in step d  =  r_j * mean_g * u_g[d]
 
-Here mean_g is the long-run rate of section g. In step d, the section has the activity u_g[d], which is 1 at the
-long-run level. The factor r_j is the rate of page j relative to its section. The rate, the activity and the page's
+In this formula, mean_g is the long-run rate of section g. In step d, the section has the activity u_g[d], which is 1 at
+the long-run level. The factor r_j is the rate of page j relative to its section. The rate, the activity and the page's
 factor are estimated with priors. A new section starts with the rate and activity of its parent section, and a new page
 with the rate of its section. A fetch that finds a change raises the activity u in the steps since the page's previous
 fetch. A fetch that finds no change lowers the activity u in the steps since the page's previous fetch. So one fetch

@@ -15,7 +15,7 @@ Equal differences of many pages, such as a notice on all pages, are one act of a
 
 Sources: Wald 1945, "Sequential Tests of Statistical Hypotheses" (scores are logarithms of likelihood ratios). The idea
 of noise comes from template detection by comparing versions (Fetterly et al. 2003, section 4.3: most changes of
-frequently changing pages are in markup and adverts). The rules are our own.
+frequently changing pages are in markup and adverts). The rules for noise are our own.
 """
 
 from __future__ import annotations

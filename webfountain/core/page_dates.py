@@ -10,8 +10,8 @@ Each ratio is moved towards 1 by one standard deviation, to be careful. The rati
 without a later date also changed more often than expected.
 
 A dated page is as urgent as a page without dates that has the same probability of change. For a known rate, the urgency
-is (c + (1 - c) ln(1 - c)) w. Here c is the probability, and w the time for which the page stays unchanged after a
-change. If a listed page has no later date, its urgency falls by the same factor as its probability of change.
+is (c + (1 - c) ln(1 - c)) w, where c is the probability of change, and w the time for which the page stays unchanged
+after a change. If a listed page has no later date, its urgency falls by the same factor as its probability of change.
 
 Source: Busa-Fekete, Zimmert, György, Qiu, *GREEDY-NCIS* (2025): urgency from the probability of change, under signals
 with a precision and a recall. The learned ratios are ours.

@@ -122,7 +122,7 @@ class Level(NamedTuple):
     sections: Ints
     parents: Ints
     families: Ints
-    """The parents of the sections at this depth, each listed once."""
+    """The parents in `parents`, each listed once."""
     begins: Ints
     """Position of each parent's first child."""
 

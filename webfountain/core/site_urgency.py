@@ -355,9 +355,8 @@ class Sites:
         return self._approach(pages).urgency
 
     def unchanged(self) -> tuple[Array, Array]:
-        """Return two arrays, one element per page. The first array is the importance, times the steps since the last
-        fetch, times the probability that the page is unchanged. The second array is the probability that the page has
-        changed.
+        """Return two arrays with one element per page. The first is the probability that the page is unchanged, times
+        the steps since its last fetch, times its importance. The second is the probability that the page has changed.
         """
         known = self.page[_EVENTS], self.page[_EXPOSURE]
         chance = chance_of_change(self.activity.hazard(self.unchecked), *self.activity.weights(self.unchecked, *known))

@@ -84,9 +84,9 @@ class ConnectionPool:
 
         The first of `endpoints` is the one that politeness has chosen. If the first endpoint does not answer, the
         others are tried, each `ATTEMPT_S` after the previous one (RFC 8305). Before a request goes to another endpoint,
-        `turn` is called until the result is 0. A positive result is a number of seconds to wait. If the peer closes a
-        kept connection without an answer, a `repeatable` request is sent once more, over a new connection (RFC 9112,
-        section 9.3.1).
+        `turn` is called until it returns 0. A positive result of `turn` is a number of seconds to wait. If the peer
+        closes a kept connection without an answer, a `repeatable` request is sent once more, over a new connection (RFC
+        9112, section 9.3.1).
         """
         self._active.add(exchange)
         self._check_soon()

@@ -227,7 +227,7 @@ def find_in(runs: Sequence[Run], keys: Keys) -> Iterator[tuple[int, int]]:
 def _merged(path: Path, runs: Sequence[Run], stop: threading.Event) -> str:
     """Merge runs into a new file and return the name of the file.
 
-    If `stop` is set, the file is incomplete.
+    If `stop` is set during the merge, the merge ends early and the file is incomplete.
     """
     total = sum(len(run.keys) for run in runs)
     steps = -(-total // _MERGED_AT_ONCE)

@@ -115,7 +115,7 @@ def live_site(name: str, found: SiteStatistics, *, at: float) -> LiveSite:
 
 
 def _reason(found: SiteStatistics, at: float) -> tuple[WaitReason, float | None]:
-    """Return the first reason that applies, and the end of the wait."""
+    """Return the first reason why a site waits, and the end of the wait."""
     from webfountain.frontier.sites.site import State  # noqa: PLC0415  (numpy; readers of snapshots do not need it)
 
     rests = found.opens_at > at

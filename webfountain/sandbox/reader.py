@@ -228,7 +228,7 @@ class _Child:
         return answer
 
     def kill(self) -> None:
-        """Kill the child now. A waiting caller gets an error."""
+        """Kill the child now. A caller that waits for the child gets an error."""
         self._process.kill()
 
     def clear(self) -> None:

@@ -104,8 +104,8 @@ def _revise_pages(store: Revisable, revision: Revision, site: SiteRecord, after:
 class UnitConversion:
     """Revision that converts the bucket bytes of all pages to another unit.
 
-    The new byte is computed from the page's history, as after a fetch. A page without history keeps the interval of its
-    old byte.
+    A page's new bucket byte is computed from the history of its checks, as after a fetch. A page without history keeps
+    the interval of its old byte.
 
     Parameters
     ----------

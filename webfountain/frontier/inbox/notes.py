@@ -132,7 +132,7 @@ class Notes:
     """An inbox: the waiting notes of a crawl."""
 
     def waiting(self, at: float) -> list[ReceivedNote]:
-        """Return the waiting notes, oldest first. Content that is not a note is not read again."""
+        """Return the waiting notes, oldest first. Invalid content is read only once."""
         raise NotImplementedError
 
     def done(self, received: Sequence[ReceivedNote]) -> None:

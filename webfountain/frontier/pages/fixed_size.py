@@ -177,8 +177,8 @@ class Replacement(Stage):
         return [self._joined(*both, is_full=room <= 0, at=at) for both in zip(first, known, strict=True)]
 
     def _lease_new(self, refills: Sequence[Refill], room: int) -> list[LeaseBatch | None]:
-        """Lease new pages while there is room. If the room is too small for the new pages of all sites, the first sites
-        get it.
+        """Lease new pages while there is room. If there is too little room for the new pages of all sites, only the
+        first sites lease new pages.
         """
         bar = CLASSES if self._bar is None else self._bar
         classes = [inf if number <= bar and number < self._gone else -inf for number in range(CLASSES)]

@@ -2,7 +2,7 @@
 
 The learner works when a new body is compared with the old copy (`page_comparison`), for policies with `change.learn`.
 The parts of a page (`core.noise`) are stored with its record. For the `MAX_SITES` sites visited last, what was learned
-is in memory. A new process takes this knowledge from the records of the pages.
+is in memory. A new process learns the noise of a site from the records of its pages.
 
 If a part of a page differs again and again, an extra visit within seconds is ordered, to show whether the part is noise
 (`extra_visits`). At most `EXTRA_SHARE` of the visits are extra visits.

@@ -135,8 +135,8 @@ class SitemapStage(Stage):
         *,
         due: Callable[[str, Mapping[bytes, bool]], list[bytes]],
     ) -> None:
-        """`due` decides which pages of a site are made due. `due` is told, for each page, whether the page's date is
-        later than our copy.
+        """`due` decides which pages of a site are made due. The argument of `due` says for each page whether the page's
+        date is later than our copy.
         """
         self._shelf = shelf
         self._due = due

@@ -122,8 +122,8 @@ class Flights:
         self._sites.note(site, batch.at)
 
     def unasked(self, fetch: Fetch) -> None:
-        """End a page fetch whose request was never sent. Call this instead of `landed`. The gates of the site and its
-        address open without a delay.
+        """End a page fetch whose request was never sent. Call `unasked` instead of `landed`. The gates of the site and
+        its address open without a delay.
         """
         site, group = self._in_flight.pop(fetch.id)
         site.standing.unasked(group.gate, self._context.clock.now())

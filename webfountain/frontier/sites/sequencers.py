@@ -69,7 +69,7 @@ class RoundRobin(Generic[T]):
         self._members[member] = None
 
     def remove(self, member: Sequencer[T]) -> None:
-        """Remove a member. The member keeps its items."""
+        """Remove a member. The removed member keeps its own items."""
         del self._members[member]
         self._ready.drop(member)
         self._waiting.drop(member)
@@ -145,7 +145,7 @@ class Tier(Generic[T]):
         self._ring.add(member)
 
     def remove(self, member: Sequencer[T]) -> None:
-        """Remove a member. The member keeps its items."""
+        """Remove a member. The removed member keeps its own items."""
         self._ring.remove(member)
 
     def wake(self, member: Sequencer[T]) -> None:

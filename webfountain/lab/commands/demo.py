@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["Sample", "demo", "freshness_summary"]
 
 _MARK = "made-by-webfountain-demo"
-"""This file marks a folder that the demo made. The demo empties only a folder that contains this file."""
+"""Name of the file that marks a folder that the demo made. The demo empties only a folder with such a file."""
 _BAR: Final = 40
 
 
