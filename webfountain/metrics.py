@@ -21,9 +21,8 @@ HISTOGRAMS: Final[Mapping[str, tuple[float, ...]]] = {
     "due/lag": (1.0, 10.0, 60.0, 600.0, 3600.0, 21_600.0, 86_400.0, 604_800.0),
     "batch/duration": (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 30.0),
 }
-"""Name of a histogram -> upper bounds of its buckets, s. After the last bound there is one more bucket, without a
-bound.
-"""
+"""Name of a histogram -> upper bounds of its buckets, in seconds. After the last bound there is one more bucket,
+without a bound."""
 _BUCKETS: Final = {
     name: (*(f"{name}/{bound:g}" for bound in bounds), f"{name}/inf") for name, bounds in HISTOGRAMS.items()
 }

@@ -366,7 +366,7 @@ class SiteState(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Number of changes that counted, over all pages of the site. `changes` and `observed_time` give the prior for the
     change rates of the site's pages."""
     observed_time: float = 0.0
-    """Sum of the time between each check and the check before, over all pages of the site, s."""
+    """Sum of the time between each check and the check before, over all pages of the site, in seconds."""
     error: str = ""
     """Why the last attempt to reach the site failed: an error word, or the status of its robots.txt. The value is "" if
     the site answered."""
@@ -374,11 +374,11 @@ class SiteState(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Number of pages that were gone and came back."""
     dead_time: float = 0.0
     """Total time for which pages were gone before they came back, from the check that found a page gone to the check
-    that found it back, s."""
+    that found it back, in seconds."""
     born: int = 0
     """Number of URLs that were gone at their first fetch and had a page later."""
     unborn_time: float = 0.0
-    """Total time for which URLs that were gone at their first fetch had no page, as far as checks show, s."""
+    """Total time for which URLs that were gone at their first fetch had no page, as far as checks show, in seconds."""
     unborn: int = 0
     """Number of URLs that were gone at their first fetch."""
     unborn_asked: int = 0

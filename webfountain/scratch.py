@@ -20,7 +20,7 @@ __all__ = ["Scratch"]
 _PREFIX: Final = "webfountain-scratch-"
 _LOCK: Final = "lock"
 _NEWBORN_S: Final = 3600.0
-"""Minimum age of a folder that is removed, s; the process of a younger folder may not have locked it yet."""
+"""Minimum age of a folder that is removed, in seconds; the process of a younger folder may not have locked it yet."""
 
 
 class Scratch:

@@ -104,7 +104,7 @@ class StatusAnswer(msgspec.Struct, frozen=True):
     changes: int
     pages_per_second: float
     period_s: float
-    """Length of a time period, s."""
+    """Length of a time period, in seconds."""
     plan: str | None
     """The plan in force, in words."""
     domains: DomainShareAnswer | None = None
@@ -218,7 +218,7 @@ class HistoryAnswer(msgspec.Struct, frozen=True):
     at: float
     """Start of the minute, hour or day, UTC seconds."""
     seconds: float
-    """Part of this minute, hour or day in which a crawl was running, s."""
+    """Part of this minute, hour or day in which a crawl was running, in seconds."""
     pages: dict[str, int]
     sites: int
     active_sites: int
@@ -234,7 +234,7 @@ class HistoryAnswer(msgspec.Struct, frozen=True):
     freshness_high: float | None
     price: float | None
     limits: dict[str, float]
-    """What limited the rate of fetches -> for how long, s."""
+    """What limited the rate of fetches -> for how long, in seconds."""
     store_bytes: int | None
     repository_bytes: int | None
     ants: int

@@ -24,7 +24,7 @@ __all__ = ["POLL_S", "AsyncCollection"]
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 POLL_S: Final = 0.5
-"""Time to wait before the change log is polled again, s."""
+"""Time to wait before the change log is polled again, in seconds."""
 _PART: Final = 500
 """Number of entries or rows that are read at once."""
 

@@ -184,7 +184,7 @@ class CollectionDetails:
 
     @property
     def fastest_s(self) -> float:
-        """Return the mean change interval of bucket 0, s."""
+        """Return the mean change interval of bucket 0, in seconds."""
         return self._store.census.fastest_s
 
     def checks(self, url: str) -> list[CheckAnswer]:

@@ -54,20 +54,19 @@ __all__ = ["ANTS_S", "PARENT", "AntProcesses", "AntsDisplay", "follow_parent", "
 
 _POLL_S: Final = 0.25
 _STOP_S: Final = 10.0
-"""Time from a signal to the end of the crawl, s."""
+"""Time from a signal to the end of the crawl, in seconds."""
 _SERVER_S: Final = 1.0
-"""Part of `_STOP_S` that is reserved for stopping a private server, s."""
+"""Part of `_STOP_S` that is reserved for stopping a private server, in seconds."""
 _HUNG_S: Final = 4.0
-"""After a signal to stop, a private server that does not answer for this time is killed and restarted, s. The restarted
-server lets the ants store their results before they end."""
+"""After a signal to stop, a private server that does not answer for this time is killed and restarted, in seconds. The
+restarted server lets the ants store their results before they end."""
 PARENT: Final = "WEBFOUNTAIN_ANT_OF"
 """Environment variable with the process id of an ant's parent."""
 ANTS_S: Final = 9.0
-"""Time from a signal until the remaining ants are killed, s. Other ants later fetch the pages that a killed ant had not
-settled.
-"""
+"""Time from a signal until the remaining ants are killed, in seconds. Other ants later fetch the pages that a killed
+ant had not settled."""
 _NOW_S: Final = 1.0
-"""Time from a second signal until the remaining ants are killed, s."""
+"""Time from a second signal until the remaining ants are killed, in seconds."""
 _REDRAW_S: Final = 1.0
 
 

@@ -23,7 +23,7 @@ __all__ = ["LONGEST_WAIT_S", "SHORTEST_WAIT_S", "changes", "rows_after"]
 
 SHORTEST_WAIT_S: Final = 0.2
 LONGEST_WAIT_S: Final = 2.0
-"""Longest pause between two polls of `changes --follow`, s. The pause grows while there are no changes."""
+"""Longest pause between two polls of `changes --follow`, in seconds. The pause grows while there are no changes."""
 
 
 @click.command(epilog="Example: webfountain changes --follow --jsonl")

@@ -24,7 +24,7 @@ __all__ = ["AUTO", "index_beside", "service_beside"]
 AUTO: Final = "auto"
 """Value that stands for the default address of the service, or for another free port if the default port is taken."""
 _START_S: Final = 60.0
-"""Longest time that the crawl waits for the address of the service, s."""
+"""Longest time that the crawl waits for the address of the service, in seconds."""
 _END_S: Final = 3.0
 _PREFIX: Final = "webfountain serves at "
 _INDEX_END_S: Final = 10.0

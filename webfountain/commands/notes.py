@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 __all__ = ["block", "drain", "gone_soon", "inbox_of", "leave", "now", "pause", "resume", "unblock"]
 
 _TAKES_AT_MOST_S: Final = 5.0
-"""Longest time to wait until a running crawl has read a note, s. A running crawl reads its notes once a second."""
+"""Longest time to wait until a running crawl has read a note, in seconds. A running crawl reads its notes once a
+second."""
 
 
 @click.command(epilog="Example: webfountain now https://example.org/news --store rocksdb://news")

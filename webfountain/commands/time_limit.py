@@ -21,8 +21,8 @@ __all__ = ["call_within", "limit_exit"]
 
 _T = TypeVar("_T")
 EXIT_S: Final = 1.0
-"""Maximum time from the end of the main program to the end of the process, s. A thread that still waits for a name
-server or a store cannot delay the end longer."""
+"""Maximum time from the end of the main program to the end of the process, in seconds. A thread that still waits for a
+name server or a store cannot delay the end longer."""
 
 
 def call_within(seconds: float, call: Callable[[], _T]) -> _T | None:

@@ -50,7 +50,7 @@ class Check(NamedTuple):
     """One comparison of a page with its copy."""
 
     interval: float
-    """Time since the previous fetch, s."""
+    """Time since the previous fetch, in seconds."""
     changed: bool
     """True if the check found a change that counts."""
 
@@ -61,7 +61,7 @@ class Totals(NamedTuple):
     checks: int
     changes: int
     observed_time: float
-    """Time from the first copy to the last check, s."""
+    """Time from the first copy to the last check, in seconds."""
 
 
 class Prior(NamedTuple):
@@ -189,7 +189,7 @@ def freshness(census: Mapping[int, BucketAges], *, never_crawled: int, at: float
 def fresh_share(mean_age: float, bucket: int, *, fastest_s: float) -> float:
     """Return the expected fresh share of a bucket, (1 - e^-2x)/2x with x = mean age / mean interval.
 
-    Copies are assumed to have ages spread evenly from 0 to twice `mean_age`, s.
+    Copies are assumed to have ages spread evenly from 0 to twice `mean_age`, in seconds.
     """
     # `core.buckets` imports numpy, 0.1 s at start. This line repeats its formula; a test compares them.
     interval = fastest_s * (730 * 96) ** (bucket / 255)

@@ -39,9 +39,8 @@ _RISE: Final = 0.3
 """Largest rise of the price per check, as a share of the price, if more fetches were made than planned."""
 _LEAST: Final = 1e-6
 _LARGEST: Final = 1e9
-"""Upper limit of the price, s. A fetch that `revisit.max_interval` demands is made at any price. Without a limit,
-fetches that `revisit.max_interval` demands could raise the price forever.
-"""
+"""Upper limit of the price, in seconds. A fetch that `revisit.max_interval` demands is made at any price. Without a
+limit, fetches that `revisit.max_interval` demands could raise the price forever."""
 _GIVEN_UP: Final = 1.0 - 1e-9
 _LARGEST_X: Final = 50.0
 _HALVINGS: Final = 45

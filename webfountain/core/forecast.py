@@ -302,7 +302,7 @@ def published(data: bytes | None) -> SavedForecast | None:
 
 def _since(moment: float, at: float, lasted: Sequence[float]) -> float:
     """Return the total length of some periods, s, counted only from `moment` on. All periods end at `at`; `lasted` are
-    their lengths, s.
+    their lengths, in seconds.
     """
     reach = max(at - moment, 0.0)
     return sum(min(each, reach) for each in lasted)

@@ -38,7 +38,8 @@ _HALVINGS: Final = 40
 
 
 class Returns(NamedTuple):
-    """Evidence about the gone pages of a site or a class: how many came back, and how long pages were gone, s."""
+    """Evidence about the gone pages of a site or a class: how many came back, and how long pages were gone, in
+    seconds."""
 
     found: int = 0
     gone_s: float = 0.0

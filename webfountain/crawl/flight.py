@@ -95,7 +95,7 @@ class Flight:
         self.replaced = False
         """True if a middleware put another request in place of the request."""
         self.revisit: float | None = None
-        """The interval `meta["revisit"]` after which the request may be made again, s."""
+        """The interval `meta["revisit"]` after which the request may be made again, in seconds."""
         self.queued = False
         """True while the request waits in a downloader slot. While a request to a site waits in a slot, the frontier
         sends no other request to this site.

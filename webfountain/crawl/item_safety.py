@@ -38,7 +38,7 @@ __all__ = ["ItemSafety", "is_away"]
 logger = logging.getLogger(__name__)
 
 PATIENCE_S: Final = 3600.0
-"""Longest time that an item waits for the target of its pipeline, s."""
+"""Longest time that an item waits for the target of its pipeline, in seconds."""
 SHORTEST_S: Final = 0.1
 LONGEST_S: Final = 2.0
 _AWAY: Final = frozenset(

@@ -65,7 +65,7 @@ class SlotDelay(NamedTuple):
 
     @property
     def shortest(self) -> float:
-        """The shortest time between two requests, s."""
+        """The shortest time between two requests, in seconds."""
         return max(0.0, self.seconds * (1.0 - self.jitter))
 
 

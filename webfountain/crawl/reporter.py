@@ -42,7 +42,7 @@ EVERY_S: Final = 0.5
 _LOG_STATS: Final = "scrapy.extensions.logstats.LogStats"
 FIRST_LINE_S: Final = 10.0
 LINE_EVERY_S: Final = 60.0
-"""Time between two log lines if the display is off, s."""
+"""Time between two log lines if the display is off, in seconds."""
 FRESHNESS_EVERY: Final = 4
 """Number of updates of the display between two estimates of the freshness; an estimate reads counts from the store."""
 _COUNTS: Final = {

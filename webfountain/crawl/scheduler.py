@@ -57,7 +57,7 @@ __all__ = ["FountainScheduler", "WakeTimer"]
 _SAME_S = 0.001
 logger = logging.getLogger(__name__)
 GRACE_S: Final = 4.0
-"""Time after which fetches in flight are cut when the crawl stops, s."""
+"""Time after which fetches in flight are cut when the crawl stops, in seconds."""
 
 
 class WakeTimer:

@@ -63,7 +63,7 @@ class Session:
         self.started: float | None = None
         """Time of the first request, monotonic seconds."""
         self.started_cpu: float | None = None
-        """CPU time of the process until the first request, s."""
+        """CPU time of the process until the first request, in seconds."""
         self.error: WebfountainError | None = None
         """The error that ended the crawl, or None if it ended normally."""
         self.robots: dict[str, bytes] = {}

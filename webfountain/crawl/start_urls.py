@@ -46,7 +46,7 @@ TAKEN_S: Final = 60.0
 """Seconds after which another worker may take an entry whose first worker has probably died."""
 SHORTEST_S: Final = 0.2
 LONGEST_S: Final = 2.0
-"""Longest time between two reads of an empty list, s."""
+"""Longest time between two reads of an empty list, in seconds."""
 _NOT_OURS: Final = frozenset({"redis_cls", "encoding", "decode_responses", "retry_on_timeout", "url"})
 """Keys of REDIS_PARAMS that webfountain ignores, because only scrapy-redis's own client understands them."""
 

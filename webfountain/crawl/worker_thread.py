@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 _T = TypeVar("_T")
 
 BATCH_S: Final = 0.02
-"""Pause between two batches, s. With this pause, a batch at full speed settles some tens of pages."""
+"""Pause between two batches, in seconds. With this pause, a batch at full speed settles some tens of pages."""
 POLL_S: Final = 0.25
 MOMENT_S: Final = 0.01
 

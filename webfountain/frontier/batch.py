@@ -264,7 +264,7 @@ class BatchResult:
     waiting: int = 0
     """Number of pages that wait for a fetch because they were made due, or because their urgency is above the price."""
     top: float = inf
-    """Upper bound of the urgency of pages that were not made due, s."""
+    """Upper bound of the urgency of pages that were not made due, in seconds."""
     level: float = 0.0
     """Urgency, s, of the least urgent among the `missing` most urgent pages, which would be made due next."""
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["Frontier"]
 
 _END_S: Final = 5.0
-"""Longest time that a stopped crawl waits for the store, s."""
+"""Longest time that a stopped crawl waits for the store, in seconds."""
 
 
 class Frontier:

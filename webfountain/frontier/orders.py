@@ -58,12 +58,11 @@ _LIMIT_EVERY_S: Final = 10.0
 _SHARES_EVERY_S: Final = 5.0
 _IDLE_CHECK_EVERY_S: Final = 2.0
 POLL_INTERVAL_S: Final = 0.5
-"""Interval at which a busy process polls the store for messages, s."""
+"""Interval at which a busy process polls the store for messages, in seconds."""
 POLL_EACH_S: Final = 1 / 8
 POLL_LONGEST_S: Final = 10.0
-"""Longest interval between two polls of an idle process, s: POLL_EACH_S times the number of processes, but at most
-POLL_LONGEST_S. Thus up to 80 idle processes together send the server about eight polls per second.
-"""
+"""Longest interval between two polls of an idle process, in seconds: POLL_EACH_S times the number of processes, but at
+most POLL_LONGEST_S. Thus up to 80 idle processes together send the server about eight polls per second."""
 COUNT_EACH_S: Final = 1 / 16
 COUNT_LONGEST_S: Final = 60.0
 """COUNT_EACH_S and COUNT_LONGEST_S limit the interval between two readings of the counts of a shared store."""
@@ -177,9 +176,8 @@ class Chores(Order):
 def chores_of(
     sites: ActiveList, progress: Progress, others: Others, shares: DomainShares | None, period_s: float
 ) -> list[tuple[float, Callable[[Batch], None]]]:
-    """Return the periodic chores, each with its interval, s. One chore renews the site leases of a lone ant. If several
-    ants share the store, heartbeats renew the leases.
-    """
+    """Return the periodic chores, each with its interval, in seconds. One chore renews the site leases of a lone ant.
+    If several ants share the store, heartbeats renew the leases."""
     publish = [] if shares is None else [(_SHARES_EVERY_S, partial(_publish_shares, shares))]
     renewals = [] if others.shared else [(others.term.lease_s / 3, partial(_renew_leases, sites))]
     return [

@@ -27,9 +27,8 @@ logger = logging.getLogger(__name__)
 TOLERANCE: Final = 0.2
 """Largest difference of clocks that is tolerated, as a share of the interval between heartbeats."""
 MOST_BACK_S: Final = 60.0
-"""Time by which the server's clock may be set back during a crawl before the ant ends, s. After a smaller step, the
-ant's time stands still until the server's clock has caught up.
-"""
+"""Time by which the server's clock may be set back during a crawl before the ant ends, in seconds. After a smaller
+step, the ant's time stands still until the server's clock has caught up."""
 
 
 class ServerClock:

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 __all__ = ["EVERY_S", "MAX_SITES", "STALE_S", "LiveSite", "LiveSnapshot", "WaitReason", "live_site", "live_sites"]
 
 EVERY_S: Final = 2.0
-"""Interval between two snapshots, s."""
+"""Interval between two snapshots, in seconds."""
 STALE_S: Final = 30.0
-"""Age above which a snapshot's process counts as dead, s."""
+"""Age above which a snapshot's process counts as dead, in seconds."""
 MAX_SITES: Final = 200
 """Maximum number of active sites that a snapshot describes. A snapshot counts further active sites, but does not
 describe them.
@@ -64,7 +64,7 @@ class LiveSnapshot(msgspec.Struct, frozen=True):
     at: float
     """Time of the snapshot, UTC seconds."""
     lag_s: float
-    """Delay of the process's event loop, s. Above one second the process is overloaded."""
+    """Delay of the process's event loop, in seconds. Above one second the process is overloaded."""
     fetched: int
     """Settled fetches since the process began."""
     pages_per_second: float

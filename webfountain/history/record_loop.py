@@ -29,7 +29,8 @@ __all__ = ["FIRST_RECORD_S", "RecordLoop"]
 logger = logging.getLogger(__name__)
 
 FIRST_RECORD_S: Final = 10.0
-"""Time from the start to the first sample, s. The first sample comes early, so that a short crawl has a history too."""
+"""Time from the start to the first sample, in seconds. The first sample comes early, so that a short crawl has a
+history too."""
 
 
 class RecordLoop:

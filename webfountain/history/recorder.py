@@ -36,7 +36,7 @@ KEEPER: Final = "role/history"
 """Claim of the process that keeps the history of a shared store."""
 _KEEPER_S: Final = 3.0 * MINUTE_S
 _WINDOW_S: Final = 10.0
-"""Time over which the rate of a snapshot is averaged, s."""
+"""Time over which the rate of a snapshot is averaged, in seconds."""
 
 
 class Recorder:

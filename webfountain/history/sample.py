@@ -36,7 +36,7 @@ class HistorySample(msgspec.Struct, frozen=True, array_like=True, gc=False):
     at: float
     """Start of the minute, hour or day, UTC seconds."""
     seconds: float
-    """Time in the span for which a crawl was running, s."""
+    """Time in the span for which a crawl was running, in seconds."""
     pages: tuple[int, ...] = ()
     """Known URLs by state at the end of the span, in the order of `records.STATES`."""
     sites: int = 0
@@ -55,10 +55,10 @@ class HistorySample(msgspec.Struct, frozen=True, array_like=True, gc=False):
     freshness_low: float | None = None
     freshness_high: float | None = None
     price: float | None = None
-    """Price of a fetch at the end of the time span, s. A known page is fetched only if the fetch is expected to save at
-    least the price, in obsolete seconds."""
+    """Price of a fetch at the end of the time span, in seconds. A known page is fetched only if the fetch is expected
+    to save at least the price, in obsolete seconds."""
     limits: dict[str, float] = {}
-    """Maps each limit of the crawl's rate, in words, to the time for which the limit applied, s."""
+    """Maps each limit of the crawl's rate, in words, to the time for which the limit applied, in seconds."""
     store_bytes: int | None = None
     repository_bytes: int | None = None
     ants: int = 1

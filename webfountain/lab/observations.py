@@ -106,7 +106,7 @@ def observe_store(pages: Iterable[tuple[str, PageRecord]], *, day: float = DAY) 
 
     Parameters
     ----------
-    day : length of a "day", s; an accelerated crawl gives its time period
+    day : length of a "day", in seconds; an accelerated crawl gives its time period
 
     Raises
     ------

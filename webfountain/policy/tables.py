@@ -224,7 +224,7 @@ class CycleTable(Table, frozen=True):
 
     @property
     def fastest_s(self) -> float:
-        """Mean change interval of pages in bucket 0, s. The default is `period`/96: 15 minutes for a day."""
+        """Mean change interval of pages in bucket 0, in seconds. The default is `period`/96: 15 minutes for a day."""
         return self.period / 96 if self.fastest is None else float(self.fastest)
 
     @property

@@ -27,7 +27,7 @@ __all__ = ["GRACE_S", "complete_since", "damaged_files", "incomplete_until", "me
 logger = logging.getLogger(__name__)
 
 GRACE_S: Final = 900.0
-"""Time within which every crawl that writes the log notices that rows were lost, s."""
+"""Time within which every crawl that writes the log notices that rows were lost, in seconds."""
 
 _SHARD: Final = re.compile(r"shards/(links|names)-(\d{6})-(\d{4})\.parquet")
 

@@ -34,7 +34,7 @@ _MOST_LINES: Final = 20
 """Maximum number of damaged files that the process reports, so that its output fits into a pipe."""
 
 LEAST_COST_S: Final = 0.6
-"""CPU time of a ranking of only a few pages, s."""
+"""CPU time of a ranking of only a few pages, in seconds."""
 FEWEST_SEGMENTS: Final = 16
 """Number of segments from which on the process compacts the log before a ranking."""
 
@@ -69,7 +69,7 @@ class Ranker(Protocol):
         ...
 
     def cost_s(self) -> float:
-        """Return the CPU time of the last job, or an estimate before the first job, s."""
+        """Return the CPU time of the last job, or an estimate before the first job, in seconds."""
         ...
 
     def stop(self) -> None:

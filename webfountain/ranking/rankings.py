@@ -26,7 +26,7 @@ __all__ = ["FEWEST", "FLUSH_S", "GROWTH", "SHARE", "Rankings", "RowLog"]
 logger = logging.getLogger(__name__)
 
 FLUSH_S: Final = 60.0
-"""Time after which logged rows are written to a segment, s."""
+"""Time after which logged rows are written to a segment, in seconds."""
 FEWEST: Final = 250
 """Number of logged pages at which the first ranking starts."""
 DOUBLING: Final = 16_000
@@ -34,7 +34,7 @@ DOUBLING: Final = 16_000
 GROWTH: Final = 0.2
 """Share by which the number of logged pages must grow before the next ranking, above `DOUBLING` pages."""
 HEADSTART_S: Final = 15.0
-"""CPU time that rankings may take in addition to `SHARE`, s."""
+"""CPU time that rankings may take in addition to `SHARE`, in seconds."""
 SHARE: Final = 0.05
 """Maximum CPU time of all rankings, as a share of the crawl's CPU time."""
 _NOFOLLOW, _UNFOLLOWED = bytes((NOFOLLOW,)), bytes((UNFOLLOWED,))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["TopicWords", "words_of"]
 
 _EXCHANGE_S: Final = 60.0
-"""Time between two exchanges of word counts, s."""
+"""Time between two exchanges of word counts, in seconds."""
 _NO_WORDS: Final = msgspec.msgpack.encode(WordCounts())
 
 

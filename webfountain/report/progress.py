@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 __all__ = ["Moment", "ProgressDisplay", "line", "moment_of", "spell_seconds", "table"]
 
 LINE_EVERY_S: Final = 5.0
-"""Time between plain lines in the first minute of a crawl, if the output is no terminal, s."""
+"""Time between plain lines in the first minute of a crawl, if the output is no terminal, in seconds."""
 LATE_LINE_EVERY_S: Final = 60.0
 _WINDOW_S: Final = 5.0
-"""Time over which the shown rate is averaged, s."""
+"""Time over which the shown rate is averaged, in seconds."""
 _BLOCKS: Final = " ▁▂▃▄▅▆▇█"
 _BAR_WIDTH: Final = 30
 _COLOURS: Final = {
@@ -48,7 +48,7 @@ class Moment(msgspec.Struct, frozen=True):
     """State of a running crawl at one moment."""
 
     seconds: float
-    """Time since the crawl began, s."""
+    """Time since the crawl began, in seconds."""
     outcomes: Mapping[str, int]
     """Number of finished fetches with each outcome."""
     pages: Mapping[str, int]

@@ -44,7 +44,7 @@ __all__ = ["FILES_PER_LIMIT", "CopyStore", "ErasureResult", "Retention", "TidyRe
 
 _BATCH_BYTES: Final = 4_000_000
 _FORWARD_S: Final = 86_400.0
-"""Time for which a ``.moved`` file is kept after its last use, which is longer than any lease, s."""
+"""Time for which a ``.moved`` file is kept after its last use, which is longer than any lease, in seconds."""
 FILES_PER_LIMIT: Final = 16
 """Divisor of `max_bytes` that gives the size at which a file is closed. Only closed files can be compacted."""
 _HIGH: Final = 0.85

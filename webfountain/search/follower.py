@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["POLL_S", "Follower", "behind"]
 
 POLL_S: Final = 0.5
-"""Time between two polls of the change log, s."""
+"""Time between two polls of the change log, in seconds."""
 MAX_COUNTED: Final = 1000
 _BATCH: Final = 200
 _STALE_SHARE: Final = 0.5

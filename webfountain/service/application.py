@@ -39,7 +39,7 @@ __all__ = ["MAX_BODY", "Service", "figures_of"]
 MAX_BODY: Final = 1_000_000
 """Maximum size of a request body, bytes."""
 _RECENT_S: Final = 3600.0
-"""Maximum age of a reported disk size, s."""
+"""Maximum age of a reported disk size, in seconds."""
 
 
 class Service:

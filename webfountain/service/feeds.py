@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["changes", "live"]
 
 _STREAM_WAIT_S: Final = 5.0
-"""Longest time that a stream waits for new entries before it polls the change log again, s."""
+"""Longest time that a stream waits for new entries before it polls the change log again, in seconds."""
 
 
 async def changes(call: Call) -> object:

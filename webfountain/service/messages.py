@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["BODY_S", "fields_of", "packed_response", "received", "store_of"]
 
 BODY_S: Final = 10.0
-"""Maximum time to receive a body, s."""
+"""Maximum time to receive a body, in seconds."""
 _WORTH_COMPRESSING: Final = 1400
 _T = TypeVar("_T")
 

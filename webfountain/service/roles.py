@@ -25,7 +25,7 @@ Role = Literal["read", "operate"]
 COOKIE: Final = "webfountain_session"
 SESSION_S: Final = 12 * 3600
 LOGIN_S: Final = 3600
-"""Time within which the printed login URL is valid, s."""
+"""Time within which the printed login URL is valid, in seconds."""
 _SESSIONS: Final = 100
 _SHORTEST: Final = 16
 

@@ -37,7 +37,7 @@ _T = TypeVar("_T")
 MAX_WAITING: Final = 64
 """Maximum number of requests that wait for a store's thread, before more requests are refused."""
 ANSWER_S: Final = 10.0
-"""Time without an answer after which a store counts as unavailable, s."""
+"""Time without an answer after which a store counts as unavailable, in seconds."""
 _FIRST_RETRY_S: Final = 1.0
 _LONGEST_RETRY_S: Final = 15.0
 

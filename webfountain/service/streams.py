@@ -32,9 +32,9 @@ _PARTS: Final = 64
 """Maximum number of chunks that are kept in memory for other streams."""
 MAX_STREAMS: Final = 200
 QUIET_S: Final = 15.0
-"""Time without an event after which a comment is sent, s."""
+"""Time without an event after which a comment is sent, in seconds."""
 WRITE_S: Final = 30.0
-"""Time after which a client that accepts no bytes is disconnected, s."""
+"""Time after which a client that accepts no bytes is disconnected, in seconds."""
 RETRY_MS: Final = 2000
 _COMMENT: Final = b": \n\n"
 

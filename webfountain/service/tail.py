@@ -15,7 +15,7 @@ __all__ = ["POLL_S", "ChangeTail", "SharedAnswer"]
 
 _T = TypeVar("_T")
 POLL_S: Final = 0.5
-"""Time between two polls while clients wait, s."""
+"""Time between two polls while clients wait, in seconds."""
 
 
 class ChangeTail:

@@ -306,12 +306,12 @@ class CensusReader(Protocol):
 
     @property
     def period_s(self) -> float:
-        """Length of a census period, s: period number p starts at p x period_s."""
+        """Length of a census period, in seconds: period number p starts at p x period_s."""
         ...
 
     @property
     def fastest_s(self) -> float:
-        """Mean change interval of bucket 0, s: the unit of the bucket byte."""
+        """Mean change interval of bucket 0, in seconds: the unit of the bucket byte."""
         ...
 
     def buckets(self) -> dict[int, BucketCensus]:

@@ -27,7 +27,7 @@ PAGES_AT_ONCE: Final = 500
 _SITES_AT_ONCE: Final = 100
 
 TOLERANCE_S: Final = 60.0
-"""Largest difference between the clocks of two runs that is ignored, s."""
+"""Largest difference between the clocks of two runs that is ignored, in seconds."""
 
 
 class Revision(Protocol):

@@ -48,7 +48,7 @@ GUEST: Final = "guest/"
 LOAN: Final = "loan/"
 """Prefix of the claim on slots lent to another ant, `loan/BORROWER/SITE`. The note of the claim is a `Loan`."""
 _DEAD_S: Final = 3600.0
-"""Time after which an ended claim is removed from the store, s."""
+"""Time after which an ended claim is removed from the store, in seconds."""
 BUSY: Final = 0.7
 """Share of a CPU core above which an ant counts as overloaded."""
 FREE: Final = 0.3

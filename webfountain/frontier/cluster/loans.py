@@ -50,7 +50,8 @@ if TYPE_CHECKING:
 __all__ = ["LOAN_PAUSE_S", "BorrowedSlots", "Loan", "LoanClaims", "Loans"]
 
 LOAN_PAUSE_S: Final = 60.0
-"""After a site refused a request, it lends no slots while it is left alone, and for this time afterwards, s."""
+"""After a site refused a request, it lends no slots while it is left alone, and for this time afterwards, in
+seconds."""
 
 
 class Loan(msgspec.Struct, frozen=True, array_like=True):

@@ -22,7 +22,7 @@ __all__ = ["LEASE_BEATS", "EndlessTerm", "Term", "TermGuard", "steady_clock"]
 
 logger = logging.getLogger(__name__)
 CHECK_S: Final = 0.1
-"""Longest time between two checks of the term, s."""
+"""Longest time between two checks of the term, in seconds."""
 SHORTEST_S: Final = 0.005
 LEASE_BEATS: Final = 1.9
 """Duration of a lease in heartbeats, so that one heartbeat may fail."""
@@ -94,7 +94,7 @@ class Term:
 
     def __init__(self, heartbeat_s: float, *, steady: Callable[[], float] = steady_clock) -> None:
         self.lease_s = LEASE_BEATS * heartbeat_s
-        """Duration of site leases and claims, s."""
+        """Duration of site leases and claims, in seconds."""
         self._margin_s = MARGIN * heartbeat_s
         self._steady = steady
         self._ends = steady() + self.lease_s

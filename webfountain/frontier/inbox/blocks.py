@@ -38,7 +38,7 @@ _LOCK_S: Final = 10.0
 BLOCKED: Final = "blocked"
 """Error of a page that was leased while it was blocked."""
 RECHECK_S: Final = 3600.0
-"""Longest time between two checks of a blocked URL or site, s."""
+"""Longest time between two checks of a blocked URL or site, in seconds."""
 
 
 class UrlBlock(msgspec.Struct, frozen=True, array_like=True):

@@ -50,9 +50,9 @@ REFUSED_KEPT: Final = 100
 NOTES_AT_ONCE: Final = 16
 """Number of notes that a process takes from a feed at once."""
 NOTE_S: Final = 60.0
-"""Time after which another process may take a note that a process took but did not carry out, s."""
+"""Time after which another process may take a note that a process took but did not carry out, in seconds."""
 _ABANDONED_S: Final = 3600.0
-"""Age above which unfinished note files are removed, because their writers were killed, s."""
+"""Age above which unfinished note files are removed, because their writers were killed, in seconds."""
 _BUSY: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EINTR})
 logger = logging.getLogger(__name__)
 PAUSE_POLLS: Final = 4

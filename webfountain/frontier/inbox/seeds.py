@@ -38,7 +38,7 @@ SEED_BATCH: Final = 1000
 _LOADING_S: Final = 30.0
 """If an ant stops loading seeds for this time, s, it counts as dead."""
 _LOADED_S: Final = 60.0
-"""When an ant has loaded the seeds, other ants do not load them again within this time, s."""
+"""When an ant has loaded the seeds, other ants do not load them again within this time, in seconds."""
 
 
 class LinkSink(Protocol):

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["ExtraVisits", "extra_visits_of"]
 
 _LEAD_S: Final = 0.5
-"""The page is put on the immediate lane this long before its due time, s."""
+"""The page is put on the immediate lane this long before its due time, in seconds."""
 
 
 class ExtraVisits(Stage):

@@ -52,8 +52,8 @@ SLOW_S: Final = 0.25
 SLOW_FACTOR: Final = 4.0
 """Ratio to the reading time of the fastest site above which a site is slow."""
 _FORGET_S: Final = 60.0
-"""Half-life of reading times, s. Only a site with a body that was read within this time can count as the fastest
-site."""
+"""Half-life of reading times, in seconds. Only a site with a body that was read within this time can count as the
+fastest site."""
 _SITES: Final = 4096
 """Number of sites whose reading times are remembered."""
 

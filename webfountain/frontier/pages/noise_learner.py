@@ -27,9 +27,8 @@ __all__ = ["CLOSE_S", "EXTRA_SHARE", "NoiseLearner", "NoiseReport"]
 
 EXTRA_SHARE: Final = 0.02
 CLOSE_S: Final = 60.0
-"""Two visits of a page show noise only if they are at most this far apart, s. The limit is lower for a short time
-period, or for pages that are planned to be fetched very often.
-"""
+"""Two visits of a page show noise only if they are at most this far apart, in seconds. The limit is lower for a short
+time period, or for pages that are planned to be fetched very often."""
 MAX_SITES: Final = 1000
 _ALL: Final = ""
 """Name under which the visits of all sites are counted."""

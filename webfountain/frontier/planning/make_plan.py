@@ -47,7 +47,7 @@ LEARNED: Final = 0.5
 oscillate from cycle to cycle.
 """
 _NEVER_S: Final = 1e12
-"""Longest interval in a plan, s; it means that pages are never fetched."""
+"""Longest interval in a plan, in seconds; it means that pages are never fetched."""
 
 
 class Aim(NamedTuple):
@@ -211,8 +211,8 @@ def _left_over(quotas: Quotas, pages: Array, capacity: int) -> Quotas:
 def _priced(
     census: Census, rates: Array, quotas: Quotas, *, at: float, clocks: Phases | None, cycle: CycleTable, bounds: Bounds
 ) -> tuple[float, Array]:
-    """Return the price of a fetch, s, and the interval between fetches for each of the 256 buckets, s. With the
-    returned intervals, each fetch gains the same fresh time, which is the price.
+    """Return the price of a fetch, in seconds, and the interval between fetches for each of the 256 buckets, in
+    seconds. With the returned intervals, each fetch gains the same fresh time, which is the price.
 
     For pages that never changed, `UNSEEN` changes since the first plan are assumed.
     """

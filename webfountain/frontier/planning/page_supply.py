@@ -71,7 +71,8 @@ class PageSupply:
         return self._demand
 
     def best(self, pages: int, at: float) -> tuple[float, float]:
-        """Return two urgencies of pages that are not due, s: an upper bound of all, and the `pages`-th highest.
+        """Return two urgencies of pages that are not due, in seconds: an upper bound of all, and the `pages`-th
+        highest.
 
         The `pages`-th highest urgency is taken only from sites of which no page is due. The `pages`-th highest urgency
         is 0 if sites without due pages have fewer than `pages` pages.

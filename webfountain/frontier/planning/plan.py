@@ -106,13 +106,13 @@ class GoalCost(msgspec.Struct, frozen=True):
 
 class Plan(msgspec.Struct, frozen=True):
     """The decisions for one cycle of T = len(weights) periods. `start` is UTC seconds, and `period` is the length of a
-    period, s.
+    period, in seconds.
 
     `weights` contains, for each period, the share of fetches that go to never-crawled pages (p in the model). `recrawl`
     is the number of fetches of known pages in each period, and `fresh` the number for never-crawled pages. `quotas` (T,
     B) divides `recrawl` by bucket, in the order of `buckets`. `rates` (B,) are the measured changes per second.
     `phases` contains the clocks of all 256 buckets (`core.phases`). If every page is fetched at the interval of its
-    bucket (`intervals`, s), each fetch gains `price` seconds of fresh time.
+    bucket (`intervals`, in seconds), each fetch gains `price` seconds of fresh time.
     """
 
     start: float

@@ -46,7 +46,7 @@ class SitesTogether:
 
     def learn(self) -> list[float]:
         """Update the change rates of the sites from their fetches. For each page that had changed, return how long it
-        had probably been obsolete, s.
+        had probably been obsolete, in seconds.
         """
         begins = self.urgencies.offset.tolist()
         found = [

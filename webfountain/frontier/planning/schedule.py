@@ -61,9 +61,8 @@ FASTER: Final = 0.95
 REFRESH: float = 0.02
 """Share of a period after which a horizon is computed again; fetches may be late by this share."""
 _ROUND_S: Final = 60.0
-"""Due times more than an hour away are rounded up to multiples of `_ROUND_S`, s. Pages with the same due time are moved
-in one step.
-"""
+"""Due times more than an hour away are rounded up to multiples of `_ROUND_S`, in seconds. Pages with the same due time
+are moved in one step."""
 _HOUR_S: Final = 3600.0
 PATIENCE: Final = 3.0
 _SHORTEST, _LONGEST = 1 / 64, 64.0
@@ -100,9 +99,10 @@ class Spending(NamedTuple):
     made: int = 0
     """Fetches made since the last check."""
     top: float = inf
-    """Upper bound of the urgency of pages that are not due, s."""
+    """Upper bound of the urgency of pages that are not due, in seconds."""
     level: float = 0.0
-    """Urgency of the n-th most urgent page that is not due, s; n is the number of further pages that should be due."""
+    """Urgency of the n-th most urgent page that is not due, in seconds; n is the number of further pages that should be
+    due."""
 
     @property
     def short(self) -> bool:
@@ -150,9 +150,8 @@ class Schedule:
 
     @property
     def price(self) -> float | None:
-        """Return the price: the obsolete time that a fetch must save, s. Return None if pages are not chosen by
-        urgency.
-        """
+        """Return the price: the obsolete time that a fetch must save, in seconds. Return None if pages are not chosen
+        by urgency."""
         return None
 
     @property
@@ -267,7 +266,7 @@ def _rounded(due: float, at: float) -> float:
 
 
 def page_backoff(failures: int, *, period: float) -> float:
-    """Return how long to wait before a failed or redirected page is requested again, s.
+    """Return how long to wait before a failed or redirected page is requested again, in seconds.
 
     The wait is one period after the first failure, and doubles with each further failure, up to 180 periods.
     """
@@ -296,7 +295,8 @@ class UrgencySchedule(Schedule):
     )
 
     def __init__(self, plan: Plan, *, bounds: Bounds, price: float | None = None, ranks: bool = False) -> None:
-        """`price` is the current price of a fetch, s. `ranks` is True if urgencies decide which pages are due."""
+        """`price` is the current price of a fetch, in seconds. `ranks` is True if urgencies decide which pages are
+        due."""
         self._plan = plan
         self._bounds = bounds
         self._intervals = np.array(plan.intervals)
@@ -309,7 +309,7 @@ class UrgencySchedule(Schedule):
 
     @property
     def price(self) -> float:
-        """Return the price: the obsolete time that a fetch must save, s."""
+        """Return the price: the obsolete time that a fetch must save, in seconds."""
         return self._price.value
 
     @property

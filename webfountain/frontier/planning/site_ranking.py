@@ -77,7 +77,7 @@ class SiteRanking:
         self.waits: dict[int, float] = {}
         """Pages that are due and not fetched yet -> time when the page was made due, oldest first."""
         self.worth = np.zeros(0)
-        """The urgency of each page, s."""
+        """The urgency of each page, in seconds."""
         self.best, self.most = most, most
         """`best` is an upper bound of all urgencies. `most` is the highest urgency of a page that is not due."""
         self.asked = asked

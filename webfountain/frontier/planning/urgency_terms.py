@@ -72,17 +72,17 @@ class UrgencyTerms(NamedTuple):
     signals: Signals
     """The signals that the computation uses (`core.signals`), with times in periods."""
     period: float
-    """Length of a period, s."""
+    """Length of a period, in seconds."""
     interval: float
-    """Mean time between two visits to a page that the budget allows, s."""
+    """Mean time between two visits to a page that the budget allows, in seconds."""
     shortest: float
-    """Shortest time between two fetches of a page that any policy allows, s."""
+    """Shortest time between two fetches of a page that any policy allows, in seconds."""
     weighed: bool
     """True if urgencies are weighted by the importance of pages; a page without importance gets a weight by its
     depth.
     """
     rests: Mapping[str, float] = {}
-    """For each policy, its `revisit.min_interval` minus `shortest`, s."""
+    """For each policy, its `revisit.min_interval` minus `shortest`, in seconds."""
 
     @property
     def step_s(self) -> float:
@@ -90,7 +90,7 @@ class UrgencyTerms(NamedTuple):
 
     @property
     def turnaround_s(self) -> float:
-        """Return the time in which each window of a very large site is in memory once, s."""
+        """Return the time in which each window of a very large site is in memory once, in seconds."""
         return max(self.step_s, self.interval / STEPS)
 
     @property
@@ -171,11 +171,11 @@ class UrgencyPace:
         self.terms = terms
         self._capacity = capacity
         self.sleep_s = 0.0
-        """Maximum time until a site is asked again for urgent pages, s."""
+        """Maximum time until a site is asked again for urgent pages, in seconds."""
         self.rest_s = 0.0
-        """Minimum time until the urgencies of a site are computed again, s."""
+        """Minimum time until the urgencies of a site are computed again, in seconds."""
         self.round_s = self.check_s
-        """Time between two moments at which sites are asked for urgent pages, s."""
+        """Time between two moments at which sites are asked for urgent pages, in seconds."""
 
     def divide(self, pages: int, sites: int, *, coming: int = 0, budget: float | None = None) -> None:
         """Compute the mean interval between visits and the other intervals from the budget and the numbers of pages and
@@ -212,12 +212,12 @@ class UrgencyPace:
 
     @property
     def check_s(self) -> float:
-        """Time between two checks of the price and of the forecast, s."""
+        """Time between two checks of the price and of the forecast, in seconds."""
         return self.terms.period / CHECKS_PER_PERIOD
 
     @property
     def pause_s(self) -> float:
-        """While pages of a site are due, the shortest time between two computations after changes, s."""
+        """While pages of a site are due, the shortest time between two computations after changes, in seconds."""
         return max(self.check_s, PAUSE * self.terms.step_s)
 
     def fetches(self, checks: float) -> float:

@@ -103,7 +103,7 @@ class UrgentPages:
         rests: Mapping[str, float] | None = None,
         windows: FrontierStore | None = None,
     ) -> None:
-        """`capacity` is the number of fetches per period, and `period` the length of a period, s.
+        """`capacity` is the number of fetches per period, and `period` the length of a period, in seconds.
 
         Parameters
         ----------

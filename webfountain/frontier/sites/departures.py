@@ -29,9 +29,10 @@ __all__ = ["Departures"]
 _QUANTUM: Final = 1000
 """Number of fetches after which a site may lose its place to a waiting site."""
 _PATIENCE_S: Final = 1.0
-"""A site stays active if its next page is due within this time, s."""
+"""A site stays active if its next page is due within this time, in seconds."""
 _FREED_S: Final = 0.5
-"""When an ant gives up an address, the sites at the address are due again this time after other ants may use it, s."""
+"""When an ant gives up an address, the sites at the address are due again this time after other ants may use it, in
+seconds."""
 
 
 class Departures:

@@ -145,7 +145,7 @@ class DomainShares:
             tuple[float, str]
         ] = []  # domains that used their share, by the number of fetches at which they open again
         self.rest_s = _REST * period_s
-        """Time after which a site returns that was parked because its domain used its share, s."""
+        """Time after which a site returns that was parked because its domain used its share, in seconds."""
         self.seen: ShareSnapshot | None = None
         """Result of the last check."""
 

@@ -33,7 +33,7 @@ MAX_UNREAD: Final = 2
 memory.
 """
 _HAND_S: Final = 0.2
-"""Shortest time for which a full hand should last, s."""
+"""Shortest time for which a full hand should last, in seconds."""
 
 
 class Hand:

@@ -37,7 +37,7 @@ __all__ = [
 HoldRule = Literal["Crawl-delay", "Retry-After", "back-off", "robots.txt"]
 """A rule that delays the requests to a site beyond its usual delay."""
 LONGEST_BACKOFF_S: Final = 86_400.0
-"""Longest back-off, s: one day. A longer Retry-After is cut to this time, too."""
+"""Longest back-off, in seconds: one day. A longer Retry-After is cut to this time, too."""
 SITE_ERRORS: Final = frozenset({"dns", "private-address", "connect", "tls", "certificate", "timeout", "network"})
 """Errors that concern a whole site."""
 
@@ -214,7 +214,7 @@ class SitePoliteness:
         return self.gate.next_for_others(at, self.delay_s())
 
     def delay_s(self) -> float:
-        """Return the shortest time between two requests in a slot, s."""
+        """Return the shortest time between two requests in a slot, in seconds."""
         return max(self._rules.min_delay, min(self.crawl_delay, self._rules.max_delay))
 
     def obey(self, crawl_delay: float, *, at: float) -> None:
@@ -269,7 +269,7 @@ class SitePoliteness:
         return rests_until
 
     def back_off_s(self, failures: int) -> float:
-        """Return how long to wait after this number of failures in a row, s."""
+        """Return how long to wait after this number of failures in a row, in seconds."""
         delay = self._rules.min_delay if self._pace.keeps_delay else 0.0
         return backoff(failures, base=max(1.0, 10.0 * delay), rng=self._rng)
 

@@ -135,7 +135,7 @@ class SiteRobots:
 
     @property
     def crawl_delay(self) -> float:
-        """The Crawl-delay, s; 0 if there is none."""
+        """The Crawl-delay, in seconds; 0 if there is none."""
         return 0.0 if self.body is None else self._known().crawl_delay or 0.0
 
     @property

@@ -41,7 +41,8 @@ RELOOK: Final = 0.02
 PRIVATE: Final = "private-address"
 """Error of the pages of a site whose host has a private address."""
 _HAIR_S: Final = 1e-3
-"""Time between the due time of a page and the check, s. Without a delay, rounding could make the check too early."""
+"""Time between the due time of a page and the check, in seconds. Without a delay, rounding could make the check too
+early."""
 _BARRED: Final[dict[str, OutcomeKind]] = {PRIVATE: "refused", DISALLOWED: "refused_by_robots"}
 """Outcome of the pages of a barred site, by the error of the pages. With an error that is not listed, the outcome is
 "failed".

@@ -63,7 +63,7 @@ COUNTS: Final = "role/counts"
 """Name of the claim that stores the counts. The owner of the claim is the ant that computed the counts last."""
 _BUSY_AGE_S: Final = 1.0
 _IDLE_AGE_S: Final = 2.0
-"""Maximum age of stored counts that an ant without sites uses, s. An ant with sites uses stored counts up to
+"""Maximum age of stored counts that an ant without sites uses, in seconds. An ant with sites uses stored counts up to
 `_BUSY_AGE_S`.
 """
 

@@ -69,7 +69,7 @@ class GraphFile:
 
 @dataclass(frozen=True, slots=True)
 class Crawl:
-    """Result of a crawl: pages (k,) in order, contents of the buffer, and CPU time of rankings, s."""
+    """Result of a crawl: pages (k,) in order, contents of the buffer, and CPU time of rankings, in seconds."""
 
     order: Pages
     buffers: list[Pages]

@@ -50,7 +50,7 @@ _PAGE_CPU_S: Final = 1.3e-3
 limits how often it ranks.
 """
 _LINK_CPU_S: Final = 1.2e-6
-"""CPU time of the ranker per link, s."""
+"""CPU time of the ranker per link, in seconds."""
 _POLLED: Final = 16
 """Number of fetched pages after which the simulated crawl checks whether to rank."""
 _TOLERANCE: Final = 1e-4

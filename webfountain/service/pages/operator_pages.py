@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 _DISK_SPAN_S: Final = 30 * 86400.0
-"""Time span of the chart of disk sizes, s."""
+"""Time span of the chart of disk sizes, in seconds."""
 
 
 class PolicyForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -40,7 +40,7 @@ PAGE_HEADERS: Final = {
 }
 ASSETS: Final = {"style.css": "text/css", "live.js": "text/javascript", "icon.svg": "image/svg+xml"}
 SHARED_S: Final = 3.0
-"""Time for which the values of a page are reused for all users, s."""
+"""Time for which the values of a page are reused for all users, in seconds."""
 _MENU: Final = tuple((each.path, each.title, each.name) for each in VIEWS if each.in_menu)
 
 

@@ -43,7 +43,7 @@ _INTERVALS: Final = {
     "1 min": 60.0, "10 min": 600.0, "1 h": 3600.0, "6 h": 21_600.0, "1 d": 86_400.0, "7 d": 604_800.0,
     "31 d": 2_678_400.0, "1 year": 31_622_400.0,
 }  # fmt: skip
-"""Label of a bar in the histogram of change intervals -> longest change interval in the bar, s."""
+"""Label of a bar in the histogram of change intervals -> longest change interval in the bar, in seconds."""
 
 
 class SitesPageQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

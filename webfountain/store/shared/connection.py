@@ -46,16 +46,15 @@ if TYPE_CHECKING:
 __all__ = ["SHORTEST_S", "TIMEOUT_S", "Command", "ConnectionCount", "ServerConnection", "connect", "query_of"]
 
 PATIENCE_S: Final = 3600.0
-"""Time after which the crawl ends if its server does not answer again, s."""
+"""Time after which the crawl ends if its server does not answer again, in seconds."""
 ENDED_S: Final = 30.0
-"""A private server counts as ended if its socket is missing for this time, s. If a private server dies, its owner
-starts it again within a second.
-"""
+"""A private server counts as ended if its socket is missing for this time, in seconds. If a private server dies, its
+owner starts it again within a second."""
 SHORTEST_S: Final = 0.05
 _LONGEST_S: Final = 2.0
 TIMEOUT_S: Final = 20.0
 _CONNECT_S: Final = 5.0
-"""Time limit for opening a connection, s."""
+"""Time limit for opening a connection, in seconds."""
 
 _NO_INFO: Final = "this user may not call INFO, which shows whether the server was replaced"
 _PASSING: Final = (

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["ALL_AGAIN_S", "DueTimes", "scores_of"]
 
 ALL_AGAIN_S: Final = 60.0
-"""Longest time between two queries of all shards, s."""
+"""Longest time between two queries of all shards, in seconds."""
 
 
 class DueTimes:

@@ -113,7 +113,7 @@ class SharedMeta(msgspec.Struct, frozen=True):
     change: str = ""
     """Name of the current revision; "" for none."""
     unit: float = 0.0
-    """During a conversion, the unit of the bucket bytes that are not yet converted, s."""
+    """During a conversion, the unit of the bucket bytes that are not yet converted, in seconds."""
     correction: tuple[float, float] | None = None
     """The `at` and `ahead` of a `ClockCorrection` while it runs."""
 

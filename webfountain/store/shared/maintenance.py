@@ -47,16 +47,16 @@ if TYPE_CHECKING:
 __all__ = ["OPENING_S", "RevisedShard", "SharedMaintenance", "UnitUse", "latest", "recount_shards"]
 
 OPENING_S: Final = 30.0
-"""Duration of a claim on ``unit/NAME``, s; an ant claims its own name within this time."""
+"""Duration of a claim on ``unit/NAME``, in seconds; an ant claims its own name within this time."""
 logger = logging.getLogger(__name__)
 LOCK_S: Final = 30.0
-"""Duration of the lock on a change, s. The process that makes the change extends the lock with each batch."""
+"""Duration of the lock on a change, in seconds. The process that makes the change extends the lock with each batch."""
 PATIENCE_S: Final = 600.0
-"""Time for which an opening waits for another process that makes a change, s."""
+"""Time for which an opening waits for another process that makes a change, in seconds."""
 SILENCE_S: Final = 30.0
-"""A process whose clock is far ahead counts as ended if it does not extend its claim for this time, s."""
+"""A process whose clock is far ahead counts as ended if it does not extend its claim for this time, in seconds."""
 LONGEST_CLAIM_S: Final = 7200.0
-"""Longest duration of an ant's claim on its name, s: twice the longest heartbeat interval."""
+"""Longest duration of an ant's claim on its name, in seconds: twice the longest heartbeat interval."""
 _REST_S: Final = 0.2
 _LOCK: Final = "role/units"
 _PROGRESS: Final = "\0units"

@@ -29,11 +29,12 @@ __all__ = ["EndLimit", "Outage"]
 logger = logging.getLogger(__name__)
 
 MOVE_S: Final = 2.0
-"""Duration of a move of a cluster slot above which the move is logged, s."""
+"""Duration of a move of a cluster slot above which the move is logged, in seconds."""
 _MOVES: Final = (MovedError, AskError, TryAgainError)
 
 LAST_S: Final = 0.3
-"""Time limit of a call that begins after the end of `EndLimit`, s. A working server answers within this time."""
+"""Time limit of a call that begins after the end of `EndLimit`, in seconds. A working server answers within this
+time."""
 
 
 class Outage:

@@ -36,15 +36,14 @@ CRAWL: Final = "webfountain-crawl"
 _LONGEST_SOCKET: Final = 100
 """Length of a Unix socket's path that every system allows, bytes."""
 _START_S: Final = 600.0
-"""Time limit for the start, s. Reading a file of gigabytes takes long."""
+"""Time limit for the start, in seconds. Reading a file of gigabytes takes long."""
 _STOP_S: Final = 60.0
 _GUESTS_S: Final = 4.0
-"""Longest time for which the owner waits for other crawls before it ends the server, s. Crawls that were stopped by the
-same signal end within this time (`crawl.scheduler.GRACE_S`).
-"""
+"""Longest time for which the owner waits for other crawls before it ends the server, in seconds. Crawls that were
+stopped by the same signal end within this time (`crawl.scheduler.GRACE_S`)."""
 _ANSWER_S: Final = 10.0
 _LEAST_S: Final = 1.0
-"""Least time for a server to answer or to end, s."""
+"""Least time for a server to answer or to end, in seconds."""
 STARTS: Final = 5
 """Number of successive failed starts after which a server that died is given up."""
 _SETTINGS: Final = {"appendonly": "yes", "appendfsync": "no", "maxmemory-policy": "noeviction"}

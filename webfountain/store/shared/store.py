@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 __all__ = ["SharedBoard", "SharedStore"]
 
 CLOSE_S: Final = 2.0
-"""Longest time for which closing a store waits for its server, s."""
+"""Longest time for which closing a store waits for its server, in seconds."""
 SERVER_END_S: Final = 1.5
-"""Time that a private server has to end, after all other calls have stopped waiting for it, s."""
+"""Time that a private server has to end, after all other calls have stopped waiting for it, in seconds."""
 
 
 class SharedBoard:

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 __all__ = ["WritePause"]
 
 PAUSE_S: Final = 60.0
-"""Duration of a pause that its owner does not extend, s."""
+"""Duration of a pause that its owner does not extend, in seconds."""
 NAME: Final = "webfountain-export"
 """Name of the connection of the process that owns the pause."""
 PATIENCE_S: Final = 600.0
-"""Longest time to wait for another export, s."""
+"""Longest time to wait for another export, in seconds."""
 _LONGEST_REST_S: Final = 0.5
 
 
