@@ -61,7 +61,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "simulate": ("lab.commands.simulate", "Simulate revisit policies, orderings and URL caches on recorded webs."),
     "evolution": ("lab.commands.evolution", "Analyse how pages change, as Cho 2000 does."),
 }
-"""Name of a command -> the module that defines the command, and a line of help."""
+"""Maps the name of a command to the module that defines the command and to a line of help."""
 
 
 def command_of(name: str) -> click.Command:

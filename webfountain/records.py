@@ -2,8 +2,8 @@
 
 All records are frozen msgspec structs. Times are UTC seconds (float) or None. The `key` of a page is unique within its
 site. The key of a page is a hash of its canonical URL (eight bytes). For a request of a Scrapy project, the key is
-Scrapy's fingerprint. docs/architecture.md describes the way of a URL through the packages. docs/pages.md describes
-states and outcomes.
+Scrapy's fingerprint. The way of a URL through the packages is described in docs/architecture.md, states and outcomes in
+docs/pages.md.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Convert callbacks of requests to names and back, because a store cannot contain functions.
 
-As with Scrapy's JOBDIR, methods of the spider can be stored. Its static methods, functions of the modules of its
-package, and a `functools.partial` of any of these can be stored too. A lambda or a method of another object cannot be
-stored. Somebody may have changed the names in a store, so looking up a name imports nothing and runs no code of the
-spider.
+As with Scrapy's JOBDIR, methods of the spider can be stored. Static methods of the spider and functions of its package
+can be stored too, and so can a `functools.partial` of a storable function. A lambda or a method of another object
+cannot be stored. Somebody may have changed the names in a store, so looking up a name imports nothing and runs no code
+of the spider.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class UnnamedCallback(Exception):
 
 
 class CallbackMissing(ValueError):
-    """Error for a stored callback name if the spider has no method, or its package no function, of this name."""
+    """Error for a stored callback name that belongs to no method of the spider and to no function of its package."""
 
 
 class Callbacks:

@@ -11,7 +11,7 @@ are parsed in a process that can be killed (`webfountain.sandbox`). Before parsi
 `tame` drops tags of elements that are nested deeper than `MAX_DEPTH`, and the attributes of tags longer than
 `MAX_TAG_BYTES`.
 
-Both functions work only for encodings such as UTF-8, in which the byte ``<`` always means ``<``.
+`is_ordinary_markup` and `tame` work only for encodings such as UTF-8, in which the byte ``<`` always means ``<``.
 """
 
 from __future__ import annotations

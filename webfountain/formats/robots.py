@@ -200,8 +200,9 @@ def _binding_lines(body: bytes, token: str) -> list[str]:
 
 
 def _fit(agent: str, robot: str) -> int:
-    """Return how well the name of an agent matches the robot, as in Protego. 0 means no match. Both names are in lower
-    case."""
+    """Return how well the name of an agent matches the robot, as in Protego. 0 means no match. `agent` and `robot` are
+    in lower case.
+    """
     if agent == "*" or not agent:
         return len(agent)
     at = robot.find(agent)

@@ -101,8 +101,8 @@ class Batch:
     rank: bool = False
     count_waiting: bool = False
     price: float | None = None
-    """Price of a fetch: the obsolete time, s, that a fetch of a known page must be expected to save. If None, urgency
-    is not used.
+    """Price of a fetch: the obsolete time, s, that a fetch of a known page must be expected to save. If the price is
+    None, urgency is not used.
     """
     budget: float | None = None
     """Number of fetches per period that the plan gives to all ants together; None without a plan."""
@@ -134,7 +134,7 @@ class Batch:
         self.ended.append(LeaseEnd(lease, outcome, asked=False))
 
     def read_sitemap(self, fetched: FetchResult, *, of: str) -> None:
-        """Add a fetched sitemap that the worker must read. The site `of` named the sitemap."""
+        """Add a fetched sitemap that the worker must read. `of` is the site that named the sitemap."""
         self.sitemaps.append(NamedSitemap(of, fetched))
 
     def remember(self, lease: SiteLease, state: SiteState) -> None:

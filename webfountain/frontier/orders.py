@@ -207,7 +207,7 @@ def _publish_shares(shares: DomainShares, batch: Batch) -> None:
 
 class IdleCheck(Order):
     """While all processes are idle, looks for never-crawled pages that are due soon. A crawl with `--until-idle` ends
-    if there are no such pages.
+    if no never-crawled page is due soon.
     """
 
     def __init__(self, progress: Progress, others: Others) -> None:
@@ -279,8 +279,8 @@ class PollTimer:
         self._due = start
 
     def due(self, at: float, *, idle: bool, processes: int) -> bool:
-        """Return whether to poll now, and count the poll as done. A process that is no longer idle does not wait for
-        the end of its pause.
+        """Return whether to poll now, and count the poll as done. A process that stops being idle ends its pause at
+        once.
         """
         if not idle:
             self._pause = POLL_INTERVAL_S

@@ -174,8 +174,8 @@ def unkept(lease: Lease, at: float, *, period_s: float) -> Outcome:
 
 
 def acknowledged(lease: Lease, *, status: int | None, error: str | None, at: float, seconds: float = 0.0) -> Outcome:
-    """Return the outcome of a request whose answer was not examined: a request of a Scrapy project's spider, or a page
-    of a site that was given up.
+    """Return the outcome of a request whose answer was not examined. A Scrapy project's spider made the request, or the
+    ant has given up the page's site.
 
     The page is not requested again. The error `REPLACED` means that the answer led to another request.
     """

@@ -30,7 +30,7 @@ _GONE: Final = {
     ),
     "signals.weekdays": "it had no effect",
 }
-"""Removed key -> why the key was removed."""
+"""Maps each removed key to the reason why it was removed."""
 
 
 def at_key(path: Path, key: str, value: object, allowed: str) -> PolicyError:

@@ -166,7 +166,7 @@ class Judge:
 
     @property
     def forms(self) -> Mapping[str, str]:
-        """Sites that replaced seeds' sites: new site -> replaced site."""
+        """Maps each site that replaced a seed's site to the replaced site."""
         return self._forms
 
     # -------------------------------------------------------------- verdicts

@@ -5,8 +5,8 @@ matches. Look-around, back-references and possessive repeats raise ValueError, b
 
 RE2 differs from Python in two points: ``\b`` knows only ASCII, and ``$`` does not match before a last line feed.
 Therefore each expression is translated to two forms. The *plain* form is for ASCII texts without a line feed at the
-end, such as URLs. Python and RE2 agree on such texts. The *full* form is for all other texts. Before the full form is
-searched, some characters of the text are replaced (`Spelling`):
+end, such as URLs. Python and RE2 agree on ASCII texts without a line feed at the end. The *full* form is for all other
+texts. Before the full form is searched, some characters of the text are replaced (`Spelling`):
 
 - If the expression contains ``\b`` or ``\B``, each word character beyond ASCII gets a ``_`` on both sides, and ``_``
   itself is replaced by a word character beyond ASCII. Word boundaries by ASCII are then the same as by Unicode.

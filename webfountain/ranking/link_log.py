@@ -299,7 +299,7 @@ class LinkLogReader:
             yield from self._files.read_batches(file, 20_000, columns=columns)
 
     def sources_of(self, target: int) -> dict[str, int]:
-        """Return a dictionary: URL of each page that links to a target -> flags of the link.
+        """Return the flags of each link to a target, by the URL of the page that contains the link.
 
         `target` is the fingerprint of a URL.
 
@@ -327,8 +327,7 @@ class LinkLogReader:
         return urls
 
     def unfollowed(self) -> dict[str, list[str]]:
-        """Return a dictionary: URL of each page -> its links that the policy file refused. The call reads the whole
-        log."""
+        """Return, by URL of a page, the page's links that the policy file refused. The call reads the whole log."""
         found: dict[int, tuple[float, npt.NDArray[np.uint64]]] = {}
         for table in self.rows():
             targets, times = table["targets"].combine_chunks(), table["time"].to_numpy()

@@ -46,7 +46,7 @@ _PARTS: Final = (
     "sites",
     "url_cache_hit_rate",
 )
-"""Keys of a report whose values of several ants must not be added up."""
+"""Keys of a report whose values must not be added up over several ants."""
 
 
 def summary(report: Mapping[str, Any]) -> str:

@@ -2,7 +2,7 @@
 
 A reader first gets the texts of all pages, and later the texts of changed pages. An interrupted reader continues with
 the cursor of its last line. A cursor in the list of all pages also contains the change-log position at the start of the
-list. Therefore no change is lost that happens while the list is read. If a copy cannot be read, the cursors of later
+list. A change that happens while the list is read is therefore not lost. If a copy cannot be read, the cursors of later
 lines stay before its page, so that the reader tries the page again.
 """
 

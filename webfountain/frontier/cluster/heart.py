@@ -1,7 +1,7 @@
 """The heart of one ant: the loop thread requests each heartbeat, and applies the result.
 
-First, the ant drops the sites and addresses that other ants now hold. Only then does the next term begin
-(`membership`). Each ant reports a digest of its policy file, and one ant logs a difference.
+First, the ant drops the sites and addresses that other ants now hold. The next term begins only after these sites and
+addresses are dropped (`membership`). Each ant reports a digest of its policy file, and one ant logs a difference.
 """
 
 from __future__ import annotations

@@ -6,9 +6,9 @@ repository. The *RankingModule* is this module with the ranker, the *UpdateModul
 the frontier with the downloader.
 
 A *sweep* reads all records, some with each batch. The sweep counts the known pages in each class of importance. The
-sweep remembers the held pages of least importance. A class is *admitted* if some of its pages are among the best
-`limits.pages` known pages, and it is better than the class of the page that would be evicted. For each leased new page
-of an admitted class, a page is evicted (the store's `evict`). Sites with the least important pages are made due,
+sweep remembers the held pages of least importance. A class of importance is *admitted* if it contains some of the best
+`limits.pages` known pages. It must also be better than the class of the page that would be evicted. For each leased new
+page of an admitted class, a page is evicted (the store's `evict`). Sites with the least important pages are made due,
 because an ant can evict only pages of its own sites.
 
 The bounds of neighbouring classes differ by the factor √2. A page is never replaced by a page of its own class, because
@@ -50,8 +50,8 @@ CANDIDATES: Final = 10_000
 _NEAR: Final = 0.9
 """Share of the full size of the collection at which sweeps begin."""
 _SUMMONED: Final = 64
-"""Largest number of pages that are made due at a time. The sites of these pages then become active, so that the pages
-can be evicted.
+"""Largest number of pages that are made due at a time. The sites of the due pages become active, so that the pages can
+be evicted.
 """
 _SOON: Final = 0.05
 """Share of the time between two sweeps after which a site is checked again whose new pages wait for evictions."""

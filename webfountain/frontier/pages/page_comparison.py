@@ -1,9 +1,9 @@
 """Compare a new body of a page with its old copy, by the rules of its policy.
 
 Without rules the whole visible text is compared. With rules (`policy.counting`) only the counted lines are compared.
-Both copies are read by the current rules. An edit of the rules alone never makes a page count as changed. The record
-keeps a digest of the counted lines, and a stamp that identifies the rules. If the rules were edited and the old copy
-cannot be read, the page does not count as changed, and its record gets a new digest.
+The old and the new copy are read by the current rules. An edit of the rules alone never makes a page count as changed.
+The record keeps a digest of the counted lines, and a stamp that identifies the rules. If the rules were edited and the
+old copy cannot be read, the page does not count as changed, and its record gets a new digest.
 """
 
 from __future__ import annotations

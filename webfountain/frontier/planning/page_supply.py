@@ -1,7 +1,7 @@
 """Count the pages in memory that are urgent enough to be fetched, that is, whose urgency reaches the price.
 
-The number of such pages, and the urgencies of all other pages, are used to adjust the price. The active sites and some
-recently parked sites are in memory. When the price falls, pages of a parked site in memory can be made due without
+The number of urgent pages, and the urgencies of all other pages, are used to adjust the price. The active sites and
+some recently parked sites are in memory. When the price falls, pages of a parked site in memory can be made due without
 reading the site from the store.
 """
 
@@ -74,8 +74,8 @@ class PageSupply:
         """Return two urgencies of pages that are not due, in seconds: an upper bound of all, and the `pages`-th
         highest.
 
-        The `pages`-th highest urgency is taken only from sites of which no page is due. The `pages`-th highest urgency
-        is 0 if sites without due pages have fewer than `pages` pages.
+        For the `pages`-th highest urgency, only sites without due pages count. The `pages`-th highest urgency is 0 if
+        sites without due pages have fewer than `pages` pages.
         """
         if at >= self._best_at:
             self._best_at = at + NEARLY * self._pace.check_s

@@ -170,8 +170,8 @@ class Plan(msgspec.Struct, frozen=True):
     def weights_at(self, at: float) -> tuple[float, float]:
         """Return the share of fetches from the never-crawled queue, p, and from the recrawl queue, 1 - p.
 
-        If almost no never-crawled pages remain by the plan at the end of the period, return (1, 0), so that new pages
-        are fetched at once.
+        If the plan leaves almost no never-crawled pages at the end of the period, return (1, 0). Then new pages are
+        fetched at once.
         """
         period = self.period_at(at)
         if self.forecast.never_crawled[period] <= 0.1 * (self.recrawl[period] + self.fresh[period]):

@@ -242,8 +242,7 @@ class PlanSchedule(Schedule):
 def earlier_visits(
     records: Iterable[PageRecord], revisit_of: Callable[[str], RevisitTable], schedule: Schedule, *, at: float
 ) -> dict[float, list[bytes]]:
-    """Return the pages of a site that must become due earlier under the policies' bounds: new due time -> keys of
-    pages.
+    """Return the keys of pages of a site that must become due earlier under the policies' bounds, by new due time.
 
     `revisit_of` returns the bounds of the policy with a name.
     """

@@ -75,7 +75,7 @@ class SiteRanking:
         self.dates = PageDates() if dates is None else dates
         """What sitemaps and feeds say about the dates of the pages."""
         self.waits: dict[int, float] = {}
-        """Pages that are due and not fetched yet -> time when the page was made due, oldest first."""
+        """Maps each page that is due and not fetched yet to the time when the page was made due, oldest first."""
         self.worth = np.zeros(0)
         """The urgency of each page, in seconds."""
         self.best, self.most = most, most

@@ -28,8 +28,8 @@ __all__ = ["AWAY", "WINDOW", "Windows"]
 WINDOW: Final = 50_000
 """Largest number of pages in a window. A window of this size takes about 15 MB during a computation."""
 LEAD: Final = 0.25
-"""Maximum share of `turnaround_s` by which the turn of a window without urgent pages ends early. Without this rule, up
-to 5 % of the fetches were not made.
+"""Maximum share of `turnaround_s` by which the turn of a window without urgent pages ends early. When windows without
+urgent pages kept their full turn, up to 5 % of the fetches were not made.
 """
 AWAY: Final = 20_000
 """Largest number of results of fetches that are kept for windows outside memory. If there are more results, the next
@@ -65,7 +65,9 @@ class Windows(msgspec.Struct, array_like=True):
     believed: dict[int, Belief | None] = msgspec.field(default_factory=dict)
     """For each window, the estimate of its obsolete pages that the collection's forecast contains."""
     waits: dict[bytes, float] = msgspec.field(default_factory=dict)
-    """Keys of pages outside memory that are due and not fetched yet -> time when the page was made due."""
+    """Maps the key of each page outside memory that is due and not fetched yet to the time when the page was made
+    due.
+    """
 
     @classmethod
     def begun(cls, depth: int, terms: UrgencyTerms, at: float) -> Windows:

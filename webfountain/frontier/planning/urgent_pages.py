@@ -5,9 +5,9 @@ site's recrawl queue. If a site has no urgent pages, it waits or is parked. The 
 (`core.fetch_price`). Urgencies and prices are in seconds, and times in UTC seconds. `UrgencyStage` is a stage of the
 store worker.
 
-If no page of a site is due, the results of fetches are used when the site is next asked for urgent pages. While pages
-of a site are due, changes on other pages lead to a new computation from time to time, because other pages may now be
-more urgent.
+If no page of a site is due, the results of fetches are used when the site is next asked for urgent pages. Changes can
+make other pages of a site more urgent than its due pages. Urgencies are therefore computed again from time to time
+while pages of the site are due.
 """
 
 from __future__ import annotations

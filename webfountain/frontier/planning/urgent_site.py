@@ -79,7 +79,7 @@ class UrgentSite:
         self.windows = Windows.whole()
         """The windows of a very large site."""
         self.observed: dict[int, tuple[int, bool]] = dict(observed or {})
-        """Fetched pages that the next computation will use: number of the page -> (step of the fetch, whether the page
+        """Fetches that the next computation will use. Maps the number of a page to (step of the fetch, whether the page
         had changed).
         """
         self.met: dict[bytes, PageRecord] = {}
@@ -206,7 +206,7 @@ class UrgentSite:
 
     def should_learn(self, at: float, pause: float) -> bool:
         """Return whether urgencies must be computed again although pages of the site are due, because a fetch found a
-        change. There is at most one such computation in `pause` seconds.
+        change. Changes cause at most one computation in `pause` seconds.
         """
         waits = self.ranking.waits
         if not waits or at < max(self._learned_at, next(iter(waits.values()))) + pause:

@@ -88,7 +88,7 @@ class Place:
         self.group, self.fallbacks = group, fallbacks
 
     def wake(self) -> None:
-        """Update when the site's next request has its turn in the group."""
+        """Update the time of the site's next turn in the group."""
         if self.group is not None:
             self.group.wake(self.hand)
 
@@ -110,7 +110,7 @@ class Addresses:
         self.ring: RoundRobin[Fetch] = ByWorth() if by_worth else RoundRobin()
         self._groups: dict[str, AddressGroup] = {}
         self.empty: list[AddressGroup] = []
-        """Address groups without sites. `sweep` removes such a group when the group's gate is open."""
+        """Address groups without sites. `sweep` removes a group without sites when the group's gate is open."""
         self._waiting: dict[str, list[Place]] = {}
         self._unresolved: list[str] = []
         self._unclaimed: list[str] = []

@@ -162,7 +162,7 @@ class Flights:
 
     def keep(self, lease: LeaseId) -> None:
         """Record that the lease of a request does not end soon, for example because the requests that its callback
-        yielded must be done first. Sites with such leases do not count against the maximum size of the active list.
+        yielded must be done first. A site with a kept lease does not count against the maximum size of the active list.
         """
         self._kept.add(lease)
 

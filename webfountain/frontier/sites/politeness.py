@@ -114,7 +114,7 @@ class Gate:
 
     def lend(self, many: int, *, until: float) -> float:
         """Lend `many` free slots to another ant until the time `until`. Return the time from which the other ant may
-        use all of these slots.
+        use all lent slots.
         """
         self._free.sort()
         lent = [self._free.pop() for _ in range(many)]

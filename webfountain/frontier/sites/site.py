@@ -394,8 +394,8 @@ def state_of(lease: SiteLease, rules: PolitenessTable, at: float) -> SiteState:
     """Return the stored state of a site that was activated at `at`.
 
     If the site's last process died, the time of its last request is unknown, so the next request waits for a full
-    delay. If the store's server lost data, the previous process may go on until its lease ends, so the delay begins
-    only then.
+    delay. If the store's server lost data, the previous process may go on until its lease ends, so the delay begins at
+    the end of this lease.
     """
     state = remembered(lease.record)
     in_lost_life = lease.lost_by == LOST_LIFE

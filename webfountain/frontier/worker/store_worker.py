@@ -53,8 +53,8 @@ __all__ = [
 ]
 
 IMMEDIATE_BATCH: Final = 100
-"""Largest number of sites that one batch activates because they have immediate URLs. The same limit applies to the
-immediate URLs that a batch leases for one site.
+"""Largest number of sites that one batch activates because they have immediate URLs. A batch also leases at most this
+number of immediate URLs of one site.
 """
 _T = TypeVar("_T")
 _NEVER_CRAWLED: Final = STATES.index("never-crawled")

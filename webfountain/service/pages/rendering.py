@@ -45,7 +45,7 @@ _WAITS: Final[dict[str, str]] = {
     "not due": "nothing is due",
     "ready": "next in turn",
 }
-"""Code of the reason why an active site waits -> words that the page shows."""
+"""Maps the code of the reason why an active site waits to the words that the page shows."""
 _LATEST: Final = 253_402_300_799.0
 """The last second of the year 9999, UTC seconds; Python's dates end there."""
 

@@ -46,7 +46,7 @@ class Arrivals:
     ) -> tuple[dict[bytes, tuple[Link, bytes]], list[int]]:
         """Add the links with unknown URLs to the batch, by one multi-get and two puts per new URL.
 
-        Return the new links, as page key -> (link, queue entry), and the positions of the other links.
+        Return the new links as (link, queue entry) by page key, and the positions of the other links.
         """
         sids = {site: site_id(site) for site in {link.site for link in links}}
         rows = {site: self._steps.sites.row(site) for site in sids}

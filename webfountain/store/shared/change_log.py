@@ -284,8 +284,8 @@ class ShardedChangeLog:
         """Yield up to `n` entries as (shard, number, entry), in order of time. `begin` contains, for each shard, the
         number after which to begin. Entries of a shard are in order of number.
 
-        The iterator ends when all entries that were read from one shard are used, because that shard may have the next
-        entry.
+        The iterator stops after the last entry that it read from a shard, because an unread entry of this shard may
+        come next.
         """
         if not begin or n <= 0:
             return
