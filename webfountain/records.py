@@ -391,8 +391,8 @@ class SiteState(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class SiteRecord(msgspec.Struct, frozen=True, gc=False):
-    """One site as the store knows it. `pages` counts its pages by state, in the order of STATES. `due` is the time when
-    its next URL is due."""
+    """One site as the store knows it. `pages` counts its pages by state, in the order of STATES. `due` is the due time
+    of the site's next URL."""
 
     site: str
     pages: tuple[int, ...]

@@ -279,8 +279,8 @@ def _solve(master: _Master, pool: Pool, cost: Array) -> _Solution:
 def _rows(master: _Master, pool: Pool) -> tuple[sparse.csr_array, sparse.csr_array]:
     """Return the inequality rows and the equality rows.
 
-    The inequalities are the capacity (1) and z[t] <= n[t-1] (6). The equalities are: the weights of a bucket sum to 1,
-    and the balance (3).
+    The inequalities are the capacity (1) and z[t] <= n[t-1] (6). The equalities say that the weights of a bucket sum to
+    1, and that the balance (3) holds.
     """
     k, m, T = master.instance, pool.owner.size, master.instance.T
     pages = pool.share * master.b[:-1][:, pool.owner]

@@ -84,7 +84,7 @@ class Cycle(msgspec.Struct, frozen=True, array_like=True):
     left: float = 0.0
     """Page-seconds of this cycle that were believed obsolete at its end, but that no fetch had confirmed by then."""
     late: float = 0.0
-    """Obsolete page-seconds of this cycle that fetches found after its end."""
+    """Obsolete page-seconds of this cycle that were found only by fetches after the cycle."""
     began: Began | None = None
     """What was known when this cycle began; None if an earlier version wrote the record."""
 

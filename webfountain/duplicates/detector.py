@@ -9,9 +9,9 @@ are not followed (`_own_links`).
 
 If a page outranks its representative (`precedence`), the page becomes the representative, and the old representative is
 fetched again at once. If a page declares a canonical URL (``rel=canonical``) and the texts agree, the canonical page is
-the representative. For two pages on different sites, the sketches alone decide only if a text cannot be read. Each
-fetch of a duplicate checks that the representative still exists and has not changed. Pages of a *mirror* are fetched
-only as samples if the original page is known (`mirrors`).
+the representative. Two pages on different sites are compared by their texts, or by their sketches if a text cannot be
+read. Each fetch of a duplicate checks that the representative still exists and has not changed. Pages of a *mirror* are
+fetched only as samples if the original page is known (`mirrors`).
 
 Each ant has its own index, and reads the indices of other ants, which may be out of date. The detector uses another
 ant's entry only if the page still has the same digest in the store. If two ants fetch a page and its duplicate at the

@@ -63,7 +63,9 @@ STREAMS: Final = web.AppKey("streams", StreamPlaces)
 
 
 def event(name: str, data: object, *, cursor: str | None = None) -> bytes:
-    """Return an event with data as JSON. After an interruption, the client sends `cursor` to continue there."""
+    """Return an event with data as JSON. After an interruption, the client sends `cursor` to continue after this
+    event.
+    """
     head = b"" if cursor is None else b"id: " + cursor.encode() + b"\n"
     return head + b"event: " + name.encode() + b"\ndata: " + msgspec.json.encode(data) + b"\n\n"
 

@@ -335,8 +335,8 @@ class UrgencyStage(Stage):
         self._keep([(lease, urgency) for lease, urgency in left if urgency is not None], batch.at)
 
     def before_activate(self, batch: Batch, result: BatchResult) -> None:
-        """Make urgent pages due. The worker has already released ended leases, because a leased page cannot be made
-        due.
+        """Make urgent pages due. A leased page cannot be made due, so the worker releases ended leases before this
+        call.
         """
         urgent, price = self._urgent, batch.price
         if price is None:

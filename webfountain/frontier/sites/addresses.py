@@ -8,8 +8,8 @@ another address of its host (`detour`).
 
 With several ants (`shared`), only one ant sends requests to an address. The address of a new site is claimed first
 (`unclaimed`). No request is sent until the claim is `granted`; if it is `refused`, the sites must leave. An ant may
-lend slots of a very large site to other ants. The slots are taken from the gates of the site and of its address
-(`cluster.loans`).
+lend slots of a very large site to other ants. An ant that lends slots takes them out of the gates of the site and of
+its address (`cluster.loans`).
 """
 
 from __future__ import annotations

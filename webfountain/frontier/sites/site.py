@@ -53,8 +53,8 @@ __all__ = ["ActiveSite", "SiteStatistics", "State", "state_of"]
 TRIES: Final = 5
 """Number of requests in a row without an answer after which a site is given up, if `SiteContext.patient` is False."""
 _KEPT_S: Final = 5.0
-"""Time for which a site must be left alone, s, above which the end of this time is stored with the next batch. So a
-killed process loses only shorter times.
+"""If a site must be left alone for longer than this, s, the end of this time is stored with the next batch. A killed
+process loses only shorter waits.
 """
 _TOO_SLOW_TO_READ: Final = "parse-time"
 

@@ -1,9 +1,10 @@
 """The table of active sites, with their needs.
 
 After each event of a site, `note` records whether the site needs leases, must be left alone, or must be served again at
-some time. So no step has to go through all sites. `FileRequests` are the files that sites need from each other: a
-robots.txt or a sitemap on another host. If the site with the file is not active, it becomes a guest. A request for a
-file obeys the gates and robots.txt of the site that has the file. One fetch serves all sites that wait for the URL.
+some time. Thanks to these records, no step has to go through all sites. `FileRequests` are the files that sites need
+from each other: a robots.txt or a sitemap on another host. If the site with the file is not active, it becomes a guest.
+A request for a file obeys the gates and robots.txt of the site that has the file. One fetch serves all sites that wait
+for the URL.
 """
 
 from __future__ import annotations

@@ -288,7 +288,9 @@ class ServerLives:
         return str(self._described["log"])
 
     def _is_past(self) -> bool:
-        """Return whether the description names a life that has ended, because the store lost the current name."""
+        """Return whether the store has lost the name of the current life, so that its description names an older
+        one.
+        """
         return self._described["log"] in self._past
 
     def _lost(self, shards: GuardedShards) -> dict[int, int]:
