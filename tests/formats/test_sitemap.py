@@ -11,7 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.policy.collections import collection_of
-from webfountain.formats.sitemap import MAX_SITEMAP_BYTES, MAX_SITEMAP_ENTRIES, SitemapFile, lastmod_of, read_sitemap
+from webfountain.formats.sitemap import (
+    MAX_SITEMAP_BYTES,
+    MAX_SITEMAP_ENTRIES,
+    SMALL_SITEMAP_BYTES,
+    SitemapFile,
+    is_small_sitemap,
+    lastmod_of,
+    read_sitemap,
+)
 from webfountain.frontier.pages.sitemap_reader import SitemapContent, SitemapParser
 from webfountain.metrics import STATS, Metrics
 from webfountain.policy.judge import Judge
@@ -68,6 +76,14 @@ def test_gzip_is_unpacked_all_members_of_it() -> None:
     body = urlset("https://a.example/1", "https://a.example/2")
     assert read_sitemap(gzip.compress(body)) == read_sitemap(body)
     assert read_sitemap(gzip.compress(body[:50]) + gzip.compress(body[50:])) == read_sitemap(body)
+
+
+def test_a_sitemap_is_small_by_its_size_when_unpacked_and_by_all_that_follows() -> None:
+    small, large = gzip.compress(bytes(SMALL_SITEMAP_BYTES - 1)), gzip.compress(bytes(SMALL_SITEMAP_BYTES + 1))
+    assert is_small_sitemap(bytes(SMALL_SITEMAP_BYTES))
+    assert is_small_sitemap(small)
+    too_large = [bytes(SMALL_SITEMAP_BYTES + 1), large, small + small, small[:-9], small + bytes(SMALL_SITEMAP_BYTES)]
+    assert not any(map(is_small_sitemap, too_large))
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])

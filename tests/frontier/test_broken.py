@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import logging
 from functools import partial
 from typing import TYPE_CHECKING
@@ -14,7 +15,7 @@ from tests.frontier.drive import Drive, collection_of
 from tests.frontier.test_frontier import linked
 from webfountain.errors import StoreError
 from webfountain.formats.robots import RobotsRules
-from webfountain.formats.sitemap import SitemapFile
+from webfountain.formats.sitemap import SMALL_SITEMAP_BYTES, SitemapFile
 from webfountain.frontier.pages.sitemap_reader import SITEMAP_DEPTH, SitemapParser
 from webfountain.frontier.sites.site_files import SiteRobots
 from webfountain.records import (
@@ -141,7 +142,7 @@ def test_a_request_that_cannot_be_taken_in_is_left_out_of_those_that_came_with_i
 def test_what_may_take_long_in_files_is_read_before_they_land_and_not_by_whoever_needs_them() -> None:
     drive = Drive(collection_of([HOME]), web)
     rules = b"User-agent: *\nDisallow: /bad\n" + b"# much\n" * 10_000
-    urls = b"<urlset><url><loc>/a</loc></url></urlset>"
+    urls = b"<urlset><url><loc>/a</loc></url></urlset>" + b" " * SMALL_SITEMAP_BYTES
     bodies: dict[FetchKind, bytes] = {"page": b"<p>x", "robots": rules, "sitemap": urls}
     read = {
         kind: asyncio.run(drive.frontier.examiner.read_file(fetched_of(kind, body))).reading
@@ -150,6 +151,8 @@ def test_what_may_take_long_in_files_is_read_before_they_land_and_not_by_whoever
     assert read["page"] is None
     assert read["robots"] == b"User-agent: *\nDisallow: /bad"
     assert read["sitemap"] == SitemapFile([("/a", None)], [])
+    small = fetched_of("sitemap", gzip.compress(urls.strip()))
+    assert asyncio.run(drive.frontier.examiner.read_file(small)).reading is None
     # Who needs it takes what was read, whatever the body says.
     robots = SiteRobots(SiteState(), partial(RobotsRules.parse, token="test"))
     robots.answered(msgspec.structs.replace(fetched_of("robots", b""), reading=read["robots"]))

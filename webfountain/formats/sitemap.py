@@ -20,11 +20,22 @@ from webfountain.formats.xml_text import MAX_ELEMENTS, PIECE_BYTES, HasEntities,
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-__all__ = ["MAX_SITEMAP_BYTES", "MAX_SITEMAP_ENTRIES", "SitemapError", "SitemapFile", "lastmod_of", "read_sitemap"]
+__all__ = [
+    "MAX_SITEMAP_BYTES",
+    "MAX_SITEMAP_ENTRIES",
+    "SMALL_SITEMAP_BYTES",
+    "SitemapError",
+    "SitemapFile",
+    "is_small_sitemap",
+    "lastmod_of",
+    "read_sitemap",
+]
 
 MAX_SITEMAP_BYTES: Final = 50 * 1024 * 1024
 """Maximum size of an uncompressed sitemap, bytes."""
 MAX_SITEMAP_ENTRIES: Final = 50_000
+SMALL_SITEMAP_BYTES: Final = 8_192
+"""Size of an uncompressed sitemap that is certainly read within milliseconds, bytes."""
 
 SitemapError = Literal["bad_gzip", "broken", "entities", "no_sitemap", "too_large", "too_many"]
 
@@ -66,6 +77,16 @@ def read_sitemap(body: bytes, *, go_on: Callable[[], bool] | None = None) -> Sit
     if found.error == "entities":
         return SitemapFile([], [], "entities")
     return found if unpacked.error is None else found._replace(error=unpacked.error)
+
+
+def is_small_sitemap(body: bytes) -> bool:
+    """Return whether `read_sitemap` certainly takes no longer than milliseconds, also for a compressed body."""
+    if len(body) > SMALL_SITEMAP_BYTES or not body.startswith(_GZIP):
+        return len(body) <= SMALL_SITEMAP_BYTES
+    member = zlib.decompressobj(wbits=31)
+    with suppress(zlib.error):
+        member.decompress(body, SMALL_SITEMAP_BYTES)
+    return member.eof and not member.unused_data
 
 
 class _DecompressedBody:

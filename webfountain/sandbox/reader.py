@@ -31,7 +31,7 @@ import msgspec
 from webfountain.formats.document import Document, PlainReader, ReadError
 from webfountain.formats.page_units import WHOLE_PAGE, ReadingRules
 from webfountain.formats.robots import MAX_ORDINARY_ROBOTS_BYTES, binding_part
-from webfountain.formats.sitemap import SitemapFile, read_sitemap
+from webfountain.formats.sitemap import SitemapFile, is_small_sitemap, read_sitemap
 from webfountain.sandbox.child import FRAME, JobResult, ReadJob
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ class FencedReader:
 
     def read_sitemap(self, body: bytes) -> SitemapFile | ReadError:
         """Return the same as `formats.sitemap.read_sitemap`, or the error."""
-        if len(body) <= _SMALL_SITEMAP_BYTES and not body.startswith(b"\x1f\x8b"):
+        if is_small_sitemap(body) or (len(body) <= _SMALL_SITEMAP_BYTES and not body.startswith(b"\x1f\x8b")):
             return read_sitemap(body)
         answer = self._ask(ReadJob(None, MEMORY_BYTES, CPU_S), body)
         return answer.sitemap or answer.error or "parse-crash"

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from webfountain.formats.robots import MAX_ORDINARY_ROBOTS_BYTES
-from webfountain.formats.sitemap import MAX_SITEMAP_BYTES
+from webfountain.formats.sitemap import MAX_SITEMAP_BYTES, is_small_sitemap
 from webfountain.frontier.stage import Stage
 from webfountain.sandbox.reader import FencedReader
 
@@ -90,6 +90,8 @@ class GuardedExaminer:
             if len(fetched.body) <= MAX_ORDINARY_ROBOTS_BYTES:
                 return fetched
             read: Callable[[], Any] = partial(self._reader.read_robots, fetched.body, self._robot)
+        elif is_small_sitemap(fetched.body):
+            return fetched  # the store worker reads it
         else:
             read = partial(self._reader.read_sitemap, fetched.body)
         with contextlib.suppress(RuntimeError):
