@@ -26,13 +26,18 @@ if TYPE_CHECKING:
     from webfountain.frontier.planning.plan import Plan
     from webfountain.frontier.planning.planner import Planner
 
-__all__ = ["BATCH_S", "MOMENT_S", "POLL_S", "Worker"]
+__all__ = ["BATCH_S", "MOMENT_S", "POLL_S", "Worker", "pause_s"]
 
 logger = logging.getLogger(__name__)
 _T = TypeVar("_T")
 
 BATCH_S: Final = 0.02
-"""Pause between two batches, in seconds. With this pause, a batch at full speed settles some tens of pages."""
+"""Shortest pause between two batches, in seconds. With this pause, a batch at full speed settles some tens of pages."""
+_SITES: Final = 50
+"""Number of active sites above which the pause grows with their number. A site waits for several batches per fetch, and
+other sites use this time.
+"""
+_LONGEST_S: Final = 0.1
 POLL_S: Final = 0.25
 MOMENT_S: Final = 0.01
 
@@ -150,7 +155,7 @@ class Worker:
                 self._absorbed()
                 self._plan(frontier.planner)
                 if not self._ending:
-                    await asyncio.sleep(BATCH_S)
+                    await asyncio.sleep(pause_s(len(frontier.sites.sites)))
             elif self._ending:
                 return
             else:
@@ -178,6 +183,11 @@ class Worker:
         await self._stirred.wait()
         handle.cancel()
         self._stirred.clear()
+
+
+def pause_s(sites: int) -> float:
+    """Return the pause between two batches of a crawl with this number of active sites."""
+    return min(max(BATCH_S, BATCH_S * sites / _SITES), _LONGEST_S)
 
 
 def _timed(run: Callable[[Batch], BatchResult], work: Batch) -> BatchResult:
