@@ -51,7 +51,7 @@ def test_a_clock_that_is_set_forward_while_it_runs_is_followed_and_said_once(
     assert clock.now() == 1_086_400.0
     machine.passes(5.0)
     assert clock.now() == 1_086_405.0
-    assert caplog.messages == ["The machine's clock was set forward by 86400 s; the crawl follows"]
+    assert caplog.messages == ["The machine's clock was set forward by 86400 s; the crawl uses the new time"]
 
 
 def test_a_clock_that_is_set_back_a_little_stands_still_until_it_is_caught_up_with(

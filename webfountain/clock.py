@@ -79,7 +79,7 @@ class SystemClock:
             logger.warning("The clocks of the machine and of the crawl agree again")
         else:
             logger.warning(
-                "The machine's clock was set %s by %.0f s; the crawl follows",
+                "The machine's clock was set %s by %.0f s; the crawl uses the new time",
                 "back" if ahead > 0 else "forward",
                 abs(ahead),
             )

@@ -311,7 +311,7 @@ def test_an_export_beside_a_crawl_is_of_one_moment(tmp_path: Path) -> None:
     [
         (lambda lines: lines[:-1], "was cut short"),
         (lambda lines: lines[1:], "is not an exported store"),
-        (lambda lines: [*lines, lines[-1]], "has rows after its end"),
+        (lambda lines: [*lines, lines[-1]], "rows follow the row that should be the last"),
         (lambda lines: [lines[0].replace(b'"format":1', b'"format":9'), *lines[1:]], "has format 9"),
         (lambda lines: [*lines[:2], lines[2][:20], *lines[3:]], "row 3: "),
         (lambda lines: [*lines[:2], *lines[3:]], "was cut short"),

@@ -80,7 +80,7 @@ def _print_moved(file: str, end: End, as_json: bool, sentence: str) -> None:
 @click.option("--project", metavar="BOT_NAME", default="scrapybot", show_default=True, help="BOT_NAME of the project.")
 @click.option("--queue", metavar="KEY", help="Key of the queue.  [default: SPIDER:requests]")
 @click.option("--dupefilter", metavar="KEY", help="Key of the filter.  [default: SPIDER:dupefilter]")
-@click.option("--store", metavar="URL", default=DEFAULT_STORE, help="The spider's store.  [default: on the server]")
+@click.option("--store", metavar="URL", default=DEFAULT_STORE, help="Store to write to.  [default: one on that server]")
 @options.as_json
 def take_over(
     *, server: str, spider: str, project: str, queue: str | None, dupefilter: str | None, store: str, as_json: bool

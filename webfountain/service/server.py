@@ -115,7 +115,7 @@ async def _listen_unix(runner: web.AppRunner, path: Path) -> None:
     """Listen at a Unix socket that only its owner may use. Replace the socket of a killed process."""
     with contextlib.suppress(FileNotFoundError):
         if not stat.S_ISSOCK(path.stat().st_mode):
-            raise InputError(f"listen {path} is not a socket and is not replaced")
+            raise InputError(f"listen {path}: there is a file that is not a socket; it is not replaced")
         if await _is_served(path):
             raise InputError(f"listen {path}: another process listens there")
         path.unlink()

@@ -246,7 +246,7 @@ def read_rows(file: Path) -> Iterator[Row]:
         if isinstance(row, Head) and row.format != FORMAT:
             raise InputError(f"{file} has format {row.format}, this version reads {FORMAT}")
         if end is not None:
-            raise InputError(f"{file} has rows after its end")
+            raise InputError(f"{file}: rows follow the row that should be the last")
         if isinstance(row, End):
             end = row
             continue

@@ -59,7 +59,7 @@ def plan() -> None:
     type=click.Choice(_VERSIONS),
     default="v1",
     show_default=True,
-    help="Variant of the pages and their change rates (Edwards 2001).",
+    help="Instance of Edwards 2001: the pages and their change rates.",
 )
 @click.option("--periods", type=click.IntRange(1), metavar="T", help="Number of periods.  [default: the file's]")
 @click.option("--buckets", type=click.IntRange(1), metavar="B", help="Number of buckets.  [default: the file's]")

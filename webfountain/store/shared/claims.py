@@ -68,8 +68,8 @@ class SharedClaims:
             [claim] = self.claim([name], owner=owner, until=math.inf, at=0.0)
             if claim.owner != owner:
                 raise StoreError(
-                    f"{self._connection.shown}: {name} belongs to {claim.owner} since the data of the server were set "
-                    "back"
+                    f"{self._connection.shown}: the data of the server were set back, and now {name} belongs to "
+                    f"{claim.owner}"
                 )
 
     def drop(self, names: Mapping[str, float], *, owner: str, at: float) -> None:
