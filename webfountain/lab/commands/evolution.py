@@ -26,7 +26,7 @@ _FILE = click.Path(path_type=Path)
     epilog="Example: webfountain evolution --events kafka-events.parquet --pages kafka-pages.parquet --plots figures"
 )
 @click.option("--events", type=_FILE, multiple=True, help="File with the events of a trace; repeatable.")
-@click.option("--pages", type=_FILE, multiple=True, help="File with the pages of a trace; repeatable, in the order of --events.")
+@click.option("--pages", type=_FILE, multiple=True, help="Pages of a trace; repeatable, in the order of --events.")
 @click.option("--store", metavar="URL", help="Analyse a store instead of a trace.")
 @click.option("--start", metavar="DATE", help="First day.  [default: the first event]")
 @click.option("--days", type=click.IntRange(1), help="Number of days.  [default: to the last event]")
