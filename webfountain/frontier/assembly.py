@@ -2,7 +2,7 @@
 work.
 
 `FrontierAssembly._orders` makes the list of orders, and `worker_assembly` makes the list of stages. A feature that is
-off is in neither list.
+switched off has neither an order nor a stage.
 """
 
 from __future__ import annotations
@@ -96,8 +96,8 @@ _SHORTEST_CHORE_S: Final = 60.0
 class FrontierAssembly:
     """Builder of the parts of one crawling process. Each part is made when it is first needed.
 
-    `build` returns the frontier. The frontier closes the store and the repository at its end. `owner` names this
-    process in leases. The caller loads the seeds (`inbox.load_seeds`).
+    `build` returns the frontier. `Frontier.close` also closes the store and the repository. `owner` names this process
+    in leases. The caller loads the seeds (`inbox.load_seeds`).
     """
 
     def __init__(
@@ -143,7 +143,7 @@ class FrontierAssembly:
         importance: LiveImportance | None = None,
         duplicates: DuplicateIndex | None = None,
     ) -> Self:
-        """Turn features on."""
+        """Switch optional features on."""
         self._inbox = inbox
         self._importance = importance
         self._duplicates = duplicates
@@ -231,7 +231,7 @@ class FrontierAssembly:
 
     @cached_property
     def _membership(self) -> Membership | None:
-        """The membership among several ants, or None if no other process uses the store."""
+        """The membership among several ants, or None if no other process can use the store."""
         if self._store.claims is None:
             return None
         return join_ants(
@@ -252,7 +252,7 @@ class FrontierAssembly:
 
     @cached_property
     def _heart(self) -> Heart | None:
-        """The heartbeats, or None if no other process uses the store."""
+        """The heartbeats, or None if no other process can use the store."""
         if self._membership is None:
             return None
         return Heart(
@@ -387,7 +387,7 @@ class FrontierAssembly:
 
 
 def _report(suspects: CrashSuspects, metrics: Metrics) -> None:
-    """Log and count the pages that the last process was reading when it crashed."""
+    """Log and count the pages that a crashed process was reading."""
     if found := suspects.found:
         metrics.inc("suspects/found", len(found))
         logger.warning(
@@ -401,7 +401,7 @@ def _report(suspects: CrashSuspects, metrics: Metrics) -> None:
 def _examiner_features(
     detector: DuplicateDetector | None, others: Membership | None, importance: LiveImportance | None
 ) -> dict[str, Any]:
-    """Return the functions that the examiner needs from the features that are on."""
+    """Return the examiner's optional functions, one for each feature that is switched on."""
     found: dict[str, Any] = {}
     if detector is not None:
         found["duplicates"] = detector.share_of

@@ -1,7 +1,7 @@
 """A batch: work that the loop thread sends to the worker thread.
 
 Events of the loop thread write into the open batch (`orders.OpenBatch`). The worker thread carries out one batch at a
-time (`store_worker`). The loop thread applies the `BatchResult`.
+time (`store_worker`), and the loop thread applies the `BatchResult`.
 """
 
 from __future__ import annotations
@@ -51,8 +51,7 @@ __all__ = [
 class LeaseEnd(msgspec.Struct, frozen=True):
     """The end of a lease: the page was examined, refused, or acknowledged by a spider.
 
-    `visit` is set for an examined page, which has a body to write and links to discover. `asked` is True if the crawl
-    was told to request the page.
+    `visit` is set only for an examined page. `asked` is False if the page was not requested.
     """
 
     lease: Lease
@@ -70,7 +69,7 @@ class NamedSitemap(msgspec.Struct, frozen=True):
 
 @dataclass(slots=True)
 class Batch:
-    """Work for the worker thread. `at` is the time of all store calls."""
+    """Work for the worker thread. Every store call of the batch gets `at` as the current time."""
 
     at: float
     ended: list[LeaseEnd] = field(default_factory=list)
@@ -102,47 +101,50 @@ class Batch:
     count_waiting: bool = False
     price: float | None = None
     """Price of a fetch: the obsolete time, s, that a fetch of a known page must be expected to save. If the price is
-    None, urgency is not used.
+    None, urgency does not decide which pages are fetched.
     """
     budget: float | None = None
-    """Number of fetches per period that the plan gives to all ants together; None without a plan."""
+    """Number of fetches per period that the plan allows all ants together; None without a plan."""
     missing: int = 0
-    """Number of pages that must be made due, so that the crawl uses its budget."""
+    """Number of pages to make due, so that the crawl uses its whole budget."""
     rules: bool = True
     """True if this ant is the controller."""
     census_since: int | None = None
     plan: bytes | None = None
     shares: ShareSnapshot | None = None
-    """How much of its share of fetches each domain has used; the worker publishes this."""
+    """How much of its share of fetches each domain has used. The worker publishes this value."""
     limit: str | None = None
-    """What limits the rate of fetches now; the worker publishes this."""
+    """What limits the rate of fetches now, in words. The worker publishes this value."""
     collection: Collection | None = None
     """An edited policy file."""
     schedule: Schedule | None = None
-    """The schedule by which known pages become due. Each new batch begins with the schedule of the last batch."""
+    """The schedule by which known pages become due."""
     hastened: bool = False
-    """True if pages became due earlier, so that the stored times of parked sites may be too late."""
+    """True if some pages were made due earlier, so that the stored due times of parked sites may be too late."""
     unfinished: bool = False
-    """True if the last result was `unfinished`, so that the worker needs a batch in any case."""
+    """True if a stage has not finished its pass over the store, so that a batch must be sent even without other work.
+    """
 
     def settle(self, lease: Lease, outcome: Outcome, visit: Visit | None = None) -> None:
-        """Add the end of a lease whose page was requested."""
+        """Record that a lease ended after its page was requested."""
         self.ended.append(LeaseEnd(lease, outcome, visit))
 
     def refuse(self, lease: Lease, outcome: Outcome) -> None:
-        """Add the end of a lease whose page was not requested."""
+        """Record that a lease ended without a request of its page."""
         self.ended.append(LeaseEnd(lease, outcome, asked=False))
 
     def read_sitemap(self, fetched: FetchResult, *, of: str) -> None:
-        """Add a fetched sitemap that the worker must read. `of` is the site that named the sitemap."""
+        """Add a fetched sitemap that the worker must read. `of` is the site whose robots.txt or sitemap index lists the
+        sitemap.
+        """
         self.sitemaps.append(NamedSitemap(of, fetched))
 
     def remember(self, lease: SiteLease, state: SiteState) -> None:
-        """Add the state of an active site that must survive a kill."""
+        """Save the state of an active site that must survive a kill."""
         self.learned[lease.site] = (lease, state)
 
     def release(self, leases: Iterable[LeaseId]) -> None:
-        """Add leases that end without a request."""
+        """Give leases back to the store because their pages were not requested."""
         self.released += leases
 
     def park(self, parked: ParkRequest) -> None:
@@ -151,7 +153,7 @@ class Batch:
         self.parked.append(parked)
 
     def has_ends(self) -> bool:
-        """Return whether the batch has anything to settle, discover or read."""
+        """Return whether the batch has leases to settle, links to discover, or sitemaps to read."""
         return bool(self.ended or self.offers or self.sitemaps)
 
     def is_needed(self) -> bool:
@@ -182,11 +184,11 @@ class SavedSiteData(msgspec.Struct, frozen=True, array_like=True):
 
     @classmethod
     def of(cls, record: SiteRecord) -> SavedSiteData:
-        """Return the stored data from a site's record."""
+        """Decode the data stored in a site's record."""
         return msgspec.msgpack.decode(record.learned, type=cls) if record.learned else cls()
 
     def encode(self) -> bytes:
-        """Return the encoded data that are stored in `SiteRecord.learned`."""
+        """Encode the data for `SiteRecord.learned`."""
         return msgspec.msgpack.encode(self)
 
 
@@ -198,14 +200,14 @@ class ReadSitemap(msgspec.Struct, frozen=True):
 
 
 class CensusSnapshot(msgspec.Struct, frozen=True):
-    """The store's census at one time, for a plan."""
+    """The numbers of pages in the store at one time, from which a plan is made."""
 
     at: float
     buckets: dict[int, BucketCensus]
     rows: list[CensusRow]
     waiting: int
     found: float | None = None
-    """Obsolete share that the fetches of the last complete cycle found, or None."""
+    """Measured share of time for which copies were obsolete in the last complete cycle, or None."""
 
 
 @dataclass(slots=True)
@@ -216,30 +218,26 @@ class BatchResult:
     settled: Counter[tuple[str, int]] = field(default_factory=Counter)
     """Number of settled leases, by site and token of the site lease."""
     known: list[Link] = field(default_factory=list)
-    """Requests of a Scrapy project's spider that were already known."""
+    """Requests of a Scrapy project's spider that were already in the store."""
     new_pages: set[str] = field(default_factory=set)
-    """Sites that have more URLs to lease, because URLs are new or were made due."""
+    """Sites with URLs that were added or made due, so that more pages can be leased."""
     hot: set[str] = field(default_factory=set)
-    """Sites with new pages on the policy's topic. Pages on the topic must be fetched before all pages that are off
-    topic.
-    """
+    """Sites with new pages on the policy's topic."""
     hurried: set[str] = field(default_factory=set)
-    """Sites with known pages that must be fetched before all other known pages, even before pages that are already
-    leased.
-    """
+    """Sites with known pages that are so urgent that they go even before pages that are already leased."""
     dealt: list[LeaseBatch] = field(default_factory=list)
     activated: list[SiteLease] = field(default_factory=list)
     claims: list[Claim] = field(default_factory=list)
-    """The requested claims on addresses, with their owners."""
+    """The claims on addresses that the batch requested, each with its current owner."""
     renewed: list[SiteLease] = field(default_factory=list)
     returned: list[SlotReturn] = field(default_factory=list)
-    """Letters of ants that give borrowed slots back."""
+    """Letters by which other ants return slots that they borrowed from this ant."""
     lost: list[str] = field(default_factory=list)
     """Sites whose lease another ant took over."""
     voided: frozenset[tuple[str, int]] = frozenset()
     """Site and token of each site lease that ended because the store's server lost data."""
     set_backs: int = 0
-    """How often the worker noticed that the store's server had lost data."""
+    """How many times so far the store's server was found to have lost data."""
     immediate: dict[str, list[Lease]] = field(default_factory=dict)
     immediate_left: bool = False
     guests: list[tuple[str, SiteRecord | None]] = field(default_factory=list)
@@ -250,28 +248,26 @@ class BatchResult:
     statistics: Statistics | None = None
     census: CensusSnapshot | None = None
     ranks: bool = False
-    """True if known pages become due by their urgency."""
+    """True if known pages become due when they are urgent enough, rather than by a schedule."""
     is_paused: bool = False
     """True if a note has paused the crawl."""
     blocks: tuple[UrlBlock, ...] | None = None
-    """The URL prefixes that are not fetched, or None if no inbox was read."""
+    """The URL prefixes whose pages must not be fetched, or None if the inbox was not read."""
     is_drained: bool = False
     """True if a note ends this process."""
     lacks_room: bool = False
     """True if the disk with the copies has too little free space."""
     unfinished: bool = False
-    """True if a stage must continue its pass over the store with the next batch."""
+    """True if a stage has begun a pass over the store that it must continue with the next batch."""
     waiting: int = 0
-    """Number of pages that wait for a fetch because they were made due, or because their urgency is above the price."""
+    """Number of unfetched pages that are due, or urgent enough to be made due."""
     top: float = inf
-    """Upper bound of the urgency of pages that were not made due, in seconds."""
+    """No page that is not due is more urgent than this, in seconds."""
     level: float = 0.0
-    """Urgency, s, of the least urgent among the `missing` most urgent pages, which would be made due next."""
+    """The `missing`-th highest urgency of pages on sites without due pages, in seconds."""
 
 
 def remembered(record: SiteRecord) -> SiteState:
-    """Return the newest known state of a site: the state stored when the site was parked, or a later state in
-    `learned`.
-    """
+    """Return the newer of a site's two stored states: the state from its last parking, or the state in `learned`."""
     learned = SavedSiteData.of(record).state
     return record.state if learned is None else max(record.state, learned, key=lambda state: state.next_at)

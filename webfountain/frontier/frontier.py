@@ -1,9 +1,9 @@
 """The facade of the crawler without Scrapy: the events of the loop thread.
 
-A caller takes a fetch (`next`), reports the end of the download and the visit, and asks whether the crawl continues.
-All calls are cheap and do no I/O. Batches go to `work`, heartbeats to `heart`, plans to `planner` and bodies to
-`examiner`. Calls that need the store go to `worker`, in the worker thread. Time comes from a `Clock`, so a test can
-simulate a year.
+A caller takes a fetch (`next`), reports the download (`landed`) and the visit (`finish`), and asks whether the crawl
+should end (`finish_reason`). All calls are cheap and do no I/O. The attribute `work` exchanges batches, `heart` sends
+heartbeats, `planner` makes plans, and `examiner` reads bodies. The worker thread makes all calls that need the store,
+through `worker`. Time comes from a `Clock`, so a test can simulate a year.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["Frontier"]
 
 _END_S: Final = 5.0
-"""Longest time that a stopped crawl waits for the store, in seconds."""
+"""Longest time for which a stopped crawl waits for an answer of the store, in seconds."""
 
 
 class Frontier:
@@ -48,7 +48,6 @@ class Frontier:
         heart: Heart | None,
     ) -> None:
         self.work = work
-        """Exchange of batches with the worker thread."""
         self.sites = sites
         self.progress = progress
         self.others = others
@@ -56,7 +55,7 @@ class Frontier:
         self.examiner = examiner
         self.worker = worker
         self.heart = heart
-        """Heartbeats, or None without other ants."""
+        """Sends the heartbeats; None if no other ant shares the store."""
         self.owner = others.owner
         """Name of this process in leases."""
         self.now = work.batches.now
@@ -80,23 +79,19 @@ class Frontier:
         return self.others.term.left_s() > 0.0
 
     def wake_at(self) -> float:
-        """Return the earliest time at which `next` may return a fetch. inf means that first a download, a batch or a
-        heartbeat must end.
+        """Return the earliest time at which `next` may return a fetch, or inf if a download, a batch or a heartbeat
+        must end first.
         """
         if self.others.term.left_s() <= 0.0:
             return inf
         return max(self.sites.addresses.ring.wake_at(), self.progress.open_at())
 
     def work_at(self) -> float:
-        """Return when a batch is needed even if nothing happens: for the timer of a site, or for a check of the
-        price.
-        """
+        """Return when a batch is needed even without an event, because of a site's timer or a check of the price."""
         return min(max(self.sites.sites.wake_at(), self.progress.open_at()), self.planner.follower.check_at())
 
     def landed(self, fetched: FetchResult) -> None:
-        """Process the end of a download, whatever its result. Call this method once for each fetch that `next`
-        returned.
-        """
+        """Process the end of a download, successful or not. Call this method once for each fetch from `next`."""
         self.sites.flights.landed(fetched, self._batches.gather())
 
     def finish(self, visit: Visit) -> None:
@@ -108,14 +103,13 @@ class Frontier:
 
     def give_back(self, fetch: Fetch) -> None:
         """Give back the lease of a fetch that ended without a result, so that the page is fetched again. Call this
-        method in place of `examine` and `finish`.
+        method instead of `examine` and `finish`.
         """
         assert fetch.lease is not None
         self.sites.flights.given_back(fetch.lease, self._batches.gather())
 
     def acknowledge(self, fetch: Fetch, *, status: int | None, error: str | None, seconds: float = 0.0) -> None:
-        """Settle a finished request of a Scrapy project's spider. Call this method in place of `examine` and
-        `finish`."""
+        """Settle a finished request of a Scrapy project's spider. This replaces the calls of `examine` and `finish`."""
         assert fetch.lease is not None
         batch = self._batches.gather()
         self.sites.flights.acknowledged(fetch.lease, batch, status=status, error=error, seconds=seconds)
@@ -127,21 +121,21 @@ class Frontier:
         self.sites.resolved(host, addresses, error or "dns", self._batches.gather())
 
     def offer(self, link: Link) -> None:
-        """Put a request of a Scrapy project's spider into the batch. The site gives back its leased pages that are less
-        important.
+        """Put a request of a Scrapy project's spider into the batch. The request's site gives back its leases of less
+        important pages.
         """
         batch = self._batches.gather()
         batch.offers.append(link)
         self.sites.outrank({link.site: link.importance}, batch)
 
     def stop(self) -> None:
-        """Hand out no more fetches. Fetches in flight may still land and be finished."""
+        """Hand out no more fetches. Fetches in flight may still be completed."""
         if not self.progress.stopped:
             self.others.end_within(_END_S)
         self.progress.stopped = True
 
     def stop_at_once(self) -> None:
-        """Stop the crawl from a signal handler. After this call, no thread waits for the store."""
+        """Stop the crawl without waiting for the store. The handler of a second signal calls this method."""
         self.stop()
         self.others.end_within(0.0)
 
@@ -158,7 +152,8 @@ class Frontier:
     # ---------------------------------------------------------- the end
 
     def close(self) -> None:
-        """Park the sites, give leases back, and close repository and store. Call this method after the last result.
+        """Park the sites, give leases back, and close the repository and the store. Call this method after the last
+        batch's result.
 
         Everything is closed before an error of the store is raised.
         """

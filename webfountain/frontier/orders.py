@@ -1,14 +1,14 @@
-"""The loop thread's side of the batches: it fills each batch with work for the store, and applies the result.
+"""Fill each batch with work for the worker thread, and apply the batch's result in the loop thread.
 
 Life of an order
 ----------------
-Events write into the open batch (`OpenBatch`). Before `WorkExchange.take` returns the batch, each order (`stage.Order`)
-that is due adds what its part of the crawl needs. Examples are leases and sites (`SiteSupply`), periodic work
-(`Chores`) and polls for messages from outside (`Polls`). The worker carries out the batch. Each order then reads the
+Events write into the open batch (`OpenBatch`). Before `WorkExchange.take` returns the batch, each due order
+(`stage.Order`) adds work for its part of the crawl. Examples of orders are leases and sites (`SiteSupply`), periodic
+work (`Chores`) and polls for messages (`Polls`). After the worker has carried out the batch, each order reads the
 result. `assembly` lists the orders.
 
 A busy process polls the store twice per second. If several processes share a store, idle processes poll less often, to
-spare the server (`PollTimer`).
+reduce the server's load (`PollTimer`).
 """
 
 from __future__ import annotations
@@ -61,11 +61,14 @@ POLL_INTERVAL_S: Final = 0.5
 """Interval at which a busy process polls the store for messages, in seconds."""
 POLL_EACH_S: Final = 1 / 8
 POLL_LONGEST_S: Final = 10.0
-"""Longest interval between two polls of an idle process, in seconds: POLL_EACH_S times the number of processes, but at
-most POLL_LONGEST_S. Thus up to 80 idle processes together send the server about eight polls per second."""
+"""Longest interval between two polls of an idle process, in seconds. If there are few processes, the limit is
+POLL_EACH_S times their number. Up to 80 idle processes together thus send the server about eight polls per second.
+"""
 COUNT_EACH_S: Final = 1 / 16
 COUNT_LONGEST_S: Final = 60.0
-"""COUNT_EACH_S and COUNT_LONGEST_S limit the interval between two readings of the counts of a shared store."""
+"""Limits on the interval between two reads of the counts of a shared store, in seconds. COUNT_EACH_S is multiplied by
+the number of processes.
+"""
 _RANKS_EVERY_S: Final = 2.0
 
 
@@ -78,12 +81,12 @@ class OpenBatch:
         self._batch = Batch(clock.now())
 
     def gather(self) -> Batch:
-        """Return the batch into which events write now."""
+        """Return the open batch, into which the caller may write."""
         self._batch.at = self.now()
         return self._batch
 
     def send(self) -> Batch | None:
-        """Return the gathered batch and begin a new one. Return None if the worker has nothing to do."""
+        """Return the open batch and begin a new one. Return None if the worker has nothing to do."""
         if not self._batch.is_needed():
             return None
         sent = self._batch
@@ -92,8 +95,8 @@ class OpenBatch:
 
 
 class WorkExchange:
-    """Exchanges batches with the worker. `is_unfinished` is True if a stage must continue an earlier pass over the
-    store when the process starts.
+    """Exchanges batches with the worker. `is_unfinished` is True if an earlier process has left a pass over the store
+    unfinished.
     """
 
     def __init__(
@@ -109,7 +112,7 @@ class WorkExchange:
         is_unfinished: bool,
     ) -> None:
         self.batches = batches
-        """The batch that events write into."""
+        """The open batch, into which events write."""
         self._sites = sites
         self._progress = progress
         self._others = others
@@ -176,8 +179,9 @@ class Chores(Order):
 def chores_of(
     sites: ActiveList, progress: Progress, others: Others, shares: DomainShares | None, period_s: float
 ) -> list[tuple[float, Callable[[Batch], None]]]:
-    """Return the periodic chores, each with its interval, in seconds. One chore renews the site leases of a lone ant.
-    If several ants share the store, heartbeats renew the leases."""
+    """Return the periodic chores, each with its interval, in seconds. A lone ant also gets a chore that renews its site
+    leases. If several ants share the store, heartbeats renew the leases.
+    """
     publish = [] if shares is None else [(_SHARES_EVERY_S, partial(_publish_shares, shares))]
     renewals = [] if others.shared else [(others.term.lease_s / 3, partial(_renew_leases, sites))]
     return [
@@ -206,7 +210,7 @@ def _publish_shares(shares: DomainShares, batch: Batch) -> None:
 
 
 class IdleCheck(Order):
-    """While all processes are idle, looks for never-crawled pages that are due soon. A crawl with `--until-idle` ends
+    """Looks for never-crawled pages that are due soon, while all processes are idle. A crawl with `--until-idle` ends
     if no never-crawled page is due soon.
     """
 
@@ -221,8 +225,8 @@ class IdleCheck(Order):
 
 
 class SiteSupply(Order):
-    """Takes sites from the store and parks sites. If there are several ants, each ant takes only slightly more than an
-    equal part of the sites.
+    """Takes sites from the store and parks sites. If there are several ants, each ant takes at most slightly more than
+    an equal part of the sites.
     """
 
     def __init__(self, sites: ActiveList, progress: Progress, others: Others) -> None:
@@ -242,8 +246,8 @@ class SiteSupply(Order):
             batch.room = self._room()
 
     def before_send(self, batch: Batch) -> None:
-        """Park the sites that have nothing due or must be left alone. If other sites wait for a place, also park sites
-        that had many fetches.
+        """Park the sites that have nothing due or must be left alone. If the active list is full and other sites are
+        due, also park sites that have had many fetches.
         """
         sites = self._sites.sites
         is_full = self._due <= batch.at and not self._sites.room()
@@ -264,8 +268,9 @@ class SiteSupply(Order):
 class PollTimer:
     """A timer for polls of the store, twice per second while the process is busy.
 
-    While the process is idle, the interval doubles each time, up to `each_s` times the number of processes and at most
-    `longest_s`. Each pause is partly random, so that processes which became idle together do not poll together.
+    While the process is idle, the interval doubles with each poll, up to `each_s` times the number of processes, but at
+    most `longest_s`. Each interval is partly random, so that processes that became idle at the same time do not poll at
+    the same time.
     """
 
     __slots__ = ("_due", "_each_s", "_last", "_longest_s", "_pause", "_rng")
@@ -279,8 +284,8 @@ class PollTimer:
         self._due = start
 
     def due(self, at: float, *, idle: bool, processes: int) -> bool:
-        """Return whether to poll now, and count the poll as done. A process that stops being idle ends its pause at
-        once.
+        """Return whether to poll now, and count the poll as done. If the process is no longer idle, the current pause
+        is shortened.
         """
         if not idle:
             self._pause = POLL_INTERVAL_S
@@ -295,7 +300,7 @@ class PollTimer:
 
 
 class Polls(Order):
-    """Decides with which batches the worker polls the inbox, the counts and the immediate URLs."""
+    """Decides when a batch makes the worker read the inbox, the counts and the immediate URLs."""
 
     def __init__(self, others: Others, progress: Progress, *, rng: random.Random, start: float) -> None:
         self._others = others
@@ -316,9 +321,9 @@ class Polls(Order):
 
 
 class RankTurns(Order):
-    """Asks the worker to rank pages every two seconds.
+    """Asks the worker every two seconds to compute importances of pages.
 
-    An ant without work asks for a ranking only with a batch that reads the inbox, too.
+    An idle ant does this only in batches that also read the inbox.
     """
 
     def __init__(self, weights: PolicyWeights, polls: Polls) -> None:

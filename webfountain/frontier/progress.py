@@ -1,7 +1,7 @@
 """The progress of one process: what it has handed out, what is in flight, what is left to do, and what limits its rate.
 
 No fetch is handed out if the budget is used up (pages per period, pages in all), the worker is behind, or the crawl
-ends. `RateLimit` says in words what limits the rate. The progress display and `webfountain status` show these words.
+ends. The progress display and `webfountain status` show in words what limits the rate of fetches (`RateLimit`).
 """
 
 from __future__ import annotations
@@ -40,32 +40,32 @@ LIMIT: Final = "rate-limit"
 """Name of the published `RateLimit`."""
 MAX_PENDING_BYTES: Final = 32_000_000
 MAX_PENDING_VISITS: Final = 512
-"""Limits on the bodies and visits that wait for the worker. Above a limit, no new fetch is handed out, so memory stays
-bounded.
+"""Limits on the bodies and visits that wait for the worker. Above either limit no fetch is handed out, to bound the
+memory.
 """
 _POLL_S: Final = 0.02
 IDLE_S: Final = 60.0
-"""With `--until-idle`, the crawl is idle if no never-crawled URL becomes due within this time, s (DESIGN.md section
-7).
+"""A crawl with `--until-idle` counts as idle if no never-crawled URL becomes due within this time, in seconds
+(DESIGN.md section 7).
 """
 _BURST: Final = 0.02
-"""Maximum share of a period's fetches that is made up for at once after a pause."""
+"""Largest burst after a pause, as a share of the fetches that the budget allows per period."""
 _STALL_S: Final = 5.0
-"""Length of a stall, s, up to which missed fetches are made up for, even if periods are short. A process on a busy
-machine can stall for several seconds. At most _STALL_SHARE of a period's fetches are made up for at once.
+"""If a busy machine stalls the process for up to this time, s, it makes up for the missed fetches, even if periods are
+short. The process makes up for at most _STALL_SHARE of a period's fetches at once.
 """
 _STALL_SHARE: Final = 0.2
 
 
 class RateLimit(msgspec.Struct, frozen=True, array_like=True):
-    """What limited the rate of a process, in words, and when this was reported, UTC seconds."""
+    """What limited the rate of fetches of a process, in words, at the time `at`, UTC seconds."""
 
     at: float
     words: str
 
 
 def published_limit(board: Board) -> RateLimit | None:
-    """Return the last published limit of a crawl, or None."""
+    """Return the `RateLimit` that was published last, or None."""
     value = board.value(LIMIT)
     return None if value is None else msgspec.msgpack.decode(value, type=RateLimit)
 
@@ -81,8 +81,8 @@ class FrontierStatistics(msgspec.Struct, frozen=True):
 
 
 class TokenBucket:
-    """A token bucket that fills evenly, with `capacity` pages per `period` seconds, or without a limit if `capacity` is
-    None.
+    """A token bucket that releases `capacity` pages evenly per `period` seconds. If `capacity` is None, there is no
+    limit.
     """
 
     __slots__ = ("_burst_s", "_step", "_virtual")
@@ -93,7 +93,7 @@ class TokenBucket:
         self._virtual = start
 
     def open_at(self) -> float:
-        """Return the time from which one more page fits the budget."""
+        """Return the time at which the budget allows one more page."""
         return -inf if not self._step else self._virtual
 
     def take(self, at: float, *, share: float = 1.0) -> None:
@@ -102,9 +102,7 @@ class TokenBucket:
 
 
 class Progress:
-    """Counts the fetches of one process, handed out and in flight, and finds what limits its rate. `start` is now, UTC
-    seconds.
-    """
+    """Counts the fetches of one process, and finds what limits their rate. `start` is the current time, UTC seconds."""
 
     def __init__(
         self, config: FountainConfig, cycle: CycleTable, sites: ActiveList, *, stored: Statistics, start: float
@@ -141,7 +139,7 @@ class Progress:
     # -------------------------------------------------------------- the budget
 
     def open_at(self) -> float:
-        """Return the time from which one more fetch may be handed out, or inf if waiting alone does not help."""
+        """Return when one more fetch may be handed out, or inf if something else must happen first."""
         if self._is_held() or self._handed_out >= self._most or self.congested():
             return inf
         return self._pace.open_at()
@@ -150,9 +148,9 @@ class Progress:
         return any((self.stopped, self.is_paused, self.is_drained, self.lacks_room))
 
     def limit(self, at: float) -> str:
-        """Return in words what limits the rate now.
+        """Return in words what limits the rate of fetches now.
 
-        The causes are checked in the order of `Frontier.next`, so the first cause that applies is the actual limit.
+        `Frontier.next` checks the causes in the same order, so the first one that applies is the actual limit.
         """
         holds: tuple[tuple[bool, str], ...] = (
             (self.stopped, "the crawl ends"),
@@ -167,7 +165,7 @@ class Progress:
         return hold or _limit_of(self._sites.statistics())
 
     def congested(self) -> bool:
-        """Return whether the worker is too far behind to fetch more."""
+        """Return whether too many bodies and visits wait for the worker."""
         held = self._pending_bytes + self._examined_bytes
         return held > MAX_PENDING_BYTES or self._pending_visits > MAX_PENDING_VISITS
 
@@ -180,9 +178,7 @@ class Progress:
 
     @contextmanager
     def examining(self, fetched: FetchResult) -> Iterator[None]:
-        """Count a body as held in memory during a ``with`` block. Inside the block, the body waits for a thread that
-        examines it.
-        """
+        """Count a body as held in memory during a ``with`` block, in which the body waits to be examined."""
         self._examined_bytes += len(fetched.body)
         try:
             yield
@@ -195,7 +191,7 @@ class Progress:
         self._pending_bytes += _size_of(visit)
 
     async def all_written(self, *, within_s: float) -> None:
-        """Wait until the visits that now wait for the worker are in the store, for at most `within_s` seconds."""
+        """Wait at most `within_s` seconds until all visits that are pending now are in the store."""
         import asyncio  # noqa: PLC0415  (20 ms; `status` reads what this module published)
 
         awaited = self._written_visits + self._pending_visits
@@ -223,14 +219,14 @@ class Progress:
         self._known += result.known
 
     def take_known(self) -> list[Link]:
-        """Return the requests that were offered since the last call and were already in the store."""
+        """Return the requests offered since the last call that were already in the store."""
         known, self._known = self._known, []
         return known
 
     # ----------------------------------------------------------------- the end
 
     def is_busy(self, batch: Batch) -> bool:
-        """Return whether a fetch is in flight or a page waits to be settled, in this batch or in an earlier one."""
+        """Return whether a fetch is in flight, or a page of this or an earlier batch is not settled yet."""
         return bool(self._sites.flights or self._pending_visits or batch.has_ends())
 
     def has_pending(self, batch: Batch) -> bool:
@@ -264,7 +260,7 @@ class Progress:
         return self._never_crawled_due > batch.at + IDLE_S
 
     def statistics(self) -> FrontierStatistics:
-        """Return a frozen snapshot."""
+        """Return the current counts."""
         return FrontierStatistics(
             store=self.stored,
             active_sites=self._sites.statistics().sites,
@@ -280,7 +276,7 @@ def _size_of(visit: Visit) -> int:
 
 
 def _limit_of(sites: ActiveListStatistics) -> str:
-    """Return in words what limits the rate of the sites, if nothing stops the whole process."""
+    """Return in words what slows down the sites, if nothing stops the whole process."""
     if not sites.sites or (not sites.in_flight and sites.quiet >= sites.sites):
         return "nothing is due"
     if sites.preparing >= sites.sites:

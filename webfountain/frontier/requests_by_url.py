@@ -1,9 +1,9 @@
 """Find the keys of a URL in the store.
 
-In a collection, the key of a page is the fingerprint of its URL. A request of a Scrapy project's spider has Scrapy's
-fingerprint as its key, which also covers method and body. A request with `dont_filter` has a unique key. Therefore one
-URL may have many keys that cannot be computed from the URL. To find a URL among a project's requests, all records of
-the URL's site are read.
+In a collection, the key of a page is the fingerprint of its URL. The key of a request from a Scrapy project's spider is
+Scrapy's fingerprint, which depends on method and body, too. A request with `dont_filter` has a unique key. One URL may
+therefore have many keys, and they cannot be computed from the URL. All records of the URL's site are read to find its
+requests.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ REPLACED: Final = "replaced"
 """Error word of a request that a retry or redirect middleware replaced by another request."""
 _TRY_AGAIN: Final = frozenset({408, 425, 429, *range(500, 600)})
 _SAMPLE: Final = 20
-"""Number of a site's records that are read to find out whether they are pages of a collection or requests of a Scrapy
-project's spider. One record is not enough, because `webfountain now` may have added a URL without a request.
+"""Number of a site's records that are read to find out whether a Scrapy project's spider made them. One record is not
+enough, because `webfountain now` may have added a URL without a request.
 """
 
 
@@ -60,10 +60,10 @@ def requests_of(store: PageRecords, url: str) -> list[bytes]:
 
 
 def failed_requests(store: PageRecords) -> Iterator[Link]:
-    """Yield every request whose last attempt failed: no answer, or an answer such as 503 that calls for another
-    attempt.
+    """Yield every request whose last attempt had no answer, or an answer such as 503 that calls for another attempt.
 
-    A request that was replaced by a retry or a redirect does not count as failed. Every record of the store is read.
+    A request that was replaced by a retry or a redirect does not count as failed. The function reads every record of
+    the store.
     """
     for site, key, record in store.keyed():
         if record.request is None or record.error == REPLACED:
@@ -73,7 +73,9 @@ def failed_requests(store: PageRecords) -> Iterator[Link]:
 
 
 def made_before(store: FrontierStore, links: Sequence[Link]) -> list[Link]:
-    """Return the links whose requests will not be made, because they were made before or are not in the store."""
+    """Return the links whose requests the crawl will not make, because it made them before or the store does not have
+    them.
+    """
     return [
         link
         for link in links
@@ -82,8 +84,8 @@ def made_before(store: FrontierStore, links: Sequence[Link]) -> list[Link]:
 
 
 def make_again(store: FrontierStore, links: Sequence[tuple[Link, float]], *, now: Callable[[], float]) -> list[Link]:
-    """Queue known requests before all others. If the last attempt of a request was later than the time given with its
-    link, the request is left out. Return the queued requests.
+    """Queue known requests before all others, and return the queued ones. A request is left out if its last attempt is
+    later than the time given with its link.
     """
     found = [
         link
@@ -97,7 +99,7 @@ def make_again(store: FrontierStore, links: Sequence[tuple[Link, float]], *, now
 
 
 def make_failed_again(store: FrontierStore, *, now: Callable[[], float]) -> int:
-    """Queue all requests whose last attempt failed before all other requests. Return how many requests were queued."""
+    """Move all failed requests to the front of the queues, and return their number."""
     return store.queues.immediate(list(failed_requests(store.pages)), at=now())
 
 

@@ -1,9 +1,9 @@
 """The clock of an ant: its machine's clock, corrected by the time of the shared server.
 
-Leases, claims and delays apply to all ants of a store, so the clocks of all ants must agree. In a test, an ant with a
-clock 3 s ahead took sites that other ants were crawling. An ant compares its clock with the server's clock at the start
-and with each heartbeat. If the difference is more than a fifth of a heartbeat, the ant uses the server's time. The
-margin of each lease (`term.MARGIN`) covers smaller differences.
+All ants of a store must have the same time, because leases, claims and delays apply to all of them. In a test, an ant
+with a clock 3 s ahead took sites that other ants were crawling. An ant compares its clock with the server's clock at
+the start and with each heartbeat. If the difference is more than a fifth of a heartbeat, the ant uses the server's
+time. The margin of each lease (`term.MARGIN`) covers smaller differences.
 """
 
 from __future__ import annotations
@@ -25,10 +25,11 @@ __all__ = ["ServerClock"]
 logger = logging.getLogger(__name__)
 
 TOLERANCE: Final = 0.2
-"""Largest difference of clocks that is tolerated, as a share of the interval between heartbeats."""
+"""Largest tolerated difference between the ant's clock and the server's, as a share of the heartbeat interval."""
 MOST_BACK_S: Final = 60.0
-"""Time by which the server's clock may be set back during a crawl before the ant ends, in seconds. After a smaller
-step, the ant's time stands still until the server's clock has caught up."""
+"""If the server's clock is set back by more than this, in seconds, the ant ends. If it is set back by less, the ant's
+time stands still until the server's clock has caught up.
+"""
 
 
 class ServerClock:
@@ -57,7 +58,7 @@ class ServerClock:
         self._last = -math.inf
 
     def now(self) -> float:
-        """Return UTC seconds since 1970, which never decrease."""
+        """Return the current time, UTC seconds, which never decreases."""
         self._last = max(self._last, self._machine.now() + self._offset)
         return self._last
 

@@ -2,7 +2,8 @@
 
 A `Stage` acts in the worker thread. `worker_assembly` makes a list of stages, and `StoreWorker.run` calls the methods
 of all stages at fixed points. An `Order` acts in the loop thread. `assembly` makes a list of orders, and
-`orders.WorkExchange` calls their methods. A feature that is off is in neither list. Stages do not know each other.
+`orders.WorkExchange` calls their methods. A feature that is switched off has neither a stage nor an order. Stages do
+not know each other.
 """
 
 from __future__ import annotations
@@ -28,39 +29,37 @@ _R = TypeVar("_R")
 
 
 class Order:
-    """The base class of orders, whose methods do nothing. A feature overrides the methods that it needs. The methods
-    are listed in the order of their calls.
+    """The base class of orders. Its methods do nothing, and a feature overrides the methods that it needs. The class
+    lists the methods in the order in which `WorkExchange` calls them.
     """
 
     due = -inf
-    """Time from which `add` is called, UTC seconds."""
+    """`add` is not called before this time, UTC seconds."""
 
     def add(self, batch: Batch) -> None:
-        """Add work for the store to a batch. `add` is called only if the time `due` has come, the crawl was not
-        stopped, and this ant's leases are valid.
+        """Add work for the store to a batch. The method is not called before `due`, after the crawl was stopped, or
+        while this ant's leases are invalid.
         """
 
     def before_send(self, batch: Batch) -> None:
-        """Add work to a batch right before the batch is sent, even if the crawl was stopped."""
+        """Add work to a batch just before it is sent to the worker, even if the crawl was stopped."""
 
     def absorb(self, result: BatchResult) -> None:
-        """Apply the result of a batch before the active sites do."""
+        """Apply a batch's result before the result is passed to the active sites."""
 
     def absorbed(self, result: BatchResult) -> None:
-        """Apply the result of a batch after the active sites did."""
+        """Apply a batch's result after the result was passed to the active sites."""
 
     def adopt(self, collection: Collection) -> None:
         """Switch to an edited policy file."""
 
 
 class Orders:
-    """The orders of a crawl. Each attribute is the list of all methods with this name, in the order in which they are
-    called.
-    """
+    """The orders of a crawl. Each attribute lists the methods of that name, in the order in which they are called."""
 
     def __init__(self, orders: Sequence[Order]) -> None:
         self.add = [(order, order.add) for order in orders if type(order).add is not Order.add]
-        """The orders that override `add`, each with this method."""
+        """The `add` methods, each with its order."""
         self.before_send = methods_at(orders, Order.before_send)
         self.absorb = methods_at(orders, Order.absorb)
         self.absorbed = methods_at(orders, Order.absorbed)
@@ -68,14 +67,14 @@ class Orders:
 
 
 def methods_at(parts: Sequence[_Part], point: Callable[Concatenate[_Part, _P], _R]) -> list[Callable[_P, _R]]:
-    """Return the methods that override the method `point` of the base class, in the order of `parts`."""
+    """Return the methods that override the base class's method `point`, in the order of `parts`."""
     name = point.__name__
     return [getattr(part, name) for part in parts if getattr(type(part), name) is not point]
 
 
 class Stage:
-    """The base class of stages, whose methods do nothing. A feature overrides the methods that it needs. The methods
-    are listed in the order of their calls.
+    """The base class of stages. Its methods do nothing, and a feature overrides the methods that it needs. The class
+    lists the methods in the order in which the worker calls them.
     """
 
     def lost(self, sites: Sequence[str]) -> None:
@@ -89,12 +88,12 @@ class Stage:
         return judged
 
     def visited(self, visits: Sequence[Visit], judged: Sequence[JudgedVisit], at: float) -> None:
-        """Store what was learned from the fetched pages. The copies are already written, but the links are not
-        discovered yet.
+        """Store what was learned from the fetched pages, after their copies are written and before their links are
+        discovered.
         """
 
     def settling(self, visits: Sequence[Visit], outcomes: Sequence[Outcome], batch: Batch) -> None:
-        """Learn from pages that are about to be settled."""
+        """Learn from visits that are about to be settled."""
 
     # ---------------------------------------------- the store's pages and sites
 
@@ -102,7 +101,7 @@ class Stage:
         """Add to the store the requests of a batch and the links in its sitemaps."""
 
     def after_settle(self, batch: Batch, result: BatchResult) -> None:
-        """Carry out the rest of the batch, after all pages of the batch were settled."""
+        """Do this feature's work that requires that all pages of the batch are settled."""
 
     def before_park(self, batch: Batch) -> None:
         """Save what is known about the sites that are about to be parked."""
@@ -116,7 +115,9 @@ class Stage:
     # ---------------------------------------------- sites and leases
 
     def choose(self, room: int) -> list[str]:
-        """Return the sites that must be activated before all others. `room` is the number of free places."""
+        """Return the sites that must be activated before all others. `room` is the number of free places in the active
+        list.
+        """
         del room
         return []
 
@@ -126,14 +127,14 @@ class Stage:
         return leases
 
     def before_lease(self, batch: Batch, result: BatchResult) -> None:
-        """Prepare the queues, before pages are leased."""
+        """Prepare the store's queues before pages are leased."""
 
     def hurried(self, leases: list[Lease]) -> list[Lease]:
-        """Return the leases of immediate pages that may be fetched."""
+        """Return the leases of those immediate pages that may be fetched."""
         return leases
 
     def leased(self, dealt: LeaseBatch, at: float) -> LeaseBatch:
-        """Return the leased pages that their site may request."""
+        """Return the leased pages that the site may request."""
         del at
         return dealt
 
@@ -143,22 +144,20 @@ class Stage:
         """Read the states of guests from the store. A guest is a site from which another site needs a file."""
 
     def chores(self, batch: Batch, result: BatchResult) -> None:
-        """Do what is needed with every batch, such as counting."""
+        """Do work that every batch needs, such as counting."""
 
     def tidy(self, batch: Batch) -> None:
-        """Remove old data. `tidy` is called once per period, but at most once per minute."""
+        """Remove old data from the store. The method is called once per period, but at most once per minute."""
 
     def sign_off(self, batch: Batch) -> None:
-        """Do what is left at the end of the crawl, with the last batch."""
+        """Finish this feature's work with the last batch of the crawl."""
 
     def close(self) -> None:
-        """Close files and connections, as the last call."""
+        """Close files and connections. No other method is called afterwards."""
 
 
 class Stages:
-    """The stages of a crawl. Each attribute is the list of all methods with this name, in the order in which they are
-    called.
-    """
+    """The stages of a crawl. Each attribute lists the methods of that name, in the order in which they are called."""
 
     def __init__(self, stages: Sequence[Stage]) -> None:
         self.lost = methods_at(stages, Stage.lost)

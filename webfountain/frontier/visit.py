@@ -1,6 +1,6 @@
 """A visit: a finished fetch on its way to the store, with what was read from its body.
 
-A leased page that is not examined has no visit, only an `Outcome` (`refused`, `deferred`, `unkept`, `acknowledged`).
+A lease that ends without an examined page has only an `Outcome` (`refused`, `deferred`, `unkept`, `acknowledged`).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class PageContent(msgspec.Struct, frozen=True):
     links_seen: int = 0
     refused: Mapping[str, int] = {}
     canonical: str | None = None
-    """Another URL that the page names as its canonical form."""
+    """URL that the page declares to be its canonical form, if it is another URL."""
     nofollow: tuple[Link, ...] = ()
     """The links that the page marks as nofollow, for the link log."""
     unfollowed: tuple[Link, ...] = ()
@@ -57,11 +57,11 @@ NOTHING = PageContent()
 
 
 class Visit(msgspec.Struct, frozen=True):
-    """The end of one leased fetch: all that must be written, reported and stored.
+    """One examined fetch: everything that must be written, reported and stored.
 
-    `record` is the page's new record without `copy`, which the repository sets. `observed_time` is the time since the
-    previous check, s, or 0. `resemblance` and `diff` compare the texts of the new and the old copy, for the change log.
-    `target` is the target of a redirect.
+    `record` is the page's new record; the repository adds its `copy` later. `observed_time` is the time since the
+    previous check, s, or 0. For the change log, `resemblance` and `diff` compare the text of the new copy with that of
+    the old copy. `target` is the URL to which the page redirects.
     """
 
     fetched: FetchResult
@@ -73,18 +73,18 @@ class Visit(msgspec.Struct, frozen=True):
     diff: str | None = None
     target: str | None = None
     form: str | None = None
-    """The site to which a seed redirects. Links to this site are in the scope of the crawl like links to the seed's
-    site (`policy.scope`).
+    """The site to which a seed redirects. The scope of the crawl treats this site like the seed's own site
+    (`policy.scope`).
     """
 
     @property
     def fetch(self) -> Fetch:
-        """The fetch that ended."""
+        """The fetch that led to this visit."""
         return self.fetched.fetch
 
     @property
     def outcome(self) -> Outcome:
-        """The outcome for the store, without the copy and the number of new links."""
+        """The outcome to store, in which the copy and the number of new links are still missing."""
         lease = self.fetched.fetch.lease
         assert lease is not None
         return Outcome(
@@ -141,7 +141,7 @@ def counts_of(visit: Visit) -> dict[str, float]:
 
 
 def leased(fetch: Fetch) -> PageRecord:
-    """Return the page record that a fetch carries."""
+    """Return the page record in a fetch's lease."""
     assert fetch.lease is not None, f"{fetch.url} was fetched without a lease"
     return fetch.lease.record
 
@@ -165,7 +165,7 @@ def deferred(lease: Lease, error: str, *, due: float) -> Outcome:
 
 
 def unkept(lease: Lease, at: float, *, period_s: float) -> Outcome:
-    """Return the outcome of a page that could not be stored because of an unexpected error."""
+    """Return the outcome of a visit that could not be stored because of an unexpected error."""
     failures = lease.record.failures + 1
     due = at + page_backoff(failures, period=period_s)
     state: State = "failed" if lease.record.state == "never-crawled" else lease.record.state
@@ -174,10 +174,10 @@ def unkept(lease: Lease, at: float, *, period_s: float) -> Outcome:
 
 
 def acknowledged(lease: Lease, *, status: int | None, error: str | None, at: float, seconds: float = 0.0) -> Outcome:
-    """Return the outcome of a request whose answer was not examined. A Scrapy project's spider made the request, or the
-    ant has given up the page's site.
+    """Return the outcome of a request whose answer was not examined. Either a Scrapy project's spider handled the
+    answer, or the site was given up before the request.
 
-    The page is not requested again. The error `REPLACED` means that the answer led to another request.
+    The crawl does not request the page again. The error `REPLACED` means that a retry or redirect replaced the request.
     """
     if error == REPLACED:
         record = msgspec.structs.replace(lease.record, state="crawled", status=status, error=error, last_crawled=at)

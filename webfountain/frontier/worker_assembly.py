@@ -1,7 +1,7 @@
 """Build the store worker of a crawl from its stages. This module decides which stages the worker has and in which order
 they work.
 
-A feature that is off has no stage. `assembly` builds the rest of the frontier.
+A feature that is switched off has no stage. `assembly` builds the rest of the frontier.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ __all__ = ["WorkerAssembly", "WorkerFeatures"]
 
 
 class WorkerFeatures(NamedTuple):
-    """The optional features of a crawl, each None if the feature is off."""
+    """The optional features of a crawl. None means that the feature is switched off."""
 
     inbox: Notes | None
     importance: LiveImportance | None
@@ -89,7 +89,7 @@ class WorkerAssembly:
         suspects: CrashSuspects,
         sitemaps: SitemapParser,
     ) -> StoreWorker:
-        """Return the worker."""
+        """Build the store worker."""
         store, entrance, fixed_size = self._store, self._entrance, self._features.fixed_size
         urgent = self._features.urgent
         stages = Stages(self._stages(collection, config, suspects, sitemaps))
@@ -152,7 +152,7 @@ class WorkerAssembly:
         return stages
 
     def _among_ants(self) -> list[Stage]:
-        """Return the stages that differ between one ant and several ants on a store."""
+        """Return the stages that depend on whether other ants can use the store."""
         store, claims, owner, lease_s = self._store, self._store.claims, self._owner, self._lease_s
         if claims is None:
             return [OwnGuests(store), SeedForms(store.board, self._entrance.judge)]
@@ -179,4 +179,4 @@ def _due_by_dates(
 
 
 def _no_outlook() -> None:
-    """Return None, because urgency is not used."""
+    """Return None, because this crawl does not use urgency."""
