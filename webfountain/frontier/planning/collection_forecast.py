@@ -1,8 +1,9 @@
 """Forecast, during a crawl, what share of a collection's pages is obsolete.
 
-For each site, the crawl estimates how many pages are obsolete (`Belief`). Fetches show how long changed pages had been
-obsolete. From estimates and fetches, `core.forecast` forecasts the obsolete share for the cycle. The store keeps the
-forecast for the next crawl. The display of a crawl shows the share of fresh pages (`fresh_share`).
+For each site, the crawl estimates how many pages are obsolete (`Belief`). When a fetch finds a change, the crawl
+estimates how long the page had been obsolete. From both estimates, `core.forecast` forecasts the obsolete share for the
+cycle. The store keeps the forecast for the next crawl. The display of a crawl shows the share of fresh pages
+(`fresh_share`).
 
 If the last fetch of a page failed, its copy may be obsolete, so such pages are counted separately. The count is not
 exact: if two ants settle pages at the same moment, one update may be lost.
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["FAILING", "CollectionForecast", "count_failing", "failing_pages", "fresh_share"]
 
 COVERED: Final = 0.5
-"""Minimum share of the crawled pages for which there must be estimates before a forecast is made."""
+"""A forecast is made only if there are estimates for at least this share of the crawled pages."""
 FAILING: Final = "failing-pages"
 """Name of the value in the store that counts crawled pages whose last fetch failed."""
 
@@ -44,7 +45,7 @@ class CollectionForecast:
     def add(
         self, at: float, lasted_s: Sequence[float], changed: Iterable[tuple[Belief | None, Belief]], *, fetches: int
     ) -> None:
-        """Add the results of fetches, and replace the estimates of the fetched sites.
+        """Add the results of fetches, and replace the estimates of the sites that were fetched from.
 
         Parameters
         ----------
@@ -89,8 +90,8 @@ class CollectionForecast:
         return None if self.saved is None else msgspec.msgpack.encode(self.saved)
 
     def resume(self, data: bytes | None) -> None:
-        """Continue from the output of `encode`. If another version wrote the data, or if the length of a cycle has
-        changed, ignore the data.
+        """Continue from the output of `encode`. If another version of webfountain wrote the data, or if the length of a
+        cycle has changed, ignore the data.
         """
         kept = published(data)
         if kept is not None and kept.forecast.cycle_s == self._cycle_s:
@@ -100,8 +101,8 @@ class CollectionForecast:
 def fresh_share(store: FrontierStore, counted: Statistics, outlook: Outlook | None, at: float) -> float | None:
     """Return the estimated share of known pages with a fresh copy, or None if unknown.
 
-    The result comes from the forecast, or from the store's counts per bucket if there is no forecast. `counted`
-    contains the last known numbers of pages by state.
+    If there is no forecast, compute the share from the store's counts per bucket. `counted` contains the last known
+    numbers of pages by state.
     """
     pages = counted.pages
     missing = pages["never-crawled"] + pages["failed"]  # a failed page without a copy is not fresh
@@ -120,8 +121,8 @@ def failing_pages(board: Board) -> int:
 
 
 def count_failing(board: Board, settled: Iterable[tuple[PageRecord, PageRecord]]) -> None:
-    """Update the number of pages whose last fetch failed. `settled` contains each page's records before and after a
-    fetch.
+    """Update the number of pages whose last fetch failed. `settled` contains the records of each page before and after
+    a fetch.
     """
     change = sum(_is_failing(after) - _is_failing(before) for before, after in settled)
     if change:

@@ -1,9 +1,10 @@
 """Compute the due times of parked sites again after a change that makes pages due earlier.
 
 When a site is parked, the schedule gives the site a due time. A new plan, a lower price, an edited policy file or a
-restart may make the site's pages due earlier. When pages become due earlier, active sites request leases again at once.
-A pass goes through all parked sites in order of name, a few with each batch. The pass gives each parked site an earlier
-due time if the schedule now gives one. If there is another change during a pass, a second pass follows.
+restart may make the site's pages due earlier. When pages become due earlier, due pages of the active sites are leased
+at once. A pass goes through all parked sites in order of name, a few with each batch. The pass gives each parked site
+an earlier due time if the schedule now gives one. If pages become due earlier still during a pass, a second pass
+follows.
 
 `EarlierDueTimes` requests a pass in the loop thread, and `ParkedSites` makes the pass in the worker thread.
 """
@@ -34,14 +35,15 @@ if TYPE_CHECKING:
 __all__ = ["SITES_PER_STEP", "EarlierDueTimes", "ParkedSites"]
 
 SITES_PER_STEP: Final = 256
-"""Number of parked sites that one batch checks; this takes about 20 ms."""
+"""Number of parked sites that are checked with each batch; this takes about 20 ms."""
 _NEVER_CRAWLED: Final = STATES.index("never-crawled")
 _NOTHING_DUE: Final = (-inf,) * LANES
 
 
 class EarlierDueTimes(Order):
-    """Requests passes over the parked sites: at the start, after each change, and every `every_s` seconds. The regular
-    passes find sites that another ant parked by an old plan. Only one of several ants requests passes.
+    """Decides when the parked sites are checked: at the start, when pages become due earlier, and every `every_s`
+    seconds. The regular checks find sites that another ant parked by an old plan. Of several ants, only one requests
+    the checks.
     """
 
     def __init__(
@@ -55,7 +57,9 @@ class EarlierDueTimes(Order):
         self._hastened = 0
 
     def add(self, batch: Batch) -> None:
-        """Request a pass if the time for a regular pass has come, or if a change made pages due earlier."""
+        """Request a pass over the parked sites if it is time for a regular pass, or if pages have become due
+        earlier.
+        """
         batch.schedule = self._follower.schedule
         if self._follower.hastened != self._hastened:
             self._hastened = self._follower.hastened
@@ -83,7 +87,7 @@ class ParkedSites(Stage):
         self._again = False
 
     def before_activate(self, batch: Batch, result: BatchResult) -> None:
-        """Check the next parked sites if a pass is in progress."""
+        """Check some more parked sites if a pass over them is in progress."""
         if batch.hastened:
             self.restart()
         if batch.schedule is not None:
@@ -92,18 +96,20 @@ class ParkedSites(Stage):
 
     @property
     def is_done(self) -> bool:
-        """True if all parked sites have been checked since the last change."""
+        """True if no pass over the parked sites is in progress."""
         return self._after is None
 
     def restart(self) -> None:
-        """Begin a pass. If a pass is in progress, begin another pass after its end."""
+        """Begin a pass over the parked sites; if one is in progress, begin the next after its end."""
         if self._after is None:
             self._after = ""
         else:
             self._again = True
 
     def step(self, schedule: Schedule, *, at: float) -> list[SiteLease]:
-        """Check the next parked sites. Return leases of those sites that had to be taken over from a dead process."""
+        """Check some more parked sites. Return the leases of those sites that this ant had to take over from a dead
+        process.
+        """
         if self._after is None:
             return []
         found = self._store.sites.after(self._after, SITES_PER_STEP)
@@ -133,13 +139,13 @@ class ParkedSites(Stage):
 
 
 def _may_be_earlier(site: SiteRecord, at: float) -> bool:
-    """Return whether a site is parked because its pages are due later, and not for another reason."""
+    """Return whether a site is parked only because its pages are not due yet."""
     has_known = sum(site.pages) > site.pages[_NEVER_CRAWLED]
     return site.owner is None and site.due > at and has_known and remembered(site).next_at < site.due
 
 
 def _due(lease: SiteLease, parked: SiteRecord, dealt: LeaseBatch, schedule: Schedule, at: float) -> float:
-    """Return the due time of a parked site by the current schedule, or its old due time if the old time is earlier."""
+    """Return the due time of a parked site: by the current schedule, or its old due time if that is earlier."""
     if lease.record.pages[_NEVER_CRAWLED] > parked.pages[_NEVER_CRAWLED] or lease.record.immediate > parked.immediate:
         return at  # The site got new pages between the two calls.
     due = min((schedule.due(lane, order) for lane, order in dealt.lanes), default=inf)

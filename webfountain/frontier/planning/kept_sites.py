@@ -1,12 +1,11 @@
 """Restore the urgencies of active sites from the store's saved data, or compute them from the site's page records.
 
-If the site is still in memory, and no other ant has saved data since, the object in memory is used. If there are no
-usable data, `begin_site` makes the site from the records of its crawled pages.
+If the site is still in memory, and no other ant has saved newer data, the object in memory is used. If no saved data
+can be used, `begin_site` makes the site from the records of its crawled pages.
 
-Each window of a very large site is saved separately (`take_windows`). When the turn of a window is over, the window is
-saved and another window is loaded. The new window takes over what the crawl has learned about the change rates of the
-site's sections. When a very large site becomes active for the first time, its pages are read once, and sorted into
-windows in a temporary file.
+Each window of a very large site is saved separately (`take_windows`), before the next window is loaded. The new window
+takes over what the crawl has learned about the change rates of the site's sections. When a very large site becomes
+active for the first time, its pages are read once, and sorted into windows in a temporary file.
 """
 
 from __future__ import annotations
@@ -144,7 +143,7 @@ class KeptSites:
         *,
         at: float,
     ) -> UrgentSite:
-        """Make a site again from the records of its pages, and delete its saved windows."""
+        """Make a site anew from the records of its pages, and delete its saved windows."""
         site = self._begin(lease, records, terms, at=at)
         numbers = {number for each in known if not each.is_whole for number in each.numbers}
         for number in numbers - set([] if site.windows.is_whole else site.windows.numbers):
@@ -196,7 +195,7 @@ class KeptSites:
     ) -> tuple[UrgentSite, bytes]:
         """Load another window of a site. Return the site with the new window, and the data that the store must save.
 
-        If the current window has grown too large, split it. If a saved window cannot be read, make the site again from
+        If the current window has grown too large, split it. If a saved window cannot be read, make the site anew from
         `records`.
         """
         windows = Windows.begun(0, terms, at) if site.windows.is_whole else site.windows
@@ -217,14 +216,14 @@ class KeptSites:
         return turned, turned.encode_windows()
 
     def take_windows(self) -> list[tuple[SiteLease, int, bytes]]:
-        """Return the windows that the store must save in the same step as the data from `keep` or `turn`."""
+        """Return the windows that the store must save in the same transaction as the data from `keep` or `turn`."""
         windows, self._windows = self._windows, []
         return windows
 
 
 def is_turn(site: UrgentSite, price: float, at: float, pause: float) -> bool:
-    """Return whether another window should be loaded, because the current window's turn is over, or because the window
-    has no urgent pages or is too large.
+    """Return whether the current window should make room for the next: its turn is over, it has no urgent pages, or it
+    is too large.
     """
     windows = site.windows
     if windows.is_whole or len(site) > site_windows.WINDOW:
@@ -235,8 +234,8 @@ def is_turn(site: UrgentSite, price: float, at: float, pause: float) -> bool:
 
 
 def halves(site: UrgentSite, number: int) -> list[tuple[int, UrgentSite]]:
-    """Split a window into two halves, and return each half with its number. The first half keeps the estimate of
-    obsolete pages (`Belief`) for both halves.
+    """Split a window into two halves, and return each half with its number. The estimate of obsolete pages (`Belief`)
+    for the whole window goes to the first half.
     """
     upper = site.pages.in_upper_half(number)
     return [
@@ -260,18 +259,18 @@ class _Pages(NamedTuple):
     paths: list[str]
     keys: bytes
     since: Ints
-    """Number of the time step in which each page was last fetched."""
+    """For each page, the number of the time step of its last fetch."""
     events: Array
-    """Number of changes that checks found, for each page."""
+    """For each page, the number of checks that found a change."""
     observed_time: Array
-    """Number of time steps between checks, for each page."""
+    """For each page, the number of time steps that its checks cover; steps before a found change count half."""
     importance: Array
     fetched: Array
     """Result of `UrgencyTerms.candidate_since` for each page, UTC seconds."""
     logs: Array
-    """Sum of the logarithms of the steps before each check that found a change."""
+    """For each page, the sum of log(steps before the check) over the checks that found a change."""
     quiet: Array
-    """Sum of the steps before each check that found no change."""
+    """For each page, the number of time steps before checks that found no change."""
 
 
 def begin_site(
@@ -340,8 +339,7 @@ def _in_slices(records: Iterable[PageRecord], terms: UrgencyTerms, steps: SiteSt
 
 
 def _evidence(record: PageRecord, step_s: float) -> tuple[float, float, float, float]:
-    """Summarise the last checks of a page: how many found a change, and how many time steps lay between them. The steps
-    before a check that found a change count half.
+    """Summarise the last checks of a page: how many found a change, and how many time steps lay between them.
 
     Return (`events`, `observed_time`, `logs`, `quiet`) as in `_Pages`.
     """

@@ -41,13 +41,13 @@ __all__ = ["STALE_SHARE", "UNSEEN", "Aim", "Array", "census_of", "fetches_per_pe
 STALE_SHARE: Final = 0.25
 """Share of obsolete pages in a collection above which the plan uses strategy 2 (Edwards 2001)."""
 UNSEEN: Final = 0.5
-"""Number of changes that is assumed for a page without any observed change."""
+"""Number of changes that are assumed for pages on which no change was ever observed."""
 LEARNED: Final = 0.5
-"""Weight of the newest measurement in `GoalCost.correction`. With weight 1, the number of planned fetches would
-oscillate from cycle to cycle.
+"""Weight of the newest measurement in `GoalCost.correction`. If old measurements had no weight, the number of planned
+fetches would oscillate from cycle to cycle.
 """
 _NEVER_S: Final = 1e12
-"""Longest interval in a plan, in seconds; it means that pages are never fetched."""
+"""Interval in a plan for pages that are never fetched again, in seconds."""
 
 
 class Aim(NamedTuple):
@@ -116,9 +116,7 @@ def make_plan(
 def _aimed(
     aim: Aim | None, census: Census, rates: Array, quotas: Quotas, *, period_s: float
 ) -> tuple[Quotas, GoalCost | None]:
-    """Limit the fetches of known pages to the number that the goal needs. Return the limited quotas and the cost of the
-    goal.
-    """
+    """Limit the fetches of known pages to what the goal needs. Return the new quotas, and the cost of the goal."""
     if aim is None:
         return quotas, None
     goal, last = aim
@@ -142,7 +140,7 @@ def _aimed(
 
 
 def _limited(quotas: Quotas, most: int) -> Quotas:
-    """Limit the quotas to at most `most` fetches of known pages per period."""
+    """Return the quotas with at most `most` fetches of known pages per period."""
     recrawl = quotas.recrawl.sum(axis=1)
     share = np.minimum(most / np.maximum(recrawl, 1), 1.0)
     by_bucket = np.floor(quotas.recrawl * share[:, None]).astype(np.int64)
@@ -183,7 +181,7 @@ def _quotas(instance: Instance, solution: Solution, census: Census, cycle: Cycle
 
 
 def _all_spent(quotas: Quotas, capacity: int) -> Quotas:
-    """Give all fetches that never-crawled pages do not need to known pages."""
+    """Give known pages all fetches that never-crawled pages do not need."""
     recrawl = capacity - quotas.fresh
     planned = quotas.recrawl.sum(axis=1)
     share = recrawl / np.maximum(planned, 1)
@@ -213,8 +211,6 @@ def _priced(
 ) -> tuple[float, Array]:
     """Return the price of a fetch, in seconds, and the interval between fetches for each of the 256 buckets, in
     seconds. With the returned intervals, each fetch gains the same fresh time, which is the price.
-
-    For pages that never changed, `UNSEEN` changes since the first plan are assumed.
     """
     from webfountain.core.fetch_price import interval_of_rest, intervals_at_price, price_of_budget  # noqa: PLC0415
 
@@ -243,8 +239,8 @@ def _forecast(instance: Instance, solution: Solution, mean_age: Array) -> Foreca
 
 
 def _clocks(census: Census, quotas: Quotas, at: float, cycle: CycleTable, clocks: Phases | None) -> Phases:
-    """Return the phase clocks of all buckets. The clocks of the last plan continue. For a first plan, new clocks run at
-    the nominal rates of the buckets.
+    """Return the phase clocks of all buckets. The clocks of the last plan continue. Before the first plan, the clocks
+    ran at the nominal rates of the buckets.
     """
     speed = 1.0 / intervals_of(np.arange(BUCKETS), cycle.fastest_s)
     running = Phases.running(speed, start=at) if clocks is None else clocks
@@ -287,7 +283,7 @@ def census_of(taken: CensusSnapshot, cycle: CycleTable) -> Census:
 
 
 def fetches_per_period(rows: Sequence[CensusRow], *, at: float, period_s: float, known: bool) -> float:
-    """Return the mean number of fetches per period. If `known` is True, only fetches of known pages are counted."""
+    """Return the mean number of fetches per period: of all pages, or only of known pages if `known` is True."""
     begun = min((row.period for row in rows if row.fetches), default=None)
     if begun is None:
         return 0.0
@@ -296,8 +292,8 @@ def fetches_per_period(rows: Sequence[CensusRow], *, at: float, period_s: float,
 
 
 def _arrivals(taken: CensusSnapshot, period_s: float) -> float:
-    """Return how many URLs per period come from seeds and sitemaps. The first period is left out, because most seeds
-    are loaded in it.
+    """Return how many URLs per period come from seeds and sitemaps. The first period does not count, because most seeds
+    are loaded then.
     """
     first = min((row.period for row in taken.rows), default=0) + 1
     came = sum(row.births for row in taken.rows if row.bucket is None and row.period >= first)
@@ -305,8 +301,8 @@ def _arrivals(taken: CensusSnapshot, period_s: float) -> float:
 
 
 def _strategy(census: Census, rates: Array, cycle: CycleTable) -> int:
-    """Return the strategy of the model that the solver uses. The strategy `fountain` uses 2 if a large share of the
-    collection is obsolete, else 3.
+    """Return the strategy of the model (1, 2 or 3). The strategy `fountain` uses strategy 2 of the model if a large
+    share of the collection is obsolete, else strategy 3.
     """
     if cycle.strategy != "fountain":
         return cycle.strategy

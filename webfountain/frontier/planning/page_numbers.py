@@ -21,7 +21,7 @@ __all__ = ["KEY_BYTES", "PageNumbers"]
 
 KEY_BYTES: Final = len(fingerprint("http://a.example/"))
 _SEARCHED: Final = 4000
-"""Maximum number of bytes of unsorted keys; beyond it, all keys are sorted, so that a key is found fast."""
+"""If the unsorted keys take more than this many bytes, all keys are sorted, so that a key is found fast."""
 
 
 class PageNumbers:
@@ -56,7 +56,7 @@ class PageNumbers:
         return place // KEY_BYTES if place >= 0 else None
 
     def add(self, keys: Iterable[bytes]) -> None:
-        """Add pages, and give them the next numbers."""
+        """Add pages, with the next free numbers."""
         self.keys += b"".join(keys)
 
     def in_upper_half(self, window: int) -> npt.NDArray[np.bool_]:
@@ -65,5 +65,5 @@ class PageNumbers:
         return np.asarray((keys >> np.uint64(64 - window.bit_length())) & np.uint64(1) == 1)
 
     def some(self, pages: npt.NDArray[np.bool_]) -> PageNumbers:
-        """Return an object with only the chosen pages, which get new numbers in the same order."""
+        """Return an object with only the chosen pages, numbered anew in their old order."""
         return PageNumbers(np.frombuffer(self.keys, dtype=np.uint64)[pages].tobytes())

@@ -1,8 +1,7 @@
-"""Count the pages in memory that are urgent enough to be fetched, that is, whose urgency reaches the price.
+"""Count the pages in memory whose urgency reaches the price of a fetch.
 
-The number of urgent pages, and the urgencies of all other pages, are used to adjust the price. The active sites and
-some recently parked sites are in memory. When the price falls, pages of a parked site in memory can be made due without
-reading the site from the store.
+The active sites and some recently parked sites are in memory. When the price falls, pages of a parked site in memory
+can be made due without reading the site from the store.
 """
 
 from __future__ import annotations
@@ -28,10 +27,9 @@ if TYPE_CHECKING:
 __all__ = ["PageSupply", "SitesInMemory"]
 
 SAMPLE: Final = 500
-"""Number of sites whose pages are counted at each check."""
+"""Number of active sites in the sample from which the pages of all active sites are estimated."""
 RECALLED: Final = 2.0
-"""Number of checks ahead for which enough pages should be due. If fewer pages are due, pages of recently parked sites
-are made due too.
+"""If the due pages do not suffice for the fetches of this many checks, pages of recently parked sites are made due too.
 """
 RESTED: Final = 200_000
 """Largest number of pages of parked sites in memory."""
@@ -71,11 +69,10 @@ class PageSupply:
         return self._demand
 
     def best(self, pages: int, at: float) -> tuple[float, float]:
-        """Return two urgencies of pages that are not due, in seconds: an upper bound of all, and the `pages`-th
-        highest.
+        """Return two urgencies, in seconds: an upper bound for all pages that are not due, and a `pages`-th highest
+        urgency.
 
-        For the `pages`-th highest urgency, only sites without due pages count. The `pages`-th highest urgency is 0 if
-        sites without due pages have fewer than `pages` pages.
+        The second is the `pages`-th highest urgency on sites without due pages, or 0 if these have too few pages.
         """
         if at >= self._best_at:
             self._best_at = at + NEARLY * self._pace.check_s
@@ -89,7 +86,7 @@ class PageSupply:
 
     def call(self, price: float, *, at: float) -> dict[str, list[bytes]]:
         """If few pages are due, make all pages in memory due whose urgency reaches the price, as far as the budget
-        allows. Return the keys of the pages made due, by site.
+        allows. Return the keys of the pages that were made due, by site.
         """
         if at < self._called_at:
             return {}
@@ -133,15 +130,15 @@ class SitesInMemory:
         self.active[lease.site], self.leases[lease.site] = site, lease
 
     def wake(self, name: str) -> UrgentSite | None:
-        """Return a site in memory that becomes active again, or None if the site is not in memory."""
+        """Return a site that becomes active if it is in memory, else None."""
         found = self.rested.pop(name, None)
         if found is not None:
             self._rested_pages -= len(found)
         return found or self.active.get(name)
 
     def rest(self, name: str) -> None:
-        """Record that a site was parked. If the parked sites have more than `RESTED` pages in memory, drop the sites
-        that were parked first.
+        """Record that a site was parked. If the parked sites in memory have more than `RESTED` pages together, drop
+        those that were parked first.
         """
         site = self.active.pop(name)
         self.leases.pop(name, None)

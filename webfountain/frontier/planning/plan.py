@@ -38,7 +38,7 @@ __all__ = [
 
 
 class Bounds:
-    """The shortest and the longest time between two visits to a page, s (`revisit.min_interval` and `max_interval`)."""
+    """The shortest and the longest time between two visits to a page, in seconds."""
 
     __slots__ = ("longest", "shortest")
 
@@ -47,8 +47,8 @@ class Bounds:
         self.longest = longest
 
     def lanes(self, latest: Sequence[float], at: float) -> list[float]:
-        """Return for each lane the latest fetch time of pages that are due at `at`. `latest` contains the times of the
-        bucket lanes before the bounds are applied.
+        """Return for each lane the last crawl time up to which pages are due at `at`. `latest` contains the same times
+        for the bucket lanes, before the bounds are applied.
         """
         oldest, youngest = at - self.longest, at - self.shortest
         kept = [youngest if order > youngest else oldest if order < oldest else order for order in latest]
@@ -69,11 +69,11 @@ def bounds_of(collection: Collection) -> Bounds:
 
 
 class Forecast(msgspec.Struct, frozen=True):
-    """The numbers of pages that are expected at the end of each of the T periods.
+    """For each of the T periods, the numbers of pages that are expected at its end.
 
     `obsolete` is computed by equation (2) of `core.model`, which assumes that pages are fetched in random order.
-    `obsolete_oldest_first` assumes the real order, in which the page with the oldest copy is fetched first.
-    `never_crawled` is n in the model, and `pages` is b.
+    `obsolete_oldest_first` assumes the real order, in which the page with the oldest copy is fetched first. In the
+    symbols of the model, `never_crawled` is n and `pages` is b.
     """
 
     obsolete: tuple[float, ...]
@@ -89,17 +89,17 @@ class GoalCost(msgspec.Struct, frozen=True):
     age_s: float
     """The goal is that at most `share` of the copies are out of date for longer than `age_s` seconds."""
     correction: float
-    """Measured obsolete share in the last cycles, divided by the share that the model expects if pages change
-    independently.
+    """Ratio of the obsolete share that was measured in the last cycles to the share that the model expects if pages
+    change independently.
     """
     fetches: float | None
-    """Number of fetches per period with which the goal is reached, or None if no number is enough."""
+    """Number of fetches per period that reaches the goal, or None if no number is enough."""
     planned: float
-    """Number of fetches per period in the plan. The plan has fewer than `fetches` if the capacity is too small."""
+    """Number of fetches per period in the plan: less than `fetches` if the capacity is too small."""
     expected: float
     """Expected obsolete share in the long run with the planned number of fetches."""
     less_fetches: float
-    """A smaller number of fetches per period than planned, to show what fewer fetches would cost."""
+    """A number of fetches per period that is smaller than `planned`, as an example of a smaller budget."""
     less_share: float
     """Expected obsolete share in the long run with `less_fetches` fetches per period."""
 
@@ -108,11 +108,11 @@ class Plan(msgspec.Struct, frozen=True):
     """The decisions for one cycle of T = len(weights) periods. `start` is UTC seconds, and `period` is the length of a
     period, in seconds.
 
-    `weights` contains, for each period, the share of fetches that go to never-crawled pages (p in the model). `recrawl`
-    is the number of fetches of known pages in each period, and `fresh` the number for never-crawled pages. `quotas` (T,
-    B) divides `recrawl` by bucket, in the order of `buckets`. `rates` (B,) are the measured changes per second.
-    `phases` contains the clocks of all 256 buckets (`core.phases`). If every page is fetched at the interval of its
-    bucket (`intervals`, in seconds), each fetch gains `price` seconds of fresh time.
+    `weights` contains, for each period, the share of fetches that go to never-crawled pages (p in the model). For each
+    period, `recrawl` and `fresh` are the numbers of fetches of known and of never-crawled pages. `quotas` (T, B)
+    divides `recrawl` by bucket, in the order of `buckets`. `rates` (B,) contains the measured changes per second of
+    each bucket. `phases` contains the clocks of all 256 buckets (`core.phases`). If every page is fetched at the
+    interval of its bucket (`intervals`, in seconds), each fetch gains `price` seconds of fresh time.
     """
 
     start: float
@@ -159,8 +159,8 @@ class Plan(msgspec.Struct, frozen=True):
         return min(max(int((at - self.start) // self.period), 0), self.periods - 1)
 
     def fetches_until(self, at: float) -> float:
-        """Return how many pages should be fetched from the start until `at`. After the end of the cycle, fetches
-        continue at the rate of the last period.
+        """Return how many pages should be fetched between the start of the cycle and `at`. After the end of the cycle,
+        fetches continue at the rate of the last period.
         """
         period = self.period_at(at)
         begun = self.start + period * self.period
@@ -168,9 +168,9 @@ class Plan(msgspec.Struct, frozen=True):
         return sum(self.recrawl[:period]) + sum(self.fresh[:period]) + now * (at - begun) / self.period
 
     def weights_at(self, at: float) -> tuple[float, float]:
-        """Return the share of fetches from the never-crawled queue, p, and from the recrawl queue, 1 - p.
+        """Return (p, 1 - p): the shares of fetches that go to the never-crawled queue and to the recrawl queue.
 
-        If the plan leaves almost no never-crawled pages at the end of the period, return (1, 0). Then new pages are
+        If the plan leaves almost no never-crawled pages at the end of the period, return (1, 0), so that new pages are
         fetched at once.
         """
         period = self.period_at(at)

@@ -1,7 +1,7 @@
 """Follow the plan in one ant.
 
-During a cycle, this module compares the number of fetches with the plan. If there were too few fetches, pages become
-due sooner; otherwise pages become due a little later. Only the loop thread uses this module.
+During a cycle, the number of fetches is regularly compared with the plan. If too few fetches were made, pages become
+due sooner, or else a little later. Only the loop thread uses this module.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class PlanFollower:
         self.share = 1.0
         """The fraction of the plan's fetches that this ant makes."""
         self.hastened = 0
-        """Number of changes so far that made pages due earlier."""
+        """Counts the new plans, edits and lower prices that made pages due earlier."""
         self._slowest = 1.0  # the schedule's greatest pace since then
         self.plan: Plan | None = None
         self.schedule = Schedule()
@@ -69,8 +69,8 @@ class PlanFollower:
             self.schedule = BucketSchedule(fastest=self._cycle.fastest_s, bounds=self._bounds)
 
     def resume(self, data: bytes | None, price: bytes | None = None) -> Plan | None:
-        """Continue with the plan and the price that the store keeps, and return the plan. If the version, the period or
-        the strategy has changed, ignore the stored plan and return None.
+        """Continue with the plan and the price that the store keeps, and return the plan. Ignore the stored plan and
+        return None if another version wrote it, or if the period or the strategy has changed.
         """
         if data is None or not self.follows_plans:
             return None
@@ -128,7 +128,7 @@ class PlanFollower:
         self._slowest = self.schedule.pace
 
     def _check_pace(self) -> None:
-        """If pages are now due much sooner than before, request new due times for parked sites."""
+        """If pages are now due much sooner than before, make the crawl compute the due times of parked sites again."""
         self._slowest = max(self._slowest, self.schedule.pace)
         if self.schedule.pace < FASTER * self._slowest:
             self._hasten()
@@ -142,7 +142,7 @@ class PlanFollower:
             self._check_pace()
 
     def hand_over(self, *, ranks: bool, waiting: int, top: float = inf, level: float = 0.0) -> None:
-        """Store the numbers about urgent pages that the worker reports with each batch.
+        """Keep what the worker reports about urgent pages with each batch.
 
         Parameters
         ----------
@@ -158,8 +158,7 @@ class PlanFollower:
     def missing(self) -> int:
         """Return how many more pages should be due.
 
-        The result is at least 1, because all due pages may be on a few sites. The result can be 0 only if the plan has
-        less than one fetch between two checks.
+        If the plan has at least one fetch per check, return at least 1, because all due pages may be on a few sites.
         """
         plan = self.plan
         if plan is None or not self._ranks:
@@ -173,12 +172,12 @@ class PlanFollower:
         self._made += 1
 
     def check_at(self) -> float:
-        """Return the time of the next comparison with the plan, or inf if there is no plan."""
+        """Return when the number of fetches must next be compared with the plan, or inf if there is no plan."""
         return inf if self.plan is None else self._checked_at + self._cycle.period_s / CHECKS_PER_PERIOD
 
     def check(self, at: float, *, starved: bool = True) -> int:
-        """Compare the number of fetches since the last check with the plan. Return how many more pages should be due
-        now.
+        """Compare the number of fetches since the last check with the plan. Return how many more pages should now
+        become due.
 
         Pass False for `starved` if pages are due but cannot be fetched now, because of politeness or a slow disk.
         """

@@ -1,8 +1,8 @@
 """Decide when to make a plan, and make plans in a separate thread.
 
 One ant, the controller, requests the store's census at the end of each cycle. `make_plan` makes a plan from the census
-in a separate thread, while the crawl continues. All ants follow the plan (`plan_follower`), and the store keeps it. If
-planning fails, the last plan stays in force. Only the loop thread uses this module.
+in a separate thread, while the crawl continues. The store keeps the plan, and all ants follow it (`plan_follower`). If
+planning fails, the ants keep the last plan. Only the loop thread uses this module.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["FEWEST_PAGES", "Controller", "Planner"]
 
 FEWEST_PAGES: Final = 20
-"""Minimum number of copies for a plan. If a collection has fewer copies, the plan is put off by a period."""
+"""If a collection has fewer copies than this, the next plan is put off by a period."""
 
 
 class Planner(Order):
@@ -57,8 +57,8 @@ class Planner(Order):
         self._set_due()
 
     def add(self, batch: Batch) -> None:
-        """If there is a plan, put the price into the batch. If too few pages were due, let some sites look for due
-        pages again. Request a census if it is time for a new plan.
+        """If there is a plan, put the price into the batch. If too few pages were due, search some sites for due pages
+        again. If it is time for a new plan, request a census.
         """
         if (plan := self.follower.plan) is not None:
             batch.price, batch.budget = self.follower.schedule.price, plan.fetches_per_period
@@ -70,9 +70,7 @@ class Planner(Order):
         self._set_due()
 
     def _set_due(self) -> None:
-        """Compute the time at which the planner acts next: with each batch if there is a plan, else when it is time for
-        the first plan.
-        """
+        """If there is a plan, make the planner act with each batch, else when it is time for the first plan."""
         self.due = self._controller.due() if self.follower.plan is None else -inf
 
     def absorb(self, result: BatchResult) -> None:
@@ -88,8 +86,8 @@ class Planner(Order):
         return None if taken is None else partial(self._controller.plan_from, taken)
 
     def adopt_plan(self, plan: Plan | None) -> None:
-        """Use a new plan, and store it with the next batch. If `plan` is None, because planning failed, the last plan
-        stays in force.
+        """Use a new plan, and store it with the next batch. If `plan` is None, because planning failed, keep the last
+        plan.
         """
         self.follower.adopt(plan)
         self._controller.planned(plan)
@@ -100,7 +98,7 @@ class Planner(Order):
         self._set_due()
 
     def obey(self, plan: bytes | None, price: float | None) -> None:
-        """Use a new plan and the price of another ant that is the controller."""
+        """Use the plan and the price of the controller, which is another ant."""
         if plan is not None:
             self.number = plan_number(plan)
         self.follower.obey(plan, price)
@@ -131,7 +129,7 @@ class Controller:
         return max(self._asked_at + self._cycle.period_s, ends_at)
 
     def census_since(self, at: float) -> int | None:
-        """If it is time for a plan, return the first period whose counts the plan needs, else None."""
+        """Return the first period whose counts the next plan needs, or None if it is too early for a plan."""
         if at < self.due():
             return None
         self._asked, self._asked_at = True, at

@@ -1,8 +1,8 @@
 """Compute the urgencies of the pages of many sites at once.
 
-The pages of several sites are computed as one array (`core.site_urgency`), which saves time, because most sites are
-small. Before a computation, the change rates of the sites are updated from their last fetches, and the collection's
-forecast is updated.
+The pages of several sites form one array (`core.site_urgency`), which saves time, because most sites are small. Before
+a computation, the change rates of the sites are updated from their last fetches, and the collection's forecast is
+updated.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class SitesTogether:
         return lasted
 
     def reckon(self, price: float, *, rest_s: float) -> None:
-        """Compute the ranking of each site; the next computation is at least `rest_s` seconds later."""
+        """Compute the ranking of each site. The next computation must be at least `rest_s` seconds later."""
         approach = self.urgencies.approach()
         worth = approach.urgency * self.step_s
         approach = self._weigh_dates(worth, approach)
@@ -81,8 +81,8 @@ class SitesTogether:
             site.ranking.replace(own, self.at, price, reaches[i], rests_until=self.at + rest_s)
 
     def _weigh_dates(self, worth: Array, approach: Approach) -> Approach:
-        """Adjust urgencies, in place, by dates of sitemaps and feeds. Return how the adjusted urgencies will grow with
-        time.
+        """Adjust the urgencies `worth`, in place, by the dates in sitemaps and feeds. Return how the adjusted urgencies
+        will grow with time.
         """
         dated = [number for number, site in enumerate(self.sites) if site.ranking.dates]
         if not dated:
@@ -112,8 +112,8 @@ class Reckoner:
         self._forecast = forecast
 
     def reckon(self, sites: Iterable[UrgentSite], price: float, at: float) -> None:
-        """Compute the rankings of those sites that may have a page whose urgency reaches the price. Before the
-        computation, update the change rates of these sites from their last fetches.
+        """Compute the rankings of those sites on which a page may have reached the price. Before the computation,
+        update the sites' change rates from their last fetches.
         """
         stale = [site for site in sites if site.is_stale(price, at, self._pace.pause_s)]
         for group in _groups([site for site in stale if site.observed], at):

@@ -1,9 +1,9 @@
 """Schedules: when a known page is due again, and which of a site's two queues comes first.
 
-The store's recrawl lanes are ordered by the time of the last crawl. A schedule gives a *horizon*, which is a time for
-each lane. A page is due if it was last crawled before the time of its lane (`store.contract`). A schedule also converts
-the time of a page's last crawl to its due time. `BucketSchedule` is used before the first plan. Schedules are used in
-the loop thread only.
+A recrawl queue has several lanes, each ordered by the time of the last crawl (`store.contract`). For each lane, a
+schedule gives a time, and pages that were last crawled before this time are due. These times together are the
+*horizon*. A schedule also converts the time of a page's last crawl to its due time. `BucketSchedule` is used before the
+first plan. Schedules are used in the loop thread only.
 """
 
 from __future__ import annotations
@@ -53,16 +53,16 @@ CHECKS_PER_PERIOD: Final = 50
 """How often per period the number of fetches is compared with the plan."""
 SOONER: Final = 0.9
 LATER: Final = 1.003
-"""Factors by which a check changes the intervals between visits: SOONER if planned fetches were not made, else
-LATER.
+"""If planned fetches were not made, a check multiplies the intervals between visits by SOONER, else by LATER.
 """
 FASTER: Final = 0.95
-"""Share of the highest `Schedule.pace` below which due times are computed again."""
+"""When `Schedule.pace` falls below this share of its highest value, due times are computed again."""
 REFRESH: float = 0.02
-"""Share of a period after which a horizon is computed again; fetches may be late by this share."""
+"""A horizon is used for this share of a period, so fetches may be late by as much."""
 _ROUND_S: Final = 60.0
-"""Due times more than an hour away are rounded up to multiples of `_ROUND_S`, in seconds. Pages with the same due time
-are moved in one step."""
+"""Due times more than an hour ahead are rounded up to multiples of this, in seconds, so that many pages are moved
+together.
+"""
 _HOUR_S: Final = 3600.0
 PATIENCE: Final = 3.0
 _SHORTEST, _LONGEST = 1 / 64, 64.0
@@ -70,8 +70,7 @@ _LEAST_PRICE_S: Final = 1e-3
 
 
 def within_policy(record: PageRecord, revisit: RevisitTable, schedule: Schedule) -> PageRecord:
-    """Return the record of a crawled page, with an explicit due time if the page's policy has narrower bounds than the
-    schedule.
+    """Return a page's record, with an explicit due time if the page's policy has narrower bounds than the schedule.
 
     A schedule has only one pair of bounds: the widest of all policies.
     """
@@ -89,30 +88,29 @@ class Spending(NamedTuple):
     planned: float
     """Number of fetches that the plan allowed."""
     unspent: float
-    """Number of planned fetches that were not made, counted since a check last made more pages due."""
+    """Number of planned fetches that were not made since a check last made more pages due."""
     waiting: int
     """Number of pages that are due or urgent enough to be made due, and are not fetched yet."""
     starved: bool
-    """True if at some moment no page was due."""
+    """True if no page was due at some moment since the last check."""
     owed: float = 0.0
     """Planned fetches minus fetches made, summed over many checks and limited in size."""
     made: int = 0
-    """Fetches made since the last check."""
+    """Number of fetches that were made since the last check."""
     top: float = inf
     """Upper bound of the urgency of pages that are not due, in seconds."""
     level: float = 0.0
-    """Urgency of the n-th most urgent page that is not due, in seconds; n is the number of further pages that should be
-    due."""
+    """If n more pages should be due, the urgency of the n-th most urgent page that is not due, in seconds."""
 
     @property
     def short(self) -> bool:
-        """True if more pages must become due, because no page was due and planned fetches were not made."""
+        """True if more pages must become due, because planned fetches were not made for want of due pages."""
         return self.starved and self.unspent > self._tolerated
 
     @property
     def late(self) -> bool:
-        """True if more pages must become due, because fetches have been missing over many checks. Without this test, a
-        plan with few fetches would lose one fetch at each check.
+        """True if more pages must become due, because over many checks fewer fetches were made than planned. Otherwise
+        a plan with few fetches would lose one fetch at each check.
         """
         is_less = self.planned - self.made > TOLERANCE * self.planned
         return self.starved and is_less and self.owed - self.waiting > self._tolerated
@@ -123,35 +121,32 @@ class Spending(NamedTuple):
 
 
 class Schedule:
-    """Decides which pages are due, and how fetches are divided between the two queues of a site. With this base class,
-    no page is fetched again.
+    """Decides which pages are due, and how fetches are divided between the two queues of a site. In this base class, no
+    page is ever due.
     """
 
     __slots__ = ()
 
     def horizon(self, at: float) -> list[float]:
-        """Return a time for each of a site's LANES. A page that was last crawled at or before the time of its lane is
-        due at `at`.
-        """
+        """For each of a site's LANES, return the time of the last crawl up to which pages are due at `at`."""
         del at
         return [-inf] * LANES
 
     def due(self, lane: int, order: float) -> float:
-        """Return the due time of a page in a lane; `order` is the time of its last crawl (in some lanes, its
-        due time).
+        """Return the due time of a page in a lane. In lanes below ADVANCED, `order` is the time of the page's last
+        crawl, in other lanes its due time.
         """
         del lane, order
         return inf
 
     def weights(self, at: float) -> Sequence[float]:
-        """Return the share of fetches from the never-crawled queue, p, and from the recrawl queue, 1 - p."""
+        """Return (p, 1 - p): the shares of fetches that go to the never-crawled queue and to the recrawl queue."""
         del at
         return (1.0, 0.0)
 
     @property
     def price(self) -> float | None:
-        """Return the price: the obsolete time that a fetch must save, in seconds. Return None if pages are not chosen
-        by urgency."""
+        """Return the price of a fetch, in seconds, or None if pages are not chosen by urgency."""
         return None
 
     @property
@@ -167,8 +162,8 @@ class Schedule:
 
 
 class BucketSchedule(Schedule):
-    """Schedule before the first plan, by buckets alone. A page is due after `1 / VISITS_PER_CHANGE` of its bucket's
-    mean change interval, within the bounds.
+    """Schedule before the first plan: a page is due after `1 / VISITS_PER_CHANGE` of the mean change interval of its
+    bucket, within the bounds.
     """
 
     __slots__ = ("_fastest", "_intervals")
@@ -195,8 +190,8 @@ class BucketSchedule(Schedule):
 
 
 class PlanSchedule(Schedule):
-    """Schedule by a plan of strategy 1, 2 or 3. In the plan, each bucket has a phase clock. A page is due when the
-    clock of its bucket has advanced by 1 since the page's last crawl.
+    """Schedule by a plan of strategy 1, 2 or 3. In the plan, each bucket has a phase clock. A page is due when this
+    clock has advanced by 1 since the page's last crawl.
     """
 
     __slots__ = ("_bounds", "_clocks", "_gain", "_horizon", "_latest", "_made_for", "_plan", "_read_at")
@@ -211,7 +206,7 @@ class PlanSchedule(Schedule):
         self._horizon: list[float] = []
 
     def horizon(self, at: float) -> list[float]:
-        """Return the horizon for a time. The clocks are read again after a share REFRESH of a period."""
+        """Return the horizon at a time, from clocks that are read every REFRESH of a period."""
         if at - self._read_at >= REFRESH * self._plan.period:
             self._read_at = at
             self._latest = self._clocks.horizon(at, gain=self._gain).tolist()
@@ -242,9 +237,9 @@ class PlanSchedule(Schedule):
 def earlier_visits(
     records: Iterable[PageRecord], revisit_of: Callable[[str], RevisitTable], schedule: Schedule, *, at: float
 ) -> dict[float, list[bytes]]:
-    """Return the keys of pages of a site that must become due earlier under the policies' bounds, by new due time.
+    """Return the keys of those pages that must become due earlier under their policies' bounds, by new due time.
 
-    `revisit_of` returns the bounds of the policy with a name.
+    `revisit_of` maps the name of a policy to its bounds.
     """
     found: dict[float, list[bytes]] = {}
     for record in records:
@@ -277,8 +272,8 @@ class UrgencySchedule(Schedule):
 
     The worker finds the urgent pages (`urgent_pages`). The price is adjusted until the budget is used
     (`core.fetch_price`). The plan gives each bucket an interval after which an average page reaches the price. Each
-    page is due at the latest after `PATIENCE` intervals of its bucket. If the budget is very large, urgencies are not
-    computed. Pages are then due after the intervals of their buckets, which become shorter when the price falls.
+    page is due at the latest after `PATIENCE` intervals of its bucket. If the budget is very large, no urgencies are
+    computed: a page is due after the interval of its bucket, which becomes shorter when the price falls.
     """
 
     __slots__ = (
@@ -308,7 +303,7 @@ class UrgencySchedule(Schedule):
 
     @property
     def price(self) -> float:
-        """Return the price: the obsolete time that a fetch must save, in seconds."""
+        """Return the price of a fetch, in seconds."""
         return self._price.value
 
     @property
@@ -319,8 +314,8 @@ class UrgencySchedule(Schedule):
         self._bounds, self._made_for = bounds, (-inf, 0.0)
 
     def set_price(self, price: float | None) -> None:
-        """Use the price of the controller. If `price` is None, this ant is the controller and adjusts the price
-        itself.
+        """Use the price that the ant in the role of controller has set. If `price` is None, this ant is the controller
+        and adjusts the price itself.
         """
         self._is_given = price is not None
         if price is not None:

@@ -2,9 +2,9 @@
 become urgent.
 
 A ranking contains the result of the last computation (`reckoning`), and records which pages were made due or fetched
-after it. For each share in `RUNGS`, a computation also finds the earliest time at which another page's urgency can
-reach this share of the price. From the found times, `reaches_at` decides whether a lower price requires a new
-computation. Urgencies and prices are in seconds, and times in UTC seconds.
+after it. For each share in `RUNGS`, a computation also finds when the urgency of another page can first reach this
+share of the price. With these times, `reaches_at` decides whether a lower price requires a new computation. Urgencies
+and prices are in seconds, and times in UTC seconds.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["EARLY", "RUNGS", "SiteRanking"]
 
 EARLY: Final = 0.8
-"""Share of the price at which a page makes its parked site active, because the price may have fallen since."""
+"""A parked site becomes active when a page reaches this share of the price, because the price may have fallen."""
 RUNGS: Final = (1.0, EARLY, 0.5, 0.3, 0.15, 0.05)
 """Shares of the price; a computation finds when the next page may reach each share."""
 
@@ -64,31 +64,27 @@ class SiteRanking:
         rests_until: float = -inf,
         dates: PageDates | None = None,
     ) -> None:
-        """Make a ranking whose urgencies are not computed yet. The keyword arguments are values that were saved with
-        the site.
-        """
+        """Make a ranking without computed urgencies. The keyword arguments are values that were saved with the site."""
         self.steps = steps
         self.candidate_since = candidate_since
-        """For each page, the time from which it may be fetched, or inf if fetches fail or the page is gone or
-        refused.
+        """For each page, the time from `UrgencyTerms.candidate_since`, or inf if the page must not be fetched.
         """
         self.dates = PageDates() if dates is None else dates
         """What sitemaps and feeds say about the dates of the pages."""
         self.waits: dict[int, float] = {}
-        """Maps each page that is due and not fetched yet to the time when the page was made due, oldest first."""
+        """For each page that is due and not fetched yet, the time when it was made due, oldest first."""
         self.worth = np.zeros(0)
         """The urgency of each page, in seconds."""
         self.best, self.most = most, most
-        """`best` is an upper bound of all urgencies. `most` is the highest urgency of a page that is not due."""
+        """`best` is an upper bound of all urgencies. `most` is the highest urgency among the pages that are not due."""
         self.asked = asked
         """Price at the last computation."""
         self.reaches = reaches
-        """For each share in `RUNGS`, the earliest time at which another page can reach this share of the price
-        `asked`.
+        """For each share in `RUNGS`, the earliest time at which a page that is not due can reach this share of the
+        price `asked`.
         """
         self.rests_until = rests_until
-        """Time of the next computation. The ranking is computed earlier only if a fetch finds a change while other
-        pages are due.
+        """Earliest time of the next computation, except after a found change while pages of the site are due.
         """
         self._worth_step = -1
         self._has_grown = False  # whether pages were added since; for now, fetching them again would save nothing
@@ -97,18 +93,20 @@ class SiteRanking:
         return len(self.candidate_since)
 
     def some(self, pages: Flags) -> SiteRanking:
-        """Return a ranking with only the chosen pages, in the same order, whose urgencies are not computed yet."""
+        """Return a ranking with only the chosen pages, in their old order and without computed urgencies."""
         return SiteRanking(self.steps, self.candidate_since[pages], dates=self.dates.some(pages))
 
     def replace(self, worth: Array, at: float, price: float, reaches: Sequence[float], *, rests_until: float) -> None:
-        """Store the results of a computation: the urgencies, and the times for the shares in `RUNGS`."""
+        """Replace the ranking by the results of a new computation: the urgencies, and the times for the shares in
+        `RUNGS`.
+        """
         self.rests_until, self._has_grown = rests_until, False
         self.worth, self._worth_step, self.best = worth, self.steps.step(at), float(worth.max(initial=0.0))
         self.asked, self.reaches = price, reaches
         self._find_most()
 
     def outdate(self, *, forget_reaches: bool = False) -> None:
-        """Mark the ranking as outdated. Pass `forget_reaches` if any page may have become more urgent."""
+        """Mark the ranking as outdated. `forget_reaches` must be True if any page may have become more urgent."""
         self._worth_step = -1
         if forget_reaches:
             self.reaches = ()
@@ -124,7 +122,7 @@ class SiteRanking:
         return self._has_grown
 
     def is_of_step(self, at: float) -> bool:
-        """Return whether the ranking was computed in the step that contains `at`."""
+        """Return whether the ranking was computed in the time step that contains `at`."""
         return self._worth_step == self.steps.step(at)
 
     def add(self, candidate_since: Sequence[float]) -> None:
@@ -136,7 +134,9 @@ class SiteRanking:
         self.candidate_since = np.concatenate([self.candidate_since, np.array(candidate_since, dtype=np.float64)])
 
     def end_wait(self, page: int, candidate_since: float) -> None:
-        """Record that a page was fetched, or (inf) may not be fetched, and set its urgency to 0."""
+        """Record that a page was fetched, and set its urgency to 0. With `candidate_since` = inf, the page must not be
+        fetched.
+        """
         self.waits.pop(page, None)
         if not self.candidate_since.flags.writeable:  # then it is a view of the stored bytes
             self.candidate_since = self.candidate_since.copy()
@@ -152,7 +152,7 @@ class SiteRanking:
         return numbers
 
     def wait_on(self, page: int, since: float) -> None:
-        """Record that a page has been due since a time."""
+        """Record that a page has been due since the time `since`."""
         self.waits[page] = since
 
     def forget_waits(self) -> None:
@@ -176,9 +176,7 @@ class SiteRanking:
         return pages, self.worth[pages]
 
     def due_since(self, price: float) -> float:
-        """Return the earliest time from which a page that should be made due may be fetched, or inf if there is no such
-        page.
-        """
+        """Return the smallest `candidate_since` of the pages that should be made due, or inf if there is none."""
         return inf if price > self.most else float(self.candidate_since[self._worthy(price)].min(initial=inf))
 
     def _worthy(self, price: float) -> Ints:
@@ -188,8 +186,8 @@ class SiteRanking:
         return pages
 
     def demand(self, price: float, fetched_by: float) -> int:
-        """Return how many pages are due or urgent enough to be made due. Only pages that were last fetched before
-        `fetched_by` are counted.
+        """Return how many pages are due or urgent enough to be made due. Pages that were fetched after `fetched_by` do
+        not count.
         """
         if price > self.most:
             return len(self.waits)
@@ -209,7 +207,7 @@ class SiteRanking:
         return self.worth[free]
 
     def may_be_worth(self, price: float, at: float) -> bool:
-        """Return whether no page of the site is due, and the urgency of some page may have reached the price."""
+        """Return whether some page may have reached the price; False if the site has due pages."""
         if self.waits or not self.is_known:
             return False
         if price <= self.most:
@@ -218,8 +216,7 @@ class SiteRanking:
         return reach is not None and reach <= at and self.rests_until <= at
 
     def reaches_at(self, price: float, at: float) -> float | None:
-        """Return the earliest time at which a page could reach the price if no change is found: inf if never, None if
-        unknown.
+        """Return when a page could first reach the price if no change is found: inf if never, None if unknown.
 
         If no page has reached the share `EARLY` of the price yet, return when a page can reach this share.
         """
@@ -231,7 +228,7 @@ class SiteRanking:
         return next((each for rung, each in zip(RUNGS, self.reaches, strict=True) if rung * self.asked <= price), None)
 
     def reckon_at(self, price: float, at: float) -> float:
-        """Return when a page may reach the price, so that the ranking must be computed again."""
+        """Return when the ranking must be computed again, because a page may reach the price then."""
         rests = at < self.rests_until
         due = self.reaches_at(price, -inf if rests else at)  # a rest does not end early
         if due is not None:

@@ -3,8 +3,8 @@
 A window contains the pages of one range of keys, and is in memory during its turn. If a page of another window is
 fetched, only the result of the fetch is kept in memory. All turns are equally long, and each window has one turn in
 `UrgencyTerms.turnaround_s` seconds. Keys are hashes, so each window is a random sample of the site, and one price suits
-all windows. If fetches in one window show that many pages have changed together, another window learns of this at its
-next turn.
+all windows. If many pages of one window change together, the change rates of another window are raised only at its next
+turn.
 
 Most sites have one window, which is always in memory. `kept_sites` saves and loads windows.
 """
@@ -28,19 +28,19 @@ __all__ = ["AWAY", "WINDOW", "Windows"]
 WINDOW: Final = 50_000
 """Largest number of pages in a window. A window of this size takes about 15 MB during a computation."""
 LEAD: Final = 0.25
-"""Maximum share of `turnaround_s` by which the turn of a window without urgent pages ends early. When windows without
-urgent pages kept their full turn, up to 5 % of the fetches were not made.
+"""The turn of a window without urgent pages ends early, by at most this share of `turnaround_s`. Without this rule, up
+to 5 % of the planned fetches were not made.
 """
 AWAY: Final = 20_000
-"""Largest number of results of fetches that are kept for windows outside memory. If there are more results, the next
-turn goes to the window with the most results.
+"""Maximum number of results of fetches that wait for windows outside memory. Above this number, the window with the
+most waiting results is loaded next.
 """
 _MARK: Final = b"windows:"
 """First bytes of the saved data of a site with windows. No msgpack array starts with these bytes."""
 
 
 class _AbsentVisit(msgspec.Struct, frozen=True, array_like=True):
-    """Result of a fetch of a page whose window is not in memory."""
+    """Result of a fetch in a window that is not in memory."""
 
     key: bytes
     record: PageRecord | None
@@ -53,20 +53,19 @@ class Windows(msgspec.Struct, array_like=True):
 
     hand: int
     others: list[int]
-    """Numbers of the windows outside memory; the first has the next turn."""
+    """Numbers of the windows outside memory, in the order of their turns."""
     turn_at: float
-    """Planned time of the next turn, UTC seconds."""
+    """Time at which the next window should be loaded, UTC seconds."""
     taken_at: float
-    """Start of the current turn, UTC seconds."""
+    """Time at which the current window was loaded, UTC seconds."""
     newest: int
-    """Number of the window that was saved last, with the newest change rates of the site's sections."""
+    """Number of the window that was saved last; its data contain the newest change rates of the site's sections."""
     away: dict[int, list[_AbsentVisit]] = msgspec.field(default_factory=dict)
-    """For each window, the results of fetches of its pages since the window was last saved."""
+    """For each window, the results of those fetches that were made after the window was last saved."""
     believed: dict[int, Belief | None] = msgspec.field(default_factory=dict)
-    """For each window, the estimate of its obsolete pages that the collection's forecast contains."""
+    """For each window, the estimate of its obsolete pages, as the collection's forecast contains it."""
     waits: dict[bytes, float] = msgspec.field(default_factory=dict)
-    """Maps the key of each page outside memory that is due and not fetched yet to the time when the page was made
-    due.
+    """For each due page outside memory, by key, the time when the page was made due.
     """
 
     @classmethod
@@ -113,7 +112,9 @@ class Windows(msgspec.Struct, array_like=True):
         return [self.hand, *self.others]
 
     def beliefs(self, *of_hand: Belief | None) -> list[Belief]:
-        """Return the estimates of obsolete pages of all windows. `of_hand` is the estimate for the current window."""
+        """Return the estimates of obsolete pages of all windows. `of_hand`, if given, replaces the estimate for the
+        current window.
+        """
         others = [each for number, each in self.believed.items() if not of_hand or number != self.hand]
         return [each for each in (*others, *of_hand) if each is not None]
 
@@ -125,8 +126,8 @@ class Windows(msgspec.Struct, array_like=True):
         return at >= max(self.turn_at, self.taken_at + self.turn_s(terms)) or self.is_full()
 
     def early_at(self, terms: UrgencyTerms) -> float:
-        """Return from which time on the current turn may end early, if the window has no urgent pages. Return inf if
-        there is only one window.
+        """Return the earliest time at which the turn of a window without urgent pages may end, or inf if there is only
+        one window.
         """
         return self.turn_at - LEAD * terms.turnaround_s if self.others else inf
 
@@ -137,8 +138,8 @@ class Windows(msgspec.Struct, array_like=True):
         return next(number for bits in range(8 * KEY_BYTES, -1, -1) if (number := within >> bits) in numbers)
 
     def put_off(self, key: bytes, record: PageRecord | None, kind: str, at: float) -> bool:
-        """If the window of a fetched page is not in memory, keep the result for the window's next turn, and return
-        True.
+        """If the window of a fetched page is not in memory, keep the result of the fetch until the window is loaded,
+        and return True.
         """
         if not self.others or (number := self.number_of(key)) == self.hand:
             return False
@@ -152,7 +153,7 @@ class Windows(msgspec.Struct, array_like=True):
         return True
 
     def is_full(self) -> bool:
-        """Return whether too many results of fetches are kept for windows outside memory."""
+        """Return whether too many results of fetches wait for windows outside memory."""
         return sum(len(found) for number, found in self.away.items() if number != self.hand) > AWAY
 
     def keep_hand(self) -> None:
@@ -161,10 +162,10 @@ class Windows(msgspec.Struct, array_like=True):
         self.newest = self.hand
 
     def turn(self, left: dict[int, Belief | None], waits: dict[bytes, float], terms: UrgencyTerms, at: float) -> int:
-        """Choose the window whose turn is next, make it the current window, and return its number.
+        """Choose the next window, make it the current window, and return its number.
 
-        Usually the next window in order is chosen. If too many results of fetches are kept, the window with the most
-        results is chosen.
+        Usually the windows take turns. If too many results of fetches wait for windows outside memory, the window with
+        the most waiting results is chosen.
 
         Parameters
         ----------
@@ -188,6 +189,6 @@ class Windows(msgspec.Struct, array_like=True):
         return self.hand
 
     def waits_at_hand(self) -> list[tuple[bytes, float]]:
-        """Remove and return those due pages that are in the current window, with the times when they were made due."""
+        """Remove and return the due pages of the current window, each with the time when it was made due."""
         keys = [key for key in self.waits if self.number_of(key) == self.hand]
         return [(key, self.waits.pop(key)) for key in keys]

@@ -1,12 +1,12 @@
 """Values for the computation of urgencies that apply to all sites, and the times at which urgencies are computed.
 
-Urgencies are computed for *steps* of time. A step is one 36th of the mean time between two visits to a page, but at
-least a fiftieth of a period and at most a period. Within a step, urgencies do not grow. The steps of different sites
-begin at different moments, so that not all sites are computed at once. Times are UTC seconds.
+Time is divided into *steps*; within a step, urgencies do not grow. A step is one 36th of the mean time between two
+visits to a page, but at least a fiftieth of a period and at most a period. The steps of different sites begin at
+different moments, so that not all sites are computed at once. Times are UTC seconds.
 
-To *ask* a site means to look for pages whose urgency reaches the price. A site is asked when one of its pages may reach
-the price, and at regular intervals, because the price may have fallen. If there are very many sites, each site is
-computed only after a minimum time, and many sites are asked at the same moment.
+A site is searched for urgent pages when one of its pages may have become urgent. A site is also searched at regular
+intervals, because the price of a fetch may have fallen. If there are very many sites, many sites are searched at the
+same moment, and there is a minimum time between two computations of a site.
 """
 
 from __future__ import annotations
@@ -41,29 +41,27 @@ STRANGE: Final = 1.5
 STEPS: Final = 36
 """Number of time steps in the mean interval between two visits to a page."""
 FEWEST_CHOICES: Final = 2
-"""Mean interval between two visits to a page, in checks, below which pages are not chosen by urgency."""
+"""Pages are chosen by urgency only if the mean interval between two visits to a page is at least this many checks."""
 PAUSE: Final = 0.25
-"""Minimum time between two computations that changes start while pages of the site are due, as a share of a step."""
+"""Minimum time between two computations of a site that has due pages, as a share of a step."""
 WAKES: Final = 0.5
-"""Maximum number of sites, per fetch, that are asked for urgent pages only because the price may have fallen."""
+"""Maximum number of sites, per fetch, that are searched only because the price of a fetch may have fallen."""
 LEAST_WAKES: Final = 6000.0
-"""Number of sites per period that may be asked for urgent pages only because the price may have fallen, even if the
-budget is small.
+"""Even with a small budget, this many sites per period may be searched only because the price may have fallen.
 """
 LESSONS: Final = 0.25
-"""Maximum number of computations of a site per fetch."""
+"""Maximum number of sites whose urgencies are computed per fetch."""
 REST: Final = 2.0
-"""Upper limit of the minimum time between two computations of a site, in steps."""
+"""The minimum time between two computations of a site is at most this many steps."""
 AT_LEAST: Final = 50.0
-"""Number of computations per second that are allowed even if the budget is small; they take 0.5 % of a core."""
+"""Even with a small budget, the urgencies of this many sites per second may be computed; this takes 0.5 % of a core."""
 TOGETHER: Final = 40
-"""Approximate number of sites that are asked for urgent pages at the same moment. No site is delayed by more than the
-time between two checks.
+"""Approximate number of sites that are searched for urgent pages at the same moment.
 """
 NEARLY: Final = 0.9
-"""Share of the time between two checks that must pass before work of a check is done again."""
+"""Work that belongs to a check is repeated at the earliest after this share of the time between two checks."""
 READY_S: Final = 1.0
-"""Time between two checks, s, below which there is no minimum time between two computations of a site."""
+"""If checks are less than this many seconds apart, the urgencies of a site may be computed again at any time."""
 
 
 class UrgencyTerms(NamedTuple):
@@ -90,7 +88,7 @@ class UrgencyTerms(NamedTuple):
 
     @property
     def turnaround_s(self) -> float:
-        """Return the time in which each window of a very large site is in memory once, in seconds."""
+        """Return how long it takes until each window of a very large site has been in memory once, in seconds."""
         return max(self.step_s, self.interval / STEPS)
 
     @property
@@ -104,8 +102,8 @@ class UrgencyTerms(NamedTuple):
 
     @property
     def rests_mark(self) -> int:
-        """Return a checksum of `rests`, or 0 if `rests` is empty. If the checksum has changed, the saved data of a site
-        are not used.
+        """Return a checksum of `rests`, or 0 if `rests` is empty. If the checksum has changed since a site's data were
+        saved, the data are not used.
         """
         return crc32(repr(sorted(self.rests.items())).encode()) if self.rests else 0
 
@@ -114,7 +112,7 @@ class UrgencyTerms(NamedTuple):
         return self._replace(interval=STRANGE ** round(log(self.interval) / log(STRANGE)))
 
     def fit(self, interval: float) -> bool:
-        """Return whether these terms are still good enough for another interval between visits."""
+        """Return whether these terms may still be used, although the interval between visits is now `interval`."""
         return 1 / STRANGE < interval / self.interval < STRANGE
 
     def weight(self, record: PageRecord) -> float:
@@ -123,7 +121,7 @@ class UrgencyTerms(NamedTuple):
         return record.importance or float(importance_by_depth([path_of(record.url)])[0])
 
     def candidate_since(self, record: PageRecord) -> float:
-        """Return the time of a page's last fetch, plus its policy's additional wait (`rests`), or inf if the last fetch
+        """Return the time of a page's last fetch plus the entry of its policy in `rests`, or inf if the last fetch
         failed.
 
         The page may be fetched again when `shortest` has passed since the returned time.
@@ -143,16 +141,14 @@ class SiteSteps(NamedTuple):
 
     step_s: float
     phase: float
-    """Fraction of a step by which the site's steps are shifted, so that sites are not all computed at once."""
+    """The site's steps begin this fraction of a step earlier, so that not all sites are computed at once."""
 
     @classmethod
     def of(cls, site: str, terms: UrgencyTerms) -> SiteSteps:
         return cls(terms.step_s, (crc32(site.encode()) & 1023) / 1024)
 
     def step(self, at: float) -> int:
-        """Return the number of the step that contains a time. The step counts as over, because a change that is found
-        now happened before now.
-        """
+        """Return the number of the step that contains a time."""
         return floor(at / self.step_s + self.phase) + 1
 
     def begin_of(self, step: int) -> float:
@@ -164,22 +160,21 @@ class SiteSteps(NamedTuple):
 
 
 class UrgencyPace:
-    """Decides how often sites are asked for urgent pages, and how often urgencies are computed."""
+    """Decides how often sites are searched for urgent pages, and how often urgencies are computed."""
 
     def __init__(self, terms: UrgencyTerms, *, capacity: float) -> None:
         """`capacity` is the budget, fetches per period."""
         self.terms = terms
         self._capacity = capacity
         self.sleep_s = 0.0
-        """Maximum time until a site is asked again for urgent pages, in seconds."""
+        """Maximum time until a site is searched again for urgent pages, in seconds."""
         self.rest_s = 0.0
         """Minimum time until the urgencies of a site are computed again, in seconds."""
         self.round_s = self.check_s
-        """Time between two moments at which sites are asked for urgent pages, in seconds."""
+        """Sites are searched for urgent pages at multiples of this time, in seconds."""
 
     def divide(self, pages: int, sites: int, *, coming: int = 0, budget: float | None = None) -> None:
-        """Compute the mean interval between visits and the other intervals from the budget and the numbers of pages and
-        sites.
+        """Compute all intervals from the budget and the numbers of pages and sites.
 
         Parameters
         ----------
@@ -198,9 +193,7 @@ class UrgencyPace:
         self.round_s = min(self.check_s, TOGETHER / reckoned)
 
     def adopt(self, *, shortest: float, rests: Mapping[str, float]) -> None:
-        """Apply the shortest intervals between fetches from an edited policy file (`UrgencyTerms.shortest` and
-        `rests`).
-        """
+        """Apply an edited policy file: the new values of `UrgencyTerms.shortest` and `rests`."""
         self.terms = self.terms._replace(shortest=shortest, rests=rests)
 
     @property
@@ -217,9 +210,9 @@ class UrgencyPace:
 
     @property
     def pause_s(self) -> float:
-        """While pages of a site are due, the shortest time between two computations after changes, in seconds."""
+        """Minimum time between two computations of a site that has due pages, in seconds."""
         return max(self.check_s, PAUSE * self.terms.step_s)
 
     def fetches(self, checks: float) -> float:
-        """Return how many fetches the budget allows from now until the check that is `checks` checks later."""
+        """Return how many fetches the budget allows in the time of `checks` checks."""
         return checks * self._capacity / CHECKS_PER_PERIOD

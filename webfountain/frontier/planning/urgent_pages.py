@@ -1,13 +1,11 @@
 """Find the urgent pages of the active sites, and make them due.
 
-A page is urgent if its urgency reaches the price of a fetch. Urgent pages are put into the lane ADVANCED of their
-site's recrawl queue. If a site has no urgent pages, it waits or is parked. The loop thread adjusts the price
-(`core.fetch_price`). Urgencies and prices are in seconds, and times in UTC seconds. `UrgencyStage` is a stage of the
-store worker.
+A page is urgent if its urgency reaches the price of a fetch. An urgent page is moved to the front of its site's recrawl
+queue (the lane ADVANCED). The loop thread adjusts the price (`core.fetch_price`). Urgencies and prices are in seconds,
+and times in UTC seconds. `UrgencyStage` is a stage of the store worker.
 
-If no page of a site is due, the results of fetches are used when the site is next asked for urgent pages. Changes can
-make other pages of a site more urgent than its due pages. Urgencies are therefore computed again from time to time
-while pages of the site are due.
+Usually the results of fetches are used when the site is next searched for urgent pages. While a site has due pages, a
+found change may make other pages more urgent than these, so the urgencies are computed again from time to time.
 """
 
 from __future__ import annotations
@@ -50,12 +48,12 @@ __all__ = [
 ]
 
 RELEASE: Final = 64
-"""Maximum number of pages, per batch and site, that are put before pages that are already due."""
+"""Maximum number of pages, per batch and site, that overtake pages that are already due."""
 OUTRANKS: Final = 2.0
-"""Ratio of urgencies above which a page is fetched before a page that is already due."""
+"""If a page is more than this many times as urgent as a due page, the page is fetched before the due page."""
 KEEP: Final = 0.002
-"""Number of unsaved results of fetches at which a site is saved, as a share of its pages. Sites with up to 500 pages
-are saved after every fetch.
+"""A site is saved when the number of unsaved fetches reaches this share of its pages. Sites with up to 500 pages are
+saved after every fetch.
 """
 
 
@@ -130,8 +128,8 @@ class UrgentPages:
     # ------------------------------------------------------------ start and end of sites
 
     def wants(self, lease: SiteLease) -> bool:
-        """Return whether a site must be loaded (`admit`), because it is new here or the interval between visits has
-        changed much.
+        """Return whether a site must be loaded (`admit`), because it is not in memory or the interval between visits
+        has changed much.
         """
         if not self.pace.ranks:
             return False
@@ -162,8 +160,8 @@ class UrgentPages:
     def turn(
         self, names: Iterable[str], price: float, records: Callable[[str], Iterable[PageRecord]], *, at: float
     ) -> list[tuple[SiteLease, bytes]]:
-        """Load another window of each very large site whose current window's turn is over. Return the data that the
-        store must save with the changed sites.
+        """For each very large site, load the next window if the turn of the current window is over. Return the data
+        that the store must save with these sites.
         """
         kept = []
         for name in names if self._has_windows else ():
@@ -179,8 +177,8 @@ class UrgentPages:
     # ------------------------------------------------------------ visits
 
     def observe(self, visits: Sequence[Visit]) -> list[tuple[SiteLease, bytes]]:
-        """Use the results of fetches for the urgencies of their sites. Return the data that the store must save when it
-        settles the fetches.
+        """Record the results of fetches, for the urgencies of their sites. Return the data that the store must save
+        when it settles the fetches.
 
         Large sites are saved only after several fetches (`KEEP`), so a crash may lose the newest changes of their
         urgencies.
@@ -198,8 +196,8 @@ class UrgentPages:
         return [(leases[name], self.kept.keep(leases[name], active[name])) for name in changed]
 
     def receive_dates(self, site: str, later: Mapping[bytes, bool]) -> list[bytes]:
-        """Use the dates that a sitemap or feed gives to pages of a site. `later` says for each page whether its date is
-        later than the stored copy.
+        """Use the dates of a site's pages in a sitemap or feed for the urgencies. `later` says for each page whether
+        its date is later than the time of the stored copy.
 
         Return the keys of pages that the caller must make due: pages with later dates that are not in memory. If the
         site's dates were not reliable before, or if half of the dates are later, no key is returned. If pages are not
@@ -223,7 +221,7 @@ class UrgentPages:
         self._reckoner.reckon([self.sites.active[name] for name in names], price, at)
 
     def prepare(self, names: Iterable[str], changed: Iterable[str], price: float, *, at: float) -> None:
-        """Compute all rankings that a batch needs, in one computation.
+        """Compute all rankings that a batch needs at once.
 
         `names` are the sites whose pages may become due. `changed` are the sites on which a fetch has found a change.
         """
@@ -233,7 +231,7 @@ class UrgentPages:
         return [name for name in names if self.sites.active[name].should_learn(at, self.pace.pause_s)]
 
     def due(self, rooms: Mapping[str, int], price: float, *, at: float) -> dict[str, list[bytes]]:
-        """Make urgent pages of active sites due. `rooms` contains the largest number of pages for each site.
+        """Make urgent pages of active sites due. `rooms` limits the number of pages for each site.
 
         Return the keys of the pages that were made due, by site, most urgent first.
         """
@@ -250,7 +248,7 @@ class UrgentPages:
         return due
 
     def outranking(self, names: Sequence[str], price: float, *, at: float) -> dict[str, list[bytes]]:
-        """If changes on a site show that some pages are much more urgent than the pages already due, make the urgent
+        """If changes on a site make some pages much more urgent than pages that are already due, make the more urgent
         pages due, to be fetched first.
 
         In each site, the most urgent page must be more than `OUTRANKS` times as urgent as the least urgent due page.
@@ -271,9 +269,7 @@ class UrgentPages:
         return due
 
     def next_at(self, names: Sequence[str], price: float, at: float) -> dict[str, float]:
-        """Return for each site when to look for urgent pages again: when a page may reach the price, or when the price
-        may have fallen.
-        """
+        """Return for each site when it must be searched for urgent pages again."""
         self.reckon(names, price, at)
         latest, found = at + self.pace.sleep_s, dict[str, float]()
         for name in names:
@@ -373,7 +369,7 @@ class UrgencyStage(Stage):
             self._next_at = self._urgent.next_at(names, batch.price, batch.at)
 
     def leased(self, dealt: LeaseBatch, at: float) -> LeaseBatch:
-        """Add the time at which the site must be asked again for urgent pages."""
+        """Add the time at which the site must be searched for urgent pages again."""
         del at
         if dealt.site not in self._next_at:
             return dealt
@@ -392,7 +388,7 @@ class UrgencyStage(Stage):
         return self._weighed(record for _, record in found if record.duplicate_of is None)
 
     def _advance(self, site: str, keys: Sequence[bytes], due: float, result: BatchResult) -> int:
-        """Make pages due, and return how many of the pages are no longer known."""
+        """Make pages due, and return how many of them the store no longer knows."""
         moved = self._store.queues.advance(site, keys, due=due, at=result.batch.at)
         result.counts["controller/made_due"] += moved
         # A page that was forgotten since the site became active needs no fetch.
@@ -402,7 +398,7 @@ class UrgencyStage(Stage):
         return len(lost)
 
     def _keep(self, urgencies: Sequence[tuple[SiteLease, bytes]], at: float) -> None:
-        """Save the data of sites and their changed windows in one step of the store."""
+        """Save the data of sites and their changed windows in one transaction of the store."""
         if not urgencies:
             return
         for lease, urgency in urgencies:

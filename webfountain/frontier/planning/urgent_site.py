@@ -2,7 +2,7 @@
 
 A site is made from the records of its pages (`begin_site`), or restored from its saved data (`resume_site`). The site
 keeps the results of fetches until the next computation of its urgencies (`reckoning`). The `ranking` shows which pages
-are urgent enough for a price. Urgencies and prices are in seconds, and times in UTC seconds.
+are urgent at a given price of a fetch. Urgencies and prices are in seconds, and times in UTC seconds.
 
 If a site is very large, its `UrgentSite` contains the pages of only one window (`site_windows`).
 """
@@ -69,9 +69,7 @@ class UrgentSite:
         kept: bytes = b"",
         encoded: bytes | None = None,
     ) -> None:
-        """`kept` is the data that was last saved for the site. `encoded` is the part of `kept` that contains
-        `urgencies`.
-        """
+        """`kept` contains the data that were last saved for the site. `encoded` is the saved form of `urgencies`."""
         self.urgencies = urgencies
         self.pages = pages
         self.ranking = ranking
@@ -79,13 +77,12 @@ class UrgentSite:
         self.windows = Windows.whole()
         """The windows of a very large site."""
         self.observed: dict[int, tuple[int, bool]] = dict(observed or {})
-        """Fetches that the next computation will use. Maps the number of a page to (step of the fetch, whether the page
-        had changed).
+        """Fetches for the next computation: maps a page's number to (step of the fetch, whether the page had changed).
         """
         self.met: dict[bytes, PageRecord] = {}
         """Records of pages that were fetched for the first time and have no number yet."""
         self.believed = believed
-        """The estimate of the site's obsolete pages that the collection's forecast contains."""
+        """The estimate of the site's obsolete pages, as the collection's forecast contains it."""
         self.news = 0
         """Number of fetches and other changes since the site was last encoded."""
         self.kept = kept
@@ -96,10 +93,9 @@ class UrgentSite:
         return len(self.ranking)
 
     def follow(self, terms: UrgencyTerms) -> bool:
-        """Adopt new terms, or return False if the site must be made again from the records of its pages.
+        """Adopt new terms, or return False if the site must be made anew from the records of its pages.
 
-        The site must be made again if the length of its time steps changes, or if policies require other times between
-        fetches.
+        That is so if the length of a time step changes, or if the policies' bounds between fetches have changed.
         """
         if terms.rests != self.terms.rests:
             return False
@@ -138,8 +134,8 @@ class UrgentSite:
             self.observed[page] = self.ranking.steps.step(at), changed or kind == "changed"
 
     def receive_dates(self, later: Mapping[bytes, bool]) -> list[bytes]:
-        """Use the dates that a sitemap or feed gives to pages. `later` says for each page whether its date is later
-        than the stored copy.
+        """Use the dates of pages in a sitemap or feed for the urgencies. `later` says for each page whether its date is
+        later than the time of the stored copy.
 
         Return the keys of pages that the caller must make due: pages with a later date that are not in memory. If the
         site's dates were not reliable before, no key is returned. Dates are not reliable if, for example, a sitemap
@@ -157,8 +153,8 @@ class UrgentSite:
         return [key for key in distinguishing(later) if numbers[key] is None]
 
     def drop(self, key: bytes) -> None:
-        """Record that a page must not be fetched by its urgency, because it failed, is gone or is refused. After a
-        successful fetch, the page can become urgent again.
+        """Record that a page must not be fetched by its urgency, because it failed, is gone or is refused. Only after a
+        successful fetch can the page become urgent again.
         """
         self.news += 1
         if self.windows.put_off(key, None, "failed", 0.0):
@@ -169,14 +165,14 @@ class UrgentSite:
             self.ranking.end_wait(page, inf)
 
     def give_up(self, at: float) -> None:
-        """Drop pages that were made due more than the mean interval between visits ago and have not been fetched."""
+        """Drop due pages that have waited for their fetch longer than the mean interval between visits."""
         for page, since in list(self.ranking.waits.items()):
             if since >= at - self.terms.interval:
                 break
             self.drop(self.pages.key(page))
 
     def number_new_pages(self) -> None:
-        """Give numbers to the pages that were fetched for the first time."""
+        """Give a number to each page that was fetched for the first time."""
         records = {key: record for key, record in self.met.items() if self.pages.number(key) is None}
         self.met.clear()
         if not records:
@@ -219,7 +215,7 @@ class UrgentSite:
         return not (self.observed or ranking.has_grown) and ranking.is_of_step(at) and ranking.is_known
 
     def is_stale(self, price: float, at: float, pause: float) -> bool:
-        """Return whether urgencies must be computed to know which pages reach the price."""
+        """Return whether urgencies must be computed again before the pages that reach the price are known."""
         ranking = self.ranking
         if not ranking.reaches or (price <= ranking.most and not ranking.is_known):
             return True
@@ -274,7 +270,7 @@ class UrgentSite:
     # ------------------------------------------------------------ windows
 
     def some(self, pages: Flags, *, believed: Belief | None) -> UrgentSite:
-        """Return a site with only the chosen pages, which get new numbers in the same order."""
+        """Return a site with only the chosen pages, numbered anew in their old order."""
         numbers = np.cumsum(pages) - 1
         return UrgentSite(
             self.urgencies.some(pages),
@@ -287,7 +283,7 @@ class UrgentSite:
 
     def join(self, windows: Windows, newest: SiteUrgency | None) -> None:
         """Make this object the current window of a site. `newest` contains the newest change rates of the site's
-        sections, or is None.
+        sections, if they are known.
         """
         if newest is not None:
             self.urgencies.follow(newest)
@@ -333,7 +329,7 @@ class UrgentSite:
 def resume_site(name: str, data: bytes, terms: UrgencyTerms) -> tuple[UrgentSite | None, Belief | None]:
     """Restore the site that `UrgentSite.encode` wrote, and return it with its estimate of obsolete pages.
 
-    The site is None if its data do not fit the terms or cannot be read.
+    If the data do not fit the terms or cannot be read, None replaces the site.
     """
     believed = None
     try:
@@ -365,7 +361,7 @@ def resume_site(name: str, data: bytes, terms: UrgencyTerms) -> tuple[UrgentSite
 
 
 def section_rates(name: str, data: bytes, terms: UrgencyTerms) -> list[SectionRate]:
-    """Read the change rates of a site's sections, per second, from the saved data of the site or of one window.
+    """Read the change rates of a site's sections, per second, from the saved data of the site or of one of its windows.
 
     The list is empty if the data cannot be read.
     """
