@@ -1,4 +1,4 @@
-"""The part of the worker thread that orders waiting pages and sites by the links to them."""
+"""The part of the worker thread that sorts waiting pages and sites by importance."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 __all__ = ["ImportanceStage"]
 
 GRADED: Final = 2000
-"""Maximum number of waiting URLs in each batch whose importance is updated after a new ranking."""
+"""After a new ranking, each batch updates the importance of at most this number of waiting URLs."""
 RISEN: Final = 64
-"""Maximum number of a site's waiting URLs whose importance is updated when the crawl leases more URLs of the site."""
+"""When the crawl leases URLs of a site, the importance of at most this number of its waiting URLs is updated."""
 _LINKING: Final = COPIED | {"redirected", "gone"}
 """Outcomes after which a page may have new links."""
 
@@ -63,9 +63,7 @@ class ImportanceStage(Stage):
     def choose(self, room: int) -> list[str]:
         """Choose the most important sites to crawl, if more sites wait than `room`.
 
-        Only half of `room` is filled by importance.
-
-        Half of `room` is left for the sites that have been due for the longest time.
+        The most important sites fill half of `room`; the sites that have been due for longest get the other half.
         """
         sites = self._importance.sites
         return [] if len(sites) <= room else sites.take((room + 1) // 2)

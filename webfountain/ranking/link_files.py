@@ -55,8 +55,7 @@ def shard_name(kind: str, generation: int, shard: int) -> str:
 
 
 class DamagedFile(RepositoryError):
-    """A file of a log exists but cannot be read. `name` is the path of the file, relative to the log. The caller can
-    set the file aside and continue."""
+    """A file of a log exists but cannot be read. `name` is the path of the file, relative to the log."""
 
     def __init__(self, name: str, message: str) -> None:
         super().__init__(message)
@@ -89,8 +88,7 @@ class LogFiles:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Hold a lock that prevents other processes from compacting, if the file system supports locks. The lock is
-        released when its process ends."""
+        """Hold a lock that prevents other processes from compacting, if the file system supports locks."""
         if not self._local:
             yield
             return
@@ -153,18 +151,18 @@ class LogFiles:
         return bool(self._fs.exists(self._path(name)))
 
     def beside(self, path: Path) -> str | None:
-        """Return the path of a file relative to the log if its folder is next to the log, else None."""
+        """Return the relative path from the log to a file, or None if the folder of the file is not next to the log."""
         path = path.absolute()
         if not self._local or path.parent.parent != Path(self._root).parent:
             return None
         return f"../{path.parent.name}/{path.name}"
 
     def replace_text(self, name: str, content: str) -> None:
-        """Replace a small file as a whole."""
+        """Write a small file completely or not at all."""
         self._write(name, content.encode())
 
     def live(self, kind: str) -> tuple[Manifest, list[str]]:
-        """Return the manifest, and the files that a reader must read for `links` or `names`. The files are all current
+        """Return the manifest, and the files that a reader of `links` or `names` must read. The files are all current
         shards, and the segments that no shard contains yet."""
         # List the segments first: if one is compacted meanwhile, it is in the manifest and is read with the shards.
         present = self.listed("segments")
@@ -319,9 +317,7 @@ class _Disk:
 
 
 def _known(table: pa.Table, name: str) -> pa.Table:
-    """Check that a table has the columns of a link log, and return the table. Raise ValueError if the columns
-    differ.
-    """
+    """Return a table after checking that it has the columns of a link log. Raise ValueError if the columns differ."""
     if not table.schema.equals(ROW if "/links-" in name else NAME):
         raise ValueError("its columns are not those of a link log")
     return table

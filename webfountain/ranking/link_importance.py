@@ -1,9 +1,9 @@
 """The current importance of pages, from the last ranking, from links found since that ranking, and from policies.
 
-The links of a fetched page are logged and counted here before new URLs are added to the store. The importance of a new
-URL decides its place in the queue of its site. Waiting pages that became much more important move forward in the queue
-(`risen`). A new ranking is applied to the queue of a site when the crawl next leases URLs of the site (`importance`).
-If the policy file sets neither ``ranking.every`` nor ``score``, the crawl does not use this module.
+This module logs and counts the links of a fetched page before the store adds their URLs. The importance of a new URL
+decides its place in the queue of its site. Waiting pages that became much more important move forward in the queue
+(`risen`). When the crawl leases URLs of a site, the site's queue is updated to the newest ranking (`importance`). If
+the policy file sets neither ``ranking.every`` nor ``score``, the crawl does not use this module.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ __all__ = ["PROMISE", "SAMPLE", "LiveImportance", "RisenPages", "live_importance
 PROMISE: Final = 2.0
 """Rank that a waiting home page is expected to have before the first ranking."""
 SAMPLE: Final = 1000
-"""Number of recently fetched home pages whose mean rank is the expected rank of waiting home pages."""
+"""The expected rank of a waiting home page is the mean rank of this number of recently fetched home pages."""
 _SAMPLED: Final = 40_000
-"""Maximum number of ranked pages from which a sample of waiting pages is drawn."""
 _KEY: Final = attrgetter("key")
 
 
 class RisenPages:
     """Waiting pages whose importance has grown, by site, in order of importance.
 
-    If there are more than `most` pages, all are forgotten. A forgotten page is added again when its importance grows.
+    To limit memory, all pages are forgotten when there are more than `most` pages. A forgotten page is added again when
+    its importance grows.
     """
 
     def __init__(self, *, most: int = KEPT) -> None:
@@ -71,7 +71,7 @@ class RisenPages:
         heappush(self._heaps.setdefault(site, []), (-worth, key))
 
     def drop(self, site: str, key: bytes) -> None:
-        """Drop a page that no longer waits."""
+        """Remove a page that no longer waits."""
         self._worth.get(site, {}).pop(key, None)
 
     def take(self, site: str, most: int) -> list[bytes]:
@@ -96,7 +96,7 @@ class RisenPages:
 def live_importance(
     collection: Collection, folder: Path, *, writer: str, at: float, ranker: Ranker | None = None
 ) -> LiveImportance | None:
-    """Return the object that knows the importance of pages, or None if policies need only trust.
+    """Return a `LiveImportance`, or None if the policies need no importance other than trust.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def live_importance(
 
 
 class LiveImportance:
-    """The importance of pages, used by the worker thread only.
+    """The importance of pages. Only the worker thread may use it.
 
     Parameters
     ----------
@@ -137,10 +137,10 @@ class LiveImportance:
         self, collection: Collection, *, rankings: Rankings | None = None, sites: WaitingSites | None = None
     ) -> None:
         self.sites = sites or WaitingSites(None)
-        """The waiting sites, in the order in which they should be crawled."""
+        """The waiting sites, the most important first."""
         self.words = TopicWords()
         self.weights = PolicyWeights(collection, self.words.topics)
-        """How much each score counts in each policy."""
+        """The weight of each score in each policy."""
         self.risen = RisenPages()
         self._rankings = rankings
         self._is_bounded = collection.limits.pages is not None
@@ -187,7 +187,7 @@ class LiveImportance:
     # -------------------------------------------------------------- weighing
 
     def weigh(self, links: Sequence[Link]) -> list[Link]:
-        """Return the links, each with the importance of its target as a new page."""
+        """Return the links of new pages, each with the importance of the page."""
         if not links:
             return []
         made = self._of_waiting(links, _keys_of(links))
@@ -202,8 +202,8 @@ class LiveImportance:
         return found
 
     def worth_of_holding(self, records: Sequence[PageRecord]) -> list[float]:
-        """Return importances on a scale that is the same for fetched and waiting pages, for a collection of fixed
-        size."""
+        """Return importances on one scale for fetched and waiting pages, so that a collection of fixed size can compare
+        them."""
         found: list[float] = self.weights.with_hot_first(records, self._of_held(records)).tolist()
         return found
 
@@ -230,8 +230,8 @@ class LiveImportance:
         return self.weights.combine(pages, scores)
 
     def _bounded(self, keys: Keys, ranks: Array) -> Array:
-        """Return the (n,) ranks of pages, limited by their trust in a collection of fixed size. Ranks are limited by
-        trust to keep link farms out of the collection.
+        """Return the (n,) ranks of pages. In a collection of fixed size, trust limits the ranks, to keep link farms
+        out.
         """
         if not self._is_bounded:
             return np.asarray(ranks)
@@ -241,8 +241,8 @@ class LiveImportance:
     def _worths_of_waiting(self, keys: Keys, pages: Sequence[Link | PageRecord]) -> Array:
         """Return the (n,) importances of waiting pages.
 
-        In a collection of fixed size, a home page gets no bonus for its expected rank. A home page would lose such a
-        bonus at its first fetch, and pages could evict each other endlessly.
+        In a collection of fixed size, a waiting home page gets no bonus for its expected rank, because it would lose
+        the bonus at its first fetch. Without this rule, two pages could evict each other endlessly.
         """
         ranks, backlinks = self._published(keys, pagerank=0.0, backlinks=0.0)
         worths = self._online.weigh(keys, ranks=ranks, backlinks=backlinks * self._mean_backlinks())
@@ -251,7 +251,7 @@ class LiveImportance:
         return np.where([is_home(page.url) for page in pages], np.maximum(worths, self._promise), worths)
 
     def _backlinks(self, keys: Keys) -> Array:
-        """Return the (n,) numbers of links to pages, divided by the mean of all pages."""
+        """Return the (n,) numbers of links to pages, divided by the mean number of links to a page."""
         ranked, pages = (0, 0) if self._rankings is None else (self._rankings.scores.links, len(self._rankings.scores))
         mean = (ranked + self._online.links) / max(self._known, pages, len(self._online), 1)
         [backlinks] = self._published(keys, backlinks=0.0)

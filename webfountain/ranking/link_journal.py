@@ -1,8 +1,8 @@
 """The journal of a link log: a file with the rows that are not in a segment yet.
 
-A row is written to the journal before its page is settled, and stays there until a segment contains it. So the row of a
-settled page survives a kill or a full disk. If the process of a journal was killed, the next process that opens the log
-moves its rows into a segment.
+A row is written to the journal before its page is settled, and stays there until a segment contains it. Therefore a
+kill or a full disk does not lose the row of a settled page. If a process is killed, the next process that opens the log
+moves the rows in its journal into a segment.
 
 Each row is preceded by its length and a checksum. If a journal is damaged, the rows before the damage are recovered,
 and the number of lost bytes is logged.
@@ -56,8 +56,8 @@ _encode: Final = msgspec.msgpack.Encoder().encode
 
 
 class JournalRow(msgspec.Struct, frozen=True, array_like=True):
-    """A row of the journal: a page with the fingerprints of its links. `names` has (URL, site) of fingerprints that are
-    new."""
+    """A row of the journal: a page with the fingerprints of its links. `names` lists (URL, site) for each fingerprint
+    that the log did not contain before."""
 
     url: str
     site: str
@@ -108,7 +108,7 @@ class LinkJournal:
         self._end += len(data)
 
     def clear(self) -> None:
-        """Empty the journal, after a segment with its rows was written."""
+        """Empty the journal. A segment must already contain the rows of the journal."""
         self._waiting.clear()
         try:
             os.ftruncate(self._file, 0)
@@ -117,7 +117,7 @@ class LinkJournal:
         self._end = 0
 
     def remove(self) -> None:
-        """Delete the file of an empty journal."""
+        """Delete the file of the journal, which must be empty."""
         with suppress(OSError):
             self.path.unlink()
 
@@ -134,7 +134,7 @@ class LinkJournal:
             os.close(file)
 
     def _make_again(self) -> None:
-        """Write the journal again after somebody deleted its file, from the bytes of the file that is still open."""
+        """Write a new journal file with the bytes of the deleted file, which is still open."""
         logger.warning("%s was deleted; it is written again with its %d bytes", self.path, self._end)
         self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         deleted, file = self._file, self._made()
@@ -154,9 +154,9 @@ class LeftRows(NamedTuple):
 
 
 def left_behind(folder: Path) -> Iterator[LeftRows]:
-    """Yield each journal whose process has ended.
+    """Yield the journals of processes that have ended.
 
-    The file of a journal is deleted when the iteration continues.
+    When the iteration continues after a journal, the file of this journal is deleted.
 
     Raises RepositoryError if the disk reports an error.
     """
@@ -186,7 +186,7 @@ def left_behind(folder: Path) -> Iterator[LeftRows]:
 
 
 def read_rows(data: bytes) -> tuple[list[JournalRow], int]:
-    """Return the rows of a journal up to its end or the first damage, and the offset of that place."""
+    """Return the rows of a journal before the first damage, and the offset at which they end."""
     decode = msgspec.msgpack.Decoder(JournalRow).decode
     rows: list[JournalRow] = []
     at = 0
@@ -224,7 +224,7 @@ def damaged_journals(folder: Path) -> list[str]:
 
 
 def mend_journals(folder: Path) -> list[str]:
-    """Cut each damaged journal after its last readable row, and return a line of text for each."""
+    """Cut each damaged journal after its last row before the damage, and return a line of text for each."""
     found = damaged_journals(folder)
     if found:
         for path in sorted(folder.glob(f"*{_SUFFIX}")):

@@ -1,16 +1,16 @@
 """The link log: the links of each fetched page, in Parquet files that other programs can read.
 
-A writer appends a row per page. Once per time period, or after many rows, the writer writes its rows as a *segment*.
-Rows that are in no segment yet are in the writer's journal (`link_journal`). Compaction merges the segments into
-*shards*. Each site belongs to one shard. A shard has only the newest row of each page. For each shard, a file of
-*names* gives the URL of each fingerprint.
+A writer appends one row for each fetched page. Once per time period, or after many rows, the writer writes its rows as
+a *segment*. Rows that are in no segment yet are in the writer's journal (`link_journal`). Compaction merges the
+segments into *shards*. Each site belongs to one shard. A shard has only the newest row of each page. For each shard, a
+file of *names* gives the URL of each fingerprint.
 
 The *manifest* lists the current shards and the segments in them. Readers read the current shards and all segments that
-the manifest does not list. A reader sees each row once, even during a compaction or after a kill. Files that a
-compaction replaced stay until the next compaction, because somebody may still read them.
+the manifest does not list. A reader sees each row once, even during a compaction or after a kill. A file that a
+compaction replaced stays until the next compaction, because a reader may still have it open.
 
-Fingerprints are xxh3 hashes of 8 bytes, of a canonical URL or a site. Links that are not followed are logged with a
-flag, because another policy may follow them.
+Fingerprints are xxh3 hashes of 8 bytes, of a canonical URL or a site. Links that the crawl does not follow are logged
+with a flag, because an edited policy may follow them.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ ROWS: Final = 20_000
 
 _KEY, _SITE = attrgetter("key"), attrgetter("site")
 _KNOWN_NAMES: Final = 1_000_000
-"""Maximum number of fingerprints, 40 bytes each, of which a writer remembers that the log has the URLs."""
+"""Maximum number of fingerprints that a writer remembers because the log already contains their URLs."""
 
 
 def fingerprint(url: str) -> int:
@@ -82,8 +82,9 @@ class LinkLog:
 
         `at` is the current time. A segment covers at most `period` seconds.
 
-        `journal` is the folder for the journals of all writers on this machine. The rows of journals whose process was
-        killed are moved into a segment. Without a journal, rows since the last segment are lost if the process dies.
+        `journal` is the folder for the journals of all writers on this machine. If a process was killed, the rows in
+        its journal are moved into a segment. Without a journal, a process that dies loses the rows that are in no
+        segment yet.
 
         Raises RepositoryError if a file cannot be read or written.
         """
@@ -160,7 +161,7 @@ class LinkLog:
                 self._journal.add(row)
 
     def _new_names(self, pages: list[_Page], targets: list[bytes], sources: list[bytes]) -> list[list[Link]]:
-        """Return, for each page, links to the URLs that must be added to the names of the log."""
+        """Return for each page the URLs that the log does not contain yet, as links."""
         keys = keys_of(b"".join([part for both in zip(targets, sources, strict=True) for part in both]))
         if len(self._named) + len(keys) > _KNOWN_NAMES:
             self._named = KeyRows()
@@ -189,8 +190,8 @@ class LinkLog:
         self._anchors.append(row.anchors)
 
     def _take_over(self, folder: Path) -> bool:
-        """Move the rows of journals whose process was killed into a segment. Return True if a journal was damaged, so
-        that rows were lost."""
+        """Move the rows in the journals of killed processes into a segment. Return True if rows were lost because a
+        journal was damaged."""
         has_lost = False
         for writer, rows, lost in left_behind(folder):
             has_lost = has_lost or lost > 0
@@ -283,8 +284,8 @@ class _Sites(dict[str, bytes]):
 
 
 class LinkLogReader:
-    """A reader of the link log. The reader reads the files that existed when it was opened. If a page is in several
-    files, its older rows are read too."""
+    """A reader of the link log. The reader reads the files that existed when it was opened. If several files have a row
+    of the same page, the reader yields all these rows."""
 
     def __init__(self, url: str) -> None:
         self._files = LogFiles(url)
@@ -299,11 +300,9 @@ class LinkLogReader:
             yield from self._files.read_batches(file, 20_000, columns=columns)
 
     def sources_of(self, target: int) -> dict[str, int]:
-        """Return the flags of each link to a target, by the URL of the page that contains the link.
+        """Return the pages that link to a target: the URL of each page, with the flags of its link.
 
-        `target` is the fingerprint of a URL.
-
-        The call reads the whole log.
+        `target` is the fingerprint of a URL. The call reads the whole log.
         """
         found: dict[int, tuple[float, int]] = {}
         for table in self.rows():
@@ -327,7 +326,7 @@ class LinkLogReader:
         return urls
 
     def unfollowed(self) -> dict[str, list[str]]:
-        """Return, by URL of a page, the page's links that the policy file refused. The call reads the whole log."""
+        """Return the links that the policy file refused, by page. The call reads the whole log."""
         found: dict[int, tuple[float, npt.NDArray[np.uint64]]] = {}
         for table in self.rows():
             targets, times = table["targets"].combine_chunks(), table["time"].to_numpy()
@@ -351,7 +350,7 @@ class LinkLogReader:
         return {urls[source]: links for source, links in named.items() if source in urls}
 
     def names(self) -> Iterator[pa.Table]:
-        """Yield tables of fingerprint, site, url. A URL may occur twice."""
+        """Yield tables of fingerprint, site, url. Two tables may contain the same URL."""
         for file in self.name_files:
             yield from self._files.read_batches(file, 200_000)
 
@@ -362,9 +361,9 @@ def compact(url: str, *, shards: int | None = None, fewest: int = 1) -> int:
     If there are fewer than `fewest` segments, do nothing.
 
     Only one compaction may run at a time. For a log in a folder, a second compaction waits for the first. For a log at
-    an fsspec URL, the crawls that share the log must prevent a second compaction themselves. The compaction needs
-    memory for all rows since the last compaction, and for one shard. The first compaction fixes the number of shards,
-    by default 16.
+    an fsspec URL, the crawls themselves must ensure that only one of them compacts the log. A compaction holds in
+    memory one shard and all rows since the last compaction. The first compaction fixes the number of shards (default:
+    16).
 
     Raises RepositoryError if a file is missing, or cannot be read or written; then the old manifest stays valid.
     """
@@ -409,7 +408,7 @@ def _compacted(files: LogFiles, shards: int | None, fewest: int) -> int:
 
 
 def _split(tables: list[pa.Table], shards: int) -> list[list[pa.Table]]:
-    """Return the rows of each shard."""
+    """Divide the rows of tables among the shards by site."""
     parts: list[list[pa.Table]] = [[] for _ in range(shards)]
     for table in tables:
         home = table["site"].to_numpy() % np.uint64(shards)

@@ -1,7 +1,7 @@
 """Look up the links from and to single pages in the link log.
 
-A lookup reads at most `MOST_ROWS` rows and `MOST_NAMES` names of the log, the newest rows first. `LoggedLinks.complete`
-is False if a part of the log was not read. A lookup also reads the journals of running crawls.
+A lookup reads at most `MOST_ROWS` rows and `MOST_NAMES` names of the log, the newest rows first. A lookup also reads
+the journals of running crawls.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ class LoggedLink(NamedTuple):
 class LoggedLinks(NamedTuple):
     links: list[LoggedLink]
     complete: bool
-    """False if a part of the log was not read, or some names were not found."""
+    """False if a part of the log was not read, or if the URLs of some links were not found."""
 
 
 class _Rows(NamedTuple):
-    """Some rows of the link log, as columns. Row i has the links ends[i] to ends[i + 1] - 1."""
+    """Rows of the link log as arrays, one array for each column. Row i has the links ends[i] to ends[i + 1] - 1."""
 
     source: Prints
     site: Prints
@@ -116,7 +116,7 @@ class LinkLookup:
 
     def _rows(self, site: int, *, others: bool) -> Iterator[_Rows]:
         """Yield the rows of all journals and segments, and of the shard that contains the site. If `others` is True,
-        also yield the rows of all other shards."""
+        also yield the rows of the shards that do not contain the site."""
         if self._journal is not None:
             for journal in journal_rows(self._journal):
                 yield _of_journal(journal)

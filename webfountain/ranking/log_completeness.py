@@ -4,8 +4,8 @@ Rows of earlier fetches are missing if a file was damaged, or if the log is youn
 each fetch that finds a change. An unchanged page is logged again if its row may be missing (`pages.examiner`).
 
 `mend` repairs a log. `mend` moves unreadable files to the folder `damaged`, and replaces a missing shard by an empty
-one. Registers of the writers show which files are missing (`segment_register`). If the manifest is lost, the newest
-complete set of shards is used again.
+one. Registers of the writers show which files are missing (`segment_register`). If the manifest is lost, `mend` makes a
+new one for the newest complete set of shards.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["GRACE_S", "complete_since", "damaged_files", "incomplete_until", "me
 logger = logging.getLogger(__name__)
 
 GRACE_S: Final = 900.0
-"""Time within which every crawl that writes the log notices that rows were lost, in seconds."""
+"""If rows are lost, every crawl that writes the log notices the loss within this time, in seconds."""
 
 _SHARD: Final = re.compile(r"shards/(links|names)-(\d{6})-(\d{4})\.parquet")
 
@@ -50,8 +50,8 @@ def complete_since(files: LogFiles) -> float | None:
 
 
 def open_log(files: LogFiles, *, at: float) -> float:
-    """Open a log for a crawl, and return the time from which the log is complete. If the time is missing or unreadable,
-    store the current time instead."""
+    """Open a log for a crawl, and return the time from which the log is complete. If the stored time is missing or
+    unreadable, record `at` instead."""
     try:
         since = complete_since(files)
         if since is not None:
@@ -63,7 +63,7 @@ def open_log(files: LogFiles, *, at: float) -> float:
 
 
 def _begin_log(files: LogFiles, *, at: float) -> float:
-    """Store the current time if the log has none, and log a warning if the old time was lost."""
+    """If the log does not say since when it is complete, record `at`. If an earlier time was lost, log a warning."""
     has_writers = has_registers(files)
     try:
         since = complete_since(files)
@@ -96,7 +96,7 @@ def damaged_files(url: str) -> list[str]:
 
 
 def mend(url: str, *, at: float) -> list[str]:
-    """Set damaged files aside, so that the log can be read again, and return a line of text for each.
+    """Repair a log, and return a line of text for each damaged file.
 
     `at` is the current time.
 
@@ -125,7 +125,7 @@ def mend(url: str, *, at: float) -> list[str]:
 
 
 def _last_manifest(files: LogFiles) -> Manifest:
-    """Return the manifest, and make sure that it is the newest. Raise DamagedFile if a newer manifest was lost."""
+    """Return the manifest of the last compaction. Raise DamagedFile if this manifest was lost."""
     newest = newest_generation(files)  # before the manifest, because a compaction may end between the two
     manifest = files.manifest()
     if manifest.generation < newest:
@@ -148,8 +148,8 @@ def _damaged(files: LogFiles, manifest: Manifest) -> Iterator[DamagedFile]:
 
 
 def _in_force(files: LogFiles) -> Manifest:
-    """Make a manifest for the newest complete set of shards. The manifest lists no segments, so readers read all
-    segments again."""
+    """Return a new manifest for the newest complete set of shards. The manifest counts no segment as merged, so readers
+    read all segments again."""
     found: dict[int, dict[str, list[str]]] = defaultdict(lambda: {"links": [], "names": []})
     for name in files.listed("shards"):
         if (match := _SHARD.fullmatch(name)) is not None:

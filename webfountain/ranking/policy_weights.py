@@ -89,7 +89,7 @@ class PolicyWeights:
         return made
 
     def with_hot_first(self, pages: Sequence[Link | PageRecord], importances: Array) -> Array:
-        """Return the (n,) importances, raised for pages on topic so that these come first."""
+        """Return the (n,) importances, with those of pages on topic raised above all others."""
         if not self._topics:
             return importances
         hot, topical = np.zeros((2, len(pages)), dtype=np.bool_)
@@ -122,8 +122,8 @@ class PolicyWeights:
         return self._topics.get(policy if policy in self._collection.policies else "default")
 
     def _scores_of(self, page: Link | PageRecord, topic: TopicTable) -> Sequence[float]:
-        """Return the topic scores of a page. For a waiting page without scores, the words of its URL give an
-        estimate."""
+        """Return the topic scores of a page. If a waiting page has no topic scores yet, estimate them from the words of
+        its URL."""
         if page.scores or not _waits(page):
             return page.scores
         return (self._words.promise(topic.query, page.url, ""),)

@@ -1,8 +1,7 @@
-"""The ranker computes scores from a link log or a graph file, in a process beside the crawl.
+"""The ranker computes scores of pages from a link log, in a process of its own.
 
-The rows of the log are read once. Each source and each target of a link is a page, so pages that were never fetched are
-ranked too. The links are divided into files, by the number of their target page. The files are mapped into memory and
-used one at a time. So the ranker needs memory only for the fingerprints, one file of links, and the scores.
+Each source and each target of a link is a page, so pages that were never fetched are ranked too. To save memory, the
+ranker divides the links into files by target page, and maps one file at a time into memory.
 """
 
 from __future__ import annotations
@@ -37,9 +36,9 @@ if TYPE_CHECKING:
 FEWEST_REPLAYED: Final = 200
 """Minimum number of crawled pages for a comparison of the crawl orders by a replay (`core.order_replay`)."""
 MOST_REPLAYED: Final = 5000
-"""Maximum number of crawled pages for another comparison of the crawl orders."""
+"""Maximum number of crawled pages for which the ranker still compares the crawl orders."""
 MOST_REPLAYED_LINKS: Final = 1_000_000
-"""Maximum number of logged links for another comparison of the crawl orders."""
+"""Maximum number of logged links for which the ranker still compares the crawl orders."""
 _TARGETS_A_BLOCK: Final = 1 << 18
 
 
@@ -47,7 +46,7 @@ _TARGETS_A_BLOCK: Final = 1 << 18
 class RankedLog:
     """The pages of a link log, as (n,) ascending fingerprints, and the links between them, as a graph.
 
-    The number of a page in the graph is the position of its fingerprint.
+    The graph numbers the pages by the positions of their fingerprints.
 
     `crawled` (n,) marks the pages with a row in the log.
     """
@@ -90,8 +89,8 @@ def publish_ranking(url: str, folder: Path, *, trusted: Mapping[str, float] | No
 def replayed_orders(folder: Path, log: RankedLog, ranks: Scores, backlinks: Scores) -> tuple[int, Sequence[float]]:
     """Compare the crawl orders by a replay, if one is due (`core.order_replay`).
 
-    A replay is due each time that a small crawl has grown by half. Return the number of pages in the last replay, and
-    the total losses of each order.
+    In a small crawl, a replay is due whenever the number of crawled pages has grown by half. Return the number of pages
+    in the last replay, and the total loss of each crawl order in all replays.
     """
     last, losses = last_replay(folder)
     crawled = int(np.count_nonzero(log.crawled))
@@ -197,7 +196,7 @@ def _all_pages(reader: LinkLogReader) -> Fingerprints:
 
 
 def _links(reader: LinkLogReader) -> Iterator[tuple[Fingerprints, Times, npt.NDArray[np.intp], Fingerprints]]:
-    """Yield, for some pages at a time, the links in the newest row of each: pages, times, numbers of links, targets."""
+    """Yield the newest row of each page, in batches: (pages, times, numbers of links, link targets)."""
     shards, segments = set(reader.shards), reader.files
     fresh: dict[int, float] = {}
     # Files that are not compacted have the newest rows, so they are read last and searched first.
@@ -236,7 +235,7 @@ def _flat(table: pa.Table, column: str) -> npt.NDArray[Any]:
 
 
 def _block(file: Path, number: int, nodes: int, degree: npt.NDArray[np.int64]) -> LinkBlock:
-    """Return the links in a file, sorted by target, as a part of the graph. Add the number of links of each source to
+    """Return the links in a file as a part of the graph, sorted by target. Add the number of links of each source to
     `degree`."""
     first = number * _TARGETS_A_BLOCK
     rows = min(_TARGETS_A_BLOCK, nodes - first)

@@ -1,10 +1,8 @@
-"""The ranker runs as a process beside the crawl.
+"""The ranker runs in a process of its own, with the lowest priority.
 
-The process may be killed at any time.
-
-``python -m webfountain.ranking.ranker_process FILE`` reads a `Job`, ranks the link log and publishes an epoch. The
-process has the lowest priority, and only one may run per folder. If the process is killed, the log stays readable and
-the crawl keeps using the last scores.
+``python -m webfountain.ranking.ranker_process FILE`` reads a `Job`, ranks the link log and publishes an epoch. At most
+one ranker runs for each folder of scores. If the ranker is killed, the log stays readable and the crawl keeps using the
+last scores.
 """
 
 from __future__ import annotations
@@ -36,7 +34,7 @@ _MOST_LINES: Final = 20
 LEAST_COST_S: Final = 0.6
 """CPU time of a ranking of only a few pages, in seconds."""
 FEWEST_SEGMENTS: Final = 16
-"""Number of segments from which on the process compacts the log before a ranking."""
+"""If the log has at least this number of segments, the process compacts it before a ranking."""
 
 
 class Job(msgspec.Struct, frozen=True):
@@ -57,7 +55,7 @@ class Ranker(Protocol):
     """Runs ranking jobs, one at a time."""
 
     def start(self, job: Job) -> None:
-        """Start a job and return at once. No other job may be running."""
+        """Start a job without waiting for its end. No other job may be running."""
         ...
 
     def failed(self) -> str | None:
@@ -149,7 +147,7 @@ def _dispose(process: subprocess.Popen[bytes]) -> None:
 def carry_out(job: Job) -> int | None:
     """Compact the log if it has many segments, rank its pages, publish the scores, and return their epoch.
 
-    Return None if another process ranks the log now, or has just done so.
+    Return None if another process is ranking the log or has just ranked it.
 
     Raises RepositoryError if a file cannot be read or written.
     """

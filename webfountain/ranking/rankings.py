@@ -30,11 +30,11 @@ FLUSH_S: Final = 60.0
 FEWEST: Final = 250
 """Number of logged pages at which the first ranking starts."""
 DOUBLING: Final = 16_000
-"""Number of logged pages up to which a ranking starts each time that their number has doubled."""
+"""Below this number of logged pages, a ranking starts each time that the number has doubled."""
 GROWTH: Final = 0.2
-"""Share by which the number of logged pages must grow before the next ranking, above `DOUBLING` pages."""
+"""Above `DOUBLING` logged pages, a ranking starts each time that their number has grown by this share."""
 HEADSTART_S: Final = 15.0
-"""CPU time that rankings may take in addition to `SHARE`, in seconds."""
+"""CPU time that rankings may use beyond their share of the crawl's CPU time, in seconds."""
 SHARE: Final = 0.05
 """Maximum CPU time of all rankings, as a share of the crawl's CPU time."""
 _NOFOLLOW, _UNFOLLOWED = bytes((NOFOLLOW,)), bytes((UNFOLLOWED,))
@@ -146,7 +146,7 @@ class Rankings:
         return True
 
     def _refresh_completeness(self) -> None:
-        """Read again the time from which the log is complete, because a repair may have changed the time."""
+        """Update `complete_since` from the log, because a repair may have changed it."""
         from webfountain.ranking.link_files import DamagedFile, LogFiles  # noqa: PLC0415  (pyarrow)
         from webfountain.ranking.log_completeness import complete_since  # noqa: PLC0415
 

@@ -102,7 +102,7 @@ def publish_scores(
 
 def published_at(folder: Path) -> float:
     """Return the time of the current ranking, UTC seconds, or -inf before the first ranking. Raise RepositoryError if
-    the time cannot be read."""
+    the file `EPOCH` cannot be read."""
     return _epoch(folder).at
 
 
@@ -132,7 +132,7 @@ class EpochScores:
         return len(self._fingerprints)
 
     def refresh(self) -> bool:
-        """Load the newest epoch, and return whether it is another one than before."""
+        """Load the newest epoch, and return whether the epoch has changed."""
         epoch = _epoch(self._folder)
         if epoch.number == self.epoch:
             return False
@@ -166,7 +166,7 @@ class EpochScores:
 
         A page that the ranking does not know gets the value in `absent`.
 
-        In a ranking of 10^7 pages, the lookup of a page takes some microseconds.
+        If 10^7 pages are ranked, the lookup of one page takes some microseconds.
         """
         found = [np.full(len(fingerprints), each) for each in absent.values()]
         if not self._is_whole():
@@ -181,10 +181,9 @@ class EpochScores:
         return found
 
     def waiting(self, names: Sequence[str], *, most: int) -> tuple[int, list[npt.NDArray[np.float64]]]:
-        """Estimate how many ranked pages were never crawled, and return this number with the scores (s,) of a sample of
-        them.
+        """Return the estimated number of ranked pages that were never crawled, and the scores (s,) of a sample of them.
 
-        At most `most` pages are drawn, and the crawled pages among them are left out of the sample.
+        The sample is drawn from at most `most` ranked pages.
         """
         if not self._is_whole():
             return 0, [np.zeros(0) for _ in names]
@@ -199,8 +198,8 @@ class EpochScores:
         return int(np.count_nonzero(self._scores["crawled"])) if self._is_whole() and "crawled" in self._scores else 0
 
     def _is_whole(self) -> bool:
-        """Return whether scores can be read. If a file was cut, forget all scores. Reading a mapped file that was cut
-        would crash the process."""
+        """Return whether scores can be read. If a file was cut, forget all scores, because reading a mapped file that
+        was cut would crash the process."""
         cut = next((path for path, size in self._sizes.items() if is_cut(path, size)), None)
         if cut is not None:
             _set_aside(self._folder, ValueError(f"{cut.name} was cut"))
@@ -209,18 +208,17 @@ class EpochScores:
 
 
 def places(pages: Fingerprints, wanted: Fingerprints) -> npt.NDArray[np.int64]:
-    """Return for each fingerprint its position in the ascending `pages`, or the position where it would be inserted.
-
-    A search in ascending order of the fingerprints takes less than half the time.
-    """
-    order = np.argsort(wanted)
+    """Return for each fingerprint its position in the ascending `pages`, or the position where it would be inserted."""
+    order = np.argsort(wanted)  # a search in ascending order takes less than half the time
     found = np.empty(len(order), dtype=np.int64)
     found[order] = np.searchsorted(pages, wanted[order])
     return found
 
 
 class _Epoch(NamedTuple):
-    """The contents of the file `EPOCH`. Before the first ranking, `number` is 0."""
+    """The contents of the file `EPOCH`: the number of the current epoch and facts about its ranking. Before the first
+    ranking, `number` is 0.
+    """
 
     number: int = 0
     at: float = -inf
@@ -272,7 +270,7 @@ def _set_aside(folder: Path, error: Exception) -> None:
 
 
 def _newest(folder: Path) -> int:
-    """Return the largest number of an epoch that has files, or 0."""
+    """Return the number of the newest epoch on disk, or 0 if there is none."""
     found = (each.name.removeprefix("epoch-") for each in folder.glob("epoch-*"))
     return max((int(number) for number in found if number.isdecimal()), default=0)
 

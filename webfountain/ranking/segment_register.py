@@ -1,9 +1,9 @@
 """Registers: each writer of a link log lists the files that it wrote, so that a deleted file is noticed.
 
 A writer makes a register in the log's folder `written` when it opens the log. The register lists the writer's segments,
-each with the number of compactions before it (*generation*). After two more compactions, a segment is surely merged and
-is removed from the list. While the writer runs, the register also names its journal. If a writer is killed, the process
-that takes over its journal marks the register as closed.
+each with its *generation*, the number of compactions before it. Two compactions later, the segment is certainly merged,
+and the register drops it. While the writer runs, the register also names its journal. If a writer is killed, the
+process that takes over its journal marks the register as closed.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class _Entries(NamedTuple):
     journal: str | None = None
 
     def text(self) -> str:
-        """Return the lines of the file. The last line is a checksum."""
+        """Return the text of the register file. The last line is a checksum."""
         first = "" if self.journal is None else f"open {self.journal}\n"
         lines = first + "".join(f"{generation} {name}\n" for generation, name in self.segments)
         return f"{lines}{crc32(lines.encode()):08x}\n"
@@ -163,7 +163,9 @@ def _present_generation(files: LogFiles) -> int:
 
 
 def newest_generation(files: LogFiles) -> int:
-    """Return the newest generation in any readable register. A manifest with an older generation is out of date."""
+    """Return the newest generation that a readable register contains. A manifest with an older generation is out of
+    date.
+    """
     newest = 0
     for register in files.listed(_FOLDER, suffix=_SUFFIX):
         try:
@@ -179,7 +181,7 @@ def has_registers(files: LogFiles) -> bool:
 
 
 def drop_old_registers(files: LogFiles, manifest: Manifest) -> None:
-    """Delete the register of each writer that has ended and whose segments were all merged."""
+    """If a writer has ended and all its segments were merged, delete its register."""
     for register in files.listed(_FOLDER, suffix=_SUFFIX):
         try:
             segments, journal = _read(files, register)

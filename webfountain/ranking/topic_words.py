@@ -1,4 +1,4 @@
-"""The word counts by which the topic of a page is judged, shared by the ants of a crawl."""
+"""Word counts that show whether a page is on topic, shared by the ants of a crawl."""
 
 from __future__ import annotations
 
@@ -22,11 +22,13 @@ _NO_WORDS: Final = msgspec.msgpack.encode(WordCounts())
 
 
 class TopicWords:
-    """The word counts of this process, exchanged with other ants and other crawls."""
+    """The word counts of this process, which it exchanges with other ants and later crawls of the store."""
 
     def __init__(self) -> None:
         self.topics = Topics(threading.Lock())
-        """The word counts. Several threads that examine pages may add words at the same time."""
+        """Word counts of the pages that this process and other ants have examined. Several threads that examine pages
+        may add words at the same time.
+        """
         self._share_at = -inf
 
     def share(self, board: Board, *, at: float) -> None:
@@ -42,9 +44,7 @@ class TopicWords:
 
 
 def words_of(board: Board) -> WordCounts:
-    """Return the published word counts. The published counts are empty before the first exchange and after a change of
-    their format.
-    """
+    """Return the word counts that the ants have published, or empty counts if none can be read."""
     try:
         return msgspec.msgpack.decode(board.value(WORDS) or _NO_WORDS, type=WordCounts)
     except msgspec.MsgspecError:

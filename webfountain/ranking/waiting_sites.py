@@ -30,8 +30,7 @@ class WaitingSites:
     """Sites that have due pages but are not crawled by this process now, sorted by importance.
 
     The importance of a site is its PageRank in the last ranking, plus an amount for each link found since that ranking.
-    A site enters this list when new pages of the site are found, or when it leaves the active list with due pages.
-    Sites that other runs found are crawled when they have been due for longest.
+    A site is added when new pages of the site are found, or when its crawl stops while pages are due.
 
     Source: Cho 2000, section 2.1 (sites chosen by the PageRank of the graph of sites).
 
@@ -54,7 +53,7 @@ class WaitingSites:
         return len(self._waiting)
 
     def refresh(self) -> None:
-        """Load the scores of a new ranking, and forget what links have added since the old one."""
+        """Load the scores of a new ranking, and forget the amounts that links have added since the previous ranking."""
         if self._scores is not None and self._scores.refresh():
             self._gained.clear()
 
