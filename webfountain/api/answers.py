@@ -42,7 +42,7 @@ class AntAnswer(msgspec.Struct, frozen=True):
     addresses: int
     in_flight: int
     idle_since: float | None
-    """Time since which the process has no work; None if it is busy."""
+    """Time when the process ran out of work; None if it has work."""
     load: float
     """CPU time that the process uses, seconds per second."""
     reported_at: float
@@ -58,8 +58,8 @@ class BlockAnswer(msgspec.Struct, frozen=True):
 
 
 class DomainShareAnswer(msgspec.Struct, frozen=True):
-    """Use of the limit on fetches per domain. `blocked` is the number of domains that have reached the limit in the
-    current time period.
+    """How much of the limit on fetches per domain is used. `blocked` is the number of domains that have reached the
+    limit in the current time period.
     """
 
     time: float
@@ -85,7 +85,7 @@ class StatusAnswer(msgspec.Struct, frozen=True):
     immediate: int
     """Number of URLs that are fetched before all others."""
     failing: int
-    """Number of pages with a copy whose last fetch failed."""
+    """Number of pages that have a copy but failed at their last fetch."""
     settled_too_late: int
     freshness: float | None
     """Estimated share of the known pages whose copy matches the live page."""
@@ -106,7 +106,7 @@ class StatusAnswer(msgspec.Struct, frozen=True):
     period_s: float
     """Length of a time period, in seconds."""
     plan: str | None
-    """The plan in force, in words."""
+    """The current plan, in words."""
     domains: DomainShareAnswer | None = None
     ants: list[AntAnswer] | None = None
     """The processes of the crawl; None if only one process can use the store."""
@@ -122,7 +122,7 @@ class SiteAnswer(msgspec.Struct, frozen=True):
     """Time when the next page of the site is due; None if no page will be due."""
     first_seen: float
     next_at: float
-    """Earliest time of the next request."""
+    """Earliest time of the next request to the site."""
     failures: int
     """Consecutive refusals."""
     error: str | None
@@ -139,7 +139,7 @@ class SiteAnswer(msgspec.Struct, frozen=True):
 
 
 class CopyAnswer(msgspec.Struct, frozen=True):
-    """The newest copy of a page."""
+    """The newest copy of a page, or an older version."""
 
     url: str
     fetched: float
@@ -195,7 +195,7 @@ class TextAnswer(msgspec.Struct, frozen=True):
 
 
 class ExplanationAnswer(msgspec.Struct, frozen=True):
-    """Explanation why a URL has its state or was refused. `why` contains the reasons in sentences."""
+    """Explanation of why a URL has its state or was refused. `why` contains the reasons in sentences."""
 
     given: str
     url: str | None
@@ -209,16 +209,16 @@ class ExplanationAnswer(msgspec.Struct, frozen=True):
     verdicts: list[dict[str, Any]] = []
     robots: dict[str, Any] | None = None
     alike: list[str] = []
-    """Known URLs that look like this URL, such as with another scheme or without the last slash."""
+    """Known URLs that differ from this URL only a little, such as in the scheme or the last slash."""
 
 
 class HistoryAnswer(msgspec.Struct, frozen=True):
-    """What a crawl did in a minute, an hour or a day, and its state at the end of that time."""
+    """What a crawl did in a minute, an hour or a day, and the state of the crawl afterwards."""
 
     at: float
     """Start of the minute, hour or day, UTC seconds."""
     seconds: float
-    """Part of this minute, hour or day in which a crawl was running, in seconds."""
+    """How many seconds of this minute, hour or day a crawl was running."""
     pages: dict[str, int]
     sites: int
     active_sites: int
@@ -234,7 +234,7 @@ class HistoryAnswer(msgspec.Struct, frozen=True):
     freshness_high: float | None
     price: float | None
     limits: dict[str, float]
-    """What limited the rate of fetches -> for how long, in seconds."""
+    """For each cause that limited the rate of fetches: how long it did so, in seconds."""
     store_bytes: int | None
     repository_bytes: int | None
     ants: int
@@ -248,8 +248,8 @@ class RefusedUrl(msgspec.Struct, frozen=True):
 
 
 class NoteAnswer(msgspec.Struct, frozen=True):
-    """Result of a request to the crawl, such as `now` or `forget`. A running crawl follows the request within a second.
-    If no crawl runs, the next crawl follows the request."""
+    """Result of a request to the crawl, such as `now` or `forget`. A running crawl carries out the request within a
+    second. If no crawl runs, the next crawl carries out the request."""
 
     note: Literal["now", "forget", "pause", "resume", "block", "unblock", "drain"]
     accepted: list[str]

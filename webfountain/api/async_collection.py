@@ -107,9 +107,9 @@ class AsyncCollection:
     async def changes(
         self, *, since: str | None = None, reader: str | None = None, follow: bool = True
     ) -> AsyncIterator[PageChange]:
-        """Yield the entries of the change log after a cursor, or after the place of a named reader.
+        """Yield the entries of the change log after a cursor, or after the position of a named reader.
 
-        With `follow`, wait at the end for new entries, until the caller stops the iteration.
+        With `follow`, wait at the end of the log for new entries, until the caller stops the iteration.
         """
         cursor = since
         if cursor is None and reader is not None:

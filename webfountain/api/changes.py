@@ -10,9 +10,8 @@
                 remove(change.url)
         change.done()
 
-After a NewPage, ChangedPage, MinorChange or ReturnedPage, a search index should contain the page. After an entry of
-another class, a search index should remove the page. `OtherChange` stands for verdicts that later versions of
-webfountain add.
+A search index should contain a page after a NewPage, ChangedPage, MinorChange or ReturnedPage, and drop the page after
+an entry of any other class. `OtherChange` stands for verdicts that later versions of webfountain add.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ __all__ = [
 
 
 class PageChange(msgspec.Struct, frozen=True, dict=True, tag_field="verdict", tag="other"):
-    """A change of a page. A program continues after the entry with `cursor`."""
+    """A change of a page. To continue after this change, a program passes its `cursor`."""
 
     url: str
     site: str
@@ -79,7 +78,7 @@ class PageChange(msgspec.Struct, frozen=True, dict=True, tag_field="verdict", ta
         return str(self.__struct_config__.tag)
 
     def done(self) -> Awaitable[None]:
-        """Store that the reader has processed this entry and all earlier ones.
+        """Record that the reader has processed this entry and all earlier ones.
 
         If the collection is async, the caller must await the result.
 
@@ -101,7 +100,7 @@ class NewPage(PageChange, frozen=True, dict=True, tag="new"):
 
 
 class ChangedPage(PageChange, frozen=True, dict=True, tag="changed"):
-    """The page has a new copy with more than a minor change."""
+    """The page has a new copy that differs by more than a minor change."""
 
 
 class MinorChange(PageChange, frozen=True, dict=True, tag="minor"):

@@ -69,7 +69,7 @@ __all__ = ["MAX_ROWS", "StoredCollection", "bounded"]
 MAX_ROWS: Final = 1000
 """Maximum number of rows in one part of a list."""
 MAX_JUDGED: Final = 10_000
-"""Maximum number of pages that are read to find the effect of a policy file, which takes about one second."""
+"""Maximum number of pages that one check of a policy file reads, so that the check takes about one second."""
 
 
 class StoredCollection(CollectionNotes):
@@ -125,8 +125,8 @@ class StoredCollection(CollectionNotes):
         """Return up to `limit` sites after a cursor, sorted by `order`, and the next cursor (None at the end).
 
         The orders are `name`, `pages` (most URLs first), `due` (active sites first, then by due time), `failed` (most
-        failed URLs first) and `changed` (latest change first). Raise InputError when `after` is not a cursor, or when a
-        store of an older version lacks the order.
+        failed URLs first) and `changed` (latest change first). Raise InputError when `after` is not a cursor, or when
+        an older version of webfountain wrote the store without this order.
         """
         found = self._store.sites.ranked(order, after, bounded(limit))
         return [_site(record) for _, record in found], found[-1][0] if len(found) == limit else None
@@ -141,7 +141,8 @@ class StoredCollection(CollectionNotes):
     ) -> tuple[list[PageAnswer], str | None]:
         """Return up to `limit` pages of a site after a cursor, and the next cursor (None at the end).
 
-        A call reads at most MAX_ROWS pages. So with a rare `state`, a part may be empty although more pages follow.
+        A call reads at most MAX_ROWS pages. If few pages have the state `state`, a part may be empty although more
+        pages follow.
 
         Raises
         ------
@@ -202,8 +203,7 @@ class StoredCollection(CollectionNotes):
     def versions(self, url: str, *, limit: int = 20) -> list[VersionAnswer]:
         """Return the newest kept versions of a page, the newest first. Raise the same errors as `copy`.
 
-        If the policy file sets ``repository.keep = "all"``, the list has every version, otherwise perhaps only the
-        newest.
+        Older versions are certainly kept only if the policy file sets ``repository.keep = "all"``.
         """
         found = islice(version_beginnings(self._store, self._copies(), url), bounded(limit))
         form, rules = TextForm("html"), self._texts.rules()  # only titles are needed, and other formats take longer
@@ -222,8 +222,8 @@ class StoredCollection(CollectionNotes):
 
         `format` and `main` mean the same as in `text`.
 
-        An empty list means that no more texts exist at the moment. The list omits a copy that cannot be read, and a
-        later call tries to read the copy again.
+        An empty list means that no more texts exist at the moment. If a copy cannot be read, the list omits its page
+        until a later call can read the copy.
 
         Raises
         ------
@@ -271,7 +271,7 @@ class StoredCollection(CollectionNotes):
     # ---------------------------------------------------------------- changes
 
     def changes(self, *, since: str | None = None, reader: str | None = None, limit: int = 100) -> list[PageChange]:
-        """Return up to `limit` entries of the change log after a cursor, or after the place of a named reader.
+        """Return up to `limit` entries of the change log after a cursor, or after the position of a named reader.
 
         Without cursor and reader, begin at the oldest entry. To continue, use the cursor of the last entry.
 
@@ -295,8 +295,8 @@ class StoredCollection(CollectionNotes):
         return self._store.changes.end()
 
     def changes_from(self, at: float) -> str:
-        """Return the cursor from which `changes` returns the entries at or after a time. Raise CursorLost if the change
-        log begins after that time."""
+        """Return the cursor with which `changes` returns the entries at or after a time. Raise CursorLost if the change
+        log begins after the time `at`."""
         return self._store.changes.since(at)
 
     def places(self) -> ReaderPlaces:
@@ -323,14 +323,14 @@ class StoredCollection(CollectionNotes):
         return msgspec.convert({"valid": True, "describes": found, "effect": effect, **meaning}, PolicyAnswer)
 
     def end_within(self, seconds: float) -> None:
-        """Limit the time that calls wait for an unavailable server, before the collection is closed. Any thread may
-        call this method.
+        """Before closing the collection, limit how long its calls wait for an unavailable server. Any thread may call
+        this method.
         """
         if self._store.claims is not None:
             self._store.claims.end_within(seconds)
 
     def close(self) -> None:
-        """Close store and copies. A second call has no effect."""
+        """Close the store and its copies. A second call has no effect."""
         if self._pages is not None:
             self._pages.close()
         self._texts.close()
@@ -346,8 +346,8 @@ class _CompletedAwaitable:
 
 
 def _keep(places: ReaderPlaces, reader: str, cursor: str) -> Awaitable[None]:
-    """Store a reader's position in the change log immediately. The result can be awaited, because `PageChange.done`
-    returns an awaitable."""
+    """Record a reader's position in the change log at once. Return a completed awaitable, because `PageChange.done`
+    must return an awaitable."""
     places.keep(reader, cursor)
     return _CompletedAwaitable()
 

@@ -1,6 +1,6 @@
 """Details of a collection, such as its plan, its policy file, the sections of a site, or the links of a page.
 
-`StoredCollection.details` is the object whose methods read such details. Each method reads a bounded number of rows.
+Each method reads a bounded number of rows.
 """
 
 from __future__ import annotations
@@ -51,18 +51,18 @@ _SAMPLE: Final = 1000
 _FIRST_SPAN_S: Final = 10.0
 _SHORTEST_SPAN_S: Final = 0.01
 _MOST_IN_SPAN: Final = 2000
-"""Maximum number of change-log entries in memory at the same time."""
+"""Maximum number of change-log entries in memory at once."""
 _READ: Final = 500
-"""Number of change-log entries that are read at once."""
+"""Number of change-log entries that one call reads from the store."""
 
 
 class CheckAnswer(msgspec.Struct, frozen=True):
     """One comparison of a page with its copy."""
 
     interval: float
-    """Time since the previous fetch, s, rounded by up to 10 %."""
+    """Time since the previous fetch, in seconds, with an error of up to 10 %."""
     changed: bool
-    """True if the page had changed, except for minor changes."""
+    """True if the page had changed by more than a minor change."""
 
 
 class RobotsTextAnswer(msgspec.Struct, frozen=True):
@@ -80,11 +80,11 @@ class PlanAnswer(msgspec.Struct, frozen=True):
     """The current plan, with the fetches made so far."""
 
     plan: dict[str, Any] | None
-    """The plan, or None before the first plan and in a crawl without a budget."""
+    """The plan as plain data, or None if the crawl has no budget or has not made a plan yet."""
 
 
 class PolicyFileAnswer(msgspec.Struct, frozen=True):
-    """The policy file in force."""
+    """The policy file that the crawl uses now."""
 
     path: str | None
     """Path of the file, or None if the store contains no policy file."""
@@ -111,7 +111,7 @@ class SectionsAnswer(msgspec.Struct, frozen=True):
 
     items: list[SectionAnswer]
     learned: bool
-    """True if the crawl learned the change rates of sections, False if they are estimated here from some pages."""
+    """True if the crawl learned the change rates, False if they are estimated from a sample of the site's pages."""
 
 
 class LinkAnswer(msgspec.Struct, frozen=True):
@@ -184,7 +184,7 @@ class CollectionDetails:
 
     @property
     def fastest_s(self) -> float:
-        """Return the mean change interval of bucket 0, in seconds."""
+        """Return the mean change interval of the pages that change most often (bucket 0), in seconds."""
         return self._store.census.fastest_s
 
     def checks(self, url: str) -> list[CheckAnswer]:
@@ -194,7 +194,7 @@ class CollectionDetails:
         return [] if record is None else [CheckAnswer(each.interval, each.changed) for each in decode(record.history)]
 
     def robots(self, site: str) -> RobotsTextAnswer:
-        """Return the robots.txt of a site as it was read. Raise InputError when the site is not known."""
+        """Return the robots.txt of a site as the crawl last read it. Raise InputError when the site is not known."""
         record = known_site(self._store, site)
         state = remembered(record)
         text = None if state.robots is None else state.robots.decode("utf-8", "replace")
@@ -203,8 +203,8 @@ class CollectionDetails:
     def sections(self, site: str) -> SectionsAnswer:
         """Return a row for the whole site, and rows for its largest sections, at most MAX_SECTIONS rows.
 
-        A crawl with a budget learns how often the pages of each section change. In other crawls, the change rates are
-        estimated from up to 1000 pages of the site.
+        A crawl with a budget learns how often the pages of each section change. If the crawl has no budget, the change
+        rates are estimated from up to 1000 pages of the site.
         """
         from webfountain.report.site_sections import sections_by_pages, sections_learned  # noqa: PLC0415  numpy, 0.1 s
 
@@ -217,7 +217,7 @@ class CollectionDetails:
         return SectionsAnswer([SectionAnswer(*each) for each in found], learned)
 
     def waiting(self, site: str, *, limit: int = 100) -> list[PageAnswer]:
-        """Return the never-fetched URLs of a site that come next, in order."""
+        """Return the next never-fetched URLs of a site, in the order of its queue."""
         return [page_of(site, record) for record in self._store.pages.waiting(site, limit)]
 
     def links(self, url: str, *, limit: int = 100) -> LinksAnswer:
@@ -245,17 +245,15 @@ class CollectionDetails:
         return last_check(self._store, self._url)
 
     def judge(self, urls: Sequence[str], *, at: float) -> list[JudgedUrl]:
-        """Return how the crawl would respond to a request to fetch these URLs now, without sending the request. Raise
+        """Return how the crawl would respond to a request to fetch URLs now, without sending the request. Raise
         InputError for more than MAX_JUDGED_URLS URLs."""
         if len(urls) > MAX_JUDGED_URLS:
             raise InputError(f"urls: {len(urls)} given (allowed: up to {MAX_JUDGED_URLS} to check at once)")
         return [self._judged(url, why) for url, why in self.refusals(urls, at=at)]
 
     def entries_before(self, at: float) -> Iterator[Change]:
-        """Yield the entries of the change log before a time, newest first.
-
-        The log is read in steps backwards in time, with longer steps where entries are rare.
-        """
+        """Yield the entries of the change log before a time, newest first."""
+        # Read backwards in time, in longer steps where entries are rare.
         end, span = at, _FIRST_SPAN_S
         while True:
             found, is_oldest = self._between(end - span, end)
@@ -269,8 +267,8 @@ class CollectionDetails:
             span = span * 8 if len(found or ()) < _READ // 4 else span
 
     def _between(self, begin: float, end: float) -> tuple[list[Change] | None, bool]:
-        """Return the entries between two times, and whether these are the oldest entries. Return None if there are too
-        many entries.
+        """Return the change-log entries between two times, and whether the log has no older entries. If there are too
+        many entries, return None instead of a list.
         """
         changes, is_oldest = self._store.changes, begin <= 0
         try:
@@ -289,7 +287,7 @@ class CollectionDetails:
 
     def refusals(self, urls: Sequence[str], *, at: float) -> list[tuple[str, str | None]]:
         """Return each URL with the reason why the crawl would refuse a request to fetch it now. The reason is None for
-        an accepted URL. The URLs are canonical where possible."""
+        an accepted URL. Each returned URL is canonical, unless it is invalid."""
         from webfountain.report.explain import refusal_of  # noqa: PLC0415  numpy, 0.1 s
 
         found, rules = list[tuple[str, str | None]](), self._collection()

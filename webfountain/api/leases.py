@@ -64,8 +64,8 @@ class LeasedUrl:
         self._frontier = frontier
         self._began = time.monotonic()
         self.is_void = False
-        """True if another process may have the site now. The caller must end the request and settle the lease; the
-        frontier ignores the answer."""
+        """True if another process may crawl the site now. If so, the caller must cancel the request and settle the
+        lease; the frontier ignores the result."""
 
     @property
     def url(self) -> str:
@@ -89,7 +89,7 @@ class LeasedUrl:
 
     @property
     def conditions(self) -> dict[str, str]:
-        """The headers of a conditional request. The server may answer 304."""
+        """Headers that make the request conditional, so that the server may answer 304 (not modified)."""
         pairs = (("If-None-Match", self._fetch.etag), ("If-Modified-Since", self._fetch.last_modified))
         return {name: value for name, value in pairs if value is not None}
 
@@ -222,7 +222,7 @@ class OpenFrontier:
             yield lease
 
     async def land(self, fetched: FetchResult, links: Sequence[str]) -> str | None:
-        """Process the answer to the request of a lease. Return the outcome as a word, or None for robots.txt and
+        """Settle a lease with the result of its request. Return the outcome as a word, or None for robots.txt and
         sitemaps."""
         frontier = self._opened().frontier
         if fetched.fetch.id not in self._open:
@@ -251,7 +251,7 @@ class OpenFrontier:
         return self._opened().frontier.now()
 
     def _discover(self, fetch: Fetch, links: Sequence[str]) -> None:
-        """Add links that the caller found to the store."""
+        """Add to the store the links that the caller found."""
         frontier = self._opened().frontier
         assert fetch.lease is not None
         frontier.worker.entrance.discover(links, fetch.lease.record, at=frontier.now())
@@ -268,7 +268,7 @@ class OpenFrontier:
         self._stirred.set()
 
     async def _rest(self) -> None:
-        """Wait until a lease ends or a URL is due, but only for a short time."""
+        """Wait a short time, or until a lease ends or a URL is due."""
         frontier = self._opened().frontier
         wait_s = min(max(frontier.wake_at() - frontier.now(), 0.001), POLL_S)
         with suppress(TimeoutError):

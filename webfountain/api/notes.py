@@ -1,7 +1,7 @@
 """Notes: requests that a program sends to the crawl, such as `now`, `forget` and `block`.
 
-A running crawl follows a request within a second. If no crawl runs, the next crawl follows the request. URLs that a
-program requests are subject to politeness and robots.txt like all others.
+A running crawl carries out a request within a second. If no crawl runs, the next crawl carries out the request. URLs
+that a program requests are subject to politeness and robots.txt like all others.
 """
 
 from __future__ import annotations
@@ -122,12 +122,12 @@ class CollectionNotes:
         return NoteAnswer("unblock", [name])
 
     def blocks(self) -> list[BlockAnswer]:
-        """Return the blocks in force, sorted by prefix."""
+        """Return the current blocks, sorted by prefix."""
         at = self._clock.now()
         return [BlockAnswer(each.prefix, each.until) for each in blocks_of(self._store.board) if ends(each) > at]
 
     def drain(self, ant: str) -> NoteAnswer:
-        """Make one crawling process give up its sites and end. Other processes take the sites over.
+        """Make one crawling process end, so that other processes take over its sites.
 
         `ant` is the name of the process, as in `StatusAnswer.ants` or `LiveSnapshot.owner`. Raise InputError for an
         unknown name.

@@ -1,7 +1,8 @@
 """The positions of named readers in the change log.
 
-An embedded store keeps the position in the file ``readers/NAME`` of its folder. A store on a server keeps the position
-as a published value. A reader calls `keep` after it has processed entries, so no entry is lost if the reader is killed.
+An embedded store keeps the position of a reader in the file ``readers/NAME`` of the store's folder. A store on a server
+keeps the position in its database. A reader calls `keep` after it has processed entries, so no entry is lost if the
+reader is killed.
 """
 
 from __future__ import annotations

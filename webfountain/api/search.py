@@ -44,11 +44,11 @@ class SearchProgress(msgspec.Struct, frozen=True):
     """False if there is no index."""
     pages: int = 0
     behind: int | None = None
-    """Number of changes that the index does not contain yet, at most 1000. The number is None until all pages are in
-    the index.
+    """Number of changes that the index does not contain yet, at most 1000. `behind` is None until all pages are in the
+    index.
     """
     at_least: bool = False
-    """True if `behind` is a minimum, because no more changes were counted."""
+    """True if the index may lack even more changes than `behind`, because only 1000 are counted."""
 
 
 class SearchAnswer(msgspec.Struct, frozen=True):
@@ -68,7 +68,7 @@ class CollectionSearch:
         self._index: SearchIndex | None = None
 
     def progress(self) -> SearchProgress:
-        """Return how many changes the index does not contain yet."""
+        """Return the state of the index, with the number of changes that the index does not contain yet."""
         index = self._opened()
         if index is None:
             return SearchProgress(on=False)
