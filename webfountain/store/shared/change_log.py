@@ -4,8 +4,8 @@ Each shard numbers its own entries. A cursor contains one number per shard, so a
 entries of one page are in one shard, in the order of their steps. If the clocks of two processes differ, entries of
 different shards may be out of order by this difference.
 
-A cursor also contains a hash of the times of the entries to which its numbers point. If a shard lost entries and gave
-their numbers to new entries, the hash differs, and the cursor is refused.
+A cursor contains a hash of the times of the entries that it points to. If a shard has lost entries and given their
+numbers to new ones, the hash differs, and the cursor is refused.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class LogPosition:
             self._hash ^= self._term(shard)
 
     def advance(self, shard: int, number: int, at: float) -> None:
-        """Move to the next entry of a shard."""
+        """Move the position past the next entry of a shard."""
         self._hash ^= self._term(shard)
         self.numbers[shard], self._times[shard] = number, at
         self._hash ^= self._term(shard)
@@ -93,7 +93,7 @@ class LogPosition:
 
 
 def _numbers_of(cursor: str, shards: int) -> list[int]:
-    """Return the numbers in a cursor, one per shard. Raise InputError for an invalid text."""
+    """Return the numbers in a cursor, one per shard. Raise InputError for an invalid cursor."""
     if not is_cursor(cursor):
         raise no_cursor(cursor)
     if shards == 1:

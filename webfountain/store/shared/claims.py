@@ -1,8 +1,8 @@
-"""Claims and letters of the processes of one store.
+"""Claims on names by the processes of one store, and messages ("letters") between these processes.
 
 Claims on addresses are spread over the shards. All claims of any other kind are under one key. Times are sent as text,
-because a script would truncate numbers. Each process has a list of letters, which the server deletes an hour after the
-last letter.
+because a script would truncate numbers. The messages for a process are a list, which the server deletes an hour after
+the last message.
 """
 
 from __future__ import annotations
@@ -92,9 +92,9 @@ class SharedClaims:
         )
 
     def end_sooner(self, *, at: float, ahead: float, latest: float) -> None:
-        """Shorten claims that end after `latest`: the clock of their process was `ahead` seconds ahead of `at`.
+        """Shorten claims that end after `latest`, because the clock of their process was `ahead` seconds fast.
 
-        A claim without an owner keeps an address closed until a time; this time becomes `ahead` seconds earlier.
+        A claim without an owner, which keeps an address closed, ends `ahead` seconds earlier.
         """
         kept = [self._key(f"{kind}/") for kind in _TIMED]
         kept += [f"{{{self._prefix}:{shard}}}claims".encode() for shard in range(self._count)]
@@ -102,13 +102,13 @@ class SharedClaims:
         self._sooner.run(self._connection, [(key, [key], given) for key in kept])
 
     def post(self, owner: str, letters: Sequence[bytes]) -> None:
-        """Leave letters for a process, in one round trip."""
+        """Leave messages for a process, in one round trip."""
         if letters:
             key = self._letters(owner)
             self._connection.ask_all([(key, ("RPUSH", key, *letters)), (key, ("EXPIRE", key, _LETTERS_S))])
 
     def collect(self, owner: str) -> list[bytes]:
-        """Return and delete the letters of a process, in one round trip, and one more per thousand letters."""
+        """Return and delete the messages for a process, in one round trip, and one more per thousand messages."""
         key = self._letters(owner)
         found: list[bytes] = []
         while some := self._connection.ask(key, "LPOP", key, 1000):
@@ -125,8 +125,8 @@ class SharedClaims:
     def _run(
         self, script: Script, names: Sequence[str], head: Sequence[Any], given: Sequence[Any]
     ) -> list[tuple[list[int], Any]]:
-        """Run a script once for each key of the server. The script gets the values in `given` for those names that are
-        stored under the key. Return (positions of the names, answer of the script) for each key."""
+        """Group the names by their key on the server, and run a script for each key with the names' values in `given`.
+        Return, for each key, the positions of its names and the script's answer."""
         by_key: dict[bytes, list[int]] = {}
         for i, name in enumerate(names):
             by_key.setdefault(self._key(name), []).append(i)
@@ -148,7 +148,7 @@ class SharedClaims:
 
 
 def _kept(raw: bytes) -> list[Any]:
-    """Return the stored values of a claim in the form in which `lua/claim.lua` returns them."""
+    """Decode a stored claim to the form of an answer of `lua/claim.lua`."""
     return [*msgpack.unpackb(raw, raw=True), None]
 
 

@@ -1,10 +1,10 @@
-"""The connection to a server or a cluster, which tries again after faults.
+"""The connection to a server or a cluster, with retries after faults.
 
 URLs are ``redis://``, ``rediss://``, ``unix://``, ``redis+cluster://`` and
 ``redis+sentinel://host:port,host:port/name``. If a server does not answer, restarts, fails over, is read-only or is
 full, the process waits and retries with jitter. A step that was sent but not answered may have been executed, so any
-step may be executed twice. A step that is executed twice may skip numbers, and leave URL leases open until their site
-lease ends.
+step may be executed twice. Executing a step twice may leave gaps between numbers, and URL leases that stay open until
+their site lease ends.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ _PASSING: Final = (
     MovedError,
     AskError,
 )
-"""Temporary faults, after which the step is sent again."""
+"""Temporary faults: a step that fails with one of them is sent again."""
 _PASSING_WORDS: Final = (
     "MISCONF",
     "NOREPLICAS",
@@ -186,7 +186,7 @@ class ServerConnection:
 
     @property
     def ends_at(self) -> float:
-        """The limit set by `end_within`, monotonic seconds, or inf."""
+        """The time until which calls may wait for the server (`end_within`), in monotonic seconds, or inf."""
         return self._end.at
 
     def checked(self, answer: Any) -> Any:
@@ -237,7 +237,7 @@ class ServerConnection:
         self._of_primaries("CLIENT UNPAUSE")
 
     def disconnect(self) -> None:
-        """Break all connections. The next command opens new connections."""
+        """Close all connections; the next command opens new ones."""
         if isinstance(self.client, redis.cluster.RedisCluster):
             self.client.disconnect_connection_pools()
         else:

@@ -2,7 +2,7 @@
 
 With the cache, a process that finds no work sends one command instead of 256. A process queries only shards that its
 own steps changed, or for which another process signalled an earlier due time (`ring`). A signal may be lost, so all
-shards are queried periodically. A process also remembers in which shards its own sites may have immediate URLs
+shards are queried periodically. Each process remembers in which shards its own sites may have immediate URLs
 (`take_hurried`).
 """
 
@@ -31,8 +31,7 @@ ALL_AGAIN_S: Final = 60.0
 
 
 class DueTimes:
-    """The cached due times of one process. Any thread may call the methods. `now` returns the time of a steady clock,
-    s.
+    """The cached due times of one process. Any thread may call the methods. `now` reads a monotonic clock, in seconds.
     """
 
     def __init__(

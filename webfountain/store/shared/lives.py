@@ -1,26 +1,24 @@
 """The lives of a shared store: detect that a server lost its latest steps, and repair what this process lost.
 
 A server loses acknowledged steps when it restarts from an old snapshot or a damaged file, or when an outdated replica
-replaces the server. A process detects a loss by *marks*. Each step that changes something stores a mark in its shard:
-the number of the step, under the name of the process (`lua/guard.lua`). With each step, the process also sends the
-number of its last step that the shard has answered. If the shard's mark is older than this number, the shard has lost a
-step, and refuses the new step. After a reconnection, the process reads all its marks.
+replaces the server. To detect this, each step that changes a shard stores its own number in the shard, as the *mark* of
+its process (`lua/guard.lua`). A process sends with each step the number of its last step that the shard answered. If
+the shard's mark is lower than this number, the shard has lost a step, and refuses the new step. After a reconnection, a
+process compares its marks in all shards.
 
-A loss ends a *life* of the store. The first process that detects the loss gives the next life a name, which is also the
-new name of the change log. The first process writes the name into all shards, which report the name to the other
-processes. Each process makes these repairs:
+A *life* of a store is the time between two losses of steps. The first process that detects a loss gives the new life a
+name, which is also the new name of the change log. Other processes read the name of a new life from the shards. After a
+loss of steps, each process repairs its own work:
 
 - its site leases in the shards that went back are ended (`lua/disown.lua`), and the caller receives the list of these
   sites;
 - what it discovered, forgot, moved or published since then is repeated, from a log of bounded size in memory;
 - pages that it settled since then are in their earlier state, so whoever leases them fetches them again.
 
-A process may have leased a site just before the loss, although the server now shows the site as free. A process whose
-lease was lost still sends requests to the site until it detects the loss or its leases end. A site that is leased soon
-after a loss is therefore marked (`records.LOST_LIFE`): its new ant waits until all leases from before the loss have
-ended. Each shard detects by itself that its server was replaced (`lua/parts/era.lua`). If the previous owner of a site
-detected the loss and gave the site up, the site is not marked, because that owner sends no more requests
-(`before_loss`). If the previous owner was still waiting after an earlier loss, the site stays marked.
+If a server loses a site lease, the owner of the lease goes on sending requests until it detects the loss. So a lease
+that is given soon after a loss is flagged (`records.LOST_LIFE`), and its owner waits until all earlier leases have
+ended. A lease is not flagged if the previous owner detected the loss and gave the site up (`before_loss`). Each shard
+detects by itself that its server was replaced (`lua/parts/era.lua`).
 
 If the store no longer exists, because its server was emptied or replaced, the process ends with a StoreError.
 """
@@ -56,19 +54,19 @@ logger = logging.getLogger(__name__)
 
 SET_BACK: Final = "SETBACK"
 NEW_LIFE: Final = "NEWLIFE"
-"""Words with which the errors of `lua/guard.lua` begin."""
+"""First words of the errors that `lua/guard.lua` returns."""
 REPEATED: Final = frozenset({"discover"})
 """Steps that can be repeated unchanged, because they take no lease and a second run changes nothing."""
 COUNTS_MS: Final = 3_600_000
-"""Time for which a mark is valid, ms. Shards drop the marks of silent processes after twice this time
-(`lua/guard.lua`).
+"""Age up to which a process relies on its mark in a shard, in milliseconds. A shard deletes the mark of a process that
+sent nothing for twice this time (`lua/guard.lua`).
 """
 _MILLISECONDS: Final = 1000
 
 
 class _HeldSite(NamedTuple):
-    """A site that this process has leased. If the site was leased soon after a loss, another process may still use the
-    site until the time `doubted`."""
+    """A site that this process has leased. Until the time `doubted`, the site's previous owner may still be sending
+    requests."""
 
     token: int
     owner: str
@@ -140,8 +138,8 @@ class ServerLives:
 
     @property
     def repairs(self) -> int:
-        """Number of repaired losses. A caller of several steps compares the number before and after them, because a
-        loss may have undone some of the steps."""
+        """Number of repaired losses. If the number changes during several steps, a loss may have undone some of them.
+        """
         return self._mended
 
     def is_void(self, site: str, token: int) -> bool:
@@ -149,7 +147,7 @@ class ServerLives:
         return (site, token) in self._voided
 
     def hold(self, leases: Sequence[SiteLease], *, lease_s: float) -> None:
-        """Record sites that this process has leased. Leases last `lease_s`."""
+        """Record sites that this process has leased for `lease_s` seconds."""
         for lease in leases:
             doubted = lease.until + lease_s if lease.lost_by == LOST_LIFE else -math.inf
             self._held[lease.site] = _HeldSite(lease.token, lease.record.owner or "", doubted)
@@ -166,28 +164,28 @@ class ServerLives:
                 del self._held[lease.site]
 
     def repeat(self, call: Callable[[], object], *, size: int = 0, name: str | None = None) -> None:
-        """Register a call that is repeated if the store loses the effect of the call. The call takes `size` bytes of
-        memory. Only the last call of each name is kept.
+        """Register a function to call if the store loses what the function has written. The function and its data take
+        `size` bytes of memory. A function with the same `name` replaces an earlier one.
         """
         number = self._next_number()
         with self._lock:
             self._repeat_log.add_call(number, call, size=size, name=name)
 
     def before_loss(self, call: Callable[[], object]) -> None:
-        """Register a function to call after a loss, before this process gives up its sites. The thread that detects the
-        loss calls the function.
+        """Register a function to call when the server has lost steps, before this process gives up its sites. The
+        function runs in the thread that detects the loss.
         """
         self._before.append(call)
 
     def after_loss(self, call: Callable[[], object]) -> None:
-        """Register a function to call after each repaired loss."""
+        """Register a function to call each time a loss of steps has been repaired."""
         self._after.append(call)
 
     # ------------------------------------------------------------------ steps
 
     def run(self, shards: GuardedShards, step: str, arguments: Mapping[int, bytes]) -> dict[int, Any]:
-        """Run a guarded step in some shards. If a shard was set back, repair the loss first. Raises StoreError like
-        `Shards.run`.
+        """Run a step in some shards. If a shard has lost steps, repair the loss, and then run the step. Raise the
+        errors of `Shards.run`.
         """
         answers: dict[int, Any] = {}
         left = list(arguments)
@@ -218,7 +216,8 @@ class ServerLives:
         return {shard: answers[shard] for shard in arguments}
 
     def _mark(self, shard: int, number: int) -> int:
-        """Return the number of the last step that a shard must know when it gets step `number`, or 0."""
+        """Return the number of the last step that a shard answered, or 0 if that was an hour or more before step
+        `number`."""
         mark = self._marks.get(shard, 0)
         return mark if number - mark < COUNTS_MS else 0
 
@@ -228,7 +227,8 @@ class ServerLives:
             return self._number
 
     def _check_connections(self, shards: GuardedShards) -> None:
-        """Check all marks if the process has reconnected. Reads would not detect a loss, because they send no marks."""
+        """After a reconnection, check whether shards have lost steps of this process. Reads alone would not detect the
+        loss."""
         if self._connections == self._connection.connections.made:
             return
         with self._lock:
@@ -239,8 +239,8 @@ class ServerLives:
     # ------------------------------------------------------------------- mend
 
     def _mend(self, shards: GuardedShards, refused: Mapping[int, str], mended: int) -> None:
-        """Begin a new life of the store, or join the life that another process has begun. `mended` is the number of
-        repairs before the refused step was sent.
+        """Repair a loss of steps, and begin a new life of the store unless another process already has. `mended` is the
+        value of `repairs` when the caller began.
         """
         with self._lock:
             if mended != self._mended:
@@ -278,9 +278,7 @@ class ServerLives:
         self._described, self._raw = found, raw
 
     def _begin(self) -> str:
-        """Return the name of the new life, chosen by this process or by another process that detected the loss
-        earlier.
-        """
+        """Return the name of the new life, which the first process that detects the loss chooses."""
         if self._described["log"] == self.life or self._is_past():
             new = msgspec.json.encode({**self._described, "log": secrets.token_hex(4)})
             self._life_script.run(self._connection, [(self._meta, [self._meta], packed([self._raw, new]))])
@@ -288,14 +286,12 @@ class ServerLives:
         return str(self._described["log"])
 
     def _is_past(self) -> bool:
-        """Return whether the store has lost the name of the current life, so that its description names an older
-        one.
-        """
+        """Return whether the store's description names a life that has already ended."""
         return self._described["log"] in self._past
 
     def _lost(self, shards: GuardedShards) -> dict[int, int]:
-        """Return the shards that have lost this process's last step, each with the last step that the shard knows, in
-        one round trip.
+        """Return, for each shard that has lost steps of this process, the number of the last step left, in one round
+        trip.
         """
         now = self._next_number()
         asked = {shard: mark for shard in list(self._marks) if (mark := self._mark(shard, now))}
@@ -303,7 +299,7 @@ class ServerLives:
         return {shard: mark for shard, mark in known.items() if mark < asked[shard]}
 
     def _make_good(self, shards: GuardedShards, lost: Mapping[int, int]) -> None:
-        """Give up the leases in the shards with a loss, and repeat the steps that these shards have lost."""
+        """Give up the site leases in the shards that have lost steps, and repeat the lost steps."""
         since = max((self._marks[shard] - mark for shard, mark in lost.items() if mark), default=None)
         for shard in lost:
             self._marks.pop(shard)
@@ -333,7 +329,7 @@ class ServerLives:
 
 
 class GuardedShards(Shards):
-    """The shards of a store during a crawl. A shard that was set back refuses steps that change something."""
+    """The shards of a store during a crawl. A shard that has lost steps refuses every step that would change it."""
 
     def __init__(self, connection: ServerConnection, *, prefix: str, count: int, lives: ServerLives) -> None:
         super().__init__(connection, prefix=prefix, count=count)
@@ -341,13 +337,13 @@ class GuardedShards(Shards):
         self._guarded: dict[str, Script] = {}
 
     def run(self, step: str, arguments: Mapping[int, Sequence[Any]]) -> dict[int, Any]:
-        """Run a step in some shards, guarded if the step changes something."""
+        """Run a step in some shards, with the check of `lua/guard.lua` if the step changes data."""
         if step in READING:
             return super().run(step, arguments)
         return self.run_packed(step, {shard: packed(given) for shard, given in arguments.items()})
 
     def run_packed(self, step: str, arguments: Mapping[int, bytes]) -> dict[int, Any]:
-        """Run a guarded step in some shards, with packed arguments."""
+        """Run a step that changes data in some shards, given its packed arguments."""
         try:
             return self._lives.run(self, step, arguments)
         finally:
@@ -358,17 +354,15 @@ class GuardedShards(Shards):
         self._lives.check(self)
 
     def send(self, step: str, calls: Sequence[tuple[int, Sequence[Any]]]) -> list[Any]:
-        """Send a guarded step with all of its arguments. Return answers or errors."""
+        """Send a step that changes data. Return an answer or an error for each shard."""
         script = self._guarded.get(step) or self._guarded.setdefault(step, Script(step, guard=True))
         return script.answers(self._connection, [(self._keys[s][0], self._keys[s], given) for s, given in calls])
 
     def marks(self, shards: Sequence[int], process: str) -> dict[int, int]:
-        """Return, for each shard, the number of the last step of a process that the shard knows, or 0. The cost is one
-        round trip.
-        """
+        """Return the number of a process's last step in each shard, or 0 for none, in one round trip."""
         found = self.ask("HGET", "life", process, shards=shards)
         return {shard: int(mark or 0) for shard, mark in zip(shards, found, strict=True)}
 
     def set_life(self, shards: Collection[int], life: str) -> None:
-        """Write the name of a life into shards."""
+        """Write the name of the store's new life into shards."""
         super().run("name_life", {shard: [life] for shard in shards})

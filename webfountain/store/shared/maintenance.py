@@ -1,14 +1,14 @@
 """Passes over a whole shared store: convert it to other units, correct its times, or count it again.
 
-A crawl begins a *change* if its policy file has another `cycle.period` or `cycle.fastest` than the store. The census
-rows and the plan are deleted, because they are in the old units. The bucket bytes are computed again from the histories
-of the pages. If the time of the latest step is later than the server's clock, the change corrects times instead of
-converting units. During a change, other processes that open the store wait. A change is refused while the claims of
-other processes show that they crawl (`UnitUse`). The position of the pass is written to the shard together with the
-pages, so after a crash the next opening continues the change.
+A crawl converts the store if its policy file has another `cycle.period` or `cycle.fastest` than the store. A conversion
+deletes the census rows and the plan, because they are in the old units. A conversion computes the bucket byte of each
+page again from the page's history. If the latest step is later than the server's clock, a correction moves future times
+back. While a conversion or correction runs, other processes that open the store wait. A store is not converted while
+the claims of other processes show that they crawl (`UnitUse`). After a crash, the next opening continues a conversion
+at the position that each shard stores.
 
-Counts are computed again for ``check --repair``, while no process crawls. New counts replace old counts at the end, so
-an interrupted pass must start from the beginning.
+``check --repair`` counts the store again, while no process crawls. New counts replace the old ones only at the end, so
+an interrupted recount starts from the beginning.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ if TYPE_CHECKING:
 __all__ = ["OPENING_S", "RevisedShard", "SharedMaintenance", "UnitUse", "latest", "recount_shards"]
 
 OPENING_S: Final = 30.0
-"""Duration of a claim on ``unit/NAME``, in seconds; an ant claims its own name within this time."""
+"""Duration in seconds of a process's claim on ``unit/NAME`` while it opens the store."""
 logger = logging.getLogger(__name__)
 LOCK_S: Final = 30.0
-"""Duration of the lock on a change, in seconds. The process that makes the change extends the lock with each batch."""
+"""Duration in seconds of the lock that a conversion holds. A conversion extends its lock with each batch."""
 PATIENCE_S: Final = 600.0
-"""Time for which an opening waits for another process that makes a change, in seconds."""
+"""Longest time in seconds for which an opening waits for another process's conversion."""
 SILENCE_S: Final = 30.0
 """A process whose clock is far ahead counts as ended if it does not extend its claim for this time, in seconds."""
 LONGEST_CLAIM_S: Final = 7200.0
@@ -60,14 +60,14 @@ LONGEST_CLAIM_S: Final = 7200.0
 _REST_S: Final = 0.2
 _LOCK: Final = "role/units"
 _PROGRESS: Final = "\0units"
-"""Field of a shard's hash `sites` that contains the position of the pass."""
+"""Field of a shard's hash `sites` that contains the position of an unfinished pass."""
 _PAGES_AT_ONCE: Final = 2000
 _SITES_AT_ONCE: Final = 100
 _COUNTED: Final = (*(f"state{number}" for number in range(len(STATES))), "sites", "active", "leased", "immediate")
 
 
 class UnitUse:
-    """A claim by which a process announces the units with which it is about to use the store."""
+    """A claim that tells other processes this process's census period and unit of the bucket bytes."""
 
     def __init__(self, claims: SharedClaims) -> None:
         self.name = f"unit/{secrets.token_hex(8)}"
@@ -75,7 +75,7 @@ class UnitUse:
         self._until = -math.inf
 
     def begin(self, units: bytes, *, at: float) -> None:
-        """Announce that this process uses the store with these units, for `OPENING_S` from `at`. Another call extends
+        """Announce that this process uses the store with these units, for `OPENING_S` from `at`. A second call extends
         the announcement.
         """
         self._until = time.monotonic() + OPENING_S
@@ -144,7 +144,8 @@ class SharedMaintenance:
                 time.sleep(_REST_S)
 
     def _convert(self, period_s: float, fastest_s: float) -> None:
-        """Complete an interrupted change, then convert the store to other units. The caller holds the lock."""
+        """Complete an interrupted conversion, then convert the store to other units. The caller must have called
+        `_lock`."""
         meta = self._meta()
         if meta.change:
             self._refuse_beside(meta, meta)
@@ -154,7 +155,7 @@ class SharedMaintenance:
             self._begin(meta, msgspec.structs.replace(meta, change=secrets.token_hex(4), **units))
 
     def _correct(self) -> bool:
-        """Correct times in the future; return False if other processes crawl. The caller holds the lock."""
+        """Correct times in the future; return False if other processes crawl. The caller must have called `_lock`."""
         at, meta = self._time(), self._meta()
         if not (ahead := seconds_ahead(latest(self._shards), at)):
             return True
@@ -176,7 +177,7 @@ class SharedMaintenance:
         self._carry_out(new)
 
     def _carry_out(self, meta: SharedMeta) -> SharedMeta:
-        """Make the change that a description names; return the new description."""
+        """Carry out the conversion or correction that a store's description names; return the new description."""
         servers = self._shards.servers()
         if meta.correction is None:
             self._shards.ask("UNLINK", "rows")
@@ -224,13 +225,12 @@ class SharedMaintenance:
         )
 
     def _ahead(self) -> float:
-        """Return by how many seconds the latest step is later than the server's clock. A difference within the
-        tolerance counts as 0."""
+        """Return by how many seconds the latest step is later than the server's clock, or 0 within `TOLERANCE_S`."""
         return seconds_ahead(latest(self._shards), self._time())
 
     def _refuse_beside(self, meta: SharedMeta, new: SharedMeta) -> None:
-        """Raise StoreHeld if other processes crawl with other units. Before it decides, the method waits until the
-        claims of killed ants have expired.
+        """Wait until the claims of killed ants have expired, and raise StoreHeld if other processes crawl with other
+        units.
         """
         units = _units(new.period_s, new.fastest_s)
         ahead, began, first = self._ahead(), self._time(), self._others(units)
@@ -300,8 +300,8 @@ def _lasts(claim: Claim, at: float) -> bool:
 
 
 def _patience_s(left: float, ahead: float) -> float:
-    """Return how many seconds to wait for the end of a claim that lasts `left` seconds more. The owner's clock may be
-    `ahead` seconds ahead.
+    """Return how many seconds to wait for the end of a claim that lasts `left` seconds more. The clock of the claim's
+    owner may be `ahead` seconds fast.
     """
     if left > LONGEST_CLAIM_S:
         return SILENCE_S
@@ -309,8 +309,8 @@ def _patience_s(left: float, ahead: float) -> float:
 
 
 class RevisedShard:
-    """Implementation of `Revisable` for one shard. `change` is the name of the pass; `prolong` extends the lock or
-    raises StoreHeld."""
+    """Implementation of `Revisable` for one shard. `change` is the name of the pass over the store; `prolong` extends
+    the lock or raises StoreHeld."""
 
     def __init__(
         self, connection: ServerConnection, shards: Shards, shard: int, *, change: str, prolong: Callable[[], None]
@@ -326,7 +326,7 @@ class RevisedShard:
 
     @property
     def place(self) -> tuple[str, bytes]:
-        """The position that an interrupted pass of this change has reached in the shard."""
+        """The last site and page key that an interrupted pass has processed in this shard."""
         change, _, place = self._come_to.partition(b"\0")
         site, _, key = place.partition(b"\0") if change == self._change else (b"", b"", b"")
         return site.decode(), key
@@ -352,7 +352,7 @@ class RevisedShard:
         self._step(site.site, b"", times, [])
 
     def replace(self, site: str, keys: Sequence[bytes], rule: Callable[[PageRecord], PageRecord]) -> None:
-        """Replace pages, in two round trips, or more if another process changes a page between the two."""
+        """Replace pages, in two round trips, or more if another process changes a page in the meantime."""
         left = keys
         while left:
             entries = []
@@ -366,7 +366,8 @@ class RevisedShard:
         self._prolong()
 
     def _step(self, site: str, key: bytes, times: list[Any] | bool, entries: list[list[bytes]]) -> list[bytes]:
-        """Write one batch. Return the keys that were not written, because another process has changed their values."""
+        """Write the changed pages or times of a site. Return the keys of pages that another process has changed
+        meanwhile."""
         place = b"\0".join((self._change, site.encode(), key))
         others = self._ask("revise", [site, self._come_to, place, times, *entries])
         if others is None:

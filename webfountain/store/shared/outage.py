@@ -3,8 +3,7 @@
 An outage is logged in two lines, at its beginning and at its end, for all threads of the process together. A move of a
 cluster slot is logged only if it takes long.
 
-A crawl must end within ten seconds after a signal. `EndLimit` therefore shortens the time limits of all connections.
-When the time is over, `EndLimit` aborts the calls that still wait.
+So that a crawl ends within ten seconds after a signal, `EndLimit` limits how long its calls wait for the server.
 """
 
 from __future__ import annotations
@@ -33,8 +32,7 @@ MOVE_S: Final = 2.0
 _MOVES: Final = (MovedError, AskError, TryAgainError)
 
 LAST_S: Final = 0.3
-"""Time limit of a call that begins after the end of `EndLimit`, in seconds. A working server answers within this
-time."""
+"""Time limit, in seconds, of a call after the end of `EndLimit`: enough for a working server."""
 
 
 class Outage:
@@ -52,7 +50,7 @@ class Outage:
         self._is_said = False
 
     def wait(self, fault: Exception, line: str) -> None:
-        """Record that this thread waits because of a fault. `line` is the fault as one line."""
+        """Record that this thread waits because of a fault. `line` describes the fault in one line."""
         with self._lock:
             now = self._now()
             if not self._waiting:
@@ -80,8 +78,8 @@ class Outage:
 
 
 class EndLimit:
-    """The time until which calls to the server may wait. There is no limit until `set` is called. Any thread may call
-    the methods.
+    """The time until which calls to the server may wait. Before the first call of `set`, there is no limit. Any thread
+    may call the methods.
 
     Parameters
     ----------
@@ -93,7 +91,7 @@ class EndLimit:
         self._now = time.monotonic
         self._lock = threading.Lock()
         self.at = math.inf
-        """The limit, in monotonic seconds."""
+        """The time until which calls may wait, in monotonic seconds."""
 
     def set(self, seconds: float) -> None:
         """Limit the waiting of all calls to this many seconds from now, unless the current limit is earlier."""
@@ -109,7 +107,7 @@ class EndLimit:
 
     @property
     def is_over(self) -> bool:
-        """True if the limit is reached."""
+        """True when calls may no longer wait."""
         return self._now() >= self.at
 
     def _end_calls(self) -> None:

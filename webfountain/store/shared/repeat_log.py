@@ -1,6 +1,6 @@
-"""The recent work of one process on a shared store, which is repeated if the store loses this work.
+"""A log of the recent steps of one process on a shared store, from which steps that the store loses are repeated.
 
-Steps are kept as they were sent, other work as function calls. The oldest steps and calls are dropped first.
+The log keeps steps as they were sent, and other work as functions to call. A full log drops its oldest entries.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 __all__ = ["RepeatLog", "SentStep"]
 
 MOST_BYTES: Final = 16_000_000
-"""Maximum size of all kept steps, and also of all kept calls, bytes. The log of a fast ant thus covers some minutes."""
+"""Maximum size in bytes of the steps in a log, and of its function calls. A fast ant fills its log in some minutes."""
 _OVERHEAD: Final = 200
-"""Memory per entry in addition to its contents, bytes."""
+"""Memory in bytes that a log entry takes besides its contents."""
 
 
 class SentStep(NamedTuple):
-    """A step that a shard answered."""
+    """A step that a shard has answered."""
 
     number: int
     shard: int
@@ -30,7 +30,7 @@ class SentStep(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Return the memory of this step, bytes."""
+        """Return how much memory this step takes, in bytes."""
         return len(self.arguments) + _OVERHEAD
 
 
@@ -70,8 +70,8 @@ class RepeatLog:
         """Remove and return the lost steps and calls. `lost` contains, for each shard with a loss, the last step that
         the shard still knows.
 
-        The steps are returned in rows. Each row contains a shard at most once, so each shard gets its steps in order.
-        All calls since the earliest step in `lost` are returned.
+        Each row of steps contains a shard at most once, so each shard gets its steps in order. Every call made after
+        the earliest step in `lost` is returned.
         """
         first = min(lost.values())
         rows: dict[int, list[SentStep]] = {}

@@ -1,8 +1,8 @@
-"""The steps as scripts that are sent to their shards: one round trip for any number of shards.
+"""The Lua scripts that carry out the steps of a store, in one round trip for any number of shards.
 
 The text of a step consists of key names, constants, the parts of `lua/parts/` that it uses, and its own file. A line
-`-- Uses` in a step's file names the parts that the step needs, in order. A script is called by its hash. If a server
-does not know the hash, the text is sent. All keys of a shard are in one hash slot, and each step declares them, so
+`-- Uses` in a step's file names the parts that the step needs, in order. A server gets only the hash of a script, or
+the text if the server does not know the hash. All keys of a shard are in one hash slot, and each step declares them, so
 Redis Cluster can route the step.
 """
 
@@ -39,7 +39,7 @@ def _alone(name: str) -> bytes:
 
 
 def step_text(name: str, *, guard: bool) -> bytes:
-    """Return the text of a step on a shard. With `guard`, a shard that was set back refuses the step."""
+    """Return the text of a step on a shard. With `guard`, a shard that has lost steps refuses the step."""
     step = _alone(name)
     used = _USES.search(step)
     parts = ["base", *(used[1].decode().split() if used else ())]
@@ -69,8 +69,8 @@ def pairs(fields: Any) -> Iterable[tuple[bytes, bytes]]:
 class Script:
     """A script: its text, and the hash by which servers identify it.
 
-    `is_step` is True if the script uses the keys of a shard. With `guard` (`lua/guard.lua`), a shard that was set back
-    refuses the step.
+    `is_step` is True if the script uses the keys of a shard. With `guard` (`lua/guard.lua`), a shard that has lost
+    steps refuses the step.
     """
 
     def __init__(self, name: str, *, is_step: bool = True, reading: bool = False, guard: bool = False) -> None:
@@ -124,8 +124,8 @@ class Shards:
         return self._keys[shard][KEYS.index(name)]
 
     def by_shard(self, entries: Sequence[tuple[str, Any]]) -> dict[int, list[int]]:
-        """Group entries by shard: return, for each shard, the positions of its entries, in order. The first item of an
-        entry is its site.
+        """Group entries by shard: return, for each shard, the positions of its entries, in order. Each entry begins
+        with the name of its site.
         """
         found: dict[int, list[int]] = {}
         for position, entry in enumerate(entries):
@@ -160,7 +160,7 @@ class Shards:
         return list(self.run("server", {shard: [] for shard in range(self.count)}).values())
 
     def keep_era(self) -> None:
-        """Accept the current server as the continuation of the previous one, without a loss (`lua/parts/era.lua`).
+        """Declare that the current server has lost no steps of the previous one (`lua/parts/era.lua`).
 
         Call this method only if no process can still use a lease that the previous server lost.
         """
