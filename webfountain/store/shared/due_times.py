@@ -31,8 +31,7 @@ ALL_AGAIN_S: Final = 60.0
 
 
 class DueTimes:
-    """The cached due times of one process. Any thread may call the methods. `now` reads a monotonic clock, in seconds.
-    """
+    """The cached due times of one process. Any thread may call the methods. `now` reads a monotonic clock, in seconds."""
 
     def __init__(
         self,

@@ -138,8 +138,7 @@ class ServerLives:
 
     @property
     def repairs(self) -> int:
-        """Number of repaired losses. If the number changes during several steps, a loss may have undone some of them.
-        """
+        """Number of repaired losses. If the number changes during several steps, a loss may have undone some of them."""
         return self._mended
 
     def is_void(self, site: str, token: int) -> bool:
