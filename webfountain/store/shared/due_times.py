@@ -31,7 +31,8 @@ ALL_AGAIN_S: Final = 60.0
 
 
 class DueTimes:
-    """The cached due times of one process. Any thread may call the methods. `now` reads a monotonic clock, in seconds."""
+    """The cached due times of one process. Any thread may call the methods. `now` reads a monotonic clock and returns
+    seconds."""
 
     def __init__(
         self,

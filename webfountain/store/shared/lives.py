@@ -138,7 +138,8 @@ class ServerLives:
 
     @property
     def repairs(self) -> int:
-        """Number of repaired losses. If the number changes during several steps, a loss may have undone some of them."""
+        """Number of repaired losses. If the number changes during several steps, a loss may have undone some of these
+        steps."""
         return self._mended
 
     def is_void(self, site: str, token: int) -> bool:
