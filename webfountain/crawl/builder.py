@@ -118,9 +118,7 @@ def build_own(config: FountainConfig, file: str, metrics: Metrics) -> FrontierSe
 
 
 def _load_seeds(frontier: Frontier, store: FrontierStore, clock: Clock | ServerClock, of: Collection) -> SeedReport:
-    """Load the seeds of a collection. If there are several ants, one ant loads a file of seeds, and all other ants
-    wait.
-    """
+    """Load the seeds of a collection. If there are several ants, one ant loads the seeds file, and the others wait."""
     entrance = frontier.worker.entrance
     judge, discover = entrance.judge, entrance.due.discover
     if store.claims is None or of.seeds_file is None:
@@ -151,7 +149,7 @@ def _time_of(claims: Claims) -> float:
 
 
 def _inbox(store: FrontierStore, folder: Path | None) -> Notes | None:
-    """Return the inbox through which `webfountain now` and similar commands reach the running crawl."""
+    """Return the inbox for messages from `webfountain now` and similar commands to the running crawl."""
     feed = store.feed()
     if feed is not None:
         return FeedInbox(feed)
@@ -164,7 +162,7 @@ def _repository_of(
     """Return the repository, opened for writing, and its folder. If several ants crawl together, each ant writes to its
     own numbered folder.
 
-    An ant takes over the folder of an earlier ant on this machine, if no other process writes there.
+    An ant reuses the folder of an earlier ant on this machine if no other process writes there.
     """
     root = config.repository_folder
     opened = partial(
@@ -187,7 +185,7 @@ def _repository_of(
 
 
 def _importance(collection: Collection, folder: Path, owner: str, at: float) -> LiveImportance | None:
-    """Return the importance of pages, or None if the collection requests no ranking."""
+    """Return the importance of pages, or None if the collection ranks no links."""
     if not collection.is_ranking:
         return None
     from webfountain.ranking.link_importance import live_importance  # noqa: PLC0415  (0.2 s at start)

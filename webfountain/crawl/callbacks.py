@@ -1,9 +1,8 @@
 """Convert callbacks of requests to names and back, because a store cannot contain functions.
 
-As with Scrapy's JOBDIR, methods of the spider can be stored. Static methods of the spider and functions of its package
-can be stored too, and so can a `functools.partial` of a storable function. A lambda or a method of another object
-cannot be stored. Somebody may have changed the names in a store, so looking up a name imports nothing and runs no code
-of the spider.
+A callback can be stored if it is a method of the spider, as with Scrapy's JOBDIR, a function of the spider's package,
+or a `functools.partial` of a storable function. A lambda or a method of another object cannot be stored. Looking up a
+name imports nothing and runs no code of the spider, because an attacker may have changed the names in the store.
 """
 
 from __future__ import annotations

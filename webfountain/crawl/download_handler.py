@@ -6,9 +6,9 @@ connection pool. If a project sets a proxy or a DOWNLOADER_CLIENTCONTEXTFACTORY,
 request.
 
 By default, TLS certificates are not verified, as in Scrapy. A collection can require verified certificates with
-`network.verify_tls`, a project with DOWNLOAD_VERIFY_CERTIFICATES. The handler refuses connections to private addresses
-if the collection file does not set `network.allow_private`. Without a collection file, private addresses are allowed,
-and WEBFOUNTAIN_ALLOW_PRIVATE=False forbids them.
+`network.verify_tls`, and a project can with DOWNLOAD_VERIFY_CERTIFICATES. The handler refuses connections to private
+addresses if the collection file does not set `network.allow_private`. Without a collection file, private addresses are
+allowed, and WEBFOUNTAIN_ALLOW_PRIVATE=False forbids them.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class FountainDownloadHandler(BaseStreamingDownloadHandler["StreamedAnswer"]):
         self._context_factory = settings.getpriority("DOWNLOADER_CLIENTCONTEXTFACTORY") != 0
         self._scrapys: Any = None
         self._named: set[str] = set()
-        """Hosts for which `warn_of_other_name` has already compared the certificate with the host name."""
+        """Hosts whose certificate was already compared with the host name (`warn_of_other_name`)."""
         crawler.signals.connect(self._pool.abort, ABORT)
         crawler.signals.connect(self._abort_sites, ABORT_SITES)
 
@@ -120,9 +120,7 @@ class FountainDownloadHandler(BaseStreamingDownloadHandler["StreamedAnswer"]):
             await self._scrapys.close()
 
     def _tls_context(self) -> ssl.SSLContext:
-        """Return the TLS context for connections, with verification if the collection requires verified
-        certificates.
-        """
+        """Return the TLS context for connections; it verifies certificates only if the collection requires this."""
         terms = Session.of(self.crawler).terms
         if terms is not None and terms.verify_tls:
             check_certificates(self._tls)
@@ -150,7 +148,7 @@ class FountainDownloadHandler(BaseStreamingDownloadHandler["StreamedAnswer"]):
 
     @asynccontextmanager
     async def _make_request(self, request: Request, timeout: float) -> AsyncIterator[StreamedAnswer]:
-        """Send a project's request, and give the caller the answer, whose body arrives while the caller reads."""
+        """Send a project's request, and give the caller the answer before its body has arrived."""
         flight = flight_of(request)
         answer = StreamedAnswer(request, timeout, may_send=None if flight is None else flight.terms.may_send)
         running = asyncio.create_task(self._send(request, answer))
@@ -264,7 +262,7 @@ def _wire(request: Request, parts: Any, authority: str) -> bytes:
 
 
 def warn_of_other_name(host: str, certificate: Certificate | None) -> None:
-    """Log a warning if a certificate is not for its host, as Scrapy's own handler for HTTP/1.1 does."""
+    """Log a warning if a certificate names another host, as Scrapy's own handler for HTTP/1.1 does."""
     if certificate is None:
         return
     # These imports take half a millisecond, which a project without TLS does not need.
@@ -279,8 +277,8 @@ def warn_of_other_name(host: str, certificate: Certificate | None) -> None:
 
 
 class FountainResponse(Response):
-    """The response to a fetch of a page by the fountain spider, or of a robots.txt or sitemap. To save time, `headers`
-    is built at its first use.
+    """The response to the fountain spider's fetch of a page, robots.txt or sitemap, with `headers` built at their first
+    use.
     """
 
     __slots__ = ("fetched",)

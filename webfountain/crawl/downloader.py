@@ -68,7 +68,7 @@ class FountainDownloader(Downloader):
                 entry[1].errback(Failure(download_error(word, entry[0].url)))  # type: ignore[no-untyped-call]
 
     def fetch(self, request: Request, spider: Spider | None = None) -> Deferred[Any]:
-        """Return the response to a request, or the request that a middleware put in its place."""
+        """Return the response to a request, or the new request that a middleware returned for it."""
         del spider  # the engine passes none, but the signature is Scrapy's
         flight = flight_of(request)
         if flight is None:
@@ -107,9 +107,7 @@ class FountainDownloader(Downloader):
         return await self._until_aborted(super()._download(slot, request), request, flight)
 
     async def _download_for_project(self, flight: Flight, request: Request) -> Response:
-        """Download at once, with the signals of Scrapy's downloader but without its delays. The frontier has already
-        delayed the request as the collection file requires.
-        """
+        """Download without Scrapy's delays but with its signals; the frontier has already delayed the request."""
         request.meta[self.DOWNLOAD_SLOT] = self.get_slot_key(request)
         about = {"request": request, "spider": self.crawler.spider}
         self.signals.send_catch_log(signal=signals.request_reached_downloader, **about)
@@ -123,8 +121,8 @@ class FountainDownloader(Downloader):
     async def _until_aborted(
         self, download: Coroutine[Any, Any, Response], request: Request, flight: Flight
     ) -> Response:
-        """Return the result of a download. Raise a download error if this ant may send no more requests, or if the
-        download is aborted.
+        """Return the result of a download. If this ant may send no more requests, or if the download is aborted, raise
+        a download error.
         """
         if flight.terms.may_send is not None and not flight.terms.may_send():
             download.close()

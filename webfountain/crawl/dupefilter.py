@@ -1,8 +1,8 @@
 """The filter that drops duplicate requests of a Scrapy project before they reach the frontier.
 
 By default, the filter drops only requests that the spider has recently yielded. The store drops all other known
-requests a moment later. If the project sets its own DUPEFILTER_CLASS, this class decides alone. A request that the
-project's DUPEFILTER_CLASS accepts is made, even if the store knows an equal request.
+requests a moment later. If the project sets its own DUPEFILTER_CLASS, only this class drops requests: a request that it
+accepts is made, even if the store knows an equal request.
 """
 
 from __future__ import annotations
@@ -59,11 +59,10 @@ class Duplicates:
             await maybe_deferred_to_future(closing)
 
     def holds(self, request: Request, *, web: bool) -> bool:
-        """Return whether to drop a request because an equal request came before. A request that is not dropped is
-        remembered.
+        """Return whether to drop a request because an equal request came before. Remember the request if it is not
+        dropped.
 
-        `web` is True for http and https. The filter may forget requests for http and https, because the store remembers
-        them.
+        `web` is True for http and https; the filter may forget such requests, because the store remembers them.
         """
         if request.dont_filter or not (self._knows(request, web=web) or self.earlier(request)):
             return False

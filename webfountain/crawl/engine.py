@@ -2,7 +2,7 @@
 
 The frontier must settle a lease when a request is done, but Scrapy's engine does not tell the scheduler (Scrapy issue
 7978). The engine polls the scheduler only when a download ends, or after five seconds; a scheduler cannot wake the
-engine earlier. If a component refuses to start, Scrapy logs a traceback instead of a plain error.
+engine earlier. If a component refuses to start, Scrapy itself would log a traceback instead of a plain error.
 `tests/crawl/test_engine.py` and `test_spider.py` fail if a release of Scrapy changes the private parts.
 """
 
@@ -61,7 +61,7 @@ logger = logging.getLogger(__name__)
 
 _INSPECTING: Final = frozenset(f"scrapy.commands.{name}" for name in ("shell", "fetch", "parse", "check", "bench"))
 _PLAIN: Final = frozenset((CoreStats, FeedExporter, CloseSpider))
-"""Extensions whose signal receivers are plain functions, which need no await."""
+"""Extensions that receive signals in plain functions, which need no await."""
 
 
 class _InProgress(set[Any]):
@@ -193,7 +193,7 @@ def _flush(exporter: FeedExporter) -> None:
 
 
 def scrape_for(crawler: Crawler, current: ContextVar[Any] | None, of: Callable[[Request], Any]) -> None:
-    """Process the output of callbacks faster than Scrapy.
+    """Make the processing of callbacks' output faster than Scrapy's.
 
     For each response, Scrapy starts a hundred tasks, which takes 0.45 ms. `scrape_for` makes Scrapy start one task for
     each item, or no task if the project has no pipelines. At most `CONCURRENT_ITEMS` items of a response are processed
@@ -254,7 +254,7 @@ class _ScraperSignals(SignalManager):
 
 
 async def _scrape_at_once(scrape: Callable[[Any, Request], Awaitable[Any]], response: Any, request: Request) -> Any:
-    """Return the output of a callback; used if the crawl has no spider middlewares."""
+    """Return the output of a callback, in a crawl without spider middlewares."""
     return await scrape(response, request)
 
 
@@ -288,7 +288,7 @@ async def _process_output(
 async def _process_one(scraper: Scraper, exporter: FeedExporter | None, output: Any, response: Any) -> None:
     """Process one output of a callback; log any error.
 
-    The feed's file is flushed after each item, so that a kill loses no item that a pipeline already knows and would
+    Flush the feed's file after each item. Otherwise a kill could lose an item that a pipeline already knows and would
     drop in the next run.
     """
     try:
@@ -316,8 +316,8 @@ def is_closing(crawler: Crawler) -> bool:
 def at_second_signal(call: Callable[[], None]) -> None:
     """Run `call` when a second SIGINT or SIGTERM arrives, before Scrapy ends the process.
 
-    The caller must repeat `at_second_signal` while the crawl ends, because Scrapy replaces the signal handler at the
-    first signal.
+    The caller must call `at_second_signal` again while the crawl ends, because Scrapy replaces the signal handler at
+    the first signal.
     """
     if threading.current_thread() is not threading.main_thread():
         return

@@ -3,9 +3,9 @@
 A weak dictionary maps each request to its flight. The link is not in `request.meta`, because the meta belongs to the
 project. A copy of a request has no flight.
 
-A request that is not plain data exists only in memory (`requests`) and would be lost with the process. Therefore a page
-is settled only when all requests in memory that its callback yielded are done. Each flight counts the requests in
-memory for which it waits.
+A request that is not plain data exists only in memory (`requests`) and would be lost with the process. A page is
+therefore settled only when all such requests from its callback are done. Each flight counts the requests in memory for
+which it waits.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ CURRENT: Final[ContextVar[Flight | None]] = ContextVar("CURRENT", default=None)
 """The flight whose response or failure the spider is processing."""
 _FLIGHTS: Final[WeakKeyDictionary[Request, Flight]] = WeakKeyDictionary()
 _REPLACED: Final[WeakKeyDictionary[Request, Flight]] = WeakKeyDictionary()
-"""Maps the request that a downloader middleware put in place of another one to the flight of the replaced request."""
+"""Maps the new request that a downloader middleware returned to the flight of the replaced request."""
 
 
 class FlightListener(Protocol):
@@ -44,7 +44,7 @@ class FlightListener(Protocol):
         """Record that the flight's request left the downloader's queue and is being sent."""
 
     def count_apart(self, flight: Flight) -> None:
-        """Record that the request waits in a downloader slot that is not its host's (`download_slot`)."""
+        """Record that the request waits in another downloader slot than its host's (`download_slot`)."""
 
     def now(self) -> float:
         """Return the frontier's time, UTC seconds."""
@@ -53,12 +53,10 @@ class FlightListener(Protocol):
         """Parse a fetched robots.txt or sitemap, and return the result of the fetch with the parsed content."""
 
     def examine_at_once(self, flight: Flight) -> Visit | None:
-        """Compare a fetched page with its copy, or return None if the work would block the event loop for long."""
+        """Compare a fetched page with its copy, or return None if this would block the event loop for long."""
 
     async def examine_apart(self, flight: Flight) -> Visit | None:
-        """Compare a fetched page with its copy, in another thread. Return None if the crawl ends before the work is
-        done.
-        """
+        """Compare a fetched page with its copy, in another thread, or return None if the crawl ends earlier."""
 
 
 class Flight:
@@ -84,28 +82,27 @@ class Flight:
         self.own = own
         self.fetched: FetchResult | None = None
         self.held_body: HeldBody | None = None
-        """The memory that the body takes from the crawl's budget; None for a request of a Scrapy project."""
+        """The body's share of the memory budget; None for a request of a Scrapy project."""
         self.landed = refusal is not None
         self.refusal = refusal
         self.parent = parent
         self.once = False
         """True if the request must not be made again."""
         self.page: bytes | None = None
-        """The fingerprint of the request, under which its items are remembered (`new_items`)."""
+        """The fingerprint of the request, the key of its items' digests (`new_items`)."""
         self.replaced = False
-        """True if a middleware put another request in place of the request."""
+        """True if a middleware replaced the request by another."""
         self.revisit: float | None = None
         """The interval `meta["revisit"]` after which the request may be made again, in seconds."""
         self.queued = False
-        """True while the request waits in a downloader slot. While a request to a site waits in a slot, the frontier
-        sends no other request to this site.
+        """True while the request waits in a downloader slot; meanwhile the frontier sends no other request to the site.
         """
         self.lost_items = False
         """True if an item could not be delivered because the target of a pipeline was unreachable."""
         self.ended = False
         """True if the engine is done with the request."""
         self.settled = False
-        """True if the frontier has been told to settle the page."""
+        """True if the page was given to the frontier to be settled."""
         self.visit: Visit | None = None
         self._waits_for = 0
 
@@ -115,19 +112,19 @@ class Flight:
             self.held_body.release()
 
     def wait(self) -> None:
-        """Count one more request in memory for which this flight must wait."""
+        """Make this flight wait for one more request in memory."""
         self._waits_for += 1
 
     def end(self) -> Iterator[Flight]:
-        """Mark the flight as ended. Return the flights that may be settled now: this flight, and each flight that
-        waited for nothing else.
+        """Mark the flight as ended. Return the flights that may now be settled: this flight, and each flight that
+        waited only for this one.
         """
         self.ended = True
         return self._settleable()
 
     def wait_no_longer(self) -> Iterator[Flight]:
-        """Stop waiting for one request, because the store already knows the request. Return the flights that may be
-        settled now.
+        """Stop waiting for one request, because the store already knows it. Return the flights that may be settled as a
+        result.
         """
         self._waits_for -= 1
         return self._settleable()

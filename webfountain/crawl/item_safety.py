@@ -1,9 +1,9 @@
-"""Hold items while the target of their pipeline (a list on a server, a database) is unreachable.
+"""Keep items while the target of their pipeline (a list on a server, a database) is unreachable.
 
 If a pipeline fails because its target is unreachable, the pipeline gets the same item again until the target answers.
 The page of the item is settled only after the item is delivered. If the target stays unreachable until the crawl stops,
 or for `PATIENCE_S`, the item fails as usual, and its page is requested again. No item is lost, but an item may be
-delivered twice. If a pipeline raises any other error, such as `DropItem`, the page is settled as usual.
+delivered twice. Errors such as `DropItem`, which do not mean an unreachable target, do not delay the page.
 
 `is_away` recognizes the errors of unreachable targets by class name, because the error classes of client libraries have
 no common base class.
@@ -92,14 +92,14 @@ class _Target:
         self._changed = -math.inf  # when that became known, in s
 
     def note_failure(self, error: Exception, tried: float) -> None:
-        """Log that the target is unreachable, after a failed attempt that began at `tried` (s, monotonic)."""
+        """Log that the target is unreachable, after a failed attempt that began at `tried` (monotonic seconds)."""
         if self._is_away or tried < self._changed:  # attempts overlap: an older one may end after a newer one
             return
         self._is_away, self._changed = True, time.monotonic()
         logger.warning("The target of %s is unreachable; its items and their pages wait: %.200r", self._name, error)
 
     def note_answer(self, tried: float) -> None:
-        """Log that the target can be reached again, after a successful attempt that began at `tried` (s, monotonic)."""
+        """Log that the target can be reached again, after an attempt that began at `tried` (monotonic seconds)."""
         if not self._is_away or tried < self._changed:
             return
         now = time.monotonic()
@@ -162,6 +162,6 @@ class ItemSafety:
             flight = flight.parent
 
     def _abort(self, word: str) -> None:
-        """Stop all waits when the crawl stops."""
+        """When the crawl stops, let no item wait any longer."""
         if word == "cut":
             self._is_over.set()

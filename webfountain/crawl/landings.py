@@ -72,7 +72,7 @@ class Landings:
         return Flight(fetch, self._session.terms, self, own=own, refusal=refusal, parent=parent)
 
     def cut(self) -> None:
-        """Stop processing downloads that have not ended. The next run repeats the aborted requests."""
+        """Ignore all downloads that have not ended yet; the next run repeats their requests."""
         self._is_cut = True
 
     # ---------------------------------------------------------- `flight.FlightListener`
@@ -92,8 +92,8 @@ class Landings:
         self._set_timer()
 
     def leave_queue(self, flight: Flight) -> None:
-        """Record that the downloader sends the request now. The site's next request may follow after the delay of the
-        downloader slot.
+        """Record that the downloader sends the request now. From this moment, the delay before the site's next request
+        counts.
         """
         if flight.queued and not flight.landed and self._session.pace is not None:
             flight.queued = False
@@ -102,7 +102,7 @@ class Landings:
             self._set_timer()
 
     def count_apart(self, flight: Flight) -> None:
-        """Record that a request waits in a downloader slot that is not its host's. The request then does not count as a
+        """Record that a request waits in another downloader slot than its host's, so that it does not count as a
         request to its site.
         """
         if not flight.landed and flight.refusal is None:
@@ -146,9 +146,7 @@ class Landings:
         self.end(flight)
 
     def end(self, flight: Flight) -> None:
-        """Settle the page of an ended flight now, or when all requests in memory for which the flight waits are
-        done.
-        """
+        """Settle the page of an ended flight as soon as the flight waits for no request in memory."""
         if not flight.landed:
             self.land(flight, self.unanswered(flight))
         if flight.refusal is not None:
@@ -176,7 +174,7 @@ class Landings:
         """Settle all pages that still wait for requests in memory, because these requests cannot be made any more.
         Return whether any page was settled.
 
-        Call this method when nothing else is left to do.
+        Call this method only when the crawl has nothing else left to do.
         """
         stuck = list(self._waiting.values())
         for flight in stuck:

@@ -1,7 +1,7 @@
 """Formatters of a crawl's log lines.
 
 Scrapy formats a line for every answer and every item, even if the log level drops the line (0.03 ms a page).
-`FountainLogFormatter` formats lines for answers and items only with LOG_LEVEL=DEBUG.
+`FountainLogFormatter` formats such lines only with LOG_LEVEL=DEBUG.
 
 `JsonFormatter` writes one object per line (WEBFOUNTAIN_LOG_FORMAT=json). An object has `time` (UTC, ISO 8601), `level`,
 `logger`, `event`, `message`, and `error` with the traceback if there is one. `event` is the name of the stat that
@@ -42,11 +42,11 @@ class FountainLogFormatter(LogFormatter):
         return cls(every_page=level == logging.DEBUG)
 
     def crawled(self, *args: Any, **kwargs: Any) -> Any:
-        """Return a line for each answer, at DEBUG only."""
+        """Return the log line of an answer, only with LOG_LEVEL=DEBUG."""
         return super().crawled(*args, **kwargs) if self._every_page else None
 
     def scraped(self, *args: Any, **kwargs: Any) -> Any:
-        """Return a line for each item, at DEBUG only."""
+        """Return the log line of an item, only with LOG_LEVEL=DEBUG."""
         return super().scraped(*args, **kwargs) if self._every_page else None
 
 

@@ -4,17 +4,17 @@
 
 `MemoryRequests` contains requests that are not plain data. Each of these requests has a placeholder in the store, in
 the queue of its site. After the request was made, the placeholder stays in the store, so that no later run makes the
-request again. The page that yielded the request is settled only after the request was made. After a kill, the page is
-requested again, and its callback yields the lost request again. When the request is yielded again, its placeholder is
-in one of three states:
+request again. The page that yielded the request is settled only after the request was made. If the process is killed
+earlier, the page is requested again, and its callback yields the lost request again. When the request is yielded again,
+its placeholder is in one of three states:
 
 - the placeholder is still in the queue: the request is made when the placeholder is leased;
 - the placeholder was leased before the request is yielded again: its lease is kept (an orphan) until then, and goes
   back to the queue;
 - the request was made before: the store knows it, and the page need not wait for it.
 
-If the spider never yields the request of an orphaned lease again, the lease is settled at the end of the crawl. If a
-request has `dont_filter`, only the run that made its placeholder can use the placeholder.
+If the spider does not yield the request of such a lease again, the lease is settled at the end of the crawl. A
+placeholder for a request with `dont_filter` can be used only by the run that made the placeholder.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
 __all__ = ["DirectRequests", "MemoryRequest", "MemoryRequests", "is_placeholder", "placeholder_ignores_robots"]
 
 _IN_MEMORY: Final = b"\xc1in memory"
-"""Beginning of a placeholder; no msgpack value begins with 0xc1."""
+"""First bytes of every placeholder; no msgpack value begins with 0xc1."""
 _RULED: Final = {False: b" ", True: b"!"}
-"""Next byte of a placeholder: whether the request's meta contains `dont_obey_robotstxt`."""
+"""Second part of a placeholder, one byte: whether the request's meta contains `dont_obey_robotstxt`."""
 _KEY_BYTES: Final = 20
 _UNIQUE: Final = b"1"
-"""Last byte of a placeholder if the request has `dont_filter`; other placeholders end with the key."""
+"""Last byte of the placeholder of a request with `dont_filter`; other placeholders end with the request's key."""
 
 
 class DirectRequests:
@@ -113,9 +113,7 @@ class MemoryRequests:
         return key, place
 
     def request(self, place: bytes) -> Request | None:
-        """Return the request of a placeholder, or None if this process does not have the request. The request stays in
-        memory.
-        """
+        """Return the request of a placeholder, or None if this process does not have it; do not remove it."""
         taken = self._requests.get(place)
         return None if taken is None else taken.request
 
@@ -128,8 +126,8 @@ class MemoryRequests:
         return MemoryRequest(taken.request.copy(), taken.parent)
 
     def keep_orphan(self, fetch: Fetch, place: bytes) -> bool:
-        """Keep a leased placeholder until the spider yields its request again. Return False for a placeholder of a
-        `dont_filter` request, because only the process that made the placeholder can use it.
+        """Keep a leased placeholder until the spider yields its request again. Return False for a request with
+        `dont_filter`, because only the process that made its placeholder can use the placeholder.
         """
         if len(place) > len(_IN_MEMORY) + 1 + _KEY_BYTES:
             return False
@@ -148,8 +146,8 @@ class MemoryRequests:
         return orphans
 
     def made_before(self, place: bytes) -> Iterator[Flight]:
-        """Drop a request that an earlier run has made. Yield the flights that waited only for this request, because
-        they may be settled now.
+        """Drop a request that was already made in an earlier run. Yield the flights that waited only for this request
+        and may now be settled.
         """
         taken = self._requests.pop(place, None)
         if taken is None:

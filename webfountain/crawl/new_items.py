@@ -1,10 +1,10 @@
 """Drop items that are neither new nor changed.
 
 WEBFOUNTAIN_ITEMS = "changed" switches this pipeline on, before the project's own pipelines. For each request, a file
-beside the store contains digests of the items that the last response gave. If the digest of a new item is among them,
-the item is dropped and counted in addon/items_unchanged. WEBFOUNTAIN_ITEM_FIELDS_IGNORED names fields that change with
-each visit, such as the time of scraping. New digests are written after the items are in the feeds, and before the page
-is settled. After a kill, an item may come twice, but no item is lost.
+beside the store contains digests of the items that the last response gave. An item with one of these digests is
+dropped, and counted in addon/items_unchanged. WEBFOUNTAIN_ITEM_FIELDS_IGNORED names fields that change with each visit,
+such as the time of scraping. New digests are written after the items are in the feeds, and before the page is settled.
+After a kill, an item may come twice, but no item is lost.
 """
 
 from __future__ import annotations
@@ -57,9 +57,7 @@ class ItemDigests:
         self._now: dict[bytes, set[bytes]] = {}
 
     def is_known(self, page: bytes, digest: bytes) -> bool:
-        """Return whether the last response to a request gave an item with this digest. Record the digest for the next
-        comparison.
-        """
+        """Return whether the last response to a request gave an item with this digest, and remember the digest."""
         self._now.setdefault(page, set()).add(digest)
         found = self._database.execute("SELECT digests FROM items WHERE page = ?", (page,)).fetchone()
         if found is None:
@@ -68,8 +66,8 @@ class ItemDigests:
         return any(held[at : at + DIGEST_BYTES] == digest for at in range(0, len(held), DIGEST_BYTES))
 
     def write(self, pages: Iterable[bytes]) -> None:
-        """Store the digests for the requests with the fingerprints `pages`. Call this method after the items are in the
-        feeds. Raises StoreError.
+        """Write to the file the digests for the requests with the fingerprints `pages`. Call this method after the
+        items are in the feeds. Raises StoreError.
         """
         rows = [(page, b"".join(sorted(self._now.pop(page)))) for page in pages if page in self._now]
         if not rows:

@@ -65,7 +65,7 @@ def own_request(fetch: Fetch, landings: Landings, callback: Callable[..., Any] =
 
 
 class PolicyPoller:
-    """Regularly checks whether the policy file was edited, and applies the edited file. `load_seeds` is called in the
+    """Regularly checks whether the policy file was edited, and applies the edited file. It calls `load_seeds` in the
     worker thread, to load new seeds of the file.
     """
 
@@ -80,7 +80,7 @@ class PolicyPoller:
         self._poll_at = 0.0
 
     def poll(self) -> None:
-        """Check whether the file was edited, if a check is due."""
+        """If it is time, check whether the policy file was edited."""
         now = time.monotonic()
         if self._task is None and now >= self._poll_at:
             self._poll_at = now + POLICY_POLL_S
@@ -111,7 +111,7 @@ class PolicyPoller:
 class FirstPeriod:
     """At the end of a crawl's first period, logs each seed from which no page was stored.
 
-    `read` calls a function with the store, in the worker thread. The period ends at `ends_at`, UTC seconds.
+    `read` calls a function with the store, in the worker thread. `ends_at` is the end of the period, UTC seconds.
     """
 
     def __init__(
@@ -181,7 +181,7 @@ class OwnCrawl:
         del refusal
 
     def enqueue(self, request: Request) -> bool:
-        """Queue a start request. Refuse a request that a callback yielded, and return False."""
+        """Queue a start request. Return False for a request that a callback yielded, and do not queue it."""
         if origin_of(request) is not None:
             return False
         self._direct.put(request)

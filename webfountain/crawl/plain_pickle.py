@@ -1,8 +1,8 @@
 """Read pickles as data, without running code in them, for entries of scrapy-redis's queue.
 
 A pickle is a program that may call any named function. The reader accepts only a few containers and time classes of the
-standard library, and refuses all other names. The number of values is limited too, because a few bytes may expand to
-many values.
+standard library, and refuses all other names. The number of values in a pickle is limited too, because a few bytes may
+expand to many values.
 """
 
 from __future__ import annotations

@@ -10,17 +10,17 @@ from typing import Final
 __all__ = ["tune_memory"]
 
 GC_ALLOCATIONS: Final = 50_000
-"""Number of allocations between two runs of Python's cycle collector. At the default of 700, the collector took 0.2 ms
-per page, although a page leaves no cycles.
+"""Number of allocations between two runs of Python's cycle collector. With Python's default of 700, the collector took
+0.2 ms per page, although the processing of a page leaves no cycles.
 """
 ARENAS: Final = 2
 """Number of glibc's heaps. By default, glibc makes up to eight heaps per core, and one heap cannot use the free memory
 of another.
 """
 MAPPED_BYTES: Final = 384 * 1024
-"""Size above which memory blocks, mostly bodies, are mapped, so that freed blocks go back to the system. By default,
-glibc raises this limit up to 32 MB, so that large bodies leave holes in the heaps. The value is above 324 kB, because
-the HTML parser lexbor allocates two blocks of this size for each page.
+"""Size above which memory blocks, mostly bodies, are mapped, so that freed blocks go back to the system. Without a
+fixed size, glibc raises it up to 32 MB, so that large bodies leave holes in the heaps. The HTML parser lexbor allocates
+two blocks of 324 kB for each page, which should not be mapped.
 """
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8
 

@@ -116,8 +116,7 @@ class ProjectCrawl:
     def request_of(self, fetch: Fetch) -> Request | None:
         """Return the request of a fetch, or None if it cannot be restored.
 
-        If the request has to wait in a downloader slot, the frontier sends no other request to the site during this
-        time.
+        While the request waits in a downloader slot, the frontier sends no other request to the site.
         """
         request = self._requests.request_of(fetch) if fetch.kind == "page" else self._robots_request(fetch)
         pace, downloader = self._session.pace, self._crawler.engine.downloader
@@ -131,9 +130,7 @@ class ProjectCrawl:
         return request
 
     def _robots_request(self, fetch: Fetch) -> Request:
-        """Return the request of a robots.txt. As without the add-on, the project's HTTP cache may answer the
-        request.
-        """
+        """Return the request of a robots.txt, which the project's HTTP cache may answer, as without the add-on."""
         request = own_request(fetch, self._landings)
         del request.meta["dont_cache"]
         return request
@@ -166,17 +163,17 @@ class ProjectCrawl:
         return work
 
     def absorb(self) -> None:
-        """Process the requests that the store already knew when the last batch added them."""
+        """Process the requests of the last batch that the store already knew."""
         self._known.absorb()
 
     def has_pending(self) -> bool:
-        """Return whether any request of the crawl is still to be made."""
+        """Return whether any request of the crawl has yet to be made."""
         if self._endless or self._refusals.unreported() or self._frontier.has_pending() or self._known.is_busy():
             return True
         return self._landings.settle_stuck() or self._requests.settle_orphans()
 
     def poll(self) -> None:
-        """Check for pushed start URLs."""
+        """Check whether other programs have pushed start URLs."""
         for poller in self._pollers:
             poller.poll()
 
@@ -187,7 +184,7 @@ class ProjectCrawl:
         self._known.close()
 
     async def close(self, reason: str) -> None:
-        """Close the features that `open` opened."""
+        """Close all that `open` opened."""
         if self._cookies is not None:
             self._cookies.save()
         if self._digests is not None:

@@ -1,12 +1,11 @@
-"""The delays between a Scrapy project's requests, which Scrapy's downloader slots apply according to the project's
-settings.
+"""The delays between a Scrapy project's requests, as the project's settings require them.
 
 Without a collection file, Scrapy's downloader slots apply these settings (`downloader`): DOWNLOAD_DELAY,
 DOWNLOAD_DELAY_JITTER, CONCURRENT_REQUESTS_PER_DOMAIN, CONCURRENT_REQUESTS, DOWNLOAD_SLOTS, AutoThrottle and a request's
 `download_slot`.
 
-The frontier hands out at most as many requests to a site at a time as the site's downloader slot allows. If the slot
-has a delay, at most one request waits in the slot's queue, so that requests to a slow site do not fill the engine.
+The number of requests to a site that the frontier hands out at a time is limited by the site's downloader slot. If the
+slot has a delay, at most one request waits in the slot's queue, so that requests to a slow site do not fill the engine.
 Other rules can delay a site for longer: Retry-After, Crawl-delay, WEBFOUNTAIN_BACKOFF, WEBFOUNTAIN_DELAY_FACTOR, an
 unavailable robots.txt. A rule that delays a site is logged once for the site.
 """
@@ -38,8 +37,7 @@ __all__ = ["ProjectPace", "SlotDelay", "user_agent_of"]
 logger = logging.getLogger(__name__)
 
 MAX_DELAY_S: Final = 300.0
-"""Longest delay between two requests that Crawl-delay or WEBFOUNTAIN_DELAY_FACTOR can cause, s, or DOWNLOAD_DELAY if
-DOWNLOAD_DELAY is longer.
+"""Maximum delay by Crawl-delay or WEBFOUNTAIN_DELAY_FACTOR, in seconds, unless DOWNLOAD_DELAY is longer.
 """
 MAX_REPORTS: Final = 1000
 """Maximum number of log lines about delays that rules such as Retry-After cause."""
@@ -58,14 +56,14 @@ def user_agent_of(settings: BaseSettings) -> str:
 
 
 class SlotDelay(NamedTuple):
-    """The delay of a downloader slot, and its random part, as a fraction of the delay."""
+    """The delay of a downloader slot. `jitter` is the fraction of the delay that is random."""
 
     seconds: float
     jitter: float
 
     @property
     def shortest(self) -> float:
-        """The shortest time between two requests, in seconds."""
+        """The shortest time between two requests of the slot, in seconds."""
         return max(0.0, self.seconds * (1.0 - self.jitter))
 
 
@@ -79,7 +77,7 @@ class ProjectPace:
         most = settings.getint("CONCURRENT_REQUESTS_PER_IP") or settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
         self._concurrency = max(1, most)
         self._mixed: set[str] = set()
-        """Hosts with requests whose `download_slot` is not the host."""
+        """Hosts to which some requests had another `download_slot` than the host."""
         self._reported: set[tuple[str, HoldRule]] = set()
 
     def table(self) -> PolitenessTable:
@@ -149,7 +147,7 @@ class ProjectPace:
         return True
 
     def waits_in_queue(self, downloader: Downloader, request: Request) -> bool:
-        """Return whether the delay of the downloader slot may make a request wait."""
+        """Return whether a request may have to wait for the delay of its downloader slot."""
         is_mixed = self.is_apart(request) or (urlsplit(request.url).hostname or "") in self._mixed
         return not is_mixed and self.delay_of(downloader, request.url).seconds > 0
 

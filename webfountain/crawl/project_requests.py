@@ -1,7 +1,7 @@
 """Store the requests of a Scrapy project's spider in the frontier, and restore these requests when they are leased.
 
 If a class or callback of a stored request is missing, the request stays in the queue for another version of the
-project. If a stored request is damaged, it is settled. After each batch, `KnownRequests` processes the requests that
+project. A damaged request is settled without being made. After each batch, `KnownRequests` processes the requests that
 the store already knew. If a known request may be made again (`revisits`), it is put at the front of its site's queue. A
 known request that may not be made again is dropped, as by Scrapy's duplicate filter.
 """
@@ -80,8 +80,8 @@ class KnownRequests:
         return bool(self._tasks) or bool(self._unseen_puts)
 
     def count(self) -> None:
-        """Record that the current batch counts the pending requests of the store. The count includes all requests that
-        were put at the front before this call.
+        """Record that the current batch counts the store's pending requests, including all that were put at the front
+        before this call.
         """
         self._counted_puts = self._unseen_puts
 
@@ -107,8 +107,8 @@ class KnownRequests:
         task.add_done_callback(self._tasks.discard)
 
     def _revisited(self, link: Link) -> tuple[Link, float] | None:
-        """Return a known request that may be made again, with a time. The request is made again if its last fetch was
-        before the returned time. Drop the request and return None if it may not be made again.
+        """Return a known request, with the time before which its last fetch must have been if the request is to be made
+        again. Drop the request and return None if it may not be made again.
         """
         revisit = revisit_of(self._requests.peek(link))
         if revisit is None or revisit == NEVER:
@@ -127,7 +127,7 @@ class KnownRequests:
         self._worker.stir()
 
     async def _find_made(self, links: Sequence[Link]) -> None:
-        """Drop each request in memory that an earlier run has already made."""
+        """Drop the requests in memory that were already made in an earlier run."""
         for link in await self._on_store(partial(made_before, links=links)):
             self._drop(link)
             for done in self._requests.memory.made_before(link.request or b""):
@@ -193,8 +193,8 @@ class ProjectRequests:
         return True
 
     def link_of(self, request: Request) -> Link | None:
-        """Convert a start request to the `Link` that the store keeps. Return None if the request does not use HTTP, or
-        is a duplicate.
+        """Convert a start request to the `Link` that the store keeps. Return None for a duplicate, and for a request
+        that does not use HTTP.
         """
         url = crawlable(request)
         if url is None:
@@ -206,9 +206,7 @@ class ProjectRequests:
         return link
 
     def request_of(self, fetch: Fetch, refusal: LeaseEnd | None = None) -> Request | None:
-        """Return the request of a lease, as the spider yielded the request, or None if the request cannot be
-        restored.
-        """
+        """Return the request of a lease as the spider yielded it, or None if it cannot be restored."""
         assert fetch.lease is not None
         try:
             taken = self._stored.take(fetch.lease)
@@ -228,7 +226,7 @@ class ProjectRequests:
         return taken.request
 
     def settle_orphans(self) -> bool:
-        """Settle all leased placeholders for which the spider yielded no request again. Return whether any placeholder
+        """Settle each leased placeholder whose request the spider has not yielded again. Return whether any placeholder
         was settled.
 
         Call this method when nothing else is left to do.
@@ -266,9 +264,7 @@ class ProjectRequests:
         engine.wake(self._crawler)
 
     def _forget(self, fetch: Fetch, refusal: LeaseEnd | None, error: Exception) -> None:
-        """Settle a request that cannot be restored. If the spider may yield the request again, keep its
-        lease instead.
-        """
+        """Settle a request that cannot be restored. But if the spider may yield the request again, keep its lease."""
         assert fetch.lease is not None
         if isinstance(error, LostInMemory):
             # The page that yielded it was not settled, or it is a start request that will be yielded again.

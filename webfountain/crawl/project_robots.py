@@ -48,7 +48,7 @@ class BesideMiddleware(RobotsTxtMiddleware):
     """Scrapy's middleware for robots.txt, applied only to requests that bypass the scheduler, such as for files and
     images.
 
-    If the frontier has already fetched a robots.txt in this run, the middleware uses this robots.txt.
+    If the frontier has already fetched a site's robots.txt in this run, the middleware uses it.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -65,8 +65,8 @@ class BesideMiddleware(RobotsTxtMiddleware):
     async def robot_parser(self, request: Request) -> RobotParser | None:
         """Return the parser of a site's robots.txt.
 
-        If several requests wait for a robots.txt, Scrapy 2.19 applies the rules only to the first request. The method
-        therefore processes the requests to a site one after another.
+        The requests to a site are processed one after another, because Scrapy 2.19 applies the rules only to the first
+        of several requests that wait for a robots.txt.
         """
         netloc = urlparse_cached(request).netloc
         async with self._turns[netloc]:

@@ -33,9 +33,9 @@ __all__ = ["Recording"]
 
 _T = TypeVar("_T")
 MAX_FILES: Final = 100_000
-"""Maximum number of files in a measured folder, because sizes are measured once a minute."""
+"""Folders with more files are not measured, because sizes are measured once a minute."""
 _DEPTH: Final = 2
-"""Number of levels of folders that are measured."""
+"""Sizes are measured down to this level of subfolders."""
 
 
 class Recording:
@@ -53,7 +53,7 @@ class Recording:
         return recording
 
     def spider_opened(self, spider: Spider) -> None:
-        """Start recording a crawl of the frontier."""
+        """Start recording, if the crawl has a frontier."""
         session = self._session
         if session.built is None:
             return
@@ -83,7 +83,7 @@ class Recording:
 
 
 def _sizes(session: Session, folder: Path | None) -> tuple[int | None, int | None]:
-    """Return the sizes of the store and of the repository, in bytes, each None if unknown."""
+    """Return the sizes of the store and of the repository, in bytes; None means unknown."""
     repository = None
     with suppress(WebfountainError):  # the store is on a server, and no folder is set for copies
         repository = _folder_bytes(session.config.repository_folder)

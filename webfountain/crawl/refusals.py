@@ -26,14 +26,13 @@ if TYPE_CHECKING:
 __all__ = ["MOST", "Refusals", "is_one_off"]
 
 MOST: Final = 1000
-"""Maximum number of refused requests that wait for their errbacks; beyond it, the worker gets no new batch."""
+"""If more refused requests than this wait for their errbacks, the worker gets no new batch."""
 
 
 def is_one_off(request: Request) -> bool:
-    """Return whether a request is never repeated by WEBFOUNTAIN_RECRAWL.
+    """Return whether WEBFOUNTAIN_RECRAWL never repeats a request.
 
-    A request with `dont_filter` is not repeated, because a callback yields it again. A start request with `dont_filter`
-    is repeated.
+    A request with `dont_filter` is not repeated, because a callback will yield it anew; a start request is repeated.
     """
     is_start = request.meta.get("is_start_request") and not request.meta.get("retry_times")
     return request.dont_filter and not is_start
@@ -53,8 +52,8 @@ class Refusals:
         self._due: dict[LeaseId, float] = {}
 
     def take_work(self) -> Batch | None:
-        """Return the frontier's next batch. Newly refused requests are removed from the batch. Refused requests whose
-        errbacks have been called are added.
+        """Return the frontier's next batch, without newly refused requests but with those whose errbacks have been
+        called.
         """
         batch = self._frontier.work.take() if self.unreported() <= MOST else None
         if batch is not None:
@@ -67,7 +66,7 @@ class Refusals:
         return batch
 
     def make_again_at(self, lease: Lease, due: float) -> None:
-        """Set the time at which a request is made again after this lease, UTC seconds; infinity means never."""
+        """Set when the request of a lease is made again, UTC seconds; infinity means never."""
         self._due[lease.id] = due
 
     def _last(self, acknowledged: LeaseEnd) -> LeaseEnd:
@@ -100,7 +99,5 @@ class Refusals:
         return len(self._refused) + self._in_engine
 
     def give_up(self) -> None:
-        """At the end of the crawl, drop the refused requests that wait for the engine, so that they go back to their
-        queues.
-        """
+        """Return to their queues the refused requests that still wait for the engine at the end of the crawl."""
         self._refused.clear()

@@ -42,9 +42,11 @@ EVERY_S: Final = 0.5
 _LOG_STATS: Final = "scrapy.extensions.logstats.LogStats"
 FIRST_LINE_S: Final = 10.0
 LINE_EVERY_S: Final = 60.0
-"""Time between two log lines if the display is off, in seconds."""
+"""Time between two log lines about progress if the display is off, in seconds."""
 FRESHNESS_EVERY: Final = 4
-"""Number of updates of the display between two estimates of the freshness; an estimate reads counts from the store."""
+"""The freshness is estimated once in this many updates of the display, because an estimate reads counts from the
+store.
+"""
 _COUNTS: Final = {
     "refused_by_robots": "outcome/refused_by_robots",
     "links_seen": "links/seen",
@@ -95,7 +97,7 @@ def report_of(session: Session, *, seconds: float, startup_seconds: float, reaso
 def peak_rss_bytes() -> int:
     """Return the peak resident memory of this process, bytes.
 
-    On Linux, `ru_maxrss` includes the memory of the parent process at the fork, so it is used only if there is no other
+    On Linux, `ru_maxrss` also counts the parent process's memory at the fork, so it is used only without another
     source.
     """
     try:
@@ -137,7 +139,7 @@ class Reporter:
         return reporter
 
     def spider_opened(self) -> None:
-        """Start to report on a crawl of the frontier."""
+        """Start reporting, if the crawl has a frontier."""
         if self._session.built is None:
             return
         if self._session.config.progress:
@@ -148,7 +150,7 @@ class Reporter:
         self._task = asyncio.get_running_loop().create_task(self._report_while_it_runs())
 
     def spider_closed(self, reason: str) -> None:
-        """Write the last stats and the report."""
+        """Write the stats for the last time, and the report."""
         if self._task is None:
             return
         self._task.cancel()

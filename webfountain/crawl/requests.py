@@ -1,7 +1,7 @@
 """Convert the requests of a Scrapy project to plain data for the store, and back.
 
-The attributes of a request become msgpack, and its callbacks become names (`callbacks`). If a request contains anything
-else, such as a lambda as callback, it stays in memory until it is made (`memory_requests`).
+The attributes of a request become msgpack, and its callbacks become names (`callbacks`). A request that is not plain
+data, for example with a lambda as callback, stays in memory until it is made (`memory_requests`).
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ _DEEPEST: Final = 2**31
 _EXACT: Final = 20
 _BEYOND: Final = 10
 _MIDDLE: Final = -3.25
-"""Binary logarithm of the importance that a request of priority 0 gets; half of the store's classes of importance are
-below it.
+"""Binary logarithm of the importance of a request with priority 0, chosen in the middle of the store's classes of
+importance.
 """
 
 
@@ -168,7 +168,7 @@ class RequestStore:
         return taken
 
     def known(self, link: Link) -> Request:
-        """Return a request that the store already knew, and subtract it from Scrapy's stats of enqueued requests."""
+        """Return a request that the store already knew, and correct Scrapy's stats of enqueued requests."""
         stats = self._crawler.stats
         stats.inc_value("scheduler/enqueued", -1)
         is_in_memory = is_placeholder(link.request)
@@ -201,7 +201,7 @@ class RequestStore:
 
 
 def ignores_robots(data: bytes) -> bool:
-    """Return whether a stored request ignores robots.txt, after unpacking its meta."""
+    """Return whether the meta of a stored request says that robots.txt is ignored."""
     if is_placeholder(data):
         return placeholder_ignores_robots(data)
     try:
@@ -231,7 +231,7 @@ def link_of(request: Request, url: str, data: bytes, key: bytes) -> Link:
 
 
 def depth_of(request: Request) -> int:
-    """Return the depth of a request from its meta, or 0."""
+    """Return the depth in a request's meta, or 0."""
     depth = request.meta.get("depth", 0)
     return min(max(depth, 0), _DEEPEST) if isinstance(depth, int) else 0
 
@@ -239,8 +239,8 @@ def depth_of(request: Request) -> int:
 def importance_of(priority: int) -> float:
     """Convert a priority to an importance.
 
-    The store has a limited number of classes of importance. Each priority from -20 to 20 has its own class. Larger
-    priorities share classes: two classes for 21 to 40, two for 41 to 80, and so on up to 640.
+    The store has a limited number of classes of importance. Each priority from -20 to 20 has its own class. Beyond 20,
+    there are two classes for each doubling, up to 640.
     """
     size = abs(priority)
     step = size if size <= _EXACT else _EXACT + min(math.ceil(2 * math.log2(size / _EXACT)), _BEYOND)

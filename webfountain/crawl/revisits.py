@@ -1,9 +1,9 @@
-"""The interval after which a single request may be made again: `meta["revisit"]`.
+"""The time after which a request may be made again, from its `meta["revisit"]`.
 
-A request that the store already knows is usually dropped. With an interval in its meta (seconds, or a text such as
-"12h" or "7d"), the request is made again that long after its last fetch. With "always", the request is made once in
-each run that yields it. The value "never" overrides WEBFOUNTAIN_RECRAWL. Under WEBFOUNTAIN_RECRAWL an interval replaces
-the learned interval.
+A request that the store already knows is usually dropped. If its meta contains an interval (seconds, or a text such as
+"12h" or "7d"), the request is made again when its last fetch is longer ago. With the value "always", the request is
+made once in each run that yields it. With WEBFOUNTAIN_RECRAWL, an interval replaces the learned interval, and "never"
+forbids repetition.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _reported: set[str] = set()
 
 
 def revisit_of(request: Request) -> float | None:
-    """Return the seconds after which a request may be made again, or None if its meta has no interval.
+    """Return after how many seconds a request may be made again, or None if its meta does not say.
 
     An invalid value is logged once and ignored.
     """

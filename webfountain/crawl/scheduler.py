@@ -1,4 +1,5 @@
-"""Scrapy's scheduler on top of the frontier: hand out what the frontier allows, and feed the worker thread.
+"""Scrapy's scheduler on top of the frontier: hand out the requests that the frontier allows, and feed the worker
+thread.
 
 The engine's calls never access store or disk: one worker thread runs the frontier's batches. A timer wakes the engine
 when a site becomes due (`WakeTimer`), because an idle engine calls its scheduler only every five seconds. The fountain
@@ -57,7 +58,7 @@ __all__ = ["FountainScheduler", "WakeTimer"]
 _SAME_S = 0.001
 logger = logging.getLogger(__name__)
 GRACE_S: Final = 4.0
-"""Time after which fetches in flight are cut when the crawl stops, in seconds."""
+"""When the crawl stops, fetches in flight get this long to end, in seconds."""
 
 
 class WakeTimer:
@@ -241,7 +242,7 @@ class FountainScheduler:
     # ------------------------------------------------------- beside the walk
 
     def _absorbed(self) -> None:
-        """Cut transfers from sites that other ants now hold, after each batch and each heartbeat."""
+        """After each batch and each heartbeat, end all transfers from sites that other ants have taken over."""
         if lost := self.frontier.sites.departures.take_lost():
             self._crawler.signals.send_catch_log(ABORT_SITES, sites=lost)
         self._crawl.absorb()
@@ -256,7 +257,9 @@ class FountainScheduler:
         engine.fail(self._crawler)
 
     def _tick(self) -> None:
-        """Resolve host names, check for new start URLs or an edited policy file, and end a finished crawl."""
+        """Do the regular work: resolve host names, check for new start URLs or an edited policy file, and end a
+        finished crawl.
+        """
         if hosts := self.frontier.sites.addresses.unresolved():
             self._resolver.ask(hosts, self._resolved)
         if engine.is_closing(self._crawler):
@@ -268,11 +271,11 @@ class FountainScheduler:
             self._crawl.poll()
 
     def _cut(self, word: ErrorWord) -> None:
-        """End all transfers at once."""
+        """End all transfers immediately."""
         self._crawler.signals.send_catch_log(ABORT, word=word)
 
     def _wind_down(self) -> None:
-        """Wait until fetches in flight end, but cut them after a grace period or at a second signal."""
+        """Wait for fetches in flight, but end them after a grace period or at a second signal."""
         self.frontier.stop()
         engine.at_second_signal(self.frontier.stop_at_once)
         now = time.monotonic()

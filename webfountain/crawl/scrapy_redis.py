@@ -1,8 +1,8 @@
 """Take over the queue and the duplicate filter of scrapy-redis, before the first crawl with the add-on.
 
 Each pickled request in the queue is read as plain data (`plain_pickle`), added to the store and removed from the queue.
-Fingerprints are kept unchanged. If a spider yields a request with a fingerprint of scrapy-redis, the request counts as
-known. If an entry is not plain data, it stays in the queue, and the result counts the reason.
+The duplicate filter's fingerprints are kept unchanged. If a spider yields a request whose fingerprint is among them,
+the request counts as known. An entry that is not plain data stays in the queue, and the result counts it by the reason.
 """
 
 from __future__ import annotations
@@ -50,7 +50,9 @@ class LeftoverKeys(Protocol):
 
 
 class TakeoverResult(NamedTuple):
-    """Counts of new requests, known requests and fingerprints, and of the entries that stay in the queue, by reason."""
+    """The numbers of new requests, known requests and fingerprints; `left` counts the entries that stay in the queue,
+    by reason.
+    """
 
     requests: int
     known: int
@@ -66,7 +68,7 @@ class SeenFingerprints:
 
     @classmethod
     def merged(cls, before: bytes | None, more: Iterable[bytes]) -> bytes:
-        """Return the stored digests together with the new ones, sorted. Invalid entries are left out."""
+        """Return the stored digests `before` and the new digests, sorted and without invalid ones."""
         held = before or b""
         found = {held[at : at + _BYTES] for at in range(0, len(held), _BYTES)}
         for text in more:

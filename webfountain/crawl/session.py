@@ -57,7 +57,7 @@ class Session:
         """True if the command only inspects pages (`scrapy shell`, `fetch`, `parse`) and must not use a frontier."""
         self.built: FrontierSetup | None = None
         self.bodies = BodyBudget()
-        """Memory budget for bodies of pages that the fountain spider fetches, and of robots.txt files and sitemaps."""
+        """Memory budget for the bodies of robots.txt files, sitemaps and the fountain spider's pages."""
         self.terms: Terms | None = None
         """The rules that every request must obey, such as the User-Agent; None until the crawl is open."""
         self.started: float | None = None
@@ -71,11 +71,11 @@ class Session:
         self.pace: ProjectPace | None = None
         """The delays from the settings of a Scrapy project; None if a collection file sets the delays."""
         self.in_worker: Callable[[Callable[[], Any]], Awaitable[Any]] | None = None
-        """A function that runs another function in the worker thread; usable while the crawl is open."""
+        """Runs a function in the worker thread, while the crawl is open."""
         self.snapshot: LiveSnapshot | None = None
         """The newest live snapshot of the crawl."""
         self.before_close: list[Callable[[], object]] = []
-        """Functions to call in the worker thread before the store is closed."""
+        """Functions that must be called in the worker thread before the store is closed."""
 
     @classmethod
     def of(cls, crawler: Crawler) -> Session:

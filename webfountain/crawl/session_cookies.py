@@ -1,9 +1,9 @@
 """The cookies of a project's sessions, stored beside its store, so that a log-in survives a restart.
 
-WEBFOUNTAIN_COOKIES switches the storage on. The jars of Scrapy's CookiesMiddleware are loaded before the first request.
-If an answer changes a jar, the jar is written before the answer's page is settled. Cookies are secrets: only the owner
-can read the file `cookies` in the store's folder. A jar whose key (`meta["cookiejar"]`) is not plain data is not
-stored.
+The cookies are stored only with WEBFOUNTAIN_COOKIES. The jars of Scrapy's CookiesMiddleware are loaded before the first
+request. If an answer changes a jar, the jar is written before the answer's page is settled. Cookies are secrets: only
+the owner can read the file `cookies` in the store's folder. A jar whose key (`meta["cookiejar"]`) is not plain data is
+not stored.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class SessionCookies:
         self._written = b""
 
     def load(self) -> None:
-        """Put the stored cookies into the jars. An unreadable file is renamed."""
+        """Put the stored cookies into the jars. If the file cannot be read, rename it."""
         try:
             self._written = self._path.read_bytes()
         except FileNotFoundError:

@@ -52,8 +52,8 @@ class FountainSpider(Spider):
         yield
 
     def parse(self, response: Response) -> Items | Awaitable[Items]:
-        """Return the item of a new, changed or gone page, or None. If comparing the page with its copy may take long,
-        another thread does this work.
+        """Return the item of a new, changed or gone page, or None. If the comparison with the stored copy may take
+        long, it runs in another thread.
         """
         flight = None if response.request is None else flight_of(response.request)
         if flight is None or flight.fetched is None:

@@ -1,9 +1,9 @@
 """Start URLs that other programs push to a list in Redis, with the settings of scrapy-redis.
 
 The list is for a spider with the attribute `redis_key`, such as scrapy-redis's RedisSpider. The spider's
-`make_request_from_data`, if any, makes the requests from an entry. The requests are put at the front of their sites'
-queues. An entry is done when its requests are in the store. If a worker dies before its entry is done, another worker
-takes the entry.
+`make_request_from_data`, if any, makes the requests from an entry. These requests are fetched before other pages of
+their sites. An entry is done when its requests are in the store. If a worker dies before its entry is done, another
+worker takes the entry.
 
 Settings read: REDIS_URL, or REDIS_HOST, REDIS_PORT and REDIS_DB; REDIS_PARAMS; REDIS_ENCODING; REDIS_START_URLS_KEY,
 REDIS_START_URLS_AS_SET, REDIS_START_URLS_AS_ZSET; MAX_IDLE_TIME_BEFORE_CLOSE, after which an idle spider closes (by
@@ -43,7 +43,7 @@ __all__ = ["StartUrlPoller", "StartUrls", "redis_parameters", "redis_url"]
 
 logger = logging.getLogger(__name__)
 TAKEN_S: Final = 60.0
-"""Seconds after which another worker may take an entry whose first worker has probably died."""
+"""If an entry is not done this many seconds after a worker took it, another worker may take it."""
 SHORTEST_S: Final = 0.2
 LONGEST_S: Final = 2.0
 """Longest time between two reads of an empty list, in seconds."""
@@ -52,7 +52,7 @@ _NOT_OURS: Final = frozenset({"redis_cls", "encoding", "decode_responses", "retr
 
 
 def redis_url(settings: BaseSettings, spider: str) -> str | None:
-    """Return the server of a scrapy-redis project as the URL of a spider's store, or None if no setting names a
+    """Return the URL of a spider's store on the Redis server of a scrapy-redis project, or None if no setting names a
     server.
     """
     url: str | None = settings.get("REDIS_URL")
@@ -114,7 +114,7 @@ class StartUrls:
         return self._wait_s
 
     def take(self, at: float) -> list[FeedEntry]:
-        """Return the next entries, in one round trip."""
+        """Take the next entries from the list, in one round trip."""
         found = self._feed.take(self._most, until=at + TAKEN_S, at=at)
         self._wait_s = SHORTEST_S if found else min(1.5 * self._wait_s, LONGEST_S)
         return found
@@ -180,7 +180,7 @@ class StartUrlPoller:
         self._poll_at = 0.0
 
     def poll(self) -> None:
-        """Check whether start URLs were pushed, if a check is due."""
+        """If it is time, check whether other programs have pushed start URLs."""
         if self._task is None and time.monotonic() >= self._poll_at:
             self._task = asyncio.get_running_loop().create_task(self._take())
 

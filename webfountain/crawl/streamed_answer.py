@@ -50,7 +50,7 @@ class StreamedAnswer:
 
     @property
     def size(self) -> int:
-        """Number of bytes that wait to be read."""
+        """Number of received bytes that Scrapy has not read yet."""
         return sum(map(len, self._pieces))
 
     def take(self, data: bytes) -> None:
@@ -69,7 +69,7 @@ class StreamedAnswer:
         self._news.set()
 
     async def begun(self) -> None:
-        """Wait for the response headers. If the exchange ends without headers, raise its error."""
+        """Wait for the response headers. Raise the error of the exchange if it ends before the headers."""
         while self.exchange.sink is None:
             await self._news.wait()
             self._news.clear()

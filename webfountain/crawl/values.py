@@ -3,8 +3,8 @@
 Pickle is never used. A value can be plain data, or an instance of a class of the project (`ProjectClasses`). The class
 can be an Item, a dataclass, an attrs or pydantic class, an Enum or a named tuple. A class is found by its path among
 the loaded modules, and imported only from a package of the project. An instance is restored from its fields without a
-call of ``__init__``. Values of other subclasses of str, int, dict and other plain types are restored as their base
-class.
+call of ``__init__``. An instance of any other subclass of a plain type, such as str or dict, is restored as the plain
+type.
 """
 
 from __future__ import annotations
@@ -37,15 +37,19 @@ __all__ = ["ClassMissing", "ProjectClasses", "UnstorableValue", "Values", "path_
 _MAX_INT: Final = 1 << 63
 _CODES: Final[dict[type, int]] = {tuple: 1, set: 2, frozenset: 3, datetime.datetime: 4, datetime.date: 5, dict: 6}
 _NAMED: Final = 7
-"""Extension code of a value whose type is in `_KINDS`; the content is the name of the kind and the value."""
+"""Msgpack extension code of a value whose type is in `_KINDS`; the extension contains the name of the kind and the
+value.
+"""
 _INSTANCE: Final = 8
-"""Extension code of an instance of a project's class. The content is the kind of class, its path and the fields."""
+"""Msgpack extension code of an instance of a project's class; the extension contains the kind of class, its path and
+the fields.
+"""
 _FACTORIES: Final[dict[str, Callable[[], Any]]] = {
     kind.__name__: kind for kind in (list, dict, set, int, float, str, tuple, OrderedDict, Counter)
 }
 _MARKED: Final = ("int", "surrogates", "zoned", "folded")
-"""Kinds for unusual values, such as integers of more than 64 bits. Usual values of the same types have a shorter
-msgpack form.
+"""Kinds for unusual values, such as integers of more than 64 bits; msgpack stores usual values of the same types
+directly.
 """
 _NETWORK: Final = (
     ipaddress.IPv4Address,
@@ -88,8 +92,8 @@ class ProjectClasses:
         return found
 
     def instance(self, kind: str, path: str, content: Any) -> Any:
-        """Return an instance, made without a call of ``__init__``. Raise ClassMissing if its class is missing or of
-        another kind.
+        """Return an instance, made without a call of ``__init__``. Raise ClassMissing if the class does not exist or is
+        of another kind.
         """
         cls = self.class_at(path)
         if kind != _kind_of(cls):
@@ -125,7 +129,7 @@ def path_of(cls: type) -> str:
 
 
 def _kind_of(cls: type[Any]) -> str | None:
-    """Return the kind of a project's class, or None for another class."""
+    """Return the kind of a project's class, or None if the class is of no such kind."""
     if issubclass(cls, tuple):
         return "namedtuple" if hasattr(cls, "_fields") else None
     kinds = {
@@ -314,7 +318,7 @@ def _unpaired(content: Any) -> Any:
 
 
 def _path(kind: type[PurePath], text: str) -> PurePath:
-    """Return a `Path` for a path of this system's kind, else a pure path."""
+    """Return a `Path` if this operating system has this kind of path, else a pure path."""
     return Path(text) if issubclass(type(Path()), kind) else kind(text)
 
 

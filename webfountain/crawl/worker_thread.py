@@ -1,8 +1,7 @@
 """Carry batches of work between the frontier and its single worker thread.
 
 Store, repository and seeds are used only in the worker thread, one call at a time. The loop thread applies the results.
-A failure of store or disk ends the loop and is reported once. After a restart, all work that was not settled is done
-again.
+A failure of store or disk ends the loop and is reported once. After a restart, all unsettled work is repeated.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ MOMENT_S: Final = 0.01
 
 
 class Worker:
-    """Runs `first`, once, and then the batches that `take` returns, until `end` is called.
+    """Runs `first` and then the batches that `take` returns, until `end` is called.
 
     The loop thread calls `before_batch` before each batch and at least every `POLL_S`, even during a long batch. The
     loop thread calls `absorbed` after each batch, and `failed` if an error ended the loop.
@@ -177,7 +176,7 @@ class Worker:
         self.stir()
 
     async def _rest(self, due_s: float) -> None:
-        """Wait until work may have arrived or, in `due_s` seconds, is due. Wait at most `POLL_S`."""
+        """Wait until there may be new work, but at most `due_s` seconds and at most `POLL_S`."""
         wait_s = min(max(due_s, BATCH_S), POLL_S)
         handle = asyncio.get_running_loop().call_later(wait_s, self._stirred.set)
         await self._stirred.wait()
