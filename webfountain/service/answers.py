@@ -64,7 +64,7 @@ __all__ = [
 MAX_LIMIT = 200
 MAX_POLICY = 200_000
 """Maximum length of a policy file that the service checks, characters. The command `policy check` checks longer files.
-The limit keeps each check short, because each pattern of a policy file costs about 0.3 ms of CPU time.
+The service needs a limit, because each pattern of a policy file costs about 0.3 ms of CPU time.
 """
 Limit = Annotated[int, Meta(ge=1, le=MAX_LIMIT, description="Maximum number of rows in this part.")]
 Url = Annotated[str, Meta(min_length=1, max_length=8000, description="A URL; the service uses its canonical form.")]
@@ -92,7 +92,7 @@ class CollectionsAnswer(msgspec.Struct, frozen=True):
 
 
 class SitesQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Query for a list of sites."""
+    """Query parameters for the list of sites."""
 
     sort: SiteOrder = "name"
     """Order of the list, such as `pages` for the sites with the most pages first."""
@@ -103,7 +103,7 @@ class SitesQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SitesPart(msgspec.Struct, frozen=True):
-    """One part of the sorted list of sites. If a site moves in the order between two requests, the site may appear
+    """One part of the sorted list of sites. If the position of a site changes between two requests, the site may appear
     twice or not at all."""
 
     items: list[SiteAnswer]
@@ -112,13 +112,13 @@ class SitesPart(msgspec.Struct, frozen=True):
 
 
 class SiteQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Query for one site."""
+    """Query parameters for one site."""
 
     site: Site
 
 
 class PagesQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Query for the pages of a site."""
+    """Query parameters for the list of a site's pages."""
 
     site: Site
     state: State | None = None
@@ -127,7 +127,7 @@ class PagesQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class PagesPart(msgspec.Struct, frozen=True):
-    """One part of the pages of a site, in the order of the store. A part may be empty even if more parts follow."""
+    """One part of the list of a site's pages. A part may be empty even if more parts follow."""
 
     items: list[PageAnswer]
     next: str | None
@@ -135,27 +135,27 @@ class PagesPart(msgspec.Struct, frozen=True):
 
 
 class PageQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Query for one page."""
+    """Query parameters for one page."""
 
     url: Url
 
 
 class CopyQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Query for a copy of a page."""
+    """Query parameters for a copy of a page."""
 
     url: Url
     fetched: Annotated[float | None, Meta(description="`fetched` of a version. Without it: the newest copy.")] = None
 
 
 class TextQuery(CopyQuery, frozen=True, forbid_unknown_fields=True):
-    """Query for a copy of a page as text."""
+    """Query parameters for a copy of a page as text."""
 
     format: Format = "text"
     main: MainOnly = False
 
 
 class VersionsQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Query for the kept versions of a page."""
+    """Query parameters for the kept versions of a page."""
 
     url: Url
     limit: Annotated[int, Meta(ge=1, le=100, description="Maximum number of versions, the newest first.")] = 20
@@ -168,7 +168,7 @@ class VersionsPart(msgspec.Struct, frozen=True):
 
 
 class CompareQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Query for the difference between two versions of a page."""
+    """Query parameters for the difference between two versions of a page."""
 
     url: Url
     old: Annotated[float, Meta(description="`fetched` of a version.")]
@@ -177,7 +177,7 @@ class CompareQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WaitingPart(msgspec.Struct, frozen=True):
-    """The next URLs of a site that were never fetched, in the order of its queue, at most 100."""
+    """The next never-fetched URLs of a site, in the order of its queue, at most 100."""
 
     items: list[PageAnswer]
 
@@ -189,14 +189,14 @@ class LastCheckAnswer(msgspec.Struct, frozen=True):
 
 
 class ExplainQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Query for the explanation of one URL."""
+    """Query parameters for the explanation of one URL."""
 
     url: Url
     linked_by: Annotated[str, Meta(max_length=8000, description="For an unknown URL: the page that links to it.")] = ""
 
 
 class TextsQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Query for texts."""
+    """Query parameters for the list of texts."""
 
     since: Cursor = ""
     limit: Limit = 100
@@ -205,7 +205,7 @@ class TextsQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class TextsPart(msgspec.Struct, frozen=True):
-    """One part of the texts."""
+    """One part of the list of texts."""
 
     items: list[TextAnswer]
     next: str | None
@@ -213,7 +213,7 @@ class TextsPart(msgspec.Struct, frozen=True):
 
 
 class ChangesQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Query for changes, by poll, long poll or server-sent events."""
+    """Query parameters for the change log, by poll, long poll or server-sent events."""
 
     since: Cursor = ""
     after: Annotated[float | None, Meta(description="Start time, UTC seconds, if `since` is empty.")] = None
@@ -236,7 +236,7 @@ class ChangesPart(msgspec.Struct, frozen=True):
 
 
 class SearchQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Query for a full-text search."""
+    """Query parameters of a full-text search."""
 
     words: Annotated[
         str, Meta(min_length=1, max_length=1000, description="Words to search for; see the command `search`.")
@@ -249,7 +249,7 @@ class SearchQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class HistoryQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Query for a part of the history."""
+    """Query parameters for a part of the history."""
 
     step: Literal["minute", "hour", "day"] = "minute"
     """Length of time that each row covers. The service keeps rows per minute for two days, rows per hour for ninety
@@ -266,7 +266,7 @@ class HistoryPart(msgspec.Struct, frozen=True):
 
 
 class LiveQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Query for live snapshots, by poll or server-sent events."""
+    """Query parameters for live snapshots, by poll or server-sent events."""
 
     feed: Literal["poll", "sse"] = "poll"
 
@@ -291,7 +291,7 @@ class ForgetBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class BlocksPart(msgspec.Struct, frozen=True):
-    """The blocks in force, sorted by prefix."""
+    """The current blocks, sorted by prefix."""
 
     items: list[BlockAnswer]
 

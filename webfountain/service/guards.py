@@ -122,7 +122,7 @@ class Guard:
 async def answer_problems(
     request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
 ) -> web.StreamResponse:
-    """Answer with a problem if the handler raises an error."""
+    """If the handler raises an error, answer with a problem document."""
     try:
         return await handler(request)
     except web.HTTPMethodNotAllowed as error:

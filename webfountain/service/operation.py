@@ -35,7 +35,7 @@ class Call(NamedTuple):
 
 
 class Operation(NamedTuple):
-    """A row of the table: method, path below the base path, types, and the function that answers."""
+    """A row of the table of operations: method, path below the base path, types, and the function that answers."""
 
     name: str
     method: str

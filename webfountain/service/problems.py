@@ -47,7 +47,7 @@ _KINDS: Final[tuple[tuple[type[Exception], int, str, int | None], ...]] = (
     (RepositoryError, 503, "copy-unreadable", 60),
     (WebfountainError, 503, "failed", None),
 )
-"""Rows of (error class, HTTP status, kind, value of Retry-After in s). The first row whose class matches an error
+"""Rows of (error class, HTTP status, kind, value of Retry-After in seconds). The first row whose class matches an error
 describes the error."""
 
 

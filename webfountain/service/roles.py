@@ -25,7 +25,7 @@ Role = Literal["read", "operate"]
 COOKIE: Final = "webfountain_session"
 SESSION_S: Final = 12 * 3600
 LOGIN_S: Final = 3600
-"""Time within which the printed login URL is valid, in seconds."""
+"""How long the printed login URL is valid, in seconds."""
 _SESSIONS: Final = 100
 _SHORTEST: Final = 16
 
@@ -78,8 +78,8 @@ class Roles:
         return code
 
     def open_session(self, code: str) -> str | None:
-        """Return a new session for a login code. The code becomes invalid. Return None for an unknown or
-        expired code.
+        """Return a new session for a login code, which can be used only once. Return None for an unknown or expired
+        code.
         """
         known = next((each for each in self._logins if _same(each, code)), None)
         if known is None or self._logins.pop(known) < self._clock():

@@ -1,4 +1,4 @@
-"""A served store: the service opens it, closes it after a failure, and opens it again later.
+"""A served store, which the service opens, closes after a failure, and opens again later.
 
 All calls run one after another in the thread of the store, so a slow store delays no other store. After a failure the
 service tries to open the store again, with growing pauses. If the folder of a store is replaced, the service opens the
@@ -35,9 +35,9 @@ logger = logging.getLogger(__name__)
 _T = TypeVar("_T")
 
 MAX_WAITING: Final = 64
-"""Maximum number of requests that wait for a store's thread, before more requests are refused."""
+"""Maximum number of requests that may wait for a store's thread; further requests are refused."""
 ANSWER_S: Final = 10.0
-"""Time without an answer after which a store counts as unavailable, in seconds."""
+"""A store that does not answer within this number of seconds counts as unavailable."""
 _FIRST_RETRY_S: Final = 1.0
 _LONGEST_RETRY_S: Final = 15.0
 

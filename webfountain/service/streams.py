@@ -1,8 +1,8 @@
-"""Streams of server-sent events, in limited number.
+"""Streams of server-sent events. The number of open streams is limited.
 
-A stream is a series of chunks, each with one or more events. The next chunk after a cursor is computed once for all
-streams. So fifty streams cost about as much as one stream. A client that does not read is disconnected. Between events,
-comments keep the connection open.
+A stream is a series of chunks, each with one or more events. All streams share each computed chunk, so fifty streams
+cost about as much as one. A client that does not read is disconnected. Between events, comments keep the connection
+open.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 __all__ = ["MAX_STREAMS", "READ", "STREAMS", "ChangeFilter", "StreamParts", "StreamPlaces", "event", "send_stream"]
 
 READ: Final = 500
-"""Number of entries that are read at once."""
+"""Number of change-log entries that one call reads."""
 _PARTS: Final = 64
-"""Maximum number of chunks that are kept in memory for other streams."""
+"""Maximum number of chunks that are kept in memory, so that several streams can use them."""
 MAX_STREAMS: Final = 200
 QUIET_S: Final = 15.0
-"""Time without an event after which a comment is sent, in seconds."""
+"""If a stream has no event for this number of seconds, it sends a comment."""
 WRITE_S: Final = 30.0
-"""Time after which a client that accepts no bytes is disconnected, in seconds."""
+"""A client that accepts no bytes for this number of seconds is disconnected."""
 RETRY_MS: Final = 2000
 _COMMENT: Final = b": \n\n"
 
@@ -106,7 +106,9 @@ class ChangeFilter(NamedTuple):
     """Text with which the URL must begin."""
     verdicts: frozenset[str] = frozenset()
     least: int = 0
-    """Minimum share of the text that changed, %. If the texts were not compared, the share counts as 0."""
+    """Only changes of at least this share of the text are accepted, in percent. A change whose texts were not compared
+    counts as 0 %.
+    """
 
     @classmethod
     def of(cls, site: str, prefix: str, verdicts: str, least: int = 0) -> ChangeFilter:

@@ -29,7 +29,7 @@ _ITEMS: Final = 30
 
 
 class ChangesPageQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Query of the page of changes."""
+    """Query parameters of the web page with the change log."""
 
     before: Annotated[str, Meta(max_length=30, pattern=r"^\d*(\.\d+)?$")] = ""
     """The page shows only entries before this time, UTC seconds."""
@@ -42,12 +42,12 @@ class ChangesPageQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def filter(self) -> ChangeFilter:
-        """Filter made from the fields of the query. Raise InputError for an invalid verdict."""
+        """Filter made from the query parameters. Raise InputError for an invalid verdict."""
         return ChangeFilter.of(self.site, self.prefix, self.verdict, int(self.least or 0))
 
 
 class ChangeItem(NamedTuple):
-    """An entry of the log, with the rows of its diff."""
+    """An entry of the change log, with the rows of its diff."""
 
     entry: Change
     rows: list[DiffRow]

@@ -22,7 +22,7 @@ HEIGHT: Final = 200
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 12, 12, 26
 _DAY: Final = 86400.0
 _FORMS: Final = ((300.0, "%H:%M:%S"), (_DAY, "%H:%M"), (3 * _DAY, "%d %b %H:%M"), (float("inf"), "%Y-%m-%d"))
-"""Rows of (longest time span of a chart in s, format of the times on its axis)."""
+"""Formats of the times on a chart's axis: rows of (longest time span in seconds, format)."""
 _INTERVALS: Final = 5
 """Maximum number of intervals between the ticks of an axis."""
 
@@ -34,7 +34,7 @@ class Series(NamedTuple):
     name: str
     values: Sequence[float | None]
     low: Sequence[float | None] = ()
-    """Lower end of the uncertainty interval of each value. The sequence is empty if the chart shows no intervals."""
+    """Lower end of the uncertainty interval of each value; empty for a chart without intervals."""
     high: Sequence[float | None] = ()
 
 
@@ -125,7 +125,7 @@ def histogram(title: str, counts: Sequence[tuple[str, int]]) -> Markup:
 
 
 def strip(title: str, marks: Sequence[bool]) -> Markup:
-    """Return a row of small bars, oldest first. The bar of a True value is twice as high."""
+    """Return a row of small bars, one for each of `marks`. A bar for True is twice as high as a bar for False."""
     parts = [
         Markup('<rect class="bar s{}" x="{}" y="{}" width="12" height="{}"/>').format(
             int(not mark), number * 16 + 2, 4 if mark else 16, 24 if mark else 12

@@ -66,7 +66,7 @@ def plan_page(collection: StoredCollection, _: NoParameters) -> Mapping[str, Any
 
 
 def policy_page(collection: StoredCollection, _: NoParameters) -> Mapping[str, Any]:
-    """Return the values for the policy file."""
+    """Return the values for the page with the policy file."""
     found = collection.details.policy()
     meaning = collection.check_policy(found.text) if found.path else None
     return {"policy": found, "meaning": meaning, "text": found.text, "answer": None, "cost": None, "act": ""}
@@ -106,7 +106,7 @@ def _cost(collection: StoredCollection, effect: Mapping[str, Any]) -> Mapping[st
 
 
 def now_page(collection: StoredCollection, _: NoParameters) -> Mapping[str, Any]:
-    """Return the values for the page with the form of URLs to fetch now."""
+    """Return the values for the page on which an operator enters URLs to fetch now."""
     live = collection.live()
     return {"urls": "", "judged": None, "immediate": sum(each.immediate for each in live)}
 

@@ -37,15 +37,15 @@ _SPANS: Final[dict[str, tuple[float, Literal["minute", "hour", "day"], float]]] 
     "days": (4 * _DAY, "hour", 3600.0),
     "months": (120 * _DAY, "day", _DAY),
 }
-"""Maps each time span to its length in s, the step of its history, and the length of this step in s."""
+"""Maps each time span to (its length in seconds, the step of the history, the length of the step in seconds)."""
 _FAILING: Final = 0.1
-"""Share of failing pages above which a collection needs attention."""
+"""A collection needs attention if more than this share of its pages fail."""
 _LAG_S: Final = 1.0
 _HELD: Final = ("new", "changed", "minor", "same", "not_modified")
 
 
 class OverviewQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Query of the overview."""
+    """Query parameters of the overview."""
 
     span: Literal["hours", "days", "months"] = "hours"
 
@@ -98,7 +98,7 @@ def summary_of(collection: StoredCollection) -> dict[str, Any]:
 
 
 def first_sites(collection: StoredCollection, order: SiteOrder, *, limit: int) -> list[SiteAnswer]:
-    """Return the first sites in an order, or an empty list if an older version wrote the store without this order."""
+    """Return the first sites in an order, or an empty list if the store lacks this order."""
     try:
         found, _ = collection.sorted_sites(order, limit=limit)
     except InputError:

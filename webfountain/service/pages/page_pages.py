@@ -41,14 +41,14 @@ _VERSIONS: Final = 50
 
 
 class PagePageQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Query of the page about one URL."""
+    """Query parameters of the web page about one URL."""
 
     url: Annotated[str, Meta(max_length=8000)] = ""
 
 
 class ComparePageQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Query of the page that compares two versions. `old` and `new` are the times at which the versions were fetched;
-    by default, the newest two are compared."""
+    """Query parameters of the web page that compares two versions. `old` and `new` are the times at which the versions
+    were fetched; by default, the newest two are compared."""
 
     url: Annotated[str, Meta(min_length=1, max_length=8000)]
     old: Annotated[str, Meta(max_length=30, pattern=r"^\d*(\.\d+)?$")] = ""
@@ -57,20 +57,20 @@ class ComparePageQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class LinksPageQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Query of the page with the links of one URL."""
+    """Query parameters of the web page with the links of one URL."""
 
     url: Annotated[str, Meta(min_length=1, max_length=8000)]
 
 
 class PageForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The buttons of the page about one URL."""
+    """The buttons on the web page about one URL."""
 
     url: Annotated[str, Meta(min_length=1, max_length=8000)]
     act: Literal["now", "forget"]
 
 
 def page_page(collection: StoredCollection, query: PagePageQuery) -> Mapping[str, Any]:
-    """Return the values for the page about one URL, even if it is unknown."""
+    """Return the values for the page about one URL, even for an unknown URL."""
     if not query.url:
         return {"asked": "", "explained": None, "page": None}
     explained = _explained(collection, query.url)

@@ -45,15 +45,15 @@ _WAITS: Final[dict[str, str]] = {
     "not due": "nothing is due",
     "ready": "next in turn",
 }
-"""Maps the code of the reason why an active site waits to the words that the page shows."""
+"""Maps the code of each reason for waiting to the words that the page shows."""
 _LATEST: Final = 253_402_300_799.0
 """The last second of the year 9999, UTC seconds; Python's dates end there."""
 
 
 @cache
 def environment() -> Environment:
-    """Return the environment of all templates. The templates escape every value, and raise an error for an undefined
-    name."""
+    """Return the Jinja2 environment of all templates. The templates escape every value, and raise an error for an
+    undefined name."""
     found = Environment(
         loader=PackageLoader("webfountain.service.pages"),
         autoescape=True,

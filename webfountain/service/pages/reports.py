@@ -1,6 +1,6 @@
 """Reports: the tables of the web pages as CSV or JSON, and the values for a page that can be printed.
 
-A long table is read and sent in parts, which saves memory and lets other requests of the store run in between.
+A long table is read and sent in parts, to save memory and to let other requests to the store run in between.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ MAX_ROWS: Final = 1_000_000
 """Maximum number of rows of a table."""
 _PART: Final = 1000
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
-"""Characters with which a formula of a spreadsheet begins."""
+"""Characters with which a spreadsheet formula begins."""
 
 Part = tuple["Iterable[Any]", str | None]
 """Rows of a table, and a cursor for the next part. The cursor is None after the last row."""
 
 
 class ReportQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Query of a table. Some tables need `site` or `url`. The other fields filter or sort some of the tables."""
+    """Query parameters of a table. Some tables need `site`, `url` or `words`."""
 
     format: Literal["csv", "json"] = "csv"
     site: Annotated[str, Meta(max_length=2000)] = ""
@@ -58,16 +58,16 @@ class ReportQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ReportTable(NamedTuple):
-    """A table: its title, and a function that returns the part after a cursor."""
+    """A table: its title, and a function that returns the next rows after a cursor."""
 
     title: str
     read: Callable[[StoredCollection, ReportQuery, str], Part]
     about: Literal["", "site", "url", "words"] = ""
-    """Field that the query for the table must have."""
+    """Query parameter that the table needs."""
 
 
 def report_page(collection: StoredCollection, _: NoParameters) -> Mapping[str, Any]:
-    """Return the values for the page that can be printed."""
+    """Return the values for the printable page."""
     found = summary_of(collection)
     days = collection.history("day", since=found["status"].at - 90 * 86400.0)
     tables = [(name, each.title) for name, each in TABLES.items() if not each.about]

@@ -40,7 +40,7 @@ PAGE_HEADERS: Final = {
 }
 ASSETS: Final = {"style.css": "text/css", "live.js": "text/javascript", "icon.svg": "image/svg+xml"}
 SHARED_S: Final = 3.0
-"""Time for which the values of a page are reused for all users, in seconds."""
+"""All users share the values of a page for this number of seconds."""
 _MENU: Final = tuple((each.path, each.title, each.name) for each in VIEWS if each.in_menu)
 
 
@@ -119,7 +119,7 @@ class PageRouter:
         return handle
 
     async def _shared_values(self, store: ServedStore, view: View, query: Any) -> Mapping[str, Any]:
-        """Return the values of a page. The values are read from the store at most once per SHARED_S, for all users."""
+        """Return the values for a view, which all users share for `SHARED_S`."""
         place = (store.name, view.name, query)
         found = self._shared.get(place)
         if found is None:

@@ -23,7 +23,7 @@ Day = Annotated[str, Meta(max_length=10, pattern=r"^(\d{4}-\d\d-\d\d)?$")]
 
 
 class SearchPageQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Query of the search page."""
+    """Query parameters of the search page."""
 
     words: Annotated[str, Meta(max_length=1000)] = ""
     site: Annotated[str, Meta(max_length=2000)] = ""
@@ -59,8 +59,8 @@ def found_pages(collection: StoredCollection, query: SearchPageQuery, *, limit: 
 
 
 def _begin_of(day: str, *, days: int) -> float | None:
-    """Return the first second of a day, or of the day that is `days` later. Raise InputError for a day that does not
-    exist."""
+    """Return the time when the day that is `days` after `day` begins, UTC seconds. Raise InputError for a day that does
+    not exist."""
     try:
         return (datetime.fromisoformat(day).replace(tzinfo=UTC) + timedelta(days)).timestamp() if day else None
     except (ValueError, OverflowError):

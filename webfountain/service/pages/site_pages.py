@@ -43,11 +43,11 @@ _INTERVALS: Final = {
     "1 min": 60.0, "10 min": 600.0, "1 h": 3600.0, "6 h": 21_600.0, "1 d": 86_400.0, "7 d": 604_800.0,
     "31 d": 2_678_400.0, "1 year": 31_622_400.0,
 }  # fmt: skip
-"""Label of a bar in the histogram of change intervals -> longest change interval in the bar, in seconds."""
+"""Maps the label of each bar in a histogram to the longest change interval that the bar counts, in seconds."""
 
 
 class SitesPageQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Query of the list of sites."""
+    """Query parameters of the web page with the list of sites."""
 
     after: Annotated[str, Meta(max_length=2100)] = ""
     only: Literal["", "failing", "waiting"] = ""
@@ -55,13 +55,13 @@ class SitesPageQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SitePageQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Query of the page of a site."""
+    """Query parameters of the web page about one site."""
 
     site: Annotated[str, Meta(min_length=1, max_length=2000)]
 
 
 class SiteForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The buttons of the page of a site."""
+    """The buttons on the web page about one site."""
 
     site: Annotated[str, Meta(min_length=1, max_length=2000)]
     act: Literal["block", "unblock", "forget"]
@@ -69,7 +69,7 @@ class SiteForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class PagesPageQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Query of the list of a site's pages."""
+    """Query parameters of the web page with the list of a site's pages."""
 
     site: Annotated[str, Meta(min_length=1, max_length=2000)]
     state: Literal["", "never-crawled", "crawled", "redirected", "gone", "refused", "failed"] = ""
@@ -92,7 +92,7 @@ def sites_page(collection: StoredCollection, query: SitesPageQuery) -> Mapping[s
 
 
 def site_page(collection: StoredCollection, query: SitePageQuery) -> Mapping[str, Any]:
-    """Return the values for the page of a site. The summary covers at most 1000 pages of the site."""
+    """Return the values for the web page about one site. The summary covers at most 1000 pages of the site."""
     found = collection.site(query.site)
     if found is None:
         raise ProblemError(404, "unknown-site", "this site is not known here")
@@ -150,7 +150,7 @@ def _live(collection: StoredCollection) -> tuple[float, dict[str, LiveSite]]:
 def _rows(
     collection: StoredCollection, query: SitesPageQuery, live: Mapping[str, LiveSite], at: float
 ) -> tuple[list[SiteRow], str | None]:
-    """Return some rows of the list, and the cursor for the next rows (None at the end)."""
+    """Return the next rows of the list of sites, and the cursor after them (None at the end)."""
     rows, place, unread = list[SiteRow](), query.after, _SAMPLE if query.only else _ROWS
     while unread > 0 and len(rows) < _ROWS:
         found, more = part_of_sites(collection, query.sort, after=place, limit=_ROWS)
@@ -197,7 +197,7 @@ def _reason(site: SiteAnswer, here: LiveSite | None, at: float) -> tuple[str, fl
 
 
 def _intervals(pages: list[PageAnswer], fastest_s: float) -> list[tuple[str, int]]:
-    """Return the number of crawled pages for each bar of the histogram."""
+    """Return the number of crawled pages for each bar of the histogram of change intervals."""
     counts = dict.fromkeys((*_INTERVALS, "longer"), 0)
     for page in pages:
         if page.state == "crawled":

@@ -66,10 +66,10 @@ class View(NamedTuple):
     form: type[msgspec.Struct] | None = None
     """Type of the form that operators send to the page."""
     act: Callable[[StoredCollection, Any], Mapping[str, Any]] | None = None
-    """Function that does what the form asks for, and returns more values for the template."""
+    """Function that carries out a submitted form and returns additional values for the template."""
     in_menu: bool = True
     is_shared: bool = False
-    """True if all users get the same values for a few seconds; pages that reload themselves then cost little."""
+    """True if all users share the values of the page for a few seconds, which makes automatic reloads cheap."""
 
 
 VIEWS: Final = (

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["DiffRow", "WordBudget", "Words", "diff_rows"]
 
 MAX_LINE: Final = 2000
-"""Maximum length of a line in a diff; longer lines are cut, characters."""
+"""Maximum number of characters of a line in a diff; longer lines are cut."""
 MAX_ROWS: Final = 400
 """Maximum number of rows that are shown for one diff."""
 _HUNK: Final = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
@@ -48,7 +48,7 @@ class WordBudget:
         self._left = most
 
     def allows(self, cost: int) -> bool:
-        """Return whether the limit allows `cost` more comparisons, and add `cost` to the count."""
+        """Count `cost` more comparisons, or return False if they would exceed the limit."""
         if cost > self._left:
             return False
         self._left -= cost
