@@ -30,7 +30,7 @@ DOCS = ROOT / "docs"
 MEANING = {
     "collection.name": "Name of the collection. A store belongs to one collection.",
     "collection.seeds": "URLs to begin with, each a string or a table `{ url = …, policy = … }`.",
-    "collection.seeds_file": "File of seeds, one per line; `#` begins a comment.",
+    "collection.seeds_file": "File of seeds, one per line; `#` begins a comment, after a URL and a blank, too.",
     "collection.scope": "Which discovered URLs are kept: those on a seed's `site`, those on its registered `domain` "
     "(such as `user.github.io`), or `any`. If a seed redirects to the https or www. form of its site, this form is in "
     "scope too.",

@@ -80,6 +80,11 @@ FILES: dict[str, tuple[str, str]] = {
     "a seed of another scheme": (seeded("ftp://example.org/"), "'ftp://example.org/' is not an absolute"),
     "a seed with a password": (seeded("https://me:secret@example.org/"), "'https://***@example.org/' is not"),
     "a seed that is a path": (seeded("/news"), "'/news' is not an absolute"),
+    "a seed for all hosts of a domain": (
+        seeded("https://*.example.org/"),
+        """collection.seeds[0]: 'https://*.example.org/' is not one host (collection.scope = "domain" includes""",
+    ),
+    "two seeds in one text": (seeded("https://a.org/ https://b.org/"), "is not one URL (a blank in a URL is written %"),
     "an empty seed": (seeded(""), "collection.seeds[0]: ''"),
     "a seed table without a URL": (
         GOOD.replace('["http://127.0.0.1:1/"]', '[{ policy = "favor" }]'),
@@ -233,6 +238,11 @@ LINES: dict[str, Mistake] = {
     ),
     "a folder without a store": Mistake("status --store rocksdb://folder", "there is no store here", 1),
     "a store in memory": Mistake("pages --store memory:", "nothing to read"),
+    "a store in a home": Mistake("status --store rocksdb://~/news", "~ is not expanded here (did you mean rocksdb:///"),
+    "a store that is a file": Mistake("status --store rocksdb://good.toml", "good.toml is a file, not the folder of a"),
+    "a server's database by name": Mistake(
+        "status --store redis://127.0.0.1:1/news", "the database 'news' is not a number"
+    ),
     "a server that is not there": Mistake("status --store redis://127.0.0.1:1/0", "127.0.0.1:1", 1),
     "a server's parameter of no kind": Mistake(
         "status --store redis://127.0.0.1:1/0?shard=3", "shard is not a parameter"
@@ -277,6 +287,12 @@ LINES: dict[str, Mistake] = {
     "a log level of no kind": Mistake("crawl good.toml -s LOG_LEVEL=LOUD", "(allowed: CRITICAL, ERROR, WARNING, INFO"),
     "a setting in small letters": Mistake("crawl good.toml -s webfountain_hand=3", "did you mean WEBFOUNTAIN_HAND?"),
     "a report onto a folder": Mistake("crawl good.toml --report folder", "--report 'folder' is a folder"),
+    "a seed and its policy in a line": Mistake(
+        "policy check lines.toml", "policies.txt:2: 'https://example.org/ favor' is not one URL"
+    ),
+    "a report onto the output": Mistake("crawl good.toml --report output", "'output' is a device or a pipe, not a"),
+    "a report onto a pipe": Mistake("crawl good.toml --report pipe", "'pipe' is a device or a pipe, not a file"),
+    "export to the output": Mistake("export output --force", "output is a device or a pipe, not a file"),
     "a report below a file": Mistake("crawl good.toml --report good.toml/r.json", "good.toml is not a folder"),
     "crawl served nowhere": Mistake("crawl good.toml --serve nowhere", "listen 'nowhere' is not an address"),
     "serve without a port": Mistake("serve --listen 127.0.0.1", "is not an address (allowed: 127.0.0.1:9411"),
@@ -311,7 +327,7 @@ LINES: dict[str, Mistake] = {
     "a plan of nothing": Mistake("plan solve absent.toml", "absent.toml: cannot be read: No such file"),
     "take over from a folder": Mistake("take-over rocksdb://store x", "is not a server of scrapy-redis"),
     "take over from nobody": Mistake("take-over redis://127.0.0.1:1/0 x", "the server cannot be used", 1),
-    "export to a dash": Mistake("export -", "use /dev/stdout for the standard output"),
+    "export to a dash": Mistake("export -", "'-' is not a file name (the file appears only when it is complete"),
     "import of a folder": Mistake("import folder --store rocksdb://new", "folder is not a file"),
     "check of a folder": Mistake("check --store rocksdb://folder", "there is no store here; a crawl creates one"),
     "changes of a host": Mistake("changes --site example.org", "did you mean https://example.org/?"),
@@ -337,6 +353,12 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     (folder / "good.toml").write_text(GOOD)
     for name, text in SERVICE.items():
         (folder / name).write_text(text)
+    (folder / "lines.toml").write_text(
+        PUBLIC.replace('seeds = ["https://example.org/"]', 'seeds_file = "policies.txt"')
+    )
+    (folder / "output").symlink_to("/proc/self/fd/1")  # as /dev/stdout, which a fault would replace
+    os.mkfifo(folder / "pipe")
+    (folder / "policies.txt").write_text("https://example.org/a  # a comment\nhttps://example.org/ favor\n")
     (folder / "folder").mkdir()
     (folder / ".webfountain-demo").mkdir()
     (folder / "folder" / "thesis.txt").write_text("all of it")
@@ -387,6 +409,33 @@ def test_a_wrong_command_line_is_one_line_with_the_right_status(
 
 def test_there_are_at_least_two_hundred_mistakes() -> None:
     assert len(FILES) + len(LINES) + len(DENIED) >= 200
+
+
+# ----------------------------------------------------------------------- streams
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environment"),
+    [("pages >&-", {}), ("pages 2>&- >&-", {}), ("pages", {"PYTHONIOENCODING": "ascii"})],
+    ids=["a closed output", "all closed", "an output without umlauts"],
+)
+def test_output_that_cannot_be_written_as_it_is_ends_without_a_traceback(
+    tmp_path: Path, arguments: str, environment: dict[str, str]
+) -> None:
+    url = "https://example.org/?\u00fc=\u00fc"
+    store = open_store(f"rocksdb://{tmp_path / 'store'}", collection="good", period_s=86_400.0)
+    store.queues.discover([Link(url, site_of(url), fingerprint(url))], at=1.0)
+    store.close()
+    ended = subprocess.run(
+        ["sh", "-c", f"{sys.executable} -m webfountain {arguments}"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "WEBFOUNTAIN_STORE": "rocksdb://store", **environment},
+        capture_output=True,
+        timeout=240,
+        check=False,
+    )
+    assert (ended.returncode, ended.stderr) == (0, b"")
+    assert ended.stdout.endswith(b"https://example.org/?\\xfc=\\xfc\n" if environment else b"")
 
 
 # ------------------------------------------------------------------- permissions

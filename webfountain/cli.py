@@ -126,9 +126,18 @@ def run() -> int:
     """
     from webfountain.commands.time_limit import limit_exit  # noqa: PLC0415  costs nothing once a command was imported
 
+    _mend_streams()
     status = main()
     limit_exit(status)
     return status
+
+
+def _mend_streams() -> None:
+    """Make output possible if a stream is closed, or if its encoding lacks characters that pages have."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # a file that is opened later must not take its number
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115  until the process ends
+        getattr(sys, name).reconfigure(errors="backslashreplace")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

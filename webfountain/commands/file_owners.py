@@ -27,14 +27,22 @@ def require_writable_folder(file: Path, *, name: str) -> None:
     Raises
     ------
     InputError
-        if its folder is missing or cannot be written. The text names the folder's owner.
+        if its folder is missing or cannot be written, or if it is a folder, a device or a pipe. The text names the
+        folder's owner.
     """
     if file.is_dir():
         raise InputError(f"{name} is a folder")
+    if (file.exists() and not file.is_file()) or _leads_to_stream(file):
+        raise InputError(f"{name} is a device or a pipe, not a file; a file appears there only when it is complete")
     folder = file.parent
     if not (folder.is_dir() and os.access(folder, os.W_OK)):
         hint = owner_hint(folder) if folder.exists() else ""
         raise InputError(f"{name}: {folder} is not a folder that can be written{hint}")
+
+
+def _leads_to_stream(file: Path) -> bool:
+    """Return whether a path is a name of an open file, such as /dev/stdout. The link would be replaced."""
+    return file.is_symlink() and str(file.readlink()).startswith("/proc/")
 
 
 def owner_hint(place: Path) -> str:

@@ -41,10 +41,10 @@ def export(file: str, store: str, force: bool, as_json: bool) -> None:
     """
     path = Path(file)
     if file == "-":
-        raise InputError("'-' is not a file name (use /dev/stdout for the standard output)")
-    if os.path.lexists(path) and (path.is_dir() or not force):
-        raise InputError(f"{file}: exists already" + (", a folder" if path.is_dir() else "; --force replaces it"))
+        raise InputError("'-' is not a file name (the file appears only when it is complete, so it cannot be a pipe)")
     require_writable_folder(path, name=file)
+    if os.path.lexists(path) and not force:
+        raise InputError(f"{file}: exists already; --force replaces it")
     with reading(store) as opened:
         end = write_rows(path, opened.rows())
     _print_moved(file, end, as_json, f"{without_password(store)} is in {file}")

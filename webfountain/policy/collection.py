@@ -19,7 +19,7 @@ from webfountain.policy.patterns import Pattern
 from webfountain.policy.rules import RuleBook
 from webfountain.policy.tables import PRESETS, GoalTable, PolicyFile, PolicyTable, SeedTable
 from webfountain.policy.units import Duration, Selector, Size, spell_duration, spell_size
-from webfountain.urls import canonical
+from webfountain.urls import canonical, site_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Collection", "describe", "named_policies", "notes_on"]
 
+_COMMENT: Final = re.compile(r"(?:^|\s)#.*")
 _EMBEDDED: Final = ("image/", "text/css", "text/javascript", "application/javascript", "font/", "audio/", "video/")
 """Media types of resources that pages embed."""
 
@@ -202,19 +203,26 @@ def _inline_seeds(path: Path, tables: PolicyFile) -> Iterator[tuple[str, str | N
 
 
 def _seed(url: str, place: str) -> str:
+    if len(url.split()) > 1:
+        raise PolicyError(f"{place}: {url!r} is not one URL (a blank in a URL is written %20)")
     try:
-        return canonical(url)
+        found = canonical(url)
     except UrlError as error:
         raise PolicyError(f"{place}: {error}") from None
+    if "*" in site_of(found):
+        raise PolicyError(
+            f"""{place}: {url!r} is not one host (collection.scope = "domain" includes all of a domain)"""
+        )
+    return found
 
 
 def _read_seeds(file: Path, policy_file: Path) -> Iterator[str]:
-    """Yield the seeds of a file with one URL per line; ``#`` starts a comment line."""
+    """Yield the seeds of a file with one URL per line; ``#`` starts a comment, in a line after a blank."""
     try:
         with file.open(encoding="utf-8-sig") as lines:
             for number, line in enumerate(lines, start=1):
-                url = line.strip()
-                if url and not url.startswith("#"):
+                url = _COMMENT.sub("", line).strip()
+                if url:
                     yield _seed(url, f"{file}:{number}")
     except (OSError, UnicodeDecodeError) as error:
         place = f"{policy_file}: collection.seeds_file"

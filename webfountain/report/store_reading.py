@@ -108,6 +108,8 @@ def existing_folder(url: str) -> Path:
     if not folder.is_dir():
         demo = folder_of(DEMO_STORE)
         hint = f"; the demo's store is --store {DEMO_STORE}" if demo is not None and demo.is_dir() else ""
+        if folder.exists():
+            raise InputError(f"--store {url!r}: {folder} is a file, not the folder of a store")
         raise InputError(f"--store {url!r}: there is no folder {folder} (`webfountain crawl` makes one{hint})")
     spiders = sorted(each.parent.name for each in folder.glob("*/db"))
     if spiders and not (folder / "db").is_dir() and not is_shared(url):

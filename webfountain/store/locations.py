@@ -38,6 +38,8 @@ def folder_of(url: str) -> Path | None:
     """Return the folder of a store, which also contains its inbox and repository; None for a store without a folder."""
     scheme = next((each for each in (ROCKSDB, PRIVATE) if url.startswith(each)), None)
     folder = "" if scheme is None else url.removeprefix(scheme)
+    if folder.startswith("~"):
+        raise InputError(f"--store {url!r}: ~ is not expanded here (did you mean {scheme}{Path(folder).expanduser()}?)")
     return Path(folder) if folder else None
 
 

@@ -343,6 +343,8 @@ def _client(url: str, more: dict[str, Any]) -> redis.Redis | redis.cluster.Redis
         name = parts.path.strip("/") or "mymaster"
         found: redis.Redis = redis.Sentinel(pairs, **more).master_for(name, **login, **more)
         return found
+    if (database := urlsplit(url).path.strip("/")) and not url.startswith("unix:") and not database.isdigit():
+        raise ValueError(f"the database {database!r} is not a number")  # the client would use the database 0
     return redis.Redis.from_url(url, **more)
 
 
