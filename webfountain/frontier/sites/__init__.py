@@ -20,6 +20,6 @@ Life of a site
 5. A process that was paused for longer than its lease may find that another process took the site over. It stops at
    once, and its fetches in flight have no effect.
 
-The facade passes every event to the active list, and the active list passes the event to its site. The site owns its
-state (`site` lists the states). The site writes work for the store into the batch that comes with the event.
+The facade passes every event, with the open batch, to the active list, which passes both to the site. The site changes
+its state (`site` lists the states), and writes work for the store into the batch.
 """

@@ -1,9 +1,9 @@
 """The active list: the sites that this process crawls now.
 
-The parts of the list are the table of the sites (`site_table`), addresses and turns (`addresses`), fetches in flight
-(`flights`), and departures (`departures`). With several ants, there are also claims on addresses (`cluster.claims`) and
-lent slots (`slot_lending`). No part uses the store, the disk or the network. Work for the store is written into a
-batch. The loop thread makes all calls, at a cost of O(log sites) per fetch.
+The list has a table of the sites (`site_table`), their addresses (`addresses`), the fetches in flight (`flights`) and
+the removal of sites (`departures`). With several ants, there are also claims on addresses (`cluster.claims`) and lent
+slots (`slot_lending`). None of these modules uses the store, the disk or the network. The list writes work for the
+store into a batch. The loop thread makes all calls, at a cost of O(log sites) per fetch.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ __all__ = ["ActiveList", "ActiveListStatistics"]
 
 
 class ActiveListStatistics(msgspec.Struct, frozen=True):
-    """A snapshot of the active list."""
+    """Counts of the active list."""
 
     sites: int
     guests: int
-    """Number of guests: sites that are not crawled now, but have a file that other sites need."""
+    """Number of guests: sites that are not being crawled, but have a file that another site needs."""
     preparing: int
-    """Number of sites whose pages wait for an address or a robots.txt."""
+    """Number of sites whose pages wait until an address or robots.txt is known."""
     in_flight: int
     quiet: int
     timers: int
@@ -62,7 +62,7 @@ class ActiveListStatistics(msgspec.Struct, frozen=True):
 class ActiveList:
     """The active list of one crawling process: at most `size` sites, and any number of guests.
 
-    `others` are the other ants of the store. `lends` is True if ants may lend each other slots.
+    `others` are the other ants that use the store. `lends` is True if ants may lend each other slots.
     """
 
     def __init__(
@@ -89,12 +89,12 @@ class ActiveList:
     # ------------------------------------------------------------ who joins
 
     def room(self) -> int:
-        """Return the number of free places in the list."""
+        """Return how many more sites the list may take."""
         return max(self._size - len(self.sites) + len(self.sites.guests) + self.flights.kept_sites(), 0)
 
     def resolved(self, host: str, addresses: Sequence[str], error: str, batch: Batch) -> None:
-        """Place the sites of a host at one of its addresses. A public address is preferred. If the host has no address,
-        `error` says why.
+        """Give the sites of a host one of its addresses, a public one if possible. If there is no address, `error` says
+        why.
         """
         if len(addresses) > 1 and not self._context.collection.network.allow_private:
             addresses = [address for address in addresses if not is_private_host(address)] or addresses
@@ -126,9 +126,7 @@ class ActiveList:
         self._context.metrics.inc("ant/sites_activated")
 
     def _welcome(self, name: str, record: SiteRecord | None, batch: Batch) -> None:
-        """Request files from a site that is not crawled now, but whose state has arrived from the store. The site joins
-        the list as a guest.
-        """
+        """Add a guest, whose state has arrived from the store, and request the files that other sites need from it."""
         requests = self.sites.file_requests.take_host(name)
         if not requests:
             return
@@ -147,7 +145,7 @@ class ActiveList:
         self._follow(site, [] if group is None else site.resolved(group, batch), batch)
 
     def _follow(self, site: ActiveSite, requests: Sequence[FileRequest], batch: Batch) -> None:
-        """After an event of a site, request the files that it needs, and update its entry in the table."""
+        """After an event, request the files that a site needs from other sites, and update its entry in the table."""
         if requests:
             self.sites.file_requests.route(requests, batch)
         self.sites.note(site, batch.at)
@@ -155,7 +153,9 @@ class ActiveList:
     # ------------------------------------------------------ results of the store
 
     def take_in(self, result: BatchResult, batch: Batch) -> None:
-        """Apply the result of a batch: drop lost sites, add new sites, pass leases and other results to sites."""
+        """Apply the result of a batch: drop lost sites, add new sites, and give each site its leases and other
+        results.
+        """
         if result.blocks is not None and self._context.blocked.adopt(result.blocks):
             self.judge_again(batch)
         for name in result.lost:
@@ -187,7 +187,7 @@ class ActiveList:
                 self._follow(site, site.files.name_sitemaps(read.children, batch), batch)
 
     def _take_shared(self, result: BatchResult, batch: Batch) -> None:
-        """Process the letters of other ants, the activated sites, the answers to claims, and the guests."""
+        """Process letters from other ants, activated sites, answers to claims, and the states of guests."""
         if self.lending is not None:
             for letter in result.returned:
                 self.lending.returned(letter, batch)
@@ -199,7 +199,7 @@ class ActiveList:
             self._welcome(name, record, batch)
 
     def _take_leases(self, result: BatchResult, batch: Batch) -> None:
-        """Pass the leases to their sites. If a site has left the list in the meantime, release its leases."""
+        """Give each site its new leases. If a site has left the list, release them."""
         for name, leases in result.immediate.items():
             if (site := self.sites.by_name.get(name)) is None:
                 batch.release(lease.id for lease in leases)
@@ -214,8 +214,8 @@ class ActiveList:
                 self.sites.note(site, batch.at)
 
     def outrank(self, best: Mapping[str, float], batch: Batch) -> None:
-        """Give back pages that are less important than the best new page of their site. `best` has the importance of
-        the best new page of each site.
+        """Give back leased pages that are less important than the best new page of their site. `best` gives the
+        importance of this page, by site.
         """
         for name, importance in sorted(best.items()):
             if (site := self.sites.by_name.get(name)) is not None and site.pages.outrank(importance, batch):
@@ -228,7 +228,7 @@ class ActiveList:
                 site.renew(lease)
 
     def leases(self) -> list[SiteLease]:
-        """Return the site leases that this ant holds. Leases of borrowed sites are left out."""
+        """Return the leases of all sites except borrowed ones."""
         return [site.lease for site in self.sites if site.lease is not None and not site.is_borrowed]
 
     # ------------------------------------------------------------------- chores
@@ -243,7 +243,7 @@ class ActiveList:
             self._compare(self._context.shares, batch.at)
 
     def _compare(self, shares: DomainShares, at: float) -> None:
-        """Check the shares of those domains that have leased pages."""
+        """Compare the numbers of busy and blocked domains that have leased pages."""
         idle = not len(self.flights) and self.addresses.ring.wake_at() == inf
         found = (
             (site.domain, is_busy(site, at + BLOCKED_S))
@@ -253,7 +253,7 @@ class ActiveList:
         self.flights.wake(shares.check(at, found, idle=idle))
 
     def judge_again(self, batch: Batch) -> None:
-        """Give back all leased pages after an edit of the policy or of the blocks, so that they are judged again."""
+        """After an edit of the policy or the blocks, give back all leased pages, because each must be judged again."""
         for site in self.sites:
             site.pages.judge_again(batch)
             self.sites.note(site, batch.at)
@@ -265,7 +265,9 @@ class ActiveList:
                 self._follow(site, site.renew_robots(batch), batch)
 
     def is_starved(self) -> bool:
-        """Return whether, at the last request for leases, the store had fewer due pages than the sites could take."""
+        """Return whether every site could have taken more due pages than the store had at its last request for
+        leases.
+        """
         return all(site.hand.is_short for site in self.sites.by_name.values())
 
     def has_before(self, until: float) -> bool:
@@ -285,7 +287,7 @@ class ActiveList:
         )
 
     def site_statistics(self, most: int) -> dict[str, SiteStatistics]:
-        """Return snapshots of up to `most` sites, by name. Sites that have been active longest come first."""
+        """Return statistics of the `most` sites that have been active longest, by name."""
         return {site.name: site.statistics() for site in islice(self.sites, most)}
 
 

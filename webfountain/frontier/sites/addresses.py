@@ -1,15 +1,14 @@
 """Addresses of the active sites: which site is at which address, and which address gets the next request.
 
-Addresses take turns, and the sites at each address take turns (the two upper tiers of Figure 1 of Edwards 2001). Every
-address and every site has its own gate. A site is placed when its address is known. Whoever takes a fetch out of `ring`
-also closes the gates of its site and its address. The site opens the gates when the fetch has landed
-(`SitePoliteness`); then the ring must be updated (`Tier.wake`). If an address does not answer, the site moves to
-another address of its host (`detour`).
+Addresses take turns, and so do the sites at one address (the two upper tiers in Figure 1 of Edwards 2001). Every
+address and every site has a gate that spaces out its requests. A fetch from `ring` uses a slot of its site's gate and a
+slot of its address's gate. The site gives both slots back after the fetch (`SitePoliteness`), and the caller then
+updates the ring (`Tier.wake`). If an address does not answer, the site moves to another address of its host (`detour`).
 
-With several ants (`shared`), only one ant sends requests to an address. The address of a new site is claimed first
-(`unclaimed`). No request is sent until the claim is `granted`; if it is `refused`, the sites must leave. An ant may
-lend slots of a very large site to other ants. An ant that lends slots takes them out of the gates of the site and of
-its address (`cluster.loans`).
+With several ants (`shared`), only one ant sends requests to an address. A new address must be claimed first
+(`unclaimed`). No request is sent to the address until the claim is `granted`. If the claim is `refused`, the sites at
+the address must leave the active list. An ant may lend slots of a very large site to other ants. An ant that lends
+slots takes them out of the gates of the site and of its address (`cluster.loans`).
 """
 
 from __future__ import annotations
@@ -31,7 +30,9 @@ if TYPE_CHECKING:
 __all__ = ["AddressGroup", "Addresses", "Place"]
 
 _CLAIM_S: Final = 0.25
-"""Time until the next attempt, s, if a fetch in flight needs an address that this ant does not hold yet."""
+"""If a fetch in flight needs an address that this ant has not claimed yet, it tries again after this time, in
+seconds.
+"""
 
 
 class AddressGroup(Tier[Fetch]):
@@ -58,18 +59,18 @@ class AddressGroup(Tier[Fetch]):
         self.is_ours = is_ours
         """True if this ant may send requests to the address."""
         self.is_lent = is_lent
-        """True if another ant lends the slots of the address."""
+        """True if another ant holds the address and lends this ant some of its slots."""
         self.is_leaving = False
-        """True if this ant gives the address up to another ant. No new request is sent to the address, and its sites
-        are parked as soon as possible.
+        """True if this ant gives the address up to another ant. The address then gets no new request, and its sites are
+        parked as soon as possible.
         """
         self.places: dict[Place, None] = {}
 
 
 class Place:
-    """The place of one site: its address group, and the other addresses of its host.
+    """One site's address group, and the other addresses of the site's host.
 
-    `numbers` counts all requests of the crawl.
+    `numbers` yields a unique number for each request of the crawl.
     """
 
     __slots__ = ("_numbers", "fallbacks", "group", "hand", "name")
@@ -79,21 +80,21 @@ class Place:
         self.hand = hand
         self._numbers = numbers
         self.group: AddressGroup | None = None
-        """The group, or None until the site's host is resolved."""
+        """Sites at the same address; None until the site's host is resolved."""
         self.fallbacks: tuple[str, ...] = ()
-        """Other addresses of the host, in the order in which they are tried."""
+        """Other addresses of the site's host, in the order in which they are tried."""
 
     def move(self, group: AddressGroup, fallbacks: tuple[str, ...]) -> None:
-        """Move to an address of the host."""
+        """Move the site to another group."""
         self.group, self.fallbacks = group, fallbacks
 
     def wake(self) -> None:
-        """Update the time of the site's next turn in the group."""
+        """Update when it is the site's turn in its group."""
         if self.group is not None:
             self.group.wake(self.hand)
 
     def request(self, kind: FetchKind, url: str, **more: Any) -> Fetch:
-        """Return a request of the site, with its address and a unique number."""
+        """Return a request to the site, with an address and a unique number."""
         address = None if self.group is None else self.group.address
         return Fetch(next(self._numbers), kind, url, self.name, address, fallbacks=self.fallbacks, **more)
 
@@ -102,15 +103,15 @@ class Addresses:
     """The addresses of the active sites. `ring` returns the next fetch that politeness allows."""
 
     def __init__(self, rules: PolitenessTable, *, shared: bool = False, by_worth: bool = False) -> None:
-        """By default, all sites take equal turns. If `by_worth` is True, the site with the most valuable next page
-        comes first.
+        """By default, sites take equal turns. If `by_worth` is True, the site with the most valuable next page comes
+        first.
         """
         self._rules = rules
         self._shared = shared and rules.per_ip
         self.ring: RoundRobin[Fetch] = ByWorth() if by_worth else RoundRobin()
         self._groups: dict[str, AddressGroup] = {}
         self.empty: list[AddressGroup] = []
-        """Address groups without sites. `sweep` removes a group without sites when the group's gate is open."""
+        """Address groups without sites. `sweep` removes such a group when its gate is open."""
         self._waiting: dict[str, list[Place]] = {}
         self._unresolved: list[str] = []
         self._unclaimed: list[str] = []
@@ -123,7 +124,7 @@ class Addresses:
     # ------------------------------------------------------- joining and leaving
 
     def enter(self, place: Place) -> AddressGroup | None:
-        """Add a newly active site. Return the group of the site, or None while the address of its host is unknown
+        """Add a newly active site, and return its group. Return None while the address of the site's host is unknown
         (`unresolved`).
         """
         host = host_of(place.name)
@@ -138,13 +139,13 @@ class Addresses:
         return self.add(place, address)
 
     def unresolved(self) -> list[str]:
-        """Return the hosts that must be resolved, each once."""
+        """Return the hosts that must be resolved, and remove them from this list."""
         hosts, self._unresolved = self._unresolved, []
         return hosts
 
     def resolved(self, host: str, addresses: Sequence[str]) -> list[tuple[Place, AddressGroup | None]]:
-        """Return the sites that waited for the addresses of a host, each with its group. The group is None if the host
-        has no address.
+        """Return the sites that waited for the addresses of a host, each with its group, or with None if the host has
+        no address.
         """
         waiting = self._waiting.pop(host, [])
         if not addresses:
@@ -152,8 +153,8 @@ class Addresses:
         return [(place, self.add(place, addresses[0], tuple(addresses[1:]))) for place in waiting]
 
     def add(self, place: Place, address: str, fallbacks: tuple[str, ...] = ()) -> AddressGroup:
-        """Place a site in the group of its address. With `per_ip = false`, the site gets a group of its own. After the
-        next `Place.wake`, the site takes part in the turns.
+        """Put a site into the group of its address, or into a group of its own with `per_ip = false`. The site gets its
+        first turn after the next `Place.wake`.
         """
         group = self._group_at(place, address)
         place.move(group, fallbacks)
@@ -163,7 +164,7 @@ class Addresses:
         return group
 
     def add_lent(self, place: Place, address: str, slots: int) -> AddressGroup:
-        """Place a site of which another ant has lent `slots` slots. The site gets a group of its own."""
+        """Add a borrowed site in a group of its own, with the `slots` slots that another ant lends."""
         group = AddressGroup(f"{place.name} {address}", address, self.ring, slots, is_ours=True, is_lent=True)
         self._groups[group.key] = group
         self.ring.add(group)
@@ -191,8 +192,8 @@ class Addresses:
     def detour(self, place: Place, group: AddressGroup, address: str, at: float) -> float:
         """Move a fetch in flight to another address of its host, because the address of `group` does not answer.
 
-        Return 0.0 if the fetch and its site were moved. If the fetch cannot move now, return the seconds until the next
-        attempt, or inf if another fetch must end first.
+        Return 0.0 if the fetch and its site were moved. Otherwise return the seconds until the next attempt, or inf if
+        another fetch must end first.
         """
         there = self._group_at(place, address)
         if there is not group:
@@ -206,7 +207,7 @@ class Addresses:
         return 0.0
 
     def move(self, place: Place, address: str) -> None:
-        """Move a site to another address of its host. The previous address becomes the last fallback."""
+        """Move a site to another address of its host. The previous address becomes the last one to try."""
         before = place.group
         assert before is not None
         addresses = (before.address, *place.fallbacks)
@@ -216,7 +217,7 @@ class Addresses:
         place.wake()
 
     def leave(self, place: Place) -> None:
-        """Remove a site that is no longer active. The site's address stays until `sweep` removes the address."""
+        """Remove a site that is no longer active. `sweep` removes the site's address later."""
         group = place.group
         if group is not None:
             group.remove(place.hand)
@@ -229,8 +230,8 @@ class Addresses:
             waiting.remove(place)
 
     def sweep(self, at: float) -> None:
-        """Remove each address without sites whose gate is open. An address with a shut gate stays, because a new site
-        at the address would have to wait for the gate, too.
+        """Remove the addresses that have no site and an open gate. An address with a shut gate stays, because the gate
+        would also apply to a new site there.
         """
         kept = []
         for group in self.empty:
@@ -252,7 +253,7 @@ class Addresses:
     # ------------------------------------------------------ among several ants
 
     def unclaimed(self) -> list[str]:
-        """Return the addresses to claim, each once."""
+        """Return the addresses to claim, and remove them from this list."""
         wanted, self._unclaimed = self._unclaimed, []
         return wanted
 
@@ -262,12 +263,14 @@ class Addresses:
         return [group.key for group in ours] if self._shared else []
 
     def freed(self) -> list[str]:
-        """Return the addresses that this ant has given up since the last call."""
+        """Return the claimed addresses that were removed since the last call."""
         freed, self._freed = self._freed, []
         return freed
 
     def granted(self, key: str, *, open_at: float) -> bool:
-        """Mark an address as claimed and open from `open_at` on. Return False if no site needs the address."""
+        """Record that this ant has claimed an address, which it may use from `open_at`. Return False if no site needs
+        the address.
+        """
         group = self._groups.get(key)
         if group is None:
             return False
@@ -279,9 +282,7 @@ class Addresses:
         return True
 
     def refused(self, key: str) -> list[Place]:
-        """Give up an address that another ant holds. Return the sites at this address, which must leave the active
-        list.
-        """
+        """Give up an address that another ant holds. Return the address's sites, which must leave the active list."""
         group = self._groups.get(key)
         if group is None:
             return []
@@ -290,23 +291,23 @@ class Addresses:
         return list(group.places)
 
     def let_go(self, surplus: int) -> None:
-        """Give up addresses that together have about `surplus` sites. Addresses with few sites come first."""
+        """Give up addresses, those with the fewest sites first, until they have about `surplus` sites in all."""
         for group in sorted(self._groups.values(), key=lambda group: len(group.places)):
             if group.is_ours and not (group.is_leaving or group.is_lent) and 0 < len(group.places) <= surplus:
                 self.quit(group)
                 surplus -= len(group.places)
 
     def quit(self, group: AddressGroup) -> None:
-        """Stop all new requests to an address, so that its sites leave when no fetch is in flight."""
+        """Send no new request to an address, so that its sites can leave when no fetch is in flight."""
         if group.is_ours and not group.is_leaving:
             self.ring.remove(group)
             group.is_leaving = True
 
     def leaving(self) -> list[AddressGroup]:
-        """Return the addresses that this ant gives up and that still have sites."""
+        """Return the addresses with sites that this ant is giving up."""
         return [group for group in self._groups.values() if group.is_leaving and group.places]
 
     def open_times(self, at: float) -> dict[str, float]:
-        """Return the time from which another ant may use each claimed address, if this ant ends at `at`."""
+        """Return, for each claimed address, when another ant may use it if this ant ends at `at`."""
         delay_s = self._rules.min_delay
         return {key: self._groups[key].gate.next_for_others(at, delay_s) for key in self.claimed()}

@@ -1,8 +1,8 @@
-"""Departures of sites from the active list.
+"""Remove sites from the active list.
 
-A site is parked if it has nothing due, must be left alone, or has had many fetches while others wait. A lost site is
-dropped. Sites leave before a batch is passed to the worker (`park_idle`), after another process took a site over
-(`lose`), and at the end of the crawl.
+A site is parked if it has nothing due, must be left alone, or has had many fetches while other sites wait
+(`park_idle`). A site that another process took over is dropped (`lose`). At the end of the crawl, all sites are parked
+(`leave_all`).
 """
 
 from __future__ import annotations
@@ -27,12 +27,11 @@ if TYPE_CHECKING:
 __all__ = ["Departures"]
 
 _QUANTUM: Final = 1000
-"""Number of fetches after which a site may lose its place to a waiting site."""
+"""After this many fetches, a site may lose its place in a full active list to a waiting site."""
 _PATIENCE_S: Final = 1.0
 """A site stays active if its next page is due within this time, in seconds."""
 _FREED_S: Final = 0.5
-"""When an ant gives up an address, the sites at the address are due again this time after other ants may use it, in
-seconds."""
+"""An ant that gives up an address makes its sites due this many seconds after other ants may use the address."""
 
 
 class Departures:
@@ -57,11 +56,11 @@ class Departures:
         self._to_cut: set[str] = set()
 
     def park_idle(self, batch: Batch, *, is_full: bool) -> float:
-        """Park the sites that have nothing due or must be left alone. Return the earliest time at which a parked site
-        is due again.
+        """Park the sites that have nothing due or must be left alone. Return the earliest time at which one of them is
+        due again.
 
-        If `is_full` is True, other sites wait for a place, so blocked sites and sites that have had many fetches are
-        parked, too.
+        `is_full` is True if the list is full and other sites are due. Sites that are blocked or have had many fetches
+        are then parked, too.
         """
         at = batch.at
         quiet, resting = self._sites.idle(at)
@@ -84,21 +83,23 @@ class Departures:
             self.leave(site, batch.at, batch)
 
     def _resting(self, resting: list[ActiveSite], batch: Batch) -> dict[ActiveSite, float]:
-        """Return the sites that must be left alone for long, such as sites that back off. If a site that backs off is a
-        guest, the sites that wait for its files get the error "busy".
+        """Return the sites that must be left alone for long, for example after a refusal. If a guest must be left
+        alone, sites that wait for its files get the error "busy".
         """
         for site in [site for site in resting if site.lease is None]:
             self._sites.file_requests.route(site.files.give_up("busy"), batch)
         return {site: batch.at for site in resting if _may_go(site, batch.at)}
 
     def _back_at(self, site: ActiveSite, at: float) -> float:
-        """Return when a site that gives up its place may return: at once, or later if its domain has used its share."""
+        """Return when a parked site is due again: at once, or later if its domain has used its share of fetches."""
         shares = self._context.shares
         is_capped = site.domain is not None and not site.domain.is_open
         return at + shares.rest_s if shares is not None and is_capped else at
 
     def leave(self, site: ActiveSite, due: float, batch: Batch) -> float:
-        """Remove a site from the list, and park it or return its borrowed slots. Return when the site is due again."""
+        """Remove a site from the list, and park it or return its borrowed slots. Return when a parked site is due
+        again.
+        """
         self._remove(site)
         given_up = site.files.give_up("busy")
         back = inf
@@ -120,7 +121,7 @@ class Departures:
     # ------------------------------------------------------------ sites that are lost
 
     def lose(self, name: str, batch: Batch) -> None:
-        """Drop a site that another process took over. Results of fetches that are still in flight are not used."""
+        """Drop a site that another process took over. Results of the site's fetches in flight are not used."""
         site = self._sites.by_name.get(name)
         if site is not None:
             if self._flights.is_of(site):
@@ -132,13 +133,13 @@ class Departures:
             self._context.metrics.inc("ant/sites_lost")
 
     def lose_lease(self, name: str, token: int, batch: Batch) -> None:
-        """Drop a site if this ant still has the lease with this token."""
+        """Drop a site if its current lease has this token."""
         site = self._sites.by_name.get(name)
         if site is not None and site.lease is not None and site.lease.token == token:
             self.lose(name, batch)
 
     def take_lost(self) -> set[str]:
-        """Return the sites lost since the last call, whose fetches in flight must be cancelled."""
+        """Return the sites that were lost since the last call and whose fetches must be cancelled."""
         taken, self._to_cut = self._to_cut, set()
         return taken
 
@@ -150,8 +151,8 @@ class Departures:
 
 
 def _is_done(site: ActiveSite, at: float) -> bool:
-    """Return whether a site has nothing to fetch for so long that it can be parked. For a guest, return whether its
-    gate is open.
+    """Return whether a site has nothing to fetch for long enough to be parked. A guest can leave when its gate
+    is open.
     """
     if site.lease is None:
         return site.standing.gate.opens_at <= at
@@ -159,8 +160,9 @@ def _is_done(site: ActiveSite, at: float) -> bool:
 
 
 def _may_go(site: ActiveSite, at: float) -> bool:
-    """Return whether a site should give its place to a waiting site: it is blocked for long, or has had many
-    fetches."""
+    """Return whether a site should give its place to a waiting site, because it is blocked for long or has had many
+    fetches.
+    """
     if site.lease is None or site.state.is_preparing or site.is_under_way():
         return False
     return not is_busy(site, at + BLOCKED_S) or site.pages.served >= _QUANTUM

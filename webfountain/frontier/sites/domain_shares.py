@@ -1,18 +1,18 @@
 """Limit the share of a period's fetches that one registered domain may have.
 
-A focused crawl tends towards few large and fast domains (Krugler in Policies 2006). A domain may have at most the share
-`limits.domain_share` of the fetches in the current period, plus a few fetches in advance. A domain that has used its
-share waits until other domains have fetched more. While a domain waits, no pages of its sites are fetched (`hand`).
-Requests for robots.txt, sitemaps and immediate URLs are counted, but not delayed.
+A focused crawl tends to spend its fetches on few large and fast domains (Krugler in Policies 2006). A domain may have
+at most the share `limits.domain_share` of the fetches in the current period, and a few more. A domain that has used its
+share waits until other domains have had more fetches. While a domain waits, no pages of its sites are fetched (`hand`).
+Requests for robots.txt, sitemaps and immediate URLs count, but do not wait.
 
 A domain with something to fetch is *blocked* if it has used its share or must be left alone. A domain is *busy* if a
-request is in flight, or due within seconds. If most domains are blocked and few are busy, each domain may have twice as
-much for the rest of the period.
+request is in flight, or due within seconds. If most domains are blocked and few are busy, each domain's share is
+doubled for the rest of the period.
 
-Ants that share a store exchange their counts with their heartbeats (`FetchCounts`). So a share means a share of the
-fetches of all ants. Each ant compares only the numbers of its own busy and blocked domains.
+A share is a share of the fetches of all ants, which exchange their counts with their heartbeats (`FetchCounts`). Each
+ant compares only the numbers of its own busy and blocked domains.
 
-Source: Białecki, Krugler, *Per-page crawling policy*, 2006: caps as a percentage, and the ratio of blocked to busy.
+Source of the shares and of the ratio of blocked to busy domains: Białecki, Krugler, *Per-page crawling policy*, 2006.
 """
 
 from __future__ import annotations
@@ -50,21 +50,19 @@ SHARES: Final = "shares"
 """Name of the published value with the last `ShareSnapshot`."""
 CHECKS_PER_PERIOD: Final = 1000
 BLOCKED_PER_BUSY: Final = 4.0
-"""Ratio of blocked to busy domains above which the shares are doubled."""
+"""If the ratio of blocked to busy domains is higher than this, all shares are doubled."""
 _AHEAD: Final = 0.02
-"""Fetches that a domain may have in advance, as a share of a period's capacity."""
+"""Number of fetches by which a domain may exceed its share, as a part of the crawl's fetches per period."""
 _REPORTED: Final = 256
-"""Maximum number of domains that one ant reports to the others. The domains with the most fetches are reported."""
+"""Maximum number of domains that one ant reports to the other ants; it reports those with the most fetches."""
 _DOMAINS: Final = 100_000
-"""Maximum number of domains in memory. Number of domains above which domains with few fetches and no active site are
-removed.
-"""
+"""If more domains than this are in memory, those with few fetches and no active site are removed."""
 _REST: Final = 0.02
-"""Share of a period after which a site returns that was parked because its domain used its share."""
+"""A site that was parked because its domain used its share returns after this part of a period."""
 
 
 class ShareSnapshot(msgspec.Struct, frozen=True):
-    """Numbers of busy and blocked domains at the time `at`, and the share that each domain may have."""
+    """Numbers of busy and blocked domains at the time `at`, and the share of fetches that each domain may have."""
 
     at: float
     busy: int
@@ -73,7 +71,9 @@ class ShareSnapshot(msgspec.Struct, frozen=True):
 
 
 class FetchCounts(msgspec.Struct, frozen=True, array_like=True):
-    """Fetches of one ant or of all ants in one time period: the total, and the counts of the largest domains."""
+    """Numbers of fetches in one time period, by one ant or by all ants: in total, and for the domains with the most
+    fetches.
+    """
 
     period: int
     fetches: int = 0
@@ -83,7 +83,7 @@ class FetchCounts(msgspec.Struct, frozen=True, array_like=True):
 
     @classmethod
     def of(cls, each: Iterable[FetchCounts]) -> FetchCounts | None:
-        """Return the sum of the reports for the latest period, or None without reports."""
+        """Add up the ants' counts for the latest period. Return None if there are none."""
         reported = list(each)
         if not reported:
             return None
@@ -102,8 +102,8 @@ class FetchCounts(msgspec.Struct, frozen=True, array_like=True):
 
 
 class DomainShare:
-    """The state of one registered domain: its active sites, its fetches in the period (by this ant and others), and
-    whether it may have more.
+    """One registered domain, with its active sites and its fetches in this period. `elsewhere` counts the fetches of
+    other ants, and `is_open` is True if the domain may have more.
     """
 
     __slots__ = ("elsewhere", "fetches", "is_open", "name", "sites")
@@ -117,8 +117,8 @@ class DomainShare:
 
 
 class DomainShares:
-    """The shares of one process's domains. `capacity` is the number of fetches per period of `period_s` seconds, or
-    None.
+    """Limits the shares of fetches of one process's domains. `capacity` is the crawl's number of fetches per period of
+    `period_s` seconds, or None.
     """
 
     def __init__(
@@ -145,9 +145,9 @@ class DomainShares:
             tuple[float, str]
         ] = []  # domains that used their share, by the number of fetches at which they open again
         self.rest_s = _REST * period_s
-        """Time after which a site returns that was parked because its domain used its share, in seconds."""
+        """A site that was parked because its domain used its share returns after this time, in seconds."""
         self.seen: ShareSnapshot | None = None
-        """Result of the last check."""
+        """What the last check found."""
 
     def enter(self, site: str) -> DomainShare:
         """Add a newly active site and return its domain."""
@@ -163,7 +163,7 @@ class DomainShares:
         domain.sites.discard(site)
 
     def spend(self, domain: DomainShare) -> set[str]:
-        """Count a page request of a domain. Return the sites whose domains may now have more fetches."""
+        """Count one page request of a domain, and return the sites whose domains may now have more fetches."""
         self._fetches += 1
         domain.fetches += 1
         if domain.is_open and self._has_its_share(domain):
@@ -172,10 +172,10 @@ class DomainShares:
         return self._open() if self._shut and self._shut[0][0] <= self._fetches else set()
 
     def check(self, at: float, domains: Iterable[tuple[DomainShare, bool]], *, idle: bool) -> set[str]:
-        """Check the numbers of busy and blocked domains. A check takes place if it is due, or if `idle` is True. Return
-        the sites whose domains may now have more fetches.
+        """Compare the numbers of busy and blocked domains if a check is due or `idle` is True. Return the sites whose
+        domains may now have more fetches.
 
-        `domains` yields a pair (domain, is busy) for each site that has something to fetch.
+        `domains` yields (domain, is_busy) for each site that has something to fetch.
         """
         period = period_of(at, self._period_s)
         opened = self._begin(period) if period > self._period else set[str]()
@@ -200,7 +200,7 @@ class DomainShares:
             self._metrics.inc(f"shares/{name}", getattr(seen, name) - (0 if before is None else getattr(before, name)))
 
     def spent(self) -> FetchCounts:
-        """Return this ant's fetches in the period: the total, and the counts of domains that used at least a quarter of
+        """Return this ant's number of fetches in the period, in total and for domains that used at least a quarter of
         their share.
         """
         least = self._share * self._fetches / 4
@@ -211,8 +211,8 @@ class DomainShares:
         return FetchCounts(self._period, self._fetches, reported, busy, blocked)
 
     def take_in(self, total: FetchCounts | None, own: FetchCounts) -> set[str]:
-        """Receive the counts of all ants. `own` is the part of this ant in the counts of all ants. Return the sites
-        whose domains may now have more fetches.
+        """Take over the counts of all ants, of which `own` is this ant's part. Return the sites whose domains may now
+        have more fetches.
         """
         if total is None or total.period != self._period or own.period != self._period:
             return set()
@@ -238,14 +238,14 @@ class DomainShares:
         return self._open()
 
     def published(self) -> ShareSnapshot | None:
-        """Return the result of the last check, including the domains of other ants."""
+        """Return what the last check found, together with the other ants' busy and blocked domains."""
         if self.seen is None:
             return None
         busy, blocked = self.seen.busy + self._others.busy, self.seen.blocked + self._others.blocked
         return msgspec.structs.replace(self.seen, busy=busy, blocked=blocked)
 
     def _reassign(self) -> None:
-        """Double the share for the rest of the period."""
+        """Double the share of each domain for the rest of the period."""
         self._share = min(1.0, 2 * self._share)
         self._metrics.inc("shares/reassigned")
         logger.info(
@@ -260,7 +260,9 @@ class DomainShares:
         heapq.heapify(self._shut)
 
     def _begin(self, period: int) -> set[str]:
-        """Begin a new period: reset all counts and open all domains."""
+        """Begin a new period: reset all counts, so that every domain may have fetches again. Return the sites of
+        domains that waited.
+        """
         self._period, self._others = period, FetchCounts(period)
         self._fetches, self._share = 0, self._asked
         opened = {site for _, name in self._shut for site in self._domains[name].sites}
@@ -271,14 +273,14 @@ class DomainShares:
         return opened
 
     def _allowed(self) -> float:
-        """Return how many fetches a domain may have had until now."""
+        """Return the number of fetches that a domain may have in this period so far."""
         return self._share * (self._fetches + self._others.fetches + self._ahead)
 
     def _has_its_share(self, domain: DomainShare) -> bool:
         return domain.fetches + domain.elsewhere + 1 > self._allowed()
 
     def _opens(self, domain: DomainShare) -> float:
-        """Return how many fetches this ant must have made before a domain may have its next fetch."""
+        """Return how many fetches this ant must have made in the period before a domain may have its next one."""
         return (domain.fetches + domain.elsewhere + 1) / self._share - self._ahead - self._others.fetches
 
     def _open(self) -> set[str]:
@@ -295,7 +297,7 @@ class DomainShares:
 
 
 def shares_of(collection: Collection, *, start: float, metrics: Metrics) -> DomainShares | None:
-    """Return the limits on the shares of domains, or None for a collection without limits."""
+    """Return the limits on the shares of domains, or None if the collection does not limit them."""
     share, cycle = collection.limits.domain_share, collection.cycle
     if share is None:
         return None

@@ -1,7 +1,7 @@
-"""Fetches in flight, from `next` to their landing.
+"""The fetches in flight.
 
-`next` takes a fetch out of the ring of addresses. Each fetch lands exactly once: `landed` opens the gates again, and
-passes a file to the sites that need it (`site_table`). `finished` ends the examination of a page.
+`next` takes a fetch out of the ring of addresses. `landed` ends each fetch once: it opens the gates again, and gives a
+file to the sites that need it (`site_table`). `finished` settles a page after it was examined.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = ["Flights"]
 
 
 class Flights:
-    """The fetches that `next` returned and that have not ended, each with its site and its address group."""
+    """The fetches in flight, each with its site and its address group."""
 
     def __init__(
         self,
@@ -85,15 +85,16 @@ class Flights:
         self._context.metrics.inc("sequencer/recrawl" if known else "sequencer/never_crawled")
 
     def wake(self, names: Iterable[str]) -> None:
-        """Allow fetches from these sites again, because their domains may now have more fetches."""
+        """Update when these sites may be fetched, because their domains may now have more fetches."""
         for name in names:
             self._sites.by_name[name].place.wake()
 
     # ---------------------------------------------------------------- the end of a fetch
 
     def landed(self, fetched: FetchResult, batch: Batch) -> None:
-        """End a fetch. Call this exactly once for each fetch that `next` returned. The answer is dropped if the site
-        was lost."""
+        """Process the end of a download. Call this method exactly once for each fetch that `next` returned. If another
+        process took the site over, its answer is dropped.
+        """
         fetch = fetched.fetch
         if fetch.kind != "page" and self._context.keeps_answers:
             batch.answers.append(fetched)
@@ -122,8 +123,8 @@ class Flights:
         self._sites.note(site, batch.at)
 
     def unasked(self, fetch: Fetch) -> None:
-        """End a page fetch whose request was never sent. Call `unasked` instead of `landed`. The gates of the site and
-        its address open without a delay.
+        """Process the end of a page fetch whose request was never sent. The caller does not call `landed` in this case.
+        The gates of the site and its address open without a delay.
         """
         site, group = self._in_flight.pop(fetch.id)
         site.standing.unasked(group.gate, self._context.clock.now())
@@ -131,7 +132,7 @@ class Flights:
         site.place.wake()
 
     def finished(self, visit: Visit, batch: Batch) -> bool:
-        """Settle an examined page. If its site was lost, drop the page and return False."""
+        """Settle an examined page. If another process took the page's site over, drop the page and return False."""
         site = self._sites.by_name.get(visit.fetched.fetch.site)
         if site is None or not site.finished(visit, batch):
             self._context.metrics.inc("ant/settle_lost")
@@ -153,7 +154,7 @@ class Flights:
     def acknowledged(
         self, lease: Lease, batch: Batch, *, status: int | None, error: str | None, seconds: float
     ) -> None:
-        """Settle a request of a Scrapy project's spider after its download."""
+        """Settle a finished request of a Scrapy project's spider."""
         outcome = acknowledged(lease, status=status, error=error, at=batch.at, seconds=seconds)
         batch.settle(lease, outcome)
         self._context.metrics.inc(f"outcome/{outcome.kind}")
@@ -161,13 +162,13 @@ class Flights:
     # ------------------------------------------------------- pages that stay leased
 
     def keep(self, lease: LeaseId) -> None:
-        """Record that the lease of a request does not end soon, for example because the requests that its callback
-        yielded must be done first. A site with a kept lease does not count against the maximum size of the active list.
+        """Record that a lease will not end soon, for example because the request's callback yielded requests that must
+        end first. A site with such a lease does not count towards the maximum size of the active list.
         """
         self._kept.add(lease)
 
     def unkeep(self, lease: LeaseId) -> None:
-        """Undo `keep`, because the lease ends soon."""
+        """Undo `keep`, because the lease will end soon."""
         self._kept.remove(lease)
 
     @property
@@ -182,20 +183,22 @@ class Flights:
     # ----------------------------------------------------- while it is under way
 
     def queue_full(self, fetch: Fetch) -> None:
-        """Stop new requests to a site while its fetch waits in the downloader's queue."""
+        """Send no new request to a site while one of its fetches waits in the downloader's queue."""
         self._in_flight[fetch.id][0].standing.gate.close()
 
     def queue_empty(self, fetch: Fetch, *, wait_s: float) -> None:
-        """Allow the next fetch of a site after `wait_s`, because its last fetch has left the downloader's queue.
+        """Allow the next fetch of a site after `wait_s`, because its waiting fetch has left the downloader's queue.
 
-        Call this method before the last fetch lands.
+        Call this method before the fetch ends.
         """
         site, _ = self._in_flight[fetch.id]
         site.standing.gate.reopen(self._context.clock.now() + wait_s)
         site.place.wake()
 
     def count_apart(self, fetch: Fetch) -> None:
-        """Free the slots of a fetch that waits in the downloader for another host, so that its site can use them."""
+        """Free the slots of a fetch that waits for another host in the downloader, so that its site can use them for
+        other fetches.
+        """
         if fetch.id not in self._apart:
             self._apart.add(fetch.id)
             site, _ = self._in_flight[fetch.id]
@@ -205,8 +208,8 @@ class Flights:
 
     @contextmanager
     def reading(self, name: str) -> Iterator[None]:
-        """Count one more body of a site as waiting during a ``with`` block. If many bodies of a site wait, no new
-        requests are sent to the site.
+        """Count one more body of a site as unread during a ``with`` block. A site with many unread bodies gets no new
+        requests.
         """
         site = self._sites.by_name.get(name)
         if site is None:
@@ -220,7 +223,9 @@ class Flights:
             site.place.wake()
 
     def detour(self, fetch: Fetch, address: str) -> float:
-        """Return how long a fetch must wait before it may use another address of its host, s (`Addresses.detour`)."""
+        """Return for how many seconds a fetch must wait before it may use another address of its host
+        (`Addresses.detour`).
+        """
         site, group = self._in_flight[fetch.id]
         if site.state is State.LOST:
             return inf

@@ -1,12 +1,11 @@
-"""A site's hand: the leased URLs of a site, and the choice of the next URL.
+"""Keep the leased URLs of a site (its hand), and choose the next one to fetch.
 
-The hand keeps leased URLs and files in four queues (Edwards 2001 section 3, Figure 1, third tier), each first come,
-first served. Immediate URLs come before all others, then robots.txt and sitemaps, then a page of the never-crawled or
-the recrawl queue, drawn by weights. Of equally important never-crawled URLs, the one that most probably has a page
-comes first. While the site's domain has used up its share (`domain_shares`), the hand returns no page of the
-never-crawled and the recrawl queue. The hand returns nothing while the gate of the site is shut (`politeness`) or
-`MAX_UNREAD` bodies wait to be read. Each time that a hand is used up, it grows. So a fast site needs few requests for
-leases, and a slow site holds few leases.
+A hand has four first-in, first-out queues (Edwards 2001 section 3, Figure 1, third tier). Immediate URLs come first,
+and robots.txt and sitemaps come second. The other two queues have never-crawled and known pages, and the hand draws one
+of these queues at random, by weights. If the site's domain has used up its share of fetches (`domain_shares`), only
+immediate URLs and files are fetched. The hand returns nothing while the site's gate is shut (`politeness`) or
+`MAX_UNREAD` of its bodies are unread. A hand starts small and doubles whenever it has run low, so that a slow site
+holds few leases.
 """
 
 from __future__ import annotations
@@ -29,19 +28,19 @@ __all__ = ["LARGEST_HAND", "MAX_UNREAD", "Hand", "largest_hand"]
 
 LARGEST_HAND: Final = 64
 MAX_UNREAD: Final = 2
-"""Largest number of bodies of one site that wait or are being read, so that a site with slow pages does not fill the
+"""If this many bodies of a site are unread, its next fetch waits, so that a site with slow pages does not fill the
 memory.
 """
 _HAND_S: Final = 0.2
-"""Shortest time for which a full hand should last, in seconds."""
+"""A full hand should last at least this long, in seconds."""
 
 
 class Hand:
-    """The leased pages and the needed files of one site, from which it chooses the next fetch. Each fetch takes a slot
-    of the site's `gate`.
+    """The leased pages of one site and the files that it needs. The next fetch is chosen from them, and takes a slot of
+    the site's `gate`.
 
-    `weights` gets the first never-crawled page, and returns the weights of the never-crawled and the recrawl queue.
-    `chance` returns the chance that a never-crawled URL has a page.
+    `weights` gets the record of the first never-crawled page, and returns two numbers: the weights of the never-crawled
+    and of the recrawl queue. `chance` returns the chance that a never-crawled URL has a page.
     """
 
     __slots__ = (
@@ -74,7 +73,7 @@ class Hand:
         largest: int,
         domain: DomainShare | None = None,
     ) -> None:
-        """`domain` is the domain of the site; None if domains have no shares."""
+        """`domain` is the site's registered domain; None if domains are not limited."""
         self._gate = gate
         self._unread = 0
         self._weights = weights
@@ -85,15 +84,15 @@ class Hand:
         self._largest = largest
         self._least = inf  # lower bound of the importance of the never-crawled pages in it
         self.urgent: deque[Fetch] = deque()
-        """Immediate URLs, and a robots.txt if immediate URLs wait for it."""
+        """Immediate URLs, and the request for robots.txt if immediate URLs wait for it."""
         self.files: deque[Fetch] = deque()
-        """robots.txt and sitemaps."""
+        """Requests for robots.txt and sitemaps."""
         self._never: deque[Fetch] = deque()
         self._recrawl: deque[Fetch] = deque()
         self.held: list[Fetch] = []
         """Immediate URLs that wait for robots.txt or an address."""
         self.is_short = True
-        """True if, at the last request for leases, fewer known pages were due than the site could take."""
+        """True if the last request for leases returned fewer known pages than the hand could take."""
 
     # ---------------------------------------------------------------- as a sequencer
 
@@ -124,7 +123,7 @@ class Hand:
         return bool(self._never or self._recrawl) and (self._domain is None or self._domain.is_open)
 
     def add_unread(self, change: int) -> None:
-        """Count the bodies of the site that wait to be read: one more (`change` 1) or one fewer (-1)."""
+        """Change the number of unread bodies of the site by `change`, 1 or -1."""
         self._unread += change
 
     # ---------------------------------------------------------------- its size
@@ -134,7 +133,7 @@ class Hand:
         return len(self._never) + len(self._recrawl)
 
     def backlog(self) -> int:
-        """Return the number of fetches that are ready. URLs in `held` are not ready."""
+        """Return the number of fetches in the hand, without the URLs in `held`."""
         return len(self.urgent) + len(self.files) + self.pages()
 
     def runs_low(self) -> bool:
@@ -142,7 +141,7 @@ class Hand:
         return len(self._never) + len(self._recrawl) <= self._size // 4
 
     def is_deep(self) -> bool:
-        """Return whether the hand (the leased URLs of the site) has its largest size."""
+        """Return whether the hand can grow no further."""
         return self._size == self._largest
 
     def room(self) -> tuple[int, int]:
@@ -150,7 +149,7 @@ class Hand:
         return self._size - len(self._never), self._size - len(self._recrawl)
 
     def deal(self, never: Iterable[Fetch], recrawl: Iterable[Fetch], *, full: bool) -> None:
-        """Add leased pages. If `full` is True, the store may have more due pages, so the hand grows."""
+        """Add leased pages. If `full` is True, the store may have more due pages, and the hand becomes larger."""
         room = self._size
         if full:
             self._size = min(2 * self._size, self._largest)
@@ -165,16 +164,16 @@ class Hand:
     # ---------------------------------------------------------------- files
 
     def add_file(self, file: Fetch) -> None:
-        """Add a request of a file."""
+        """Add the request for a file."""
         self.files.append(file)
 
     def add_robots(self, robots: Fetch) -> None:
-        """Add a robots.txt request, before all other requests if immediate URLs wait for it."""
+        """Add the request for robots.txt. If immediate URLs wait for this file, its request comes before all others."""
         self.held += self._take_urgent()
         (self.urgent if self.held else self.files).append(robots)
 
     def hasten_files(self) -> None:
-        """Put an unsent robots.txt request before all other requests."""
+        """Move an unsent request for robots.txt before all other requests."""
         waiting = _emptied(self.files)
         self.urgent.extend(fetch for fetch in waiting if fetch.kind == "robots")
         self.files.extend(fetch for fetch in waiting if fetch.kind != "robots")
@@ -190,22 +189,24 @@ class Hand:
         self.held += urgent
 
     def take_held(self) -> list[Fetch]:
-        """Remove and return the immediate URLs that waited. The caller must judge these URLs again before a request."""
+        """Remove and return the immediate URLs that waited. The caller must check them against policy and robots.txt
+        again.
+        """
         held, self.held = self.held, []
         return held
 
     # ------------------------------------------------------------ giving back
 
     def take_pages(self) -> list[Fetch]:
-        """Remove and return all leased pages that are ready."""
+        """Remove and return all leased pages except those in `held`."""
         return self._take_urgent() + _emptied(self._never) + _emptied(self._recrawl)
 
     def take_files(self) -> list[Fetch]:
-        """Remove and return the files that were not requested."""
+        """Remove and return the requests for files."""
         return _emptied(self.files) + [fetch for fetch in _emptied(self.urgent) if fetch.lease is None]
 
     def flush_pages(self) -> list[LeaseId]:
-        """Remove the pages of the never-crawled and the recrawl queue, and return their leases."""
+        """Remove all pages except immediate ones, and return their leases."""
         return _leases(_emptied(self._never) + _emptied(self._recrawl))
 
     def flush_recrawl(self) -> list[LeaseId]:
@@ -215,7 +216,7 @@ class Hand:
     def flush_outranked(self, importance: float) -> list[LeaseId]:
         """Remove the never-crawled pages that are less important than a new page, and return their leases.
 
-        The hand then shrinks to its smallest size, so that the next new page finds fewer leased pages before it.
+        Then shrink the hand to its smallest size, so that the next new page waits for fewer leased pages.
         """
         if importance <= self._least:
             return []
@@ -232,7 +233,7 @@ class Hand:
         return _leases(self._take_urgent() + self.take_held() + _emptied(self._never) + _emptied(self._recrawl))
 
     def _take_urgent(self) -> list[Fetch]:
-        """Remove and return the immediate URLs. A waiting request for robots.txt stays."""
+        """Remove and return the immediate URLs, but leave a request for robots.txt in the queue."""
         if not self.urgent:
             return []
         ready = _emptied(self.urgent)
@@ -241,9 +242,9 @@ class Hand:
 
 
 def largest_hand(capacity: float | None, period_s: float) -> int:
-    """Return the largest size of a hand for `capacity` fetches per period (None: no limit).
+    """Return the largest size of a hand if the crawl makes `capacity` fetches per period. None means no limit.
 
-    A hand has at most a twentieth of a period's fetches, because a new page must wait for all leased pages.
+    A hand has at most a twentieth of a period's fetches, because a new page must wait for all leased pages of its site.
     """
     if capacity is None:
         return LARGEST_HAND
@@ -252,13 +253,13 @@ def largest_hand(capacity: float | None, period_s: float) -> int:
 
 
 def _importance(fetch: Fetch) -> float:
-    """Return the importance of a page; inf for a file, which has no lease."""
+    """Return the importance of a page, or inf for a file."""
     return inf if fetch.lease is None else fetch.lease.record.importance
 
 
 def _importance_class(fetch: Fetch) -> float:
-    """Return the rank of a leased page by its importance. Pages of high rank are fetched first. Pages of one class of
-    importance have the same rank.
+    """Return a rank by importance: a page of higher rank is fetched first. Pages of similar importance have the same
+    rank.
     """
     return 0.0 if fetch.lease is None else -float(class_of(fetch.lease.record.importance))
 
@@ -269,7 +270,7 @@ def _record(fetch: Fetch) -> PageRecord:
 
 
 def _put_probable_first(queue: deque[Fetch], chance: Callable[[PageRecord], float]) -> None:
-    """Among never-crawled URLs of equal importance, put those first that most probably have a page."""
+    """Sort never-crawled URLs of equal importance by the chance that they have a page, highest first."""
     chances = [chance(_record(fetch)) for fetch in queue]
     if min(chances, default=1.0) < 1.0:
         ready = zip(_emptied(queue), chances, strict=True)

@@ -1,8 +1,8 @@
-"""Politeness towards one site or address: the time of the next request.
+"""Compute when the next request to a site or an address is polite.
 
-In a collection the politeness table decides, and the crawl obeys every delay that a site requests. With the add-on and
-without a collection file, the settings of the user's project decide (`SitePace`), and the project's downloader keeps
-the time between requests (`crawl.project_pace`).
+In a collection, the policy file's politeness table sets the delays, and the crawl obeys every delay that a site
+requests. A Scrapy project that uses the add-on without a policy file sets the delays in its settings (`SitePace`), and
+Scrapy's downloader applies them (`crawl.project_pace`).
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ __all__ = [
 ]
 
 HoldRule = Literal["Crawl-delay", "Retry-After", "back-off", "robots.txt"]
-"""A rule that delays the requests to a site beyond its usual delay."""
+"""A rule that can make the delay between requests to a site longer than usual."""
 LONGEST_BACKOFF_S: Final = 86_400.0
-"""Longest back-off, in seconds: one day. A longer Retry-After is cut to this time, too."""
+"""Longest back-off, in seconds: one day. A longer Retry-After is reduced to one day, too."""
 SITE_ERRORS: Final = frozenset({"dns", "private-address", "connect", "tls", "certificate", "timeout", "network"})
-"""Errors that concern a whole site."""
+"""Errors of a request that concern its whole site."""
 
 
 class Gate:
     """The gate of one site or address: `concurrency` slots, each with its own delay.
 
-    Invariant: used slots + free slots = concurrency, so at most `concurrency` requests are in flight. Slots lent to
-    another ant count as used.
+    Each request in flight uses a slot, and a slot lent to another ant counts as used. So at most `concurrency` requests
+    are in flight.
     """
 
     __slots__ = ("_free", "_is_closed", "_shut_until", "in_flight", "lent_until", "opens_at")
@@ -56,27 +56,27 @@ class Gate:
         self._shut_until = open_at
         self._is_closed = False
         self.lent_until = 0.0
-        """Time until which another ant may use slots of this gate."""
+        """Until this time, another ant may use slots of this gate."""
         self.in_flight = 0
         self.opens_at = open_at
-        """Time from which the next slot may be taken, UTC seconds, or inf while all slots are used or the gate is
-        closed.
+        """Earliest time at which a slot may be taken, UTC seconds. The value is inf while all slots are used or the
+        gate is closed.
         """
 
     def take(self) -> None:
-        """Take the slot that has been open longest. The time `opens_at` must be past."""
+        """Take the slot that has been open longest. Do not call this method before `opens_at`."""
         heapq.heappop(self._free)
         self.in_flight += 1
         self._note_change()
 
     def give(self, open_at: float) -> None:
-        """Return a slot to the gate. The slot opens again at `open_at`."""
+        """Give a slot back to the gate, to open again at `open_at`."""
         self.in_flight -= 1
         heapq.heappush(self._free, max(open_at, self._shut_until))
         self._note_change()
 
     def hold(self, until: float) -> None:
-        """Keep every slot shut at least until `until`. A slot that is given back before this time stays shut, too."""
+        """Keep every slot shut at least until `until`, including slots that are given back earlier."""
         self._shut_until = max(self._shut_until, until)
         self._free = sorted(max(slot, until) for slot in self._free)
         self._note_change()
@@ -84,22 +84,24 @@ class Gate:
     # ------------------------------------------- while a request is in a downloader's queue
 
     def close(self) -> None:
-        """Keep all slots shut until `reopen`, while the last request waits in the downloader's queue."""
+        """Keep all slots shut until `reopen` is called, because a request waits in the downloader's queue."""
         self._is_closed = True
         self._note_change()
 
     def reopen(self, open_at: float) -> None:
-        """Allow the next request from `open_at` on."""
+        """Undo `close`, and allow the next request at `open_at`."""
         self._is_closed = False
         self.hold(open_at)
 
     def widen(self) -> None:
-        """Add a slot, so that a certain request in flight no longer counts for this gate."""
+        """Add a slot for the duration of a request, so that this request does not use up one of the gate's own
+        slots.
+        """
         heapq.heappush(self._free, self._shut_until)
         self._note_change()
 
     def narrow(self) -> None:
-        """Remove a slot that `widen` added, because its request has ended."""
+        """Remove a slot that `widen` added."""
         self._free.remove(max(self._free))
         heapq.heapify(self._free)
         self._note_change()
@@ -107,15 +109,13 @@ class Gate:
     # ------------------------------------------------------ lending to another ant
 
     def spare(self, since: float) -> int:
-        """Return the number of free slots that have been open since `since` or longer. If `since` is inf, all free
-        slots are counted.
+        """Return how many slots have been open and free at least since `since`. If `since` is inf, return the number of
+        all free slots.
         """
         return sum(slot <= since for slot in self._free)
 
     def lend(self, many: int, *, until: float) -> float:
-        """Lend `many` free slots to another ant until the time `until`. Return the time from which the other ant may
-        use all lent slots.
-        """
+        """Lend `many` free slots to another ant until `until`. Return when the other ant may use all of them."""
         self._free.sort()
         lent = [self._free.pop() for _ in range(many)]
         self._note_change()
@@ -124,7 +124,7 @@ class Gate:
         return max(lent)
 
     def prolong(self, until: float) -> None:
-        """Extend the time for which slots are lent."""
+        """Let lent slots be used until `until`."""
         self.lent_until = max(self.lent_until, until)
 
     def take_back(self, many: int, open_at: float) -> None:
@@ -133,8 +133,8 @@ class Gate:
             self.give(open_at)
 
     def next_for_others(self, at: float, delay_s: float) -> float:
-        """If this process ends at `at`, return the time from which another process may use all slots. A slot in use
-        opens only after the delay.
+        """Return when another process may use all slots if this process ends at `at`. A slot in use is added after its
+        delay.
         """
         opens = max(self._free, default=0.0)
         return max(opens, at + delay_s, self.lent_until + delay_s) if self.in_flight else opens
@@ -145,30 +145,33 @@ class Gate:
 
 @dataclass(slots=True, frozen=True)
 class SitePace:
-    """Rules about the pace of requests, for all sites of a crawl. The defaults are the rules of a collection."""
+    """Rules about the delays between requests, for all sites of a crawl. The defaults apply to a collection."""
 
     slots: Callable[[str], int | None] = lambda _: None
-    """Function that returns the number of simultaneous requests for a site; None: `politeness.concurrency`."""
+    """Function that returns the maximum number of simultaneous requests to a site, or None for
+    `politeness.concurrency`.
+    """
     keeps_delay: bool = True
-    """True if a gate stays shut for `politeness.min_delay` after each request. The value is False if Scrapy's
-    downloader applies the delay instead.
+    """True if gates apply `politeness.min_delay` after each request. False if Scrapy's downloader applies a delay
+    instead.
     """
     crawl_delay: bool = True
     """True if the Crawl-delay of a robots.txt is obeyed."""
     retry_after: bool = True
     """True if the Retry-After header of 429 and 503 answers is obeyed."""
     back_off: bool = True
-    """True if the delay of a site grows with each 429, 503 or missing answer."""
+    """True if the delay of a site grows with each 429 or 503 answer, and with each request without an answer."""
     lends: bool = True
     """True if other ants may borrow slots of a site."""
     report: Callable[[str, HoldRule, float], None] = lambda _site, _rule, _seconds: None
-    """Function that is called with site, rule and seconds when a rule delays a site."""
+    """Function that is called with a site, a rule and the seconds for which the rule delays the site."""
 
 
 class SitePoliteness:
-    """The politeness state of a site: its gate, its Crawl-delay, and its successive refusals.
+    """The gate of a site, its Crawl-delay, and its number of refusals in a row.
 
-    Invariant: each slot taken from the gates of site and address comes back exactly once, by `landed` or `unasked`.
+    Each fetch takes a slot from the gates of its site and its address. The slots come back exactly once, by `landed` or
+    `unasked`.
     """
 
     __slots__ = (
@@ -194,7 +197,7 @@ class SitePoliteness:
         pace: SitePace,
         slots: int | None = None,
     ) -> None:
-        """`slots` is the number of simultaneous requests, by default `rules.concurrency`."""
+        """`slots` is the maximum number of simultaneous requests, by default `rules.concurrency`."""
         self._rules = rules
         self._pace = pace
         self._rng = rng
@@ -203,30 +206,31 @@ class SitePoliteness:
         self.gate = Gate(slots or rules.concurrency, open_at=state.next_at)
         self.crawl_delay = state.crawl_delay if pace.crawl_delay else 0.0
         self.failures = state.failures
-        """Number of refusals in a row (429, 503, no connection). The back-off grows with this number."""
+        """Number of refusals in a row (429, 503, no connection), with which the back-off grows."""
         self.site_error = state.error
-        """Error of the last request, or "" if the site answered."""
+        """Error of the last request to the site, or "" if the site answered."""
         self.rests_until = 0.0
-        """Time until which the site must be left alone, UTC seconds, because it refused or could not be reached."""
+        """The site gets no request before this time, UTC seconds, because it refused one or could not be reached."""
 
     def next_at(self, at: float) -> float:
-        """Return when another process may send a request if this process ends at `at`."""
+        """Return when another process may send requests to the site if this process ends at `at`."""
         return self.gate.next_for_others(at, self.delay_s())
 
     def delay_s(self) -> float:
-        """Return the shortest time between two requests in a slot, in seconds."""
+        """Return the shortest time between two requests that use the same slot, in seconds."""
         return max(self._rules.min_delay, min(self.crawl_delay, self._rules.max_delay))
 
     def obey(self, crawl_delay: float, *, at: float) -> None:
-        """Apply the Crawl-delay of a robots.txt that was read at `at`. Even the first page waits for this delay."""
+        """Apply the Crawl-delay of a robots.txt that was fetched at `at`, even to the first page after it."""
         self.crawl_delay = crawl_delay if self._pace.crawl_delay else 0.0
         self.gate.hold(at + min(self.crawl_delay, self._rules.max_delay))
 
     def landed(self, fetched: FetchResult, address: Gate) -> bool:
-        """Process the end of a fetch, and give its slots back to the gates of the site and of its address. Return
-        whether the site refused the request.
+        """Process the end of a fetch, and give its slots back to the two gates. Return whether the site refused the
+        request.
 
-        `address` is the gate that released the fetch; the site may have moved to another address since.
+        `address` is the gate of the address at the start of the fetch. Since then, the site may have moved to another
+        address.
         """
         rules = self._rules
         min_delay = rules.min_delay if self._pace.keeps_delay else 0.0
@@ -249,19 +253,19 @@ class SitePoliteness:
         return False
 
     def unasked(self, address: Gate, at: float) -> None:
-        """Return the slots of a fetch whose request was never sent."""
+        """Give back the slots of a fetch whose request was never sent."""
         self.gate.give(at)
         address.give(at)
 
     def unreachable(self, error: str, at: float) -> float:
-        """Record that the site's host has no address. Return the time until which the site must be left alone."""
+        """Record that the site's host has no address. Return when the address may be looked up again."""
         self.failures += 1
         self.site_error = error
         return at + self.back_off_s(self.failures)
 
     def without_robots(self, error: str, failures: int, at: float) -> float:
-        """Stop all requests after `failures` failed fetches of robots.txt in a row. Return the time at which requests
-        begin again.
+        """Shut the gate because robots.txt could not be fetched, `failures` times in a row. Return when it
+        opens again.
         """
         self.site_error = error
         rests_until = at + self.back_off_s(failures)
@@ -269,25 +273,23 @@ class SitePoliteness:
         return rests_until
 
     def back_off_s(self, failures: int) -> float:
-        """Return how long to wait after this number of failures in a row, in seconds."""
+        """Return the seconds to wait after `failures` failures in a row."""
         delay = self._rules.min_delay if self._pace.keeps_delay else 0.0
         return backoff(failures, base=max(1.0, 10.0 * delay), rng=self._rng)
 
     def slow_page(self, at: float) -> None:
-        """Record a page that could not be read within the time limit. With each page of this kind, the site is left
-        alone for longer.
-        """
+        """Record that a page could not be read within the time limit. Each such page makes the site wait longer."""
         self._slow_pages += 1
         self.gate.hold(at + self.back_off_s(self._slow_pages))
         self._metrics.inc("ant/slow_pages")
 
     def ordinary_page(self) -> None:
-        """Record a page that was read in time, which cancels one earlier slow page."""
+        """Record that a page was read in time, which makes up for one slow page."""
         if self._slow_pages:
             self._slow_pages -= 1
 
     def join(self, state: SiteState) -> None:
-        """Merge the state of another object for the same site. If two values differ, the more careful one is used."""
+        """Merge another state of the same site. If two values differ, keep the one that delays requests longer."""
         self.gate.hold(state.next_at)
         if state.failures:
             self.rests_until = max(self.rests_until, state.next_at)
@@ -296,10 +298,10 @@ class SitePoliteness:
         self.crawl_delay = max(self.crawl_delay, state.crawl_delay)
 
     def _rest(self, fetched: FetchResult) -> None:
-        """Shut the gate after a refusal: for the time that the site requests, or for the back-off. The rules of pace
-        decide which of the two times applies.
+        """Shut the gate after a refusal, for the longer of two times: the Retry-After of the answer and the back-off.
+        `SitePace` can switch off either.
 
-        After a failed fetch of robots.txt or a sitemap, the back-off always applies.
+        After a refused fetch of robots.txt or a sitemap, the back-off always applies.
         """
         pace, site = self._pace, fetched.fetch.site
         asked = backed_off = 0.0
@@ -322,21 +324,21 @@ def delay_after(seconds: float, *, min_delay: float, factor: float, crawl_delay:
 
 
 def refuses(status: int | None, error: str | None) -> bool:
-    """Return whether an answer refuses requests (RFC 6585, RFC 9110 section 15.6.4), or no complete answer came."""
+    """Return whether an answer refuses requests (RFC 6585, RFC 9110 section 15.6.4) or is missing or incomplete."""
     return status in (429, 503) or error in SITE_ERRORS or error == "cut"
 
 
 def backoff(failures: int, *, base: float, rng: random.Random) -> float:
-    """Return the seconds to wait after the `failures`-th refusal in a row (1, 2, …). The wait starts with `base` and
-    doubles each time; up to 25 % are added or subtracted at random.
+    """Return the seconds to wait after the `failures`-th refusal in a row (1, 2, …). The first wait is `base`, and each
+    further refusal doubles it. Each wait is up to 25 % longer or shorter at random.
     """
     doubled = base * 2.0 ** min(failures - 1, 40)
     return min(doubled, LONGEST_BACKOFF_S) * rng.uniform(0.75, 1.25)
 
 
 def retry_after(value: str | None, *, at: float) -> float:
-    """Return the seconds of a Retry-After header, which is a number or a date. Return 0 if the header is absent, past
-    or invalid.
+    """Return the seconds that a Retry-After header requests, as a number or a date. Return 0 if the header is absent or
+    invalid, or if its date is past.
     """
     if value is None:
         return 0.0

@@ -1,10 +1,10 @@
 """Sequencers: small objects that choose the next item (Edwards 2001 section 3, Figure 1).
 
-A sequencer has at most one next item, and tells from which time the item can be taken. Sequencers form a tree, whose
-leaves are the hands of sites (`hand`). `RoundRobin` serves its members in turn. In a crawl that ranks its pages
+A sequencer has at most one next item, and `times` says when the item can be taken. Sequencers form a tree, whose leaves
+are the hands of sites (`hand`). `RoundRobin` serves its members in turn. In a crawl that ranks its pages
 (`ranking.ranker`), `ByWorth` serves the member with the most valuable item first. In the active list, the addresses
-form one ring. Behind the gate of each address, its sites form another ring (`addresses`, `Tier`). Each sequencer also
-states the time of its next urgent item, so that immediate URLs come first through every tier.
+form one ring. Each address is a ring of its sites, with a gate (`addresses`, `Tier`). A sequencer also says when its
+next urgent item can be taken, so that immediate URLs come first in every ring.
 """
 
 from __future__ import annotations
@@ -33,14 +33,16 @@ class Sequencer(Protocol[T_co]):
     """The interface of all sequencers. `at` is the current time in UTC seconds."""
 
     def times(self) -> tuple[float, float]:
-        """Return the time of the next item and the time of the next urgent item, which is not earlier.
+        """Return when the next item and the next urgent item can be taken.
 
-        A time is inf if first a new item must be added or a fetch must end. An item that blocks an urgent item is
-        urgent too.
+        A time is inf until a new item is added or a fetch ends. An item that must be taken before an urgent item is
+        urgent, too.
         """
 
     def worth(self) -> float:
-        """Return the worth of the next item: inf if other items wait for it, -inf if there is none."""
+        """Return the worth of the next item. It is inf if other items wait for this item, and -inf if there is
+        no item.
+        """
 
     def next(self, at: float) -> T_co | None:
         """Remove and return the next item, or None if no item is available at `at`."""
@@ -50,9 +52,9 @@ class RoundRobin(Generic[T]):
     """A ring that takes the next item from its members in turn, in O(log n) per step. Members with an urgent item come
     first.
 
-    A member is in one of three states: it is ready, it waits for a time, or it has no item until `wake` is called.
-    Taking an urgent item does not cost the member its place in the ring. The owner must call `wake(member)` after an
-    event that may make a member available earlier, such as new items or a landing.
+    A member is ready, waits for a time, or has no item. If an urgent item is taken, its member keeps its place in the
+    ring. The owner must call `wake(member)` after an event that may make an item available earlier, such as a new item
+    or the end of a fetch.
     """
 
     __slots__ = ("_at", "_hurried", "_members", "_ready", "_waiting")
@@ -65,30 +67,30 @@ class RoundRobin(Generic[T]):
         self._at = -inf  # time of the last `next`
 
     def add(self, member: Sequencer[T]) -> None:
-        """Add a member. The first turn of the member comes after the next `wake`."""
+        """Add a member. No item is taken from the member until `wake` is called."""
         self._members[member] = None
 
     def remove(self, member: Sequencer[T]) -> None:
-        """Remove a member. The removed member keeps its own items."""
+        """Remove a member, without changing its items."""
         del self._members[member]
         self._ready.drop(member)
         self._waiting.drop(member)
         self._hurried.drop(member)
 
     def wake(self, member: Sequencer[T]) -> None:
-        """Read the times of a member again. A sequencer that is not a member is ignored."""
+        """Update when an item can be taken from a member. Do nothing if the sequencer is not a member."""
         if member in self._members:
             self._place(member)
 
     def wake_at(self) -> float:
-        """Return the time from which `next` has an item."""
+        """Return when `next` has an item."""
         return -inf if self._ready else self._waiting.soonest()
 
     def times(self) -> tuple[float, float]:
         return self.wake_at(), self._hurried.soonest()
 
     def worth(self) -> float:
-        """Return the worth of the next member, or of the member that becomes ready first if no member is ready."""
+        """Return the worth of the next item. If no member is ready, use the member that will be ready first."""
         if self._ready:
             return self._ready.worth()
         first = self._waiting.first()
@@ -106,7 +108,7 @@ class RoundRobin(Generic[T]):
         return None
 
     def _turn(self, at: float) -> Sequencer[T] | None:
-        """Remove and return the next member: the first with an urgent item, or else the first of the ring."""
+        """Remove and return the first member with an urgent item, or else the first member of the ring."""
         while (member := self._hurried.pop(at)) is not None:
             if member.times()[1] <= at:
                 return member
@@ -114,7 +116,7 @@ class RoundRobin(Generic[T]):
         return self._ready.take() if self._ready else None
 
     def _place(self, member: Sequencer[T]) -> None:
-        """Put a member into the queue that its times require."""
+        """Put a member into the queues where it belongs according to its times."""
         due, hurry = member.times()
         if due <= self._at:
             self._waiting.drop(member)
@@ -127,10 +129,10 @@ class RoundRobin(Generic[T]):
 
 
 class Tier(Generic[T]):
-    """A ring of members behind a gate. A tier is itself a member of the ring `above`. Each item takes a slot of the
-    gate, until the fetch of the item ends.
+    """A ring of members behind a gate, which is itself a member of the ring `above`. Each item uses a slot of the gate
+    until its fetch ends.
 
-    Every change in the tier updates the ring above.
+    `wake` also updates the ring `above`.
     """
 
     __slots__ = ("_above", "_ring", "gate")
@@ -141,15 +143,15 @@ class Tier(Generic[T]):
         self.gate = Gate(concurrency)
 
     def add(self, member: Sequencer[T]) -> None:
-        """Add a member. The first turn of the member comes after the next `wake`."""
+        """Add a member. No item is taken from the member until `wake` is called."""
         self._ring.add(member)
 
     def remove(self, member: Sequencer[T]) -> None:
-        """Remove a member. The removed member keeps its own items."""
+        """Remove a member, without changing its items."""
         self._ring.remove(member)
 
     def wake(self, member: Sequencer[T]) -> None:
-        """Read the times of a member again."""
+        """Update when an item can be taken from a member."""
         self._ring.wake(member)
         self._above.wake(self)
 
@@ -168,7 +170,7 @@ class Tier(Generic[T]):
 
 
 class Turns(Generic[T]):
-    """A queue of ready members: first come, first served."""
+    """A first-in, first-out queue of ready members."""
 
     __slots__ = ("_members",)
 
@@ -197,7 +199,7 @@ class Turns(Generic[T]):
 
 
 class _WaitQueue(Generic[T]):
-    """A queue of members that wait, each for its own time. The member with the earliest time is first."""
+    """A queue of members that each wait for a time, ordered by this time."""
 
     __slots__ = ("_heap", "_holders", "_numbers", "times")
 
@@ -208,7 +210,7 @@ class _WaitQueue(Generic[T]):
         self._numbers = itertools.count()
 
     def put(self, member: Sequencer[T], time: float) -> None:
-        """Set the time for which a member waits. If the time is inf, the member no longer waits."""
+        """Let a member wait until `time`, or remove it from the queue if `time` is inf."""
         entry = self.times.get(member)
         if entry is not None:
             if entry[0] == time:
@@ -226,13 +228,13 @@ class _WaitQueue(Generic[T]):
             del self._holders[entry[1]]
 
     def soonest(self) -> float:
-        """Return the earliest time for which a member waits, or inf."""
+        """Return the earliest time for which any member waits, or inf."""
         while self._heap and self._heap[0][1] not in self._holders:
             heapq.heappop(self._heap)
         return self._heap[0][0] if self._heap else inf
 
     def first(self) -> Sequencer[T] | None:
-        """Return the member that waits for the earliest time, or None."""
+        """Return the member whose time comes first, or None."""
         return self._holders[self._heap[0][1]] if self.soonest() < inf else None
 
     def pop(self, at: float) -> Sequencer[T] | None:
@@ -246,11 +248,11 @@ class _WaitQueue(Generic[T]):
 
 
 class _WorthQueue(Turns[T]):
-    """A queue of ready members, the most valuable first; members of equal worth take turns.
+    """A queue of ready members, sorted by worth. Members of equal worth take turns.
 
-    In each `EVEN`-th turn, the member that has been ready longest is served. Members of little worth thus do not wait
-    for ever. On generated sites, with a tenth of the budget, the queue found 0.90 to 0.95 of the importance that the
-    ideal order finds. Without the turns by `EVEN`, the queue found only 0.75 to 0.82 of the importance.
+    Every `EVEN`-th turn goes to the member that has been ready longest, so that no member waits for ever. On generated
+    sites, crawls with a tenth of the full budget found 0.90 to 0.95 of the importance that the ideal order finds. If
+    all turns went by worth, such crawls found only 0.75 to 0.82 of the importance.
     """
 
     __slots__ = ("_heap", "_numbers", "_taken", "_unvalued", "_worth")
@@ -302,7 +304,7 @@ class _WorthQueue(Turns[T]):
 
 
 class ByWorth(RoundRobin[T]):
-    """A `RoundRobin` in which the member with the most valuable next item comes first, so that a small budget goes to
+    """A `RoundRobin` that serves the member with the most valuable next item first, so that a small budget is spent on
     valuable pages.
     """
 

@@ -1,9 +1,8 @@
-"""A site of the active list: a state machine, from its activation until it is parked.
+"""A site of the active list, as a state machine from activation to parking.
 
-Each part owns its state: the place among addresses (`addresses`), politeness (`politeness`), robots.txt and sitemaps
-(`site_files`), pages (`site_pages`), and slots that other ants have borrowed (`loans`). The site itself has its lease
-and its state. Methods return the files that the site needs from other sites (`FileRequest`), and write work for the
-store into a batch.
+A site consists of its place among the addresses (`addresses`), its politeness (`politeness`), its robots.txt and
+sitemaps (`site_files`), its pages (`site_pages`), and the slots that other ants borrow (`loans`). Methods of a site
+return the files that it needs from other sites (`FileRequest`), and write work for the store into a batch.
 
 - RESOLVING: the address of the host is awaited. `resolved` leads to ROBOTS, to OPEN if robots.txt is known, or to SHUT
   without an address.
@@ -13,9 +12,10 @@ store into a batch.
 - SHUT: no page may be fetched. `on_timer` at `wake_at` leads to ROBOTS, but the site is usually parked before.
 - LOST: another process took the site over. The site has left the list, and answers are dropped.
 
-A site is *barred* if it has a private address or was given up. The pages of a barred site are leased, and end without a
-fetch. A *guest* has no site lease, and only serves files that other sites named. A *borrowed* site belongs to another
-ant, which lent some slots. The pages of a borrowed site are leased, but its files are not fetched.
+A site is *barred* if it has a private address or was given up. Pages of a barred site are still leased, but they end
+without a request. A *guest* has no site lease: only files that other sites need are fetched from it. A *borrowed* site
+is leased by another ant, which lends this ant some slots. Pages of a borrowed site are fetched, but not its robots.txt
+and sitemaps.
 """
 
 from __future__ import annotations
@@ -51,16 +51,16 @@ if TYPE_CHECKING:
 __all__ = ["ActiveSite", "SiteStatistics", "State", "state_of"]
 
 TRIES: Final = 5
-"""Number of requests in a row without an answer after which a site is given up, if `SiteContext.patient` is False."""
+"""If `SiteContext.patient` is False, a site is given up after this many requests in a row without an answer."""
 _KEPT_S: Final = 5.0
-"""If a site must be left alone for longer than this, s, the end of this time is stored with the next batch. A killed
-process loses only shorter waits.
+"""If a site must be left alone for longer than this, in seconds, its state is stored at once. Only shorter waits are
+lost if the process is killed.
 """
 _TOO_SLOW_TO_READ: Final = "parse-time"
 
 
 class State(Enum):
-    """State of an active site, as listed in the docstring of this module."""
+    """The state of an active site. The docstring of this module describes each state."""
 
     RESOLVING = "resolving"
     ROBOTS = "robots"
@@ -71,12 +71,12 @@ class State(Enum):
 
     @property
     def is_preparing(self) -> bool:
-        """True if the site waits for an address or a robots.txt."""
+        """True if the site waits until its address or robots.txt is known."""
         return self is State.RESOLVING or self is State.ROBOTS
 
 
 class SiteStatistics(msgspec.Struct, frozen=True):
-    """A snapshot of one site."""
+    """Counts and state of one active site."""
 
     state: State
     barred: str | None
@@ -84,10 +84,10 @@ class SiteStatistics(msgspec.Struct, frozen=True):
     opens_at: float
     failures: int
     hand: int
-    """Number of leased pages in the never-crawled and the recrawl queue of the hand."""
+    """Number of pages in the never-crawled and the recrawl queue of the site's hand."""
     immediate: int
-    """Number of immediate fetches that are ready. `held` is the number of immediate fetches that wait for robots.txt or
-    an address.
+    """Number of immediate URLs that may be requested. `held` is the number of those that wait for robots.txt or an
+    address.
     """
     held: int
     files: int
@@ -95,9 +95,10 @@ class SiteStatistics(msgspec.Struct, frozen=True):
 
 
 class ActiveSite:
-    """One active site, with its `lease`. A guest has the `lease` None.
+    """One active site. `lease` is its site lease, or None for a guest.
 
-    If another ant has lent slots, `borrowed_slots` is their number and `lease` is the lease of that ant.
+    For a borrowed site, `borrowed_slots` is the number of slots, and `lease` is the site lease of the ant that lends
+    them.
     """
 
     __slots__ = (
@@ -135,7 +136,7 @@ class ActiveSite:
             state, rules, rng=context.rng, metrics=context.metrics, slots=slots, pace=context.pace
         )
         self.domain = None if context.shares is None else context.shares.enter(name)
-        """Registered domain of the site; None if domains have no shares."""
+        """Registered domain of the site; None if domains are not limited."""
         self.changes = SiteChanges(state)
         self.hand = Hand(
             *(self.standing.gate, partial(_weights, context, self.changes), self.changes.chance, context.rng),
@@ -150,13 +151,12 @@ class ActiveSite:
 
     @property
     def state(self) -> State:
-        """The state of the site."""
         is_empty = self._state is State.OPEN and (self.lease is None or not self.pages.has_more)
         return State.EMPTY if is_empty else self._state
 
     def is_under_way(self) -> bool:
-        """Return whether some work of the site has not ended: a fetch, a settlement, a request for leases, or a loan of
-        slots.
+        """Return whether the site has an unfinished fetch, an unsettled page, a pending request for leases, or a loan
+        of slots.
         """
         return self.pages.is_under_way() or bool(self.loans)
 
@@ -166,11 +166,11 @@ class ActiveSite:
         return not bound and self._state is State.OPEN and self.files.robots.is_outdated(at)
 
     def _is_own(self) -> bool:
-        """Return whether this ant holds the site's lease: the site is neither a guest nor borrowed."""
+        """Return whether this ant holds the site's lease, so that the site is neither a guest nor borrowed."""
         return self.lease is not None and not self.is_borrowed
 
     def statistics(self) -> SiteStatistics:
-        """Return a frozen snapshot."""
+        """Return the site's current counts and state."""
         hand, group = self.hand, self.place.group
         return SiteStatistics(
             state=self.state,
@@ -197,7 +197,9 @@ class ActiveSite:
         return self._prepare(batch)
 
     def unreachable(self, error: str, batch: Batch) -> list[FileRequest]:
-        """Handle a host without an address: wait for longer each time, or let the site's pages fail."""
+        """Record that the host has no address. The site waits, longer each time, or its pages fail if
+        `SiteContext.patient` is False.
+        """
         rests_until = self.standing.unreachable(error, batch.at)
         if self._context.patient:
             self._state = State.SHUT
@@ -209,7 +211,7 @@ class ActiveSite:
         return self.files.give_up(error)
 
     def adopt(self, lease: SiteLease, batch: Batch) -> list[FileRequest]:
-        """Turn a guest into a site that is crawled under a lease."""
+        """Turn a guest into an ordinary site with a site lease."""
         state = state_of(lease, self._context.collection.politeness, batch.at)
         self.lease = lease
         self.standing.join(state)
@@ -218,24 +220,24 @@ class ActiveSite:
         return [] if self._state.is_preparing else self._prepare(batch)
 
     def renew(self, lease: SiteLease) -> None:
-        """Extend the lease. An extension of an earlier lease of the site is ignored."""
+        """Extend the site lease. If `lease` extends an earlier lease of the site, ignore it."""
         if self.lease is not None and self.lease.token == lease.token:
             self.lease = lease
 
     def lose(self) -> list[FileRequest]:
-        """Drop all requests after another process took the site over. Return the files that were not fetched."""
+        """Drop all requests because another process took the site over. Return the files that were not fetched."""
         given_up = self.files.give_up("busy")
         self.hand.flush()
         self._state = State.LOST
         return given_up
 
     def keep(self, batch: Batch) -> None:
-        """Write the state of the site to the store with the batch."""
+        """Save the state of the site with the batch."""
         if self.lease is not None and not self.is_borrowed:
             batch.remember(self.lease, self.remember(batch.at))
 
     def remember(self, at: float) -> SiteState:
-        """Return the site's state for the store, which must survive after the site leaves the list."""
+        """Return the site's state, as it must be stored."""
         standing = self.standing
         known = SiteState(
             next_at=standing.next_at(at),
@@ -248,9 +250,9 @@ class ActiveSite:
     # ------------------------------------------------------ events: its fetches
 
     def landed(self, fetched: FetchResult, group: AddressGroup, batch: Batch) -> bool:
-        """Process the end of a fetch that `group` released, and give the slots of the fetch back to the gates.
+        """Process the end of a fetch, and give its slots back to the gates of the site and of `group`.
 
-        Return True if the site answered a page without a refusal, so that the caller has nothing else to do.
+        Return True for a page that the site did not refuse, because the caller then has nothing else to do.
         """
         refused = self.standing.landed(fetched, group.gate)
         if refused and self.loans:
@@ -263,7 +265,7 @@ class ActiveSite:
         return not refused
 
     def answered(self, fetched: FetchResult, batch: Batch) -> list[FileRequest]:
-        """Process an answer from any host: this site's robots.txt, or a sitemap that this site named."""
+        """Process an answer for this site's robots.txt or one of its sitemaps, which may come from another host."""
         if fetched.fetch.kind == "robots":
             requests = self._robots_answered(fetched, batch)
         else:
@@ -272,7 +274,7 @@ class ActiveSite:
         return requests
 
     def finished(self, visit: Visit, batch: Batch) -> bool:
-        """Settle an examined page. Return False if the page belongs to an earlier lease of the site."""
+        """Settle an examined page. Return False if the page was fetched under an earlier lease of the site."""
         lease = visit.fetched.fetch.lease
         assert lease is not None
         if self.lease is None or lease.id.token != self.lease.token:
@@ -289,7 +291,9 @@ class ActiveSite:
         return True
 
     def add_immediate(self, leases: Iterable[Lease], batch: Batch) -> None:
-        """Put immediate URLs before all others. The URLs wait until robots.txt is known and allows them."""
+        """Put immediate URLs before all others. Each URL waits until robots.txt is known, and is requested only if
+        robots.txt allows it.
+        """
         self.pages.add_immediate(leases)
         if self._state is State.ROBOTS:
             self.hand.hasten_files()
@@ -297,7 +301,7 @@ class ActiveSite:
             self.pages.release_held(batch)
 
     def _count_silence(self, fetched: FetchResult, batch: Batch) -> None:
-        """If `SiteContext.patient` is False, give up a site that no longer answers or has no readable robots.txt."""
+        """Give up a site that no longer answers or has no readable robots.txt, if `SiteContext.patient` is False."""
         if self._context.patient:
             return
         if fetched.error in SITE_ERRORS and self.standing.failures >= TRIES:
@@ -306,16 +310,16 @@ class ActiveSite:
             self._give_up(DISALLOWED, batch)
 
     def _give_up(self, error: str, batch: Batch) -> None:
-        """Let all known pages of the site fail. The site is tried again at its next activation."""
+        """Let all leased pages of the site fail, now and until the site is parked."""
         self._state = State.OPEN
         self.pages.give_up(error, batch)
 
     # ------------------------------------------------------- robots.txt and files
 
     def request_file(self, kind: FetchKind, url: str, batch: Batch) -> list[FileRequest]:
-        """Queue the fetch of a file of this site that another site needs.
+        """Queue the fetch of a file on this site that another site needs.
 
-        Before a sitemap is fetched, this site's robots.txt must be known and must allow it.
+        A sitemap waits until this site's robots.txt is known, and is fetched only if robots.txt allows it.
         """
         if self.pages.barred is not None or self._state is State.SHUT or self.is_borrowed:
             return [FileRequest(kind, url, self.name, self.pages.barred or "busy")]
@@ -326,12 +330,12 @@ class ActiveSite:
         return [] if self._state.is_preparing else self._prepare(batch)
 
     def renew_robots(self, batch: Batch) -> list[FileRequest]:
-        """Fetch robots.txt again, and give the pages in the hand back to the store."""
+        """Give the leased pages back to the store, and fetch robots.txt again."""
         batch.release(self.hand.flush_pages())
         return self._prepare(batch)
 
     def on_timer(self, batch: Batch) -> list[FileRequest]:
-        """Continue the site's work, because the time `wake_at` has come."""
+        """Continue the site's work if the time `wake_at` has come."""
         if self.pages.wake_at > batch.at:
             return []
         if self.place.group is not None and (self._state is State.SHUT or self.pages.is_blocked(batch.at)):
@@ -340,9 +344,7 @@ class ActiveSite:
         return []
 
     def _prepare(self, batch: Batch) -> list[FileRequest]:
-        """Prepare to fetch pages. If robots.txt is not known, fetch it first. A blocked site waits for the end of its
-        block.
-        """
+        """Open the site, fetch robots.txt first, or wait because the site is blocked."""
         if self._context.blocked.by_site and self.pages.sleep_if_blocked(batch):
             self._state = State.SHUT
             return self.files.give_up("busy")
@@ -356,7 +358,7 @@ class ActiveSite:
         return self._open(batch)
 
     def _robots_answered(self, fetched: FetchResult, batch: Batch) -> list[FileRequest]:
-        """Process an answer for robots.txt: follow a redirect, obey the rules, or stop requests for a while."""
+        """Process an answer for robots.txt: follow a redirect, obey the rules, or send no requests for a while."""
         answer = self.files.robots.answered(fetched)
         if answer.hop is not None:
             return self.files.follow_robots(answer.hop)
@@ -373,7 +375,9 @@ class ActiveSite:
         return self._open(batch)
 
     def _open(self, batch: Batch) -> list[FileRequest]:
-        """Open the site, because robots.txt is known: request sitemaps, resume waiting URLs, and lease pages."""
+        """Open the site because robots.txt is known: request sitemaps, check immediate URLs that waited, and lease
+        pages.
+        """
         self._state = State.OPEN
         if self.standing.crawl_delay:
             self._context.pace.report(self.name, "Crawl-delay", self.standing.delay_s())
@@ -383,7 +387,9 @@ class ActiveSite:
 
 
 def _weights(context: SiteContext, changes: SiteChanges, new: PageRecord) -> Sequence[float]:
-    """Return the weights of the never-crawled queue, whose first page is `new`, and of the recrawl queue."""
+    """Return the weights of the never-crawled and the recrawl queue. `new` is the first page of the never-crawled
+    queue.
+    """
     schedule = context.follower.schedule
     never, known = schedule.weights(context.clock.now())
     part = changes.part_of_share(new, price=schedule.price, believed=context.believed)
@@ -393,9 +399,9 @@ def _weights(context: SiteContext, changes: SiteChanges, new: PageRecord) -> Seq
 def state_of(lease: SiteLease, rules: PolitenessTable, at: float) -> SiteState:
     """Return the stored state of a site that was activated at `at`.
 
-    If the site's last process died, the time of its last request is unknown, so the next request waits for a full
-    delay. If the store's server lost data, the previous process may go on until its lease ends, so the delay begins at
-    the end of this lease.
+    If the process that crawled the site died, the time of its last request is unknown, and the next request waits for a
+    full delay. If the store's server lost data, that process may still crawl the site until its lease ends. The delay
+    then begins at the end of that lease.
     """
     state = remembered(lease.record)
     in_lost_life = lease.lost_by == LOST_LIFE

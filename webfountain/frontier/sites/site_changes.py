@@ -1,7 +1,7 @@
-"""Counts of one site's fetches: changes of pages, first fetches of new URLs, and gone pages that returned.
+"""Count a site's page changes, first fetches of URLs, and gone pages that returned.
 
-The examiner uses the change rate as the prior of a page with a short history. The time of the next request for a gone
-page depends on how often gone pages returned, and on the price of a fetch (`core.return_time`). The chance that a
+The examiner assumes the site's change rate for a page with a short history. When a gone page is requested again depends
+on how often gone pages of the site returned, and on the price of a fetch (`core.return_time`). The chance that a
 never-crawled URL has a page (`core.first_fetch`) decides its order and weight in the site's hand.
 """
 
@@ -33,19 +33,21 @@ if TYPE_CHECKING:
 __all__ = ["PRIOR_PERIODS", "SiteChanges"]
 
 PRIOR_PERIODS: Final = 10.0
-"""Assumed mean change interval of a site without observations, in periods."""
+"""Mean change interval that is assumed before any change was observed, in periods."""
 PRIOR_CHANGES: Final = 2.0
-"""Weight of the assumed interval, as a number of observed changes."""
+"""The assumed interval counts as much as this many observed changes."""
 MOST_CLASSES: Final = 24
-"""Maximum number of classes of URLs for which first fetches of a site are counted. Each class consists of a source and
-a directory.
+"""Maximum number of classes of URLs for which a site's first fetches are counted. URLs of one class have the same
+source and directory.
 """
 _SITE: Final = ""
-"""Name of the class that counts all first fetches of the site."""
+"""Name of the class that contains all URLs of the site."""
 
 
 class SiteChanges:
-    """Counts of one site: changes, observed time, gone pages that returned, and first fetches."""
+    """Numbers of a site's page changes, first fetches, and gone pages that returned, and the time for which its pages
+    were observed.
+    """
 
     __slots__ = ("classes", "count", "first", "observed_s", "returned", "revived")
 
@@ -53,21 +55,21 @@ class SiteChanges:
         self.restore(state)
 
     def restore(self, state: SiteState) -> None:
-        """Load the counts that were stored when the site was last parked."""
+        """Load the counts from a stored state."""
         self.count, self.observed_s = state.changes, state.observed_time
         self.revived = Returns(state.revived, state.dead_time)
-        """Counts for gone pages that had a copy before: how often, and after which time, they returned."""
+        """How often, and after how long, gone pages with an earlier copy returned."""
         self.returned = Returns(state.born, state.unborn_time, state.unborn, state.unborn_asked)
-        """Counts for URLs that were gone at their first fetch: how often, and after which time, they had a page
-        later.
-        """
+        """How often, and after how long, a page appeared at URLs that were gone at their first fetch."""
         self.classes = {name: Returns(found, gone_s) for name, found, gone_s in state.unborn_classes}
-        """Counts for URLs that were gone at their first fetch, by class (a source and a directory)."""
+        """How often, and after how long, a page appeared at URLs that were gone at their first fetch, by class
+        of URL.
+        """
         self.first = {name: FirstFetches(*counts) for name, counts in state.first_fetches}
-        """First fetches in the whole site, and in each class (a source and a directory)."""
+        """Numbers of first fetches, by class of URL."""
 
     def stored(self, state: SiteState) -> SiteState:
-        """Return the state of a site, with these counts added."""
+        """Return `state` with these counts."""
         return msgspec.structs.replace(
             state,
             changes=self.count,
@@ -83,11 +85,12 @@ class SiteChanges:
         )
 
     def add(self, before: PageRecord, visit: Visit, *, price: float | None, believed: Prior) -> Visit:
-        """Count the fetch of a page whose record was `before`. Return the visit. The visit of a gone page gets the time
-        of its next request.
+        """Count the visit to a page whose record was `before`. Return the visit, to which the next due time is added if
+        the page is gone.
 
-        `price` is the obsolete time, s, that a fetch must save at least. If `price` is None, the price of an average
-        page of the site is used. `believed` is the assumed change interval of pages without observations.
+        A fetch is worth its cost if it saves at least `price` seconds of obsolete time. If `price` is None, the price
+        of an average page of the site is used. `believed` is the change interval that is assumed before any
+        observation.
         """
         if visit.record.checks > before.checks:
             self.count += visit.kind == "changed"
@@ -113,7 +116,9 @@ class SiteChanges:
         return msgspec.structs.replace(visit, record=msgspec.structs.replace(visit.record, due=due))
 
     def prior(self, believed: Prior) -> Prior:
-        """Return the mean change interval, which is close to the assumed interval after few observed changes."""
+        """Return the mean change interval. After few observed changes, it is close to the assumed interval
+        `believed`.
+        """
         return Prior((self.observed_s + PRIOR_CHANGES * believed.interval) / (self.count + PRIOR_CHANGES))
 
     def chance(self, record: PageRecord) -> float:
@@ -126,8 +131,8 @@ class SiteChanges:
         return own.chance(site.chance())
 
     def part_of_share(self, record: PageRecord, *, price: float | None, believed: Prior) -> float:
-        """Return the weight of a never-crawled URL in its site's hand, from 0 to 1. URLs that hardly ever have a page
-        get less than their planned share of fetches. `price` and `believed` have the same meaning as in `add`.
+        """Return the factor, from 0 to 1, for the weight of the never-crawled queue if this URL is its first. The
+        factor is small if the URL probably has no page. `price` and `believed` have the same meaning as in `add`.
         """
         chance = self.chance(record)
         if price is None or chance == 1.0:
@@ -143,8 +148,7 @@ class SiteChanges:
                 counts.count(lived=lived)
 
     def _wait_of_gone(self, before: PageRecord, *, at: float, price: float | None, believed: Prior) -> float:
-        """Return the seconds until a gone page should be requested again: at least one period, at most `LONGEST`
-        periods."""
+        """Return the seconds until a gone page should be requested again, from one to `LONGEST` periods."""
         period = believed.interval / PRIOR_PERIODS
         change_s = self.prior(believed).interval
         if price is None:
@@ -164,8 +168,8 @@ class SiteChanges:
 
 
 def _class_of(record: PageRecord, known: Mapping[str, object]) -> str | None:
-    """Return the class of a URL, which consists of its source and its first directory. Return None if there are too
-    many classes.
+    """Return the class of a URL: its source and its first directory. Return None if this would be one class too
+    many.
     """
     start = record.url.find("/", 8)
     directory = record.url[start : record.url.find("/", start + 1) + 1] if start >= 0 else ""

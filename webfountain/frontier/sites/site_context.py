@@ -28,7 +28,7 @@ __all__ = ["SiteContext"]
 
 @dataclass(slots=True, frozen=True)
 class SiteContext:
-    """Rules and objects that each active site of a crawl uses.
+    """Rules and objects that all active sites of a crawl share.
 
     - `patient`: whether pages of an unreachable site wait. If not, they fail, because a spider waits for their end.
     - `ignores_robots`: whether another project's stored request is exempt from robots.txt.
@@ -58,5 +58,5 @@ class SiteContext:
     keeps_answers: bool = False
 
     def needs_links(self, record: PageRecord) -> bool:
-        """Return whether the request of a page must be unconditional, because its links are needed."""
+        """Return whether a page must be fetched in full, because the link log does not have its links."""
         return self.importance is not None and self.importance.is_unlogged(record)

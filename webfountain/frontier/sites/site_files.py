@@ -1,10 +1,10 @@
-"""Files of a site: its robots.txt and its sitemaps.
+"""Request and process a site's robots.txt and sitemaps.
 
-A site's robots.txt is requested before its pages. Sitemaps that the site names are requested once per period. A file on
-another host becomes a `FileRequest` to the site of this host (`site_table.FileRequests`). By RFC 9309, robots.txt is
-fetched once per site and kept for a day. An answer 4xx allows everything. An answer 5xx, or no answer, forbids
-everything until a retry succeeds. Redirects are followed (section 2.3.1), also to other hosts. `formats.robots` parses
-the rules.
+A site's robots.txt is requested before its pages. Each sitemap that a site's robots.txt lists is requested once per
+period. If a file is on another host, a `FileRequest` asks the site of that host for it (`site_table.FileRequests`). As
+RFC 9309 recommends, robots.txt is fetched once per site and kept for a day. A 4xx answer allows everything. A 5xx
+answer, or no answer, forbids everything until a retry succeeds. Redirects are followed, even to other hosts (section
+2.3.1). `formats.robots` parses the rules.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ __all__ = [
 ]
 
 ROBOTS_LIFE_S: Final = 86_400.0
-"""RFC 9309 section 2.4: a cached version should not be used for more than 24 hours."""
+"""Longest time for which a cached robots.txt is used, in seconds: 24 hours (RFC 9309, section 2.4)."""
 MAX_HOPS: Final = 5
 _ALLOW_ALL: Final = RobotsRules.parse(b"", "*")
 MAX_SITEMAPS: Final = 100
-"""Maximum number of sitemaps of one site that are read. Further sitemaps are counted, but not read."""
+"""Maximum number of sitemaps of one site that are read. Any others are counted, but not read."""
 MAX_SITEMAP_HOPS: Final = 20
-"""Maximum number of redirects of one sitemap in a row."""
+"""Maximum number of redirects in a row for one sitemap."""
 DISALLOWED: Final = "robots.txt"
-"""Error of a URL that robots.txt forbids."""
+"""Error word of a URL that robots.txt forbids."""
 
 
 def is_redirect(status: int | None) -> bool:
@@ -56,7 +56,7 @@ def is_redirect(status: int | None) -> bool:
 
 
 class RobotsAnswer(NamedTuple):
-    """What follows from an answer for robots.txt: the next URL to request, or whether pages may be fetched."""
+    """What to do after an answer for robots.txt: request the URL `hop`, or obey the `ruling` about pages."""
 
     hop: str | None = None
     ruling: Ruling | None = None
@@ -65,7 +65,7 @@ class RobotsAnswer(NamedTuple):
 class SiteRobots:
     """The state of a site's robots.txt.
 
-    Invariant: `asking` is the URL that is or will be requested, or None. Only the answer for `asking` is used.
+    While robots.txt is being fetched, `asking` is the requested URL. Answers for other URLs are ignored.
     """
 
     __slots__ = ("_hops", "_parse", "_rules", "asked_at", "asking", "body", "failures", "is_refused")
@@ -78,16 +78,16 @@ class SiteRobots:
         """The parsed robots.txt, or None if everything is allowed."""
         self.asking: str | None = None
         self.asked_at = state.robots_at
-        """Time of the last answer or error for robots.txt; None before the first one."""
+        """Time of the last request for robots.txt that ended, successful or not; None before the first one."""
         self.failures = state.robots_failures
-        """Number of tries in a row without a readable answer."""
+        """Number of failed requests for robots.txt in a row."""
         self.is_refused = not state.robots_ok
         """True if no page may be requested, because the last fetch of robots.txt failed."""
 
     # ------------------------------------------------------------- fetching it
 
     def is_needed(self, at: float) -> bool:
-        """Return whether robots.txt must be fetched before any page is requested."""
+        """Return whether robots.txt is unknown or has expired, so that it must be fetched before any page."""
         return self.asked_at is None or self.is_refused or self.is_outdated(at)
 
     def is_outdated(self, at: float) -> bool:
@@ -95,7 +95,7 @@ class SiteRobots:
         return self.asked_at is not None and at - self.asked_at >= ROBOTS_LIFE_S
 
     def begin(self, site: str, at: float) -> str | None:
-        """Return the URL of robots.txt if it is needed before any page, or None."""
+        """Return the URL of robots.txt if it must be fetched before any page, or None."""
         if not self.is_needed(at):
             return None
         self._hops = 0
@@ -103,7 +103,7 @@ class SiteRobots:
         return self.asking
 
     def waive(self) -> None:
-        """Let pages be fetched although the last fetch of robots.txt failed."""
+        """Allow pages to be fetched even if the last fetch of robots.txt failed."""
         self.is_refused = False
 
     def answered(self, fetched: FetchResult) -> RobotsAnswer:
@@ -130,7 +130,7 @@ class SiteRobots:
     # ------------------------------------------------------------- its rules
 
     def allows(self, url: str) -> bool:
-        """Return whether the known rules allow a canonical URL of the site."""
+        """Return whether the stored robots.txt allows a canonical URL of the site."""
         return self.body is None or self._known().allowed(url)
 
     @property
@@ -140,7 +140,7 @@ class SiteRobots:
 
     @property
     def sitemaps(self) -> Sequence[str]:
-        """The sitemaps in robots.txt, as written."""
+        """The URLs of sitemaps, as written in robots.txt."""
         return self._known().sitemaps
 
     def _known(self) -> RobotsRules:
@@ -150,7 +150,7 @@ class SiteRobots:
 
 
 class FileRequest(NamedTuple):
-    """A request of one site for a file of another site, with an `error` if there is no file."""
+    """A site's request for a file on another site, with an `error` if the file cannot be delivered."""
 
     kind: FetchKind
     url: str
@@ -159,9 +159,9 @@ class FileRequest(NamedTuple):
 
 
 class SiteFiles:
-    """The robots.txt of one site, and the sitemaps that the site named, each with the time of its last request.
+    """The robots.txt of one site and the sitemaps that it lists, with the time of each one's last request.
 
-    If *another* site names a sitemap on this site, the sitemap waits here until this site's robots.txt is known.
+    If *another* site lists a sitemap on this site, the sitemap waits here until this site's robots.txt is known.
     """
 
     __slots__ = ("_context", "_hand", "_hops", "_place", "_sitemaps", "_waiting", "robots")
@@ -176,13 +176,13 @@ class SiteFiles:
         self.robots = SiteRobots(state, context.parse_robots)
 
     def restore(self, state: SiteState) -> None:
-        """Add what the store has kept of the site's robots.txt and sitemaps."""
+        """Add the robots.txt and the sitemaps from a stored state."""
         self._sitemaps |= dict(state.sitemaps)
         if self.robots.asked_at is None and self.robots.asking is None:
             self.robots = SiteRobots(state, self._context.parse_robots)
 
     def stored(self, state: SiteState) -> SiteState:
-        """Return the state of a site with its robots.txt and the request times of its sitemaps."""
+        """Return `state` with the robots.txt and the request times of the sitemaps."""
         robots = self.robots
         return msgspec.structs.replace(
             state,
@@ -196,11 +196,11 @@ class SiteFiles:
     # ------------------------------------------------------------ robots.txt
 
     def lacks_robots(self, at: float) -> bool:
-        """Return whether robots.txt must be fetched before any page."""
+        """Return whether pages must wait until robots.txt was fetched."""
         return self._context.obey_robots and self.robots.is_needed(at)
 
     def begin_robots(self, at: float) -> bool:
-        """If pages must wait for robots.txt, request it. Return whether pages must wait."""
+        """Request robots.txt if it must be fetched before any page, and return whether this is so."""
         url = self.robots.begin(self._place.name, at)
         if url is not None:
             self._hand.add_robots(self._place.request("robots", url))
@@ -215,8 +215,8 @@ class SiteFiles:
     # -------------------------------------------------------------- sitemaps
 
     def name_sitemaps(self, found: Iterable[str], batch: Batch) -> list[FileRequest]:
-        """Request the sitemaps that were not requested within the last period. Return requests for those sitemaps that
-        are on other hosts.
+        """Request the sitemaps that were not requested within the last period. For those on other hosts, return
+        requests to other sites.
         """
         metrics, elsewhere = self._context.metrics, []
         name = self._place.name
@@ -236,7 +236,7 @@ class SiteFiles:
         return elsewhere
 
     def sitemap_answered(self, fetched: FetchResult, batch: Batch) -> list[FileRequest]:
-        """Pass a sitemap to the worker, or follow its redirect."""
+        """Pass a sitemap to the worker, or follow a redirect."""
         hops = self._hops.pop(fetched.fetch.url, 0)
         if fetched.status == 200:
             batch.read_sitemap(fetched, of=self._place.name)
@@ -252,22 +252,23 @@ class SiteFiles:
     # ------------------------------------------------- files for other sites
 
     def add(self, kind: FetchKind, url: str) -> None:
-        """Queue the request of a file of this site."""
+        """Queue the request for a file on this site."""
         self._hand.add_file(self._place.request(kind, url))
 
     def add_waiting(self, url: str) -> None:
-        """Keep the URL of a sitemap that another site needs until this site's robots.txt is known."""
+        """Add the URL of a sitemap that another site needs, and that must wait for this site's robots.txt."""
         self._waiting.append(url)
 
     def has_waiting(self) -> bool:
-        """Return whether a sitemap that another site named waits for robots.txt."""
+        """Return whether another site's sitemap waits for this site's robots.txt."""
         return bool(self._waiting)
 
     def open(self, batch: Batch, *, own: bool) -> list[FileRequest]:
-        """Request sitemaps, because robots.txt is known. Waiting sitemaps are requested if robots.txt allows them.
-        Sitemaps that robots.txt names are requested if `own` is True.
+        """Request sitemaps, because robots.txt is known: waiting ones that robots.txt allows and, if `own` is True,
+        those that robots.txt lists.
 
-        Return requests for sitemaps on other hosts, and requests with an error for refused sitemaps.
+        Return requests to other sites for their sitemaps, and requests with an error for sitemaps that robots.txt
+        forbids.
         """
         refused: list[FileRequest] = []
         if own and self._context.collection.discovery.sitemaps:
@@ -281,9 +282,7 @@ class SiteFiles:
         return refused
 
     def give_up(self, error: str) -> list[FileRequest]:
-        """Give up all files that were not fetched yet. Return requests with an error for the sites that need these
-        files.
-        """
+        """Drop all files that were not fetched yet, and return a request with an error for each of them."""
         files = [(fetch.kind, fetch.url) for fetch in self._hand.take_files()]
         files += [("sitemap", url) for url in self._waiting]
         self._waiting.clear()

@@ -1,8 +1,8 @@
-"""Pages of one active site, from their leases to their ends.
+"""Lease the pages of one active site, request them, and settle them.
 
-The site requests leases when few of its leased URLs are left (`refill`). Before leased pages are fetched, they are
-checked again by policy and robots.txt (`dealt`). Each fetched page is examined and settled. If the store has nothing
-due, the site waits until `wake_at`.
+The site requests leases when few of its leased URLs are left (`refill`). Leased pages are checked by policy and
+robots.txt once more before they are fetched (`dealt`). Each fetched page is examined and settled. If the store has no
+due page, the site waits until `wake_at`.
 """
 
 from __future__ import annotations
@@ -37,23 +37,19 @@ if TYPE_CHECKING:
 __all__ = ["PRIVATE", "SitePages"]
 
 RELOOK: Final = 0.02
-"""Share of a period after which a site with due pages asks for leases again, if none were leased."""
+"""A site requests leases again after this part of a period if it did not get all due pages."""
 PRIVATE: Final = "private-address"
-"""Error of the pages of a site whose host has a private address."""
+"""Error word of the pages of a site with a private address."""
 _HAIR_S: Final = 1e-3
-"""Time between the due time of a page and the check, in seconds. Without a delay, rounding could make the check too
-early."""
+"""A site asks for a due page this long after its due time, in seconds, because a rounded time could be too early."""
 _BARRED: Final[dict[str, OutcomeKind]] = {PRIVATE: "refused", DISALLOWED: "refused_by_robots"}
-"""Outcome of the pages of a barred site, by the error of the pages. With an error that is not listed, the outcome is
-"failed".
-"""
+"""Outcome of a barred site's pages, by error word. Any other error leads to the outcome "failed"."""
 
 
 class SitePages:
-    """The leased pages, the open refill and the fetches in flight of one site.
+    """Leases and fetches of one site's pages, and its request for more leases (a refill).
 
-    Invariant: at most one request for leases (a refill) waits for the store's answer. Each page that leaves the hand is
-    in flight until `settled`.
+    A site has at most one refill at a time. Each page that leaves the hand counts as under way until `settled`.
     """
 
     __slots__ = (
@@ -84,24 +80,24 @@ class SitePages:
         self.is_ordered = False
         """True if a request for leases waits for the store's answer."""
         self.under_way = 0
-        """Number of fetches in flight, plus the ended pages that are not settled yet."""
+        """Number of fetches in flight, plus the number of ended pages that are not settled yet."""
         self.served = 0
-        """Number of fetches of pages and files."""
+        """Number of fetches of pages and files since the site became active."""
         self.has_more = True
         """True if the store may have more due pages."""
         self.barred: str | None = None
-        """Error with which every page of the site ends without a fetch; None if pages may be fetched."""
+        """If this is not None, every page of the site ends with this error instead of a fetch."""
         self.wake_at = inf
-        """Time at which the site must be looked at again even if nothing happens before, UTC seconds."""
+        """Time of the site's next timer, UTC seconds."""
 
     # ------------------------------------------------------------ changes of its content
 
     def is_under_way(self) -> bool:
-        """Return whether some work of the site has not ended: a fetch, a settlement or a request for leases."""
+        """Return whether the site has an unfinished fetch, an unsettled page, or a pending request for leases."""
         return bool(self.under_way or self.is_ordered)
 
     def has_leased(self) -> bool:
-        """Return whether pages of the site are leased, in the hand or in flight."""
+        """Return whether any page of the site is leased, in the hand or in flight."""
         return bool(self.under_way or self._hand.pages())
 
     def sent(self) -> None:
@@ -110,18 +106,18 @@ class SitePages:
         self.served += 1
 
     def settled(self, many: int) -> None:
-        """Count settled pages, or ended fetches of files."""
+        """Record that `many` pages were settled, or that as many fetches of files ended."""
         self.under_way -= many
 
     # ------------------------------------------------------------------- leases
 
     def open(self, batch: Batch) -> None:
-        """Allow leases, because robots.txt is known. Fetch the immediate pages that waited for robots.txt."""
+        """Allow leases because robots.txt is known, and fetch the immediate pages that waited for it."""
         self.has_more = True
         self.release_held(batch)
 
     def refill(self, lease: SiteLease, batch: Batch) -> None:
-        """Request leases. Only one request for leases may wait for its answer at a time."""
+        """Request leases. The caller must not do this again before the answer has come."""
         self.is_ordered, self._refreshed = True, False
         self._refilled_at = batch.at
         self.wake_at = inf  # It is computed again from the leases, and from the pages that are settled meanwhile.
@@ -130,7 +126,7 @@ class SitePages:
         batch.refills.append(Refill(lease, never_crawled=never, recrawl=recrawl, horizon=horizon))
 
     def dealt(self, dealt: LeaseBatch, batch: Batch) -> None:
-        """Put the requested leases into the hand. End the pages that policy or robots.txt now refuse."""
+        """Put the requested leases into the hand, except for pages that policy or robots.txt now refuse."""
         if self.is_blocked(batch.at):
             batch.release(lease.id for lease in dealt.never_crawled + dealt.recrawl)
             self.is_ordered = False
@@ -152,7 +148,7 @@ class SitePages:
             self.has_more = False
 
     def add_immediate(self, leases: Iterable[Lease]) -> None:
-        """Add immediate pages. The pages wait in the hand for `release_held`."""
+        """Add immediate pages, which wait in the hand until `release_held` is called."""
         self._hand.hold(map(self._request, leases))
 
     def release_held(self, batch: Batch) -> None:
@@ -166,19 +162,19 @@ class SitePages:
         self.has_more = self._refreshed = True
 
     def recall(self, batch: Batch) -> None:
-        """Release the leased known pages, because the store has known pages that must be fetched first."""
+        """Release the leases of known pages, because the store has more urgent ones."""
         batch.release(self._hand.flush_recrawl())
         self.refresh()
 
     def judge_again(self, batch: Batch) -> None:
-        """Release the whole hand after an edit of the policy or the blocks, so that its pages are judged again."""
+        """After an edit of the policy or the blocks, release the whole hand, because each page must be judged again."""
         batch.release(self._hand.flush())
         self.refresh()
         if self._sleeps or self.is_blocked(batch.at):
             self._sleeps, self.wake_at = False, batch.at
 
     def outrank(self, importance: float, batch: Batch) -> bool:
-        """Release the pages that are less important than a new page; return whether there were such pages."""
+        """Release the leased pages that are less important than a new page, and return whether there were any."""
         outranked = self._hand.flush_outranked(importance)
         if outranked:
             batch.release(outranked)
@@ -190,8 +186,8 @@ class SitePages:
         return self._blocked_until(f"{self._place.name}/", at) is not None
 
     def sleep_if_blocked(self, batch: Batch) -> bool:
-        """Return whether the site is blocked now. A blocked site releases all pages, and waits until the block ends or
-        is checked again.
+        """Return whether the site is blocked. A blocked site releases its pages, and waits until the block ends or must
+        be checked again.
         """
         until = self._blocked_until(f"{self._place.name}/", batch.at)
         self._sleeps = until is not None
@@ -201,25 +197,25 @@ class SitePages:
         return self._sleeps
 
     def wait_until(self, at: float) -> None:
-        """Set the next timer of the site to the time `at`, and drop earlier timers."""
+        """Replace the site's next timer by one at the time `at`."""
         self.wake_at = at
 
     # --------------------------------------------------------------------- ends
 
     def bar(self, error: str) -> None:
-        """End every page of the site with this error from now on."""
+        """From now on, end every page of the site with this error instead of a fetch."""
         self.barred = error
 
     def give_up(self, error: str, batch: Batch) -> None:
-        """End all leased pages of the site with this error, and also all pages that it leases later."""
+        """End every page of the site with this error, whether it is leased now or later."""
         self.barred, self.has_more = error, True
         for fetch in self._hand.take_pages():
             self._may_fetch(fetch, batch)
         self.release_held(batch)
 
     def settle(self, lease: Lease, visit: Visit, batch: Batch) -> None:
-        """Pass an examined page to the worker, which settles it. The policy of the page may bound the time of its next
-        visit.
+        """Add an examined page to the batch, to be settled. Bounds on the time between visits, if the page's policy has
+        any, are applied first.
         """
         context = self._context
         if context.judge.bounds_by_policy():
@@ -232,9 +228,7 @@ class SitePages:
         batch.settle(lease, visit.outcome, visit)
 
     def _may_fetch(self, fetch: Fetch, batch: Batch) -> bool:
-        """Return whether a leased page may be fetched. If the page may not be fetched, settle it as refused or
-        failed.
-        """
+        """Return whether a leased page may be fetched. If not, settle the page as refused or failed."""
         assert fetch.lease is not None
         until = self._blocked_until(fetch.url, batch.at)
         kind, error = self._objection(fetch.lease.record) if until is None else ("refused", BLOCKED)
@@ -272,7 +266,7 @@ class SitePages:
         return "refused_by_robots", DISALLOWED
 
     def _note_due(self, record: PageRecord) -> None:
-        """Set `wake_at` so that the site is looked at again when this page is due."""
+        """Set the site's timer to the due time of this page, if this time is earlier."""
         due = self._context.follower.schedule.due(*recrawl_place(record))
         self.wake_at = min(self.wake_at, due + _HAIR_S)
 
@@ -290,6 +284,6 @@ class SitePages:
 
 
 def _lag(record: PageRecord, schedule: Schedule, at: float) -> dict[str, float]:
-    """Return how long a known page was overdue at its fetch, as an entry of a histogram in the stats."""
+    """Return, for a histogram in the stats, how long a known page was overdue when it was fetched."""
     due = schedule.due(*recrawl_place(record))
     return observed("due/lag", at - due) if 0.0 < due <= at else {}

@@ -1,10 +1,9 @@
-"""The table of active sites, with their needs.
+"""Keep the table of active sites, and record what each site needs.
 
-After each event of a site, `note` records whether the site needs leases, must be left alone, or must be served again at
-some time. Thanks to these records, no step has to go through all sites. `FileRequests` are the files that sites need
-from each other: a robots.txt or a sitemap on another host. If the site with the file is not active, it becomes a guest.
-A request for a file obeys the gates and robots.txt of the site that has the file. One fetch serves all sites that wait
-for the URL.
+After each event, `note` records whether a site needs leases, has nothing to do, or must be left alone. Thanks to these
+records, no step has to go through all sites. `FileRequests` are the files that sites need from each other: a robots.txt
+or a sitemap on another host. If the site with the file is not active, it becomes a guest. A request for a file obeys
+the gates and robots.txt of the site that has the file. If several sites need the same file, it is fetched once.
 """
 
 from __future__ import annotations
@@ -27,26 +26,26 @@ if TYPE_CHECKING:
 __all__ = ["BLOCKED_S", "FileRequests", "SiteTable", "is_busy"]
 
 BLOCKED_S: Final = 10.0
-"""Time for which a site must be left alone, s, above which the site loses its place in a full active list."""
+"""A site that must be left alone for longer than this, in seconds, loses its place in the active list."""
 _SPARE_TIMERS: Final = 1000
-"""Number of timers, in addition to four per active site, above which timers of removed sites are dropped."""
+"""If the table has this many timers, plus four per active site, the timers of removed sites are dropped."""
 
 
 class SiteTable:
-    """The active sites by name, with their timers and with what each site needs."""
+    """The active sites by name, with their timers and needs."""
 
     def __init__(self) -> None:
         self.by_name: dict[str, ActiveSite] = {}
         self.file_requests = FileRequests(self)
-        """Requests of these sites for files of other sites."""
+        """The sites' requests for files on other sites."""
         self.guests: set[str] = set()
         """Names of the guests, which are sites without a site lease."""
         self.hungry: dict[str, ActiveSite] = {}
-        """Sites that need new leases, because few of their leased pages are left."""
+        """Sites that need new leases, because few of their leased pages are left to fetch."""
         self.quiet: dict[str, ActiveSite] = {}
-        """Sites that had nothing to do at their last event. `idle` checks these sites again."""
+        """Sites that had nothing to do after their last event. `idle` removes those that have work now."""
         self.resting: dict[str, ActiveSite] = {}
-        """Sites that had to be left alone for long at their last event."""
+        """Sites that had to be left alone for long after their last event."""
         self._timers: list[tuple[float, str]] = []
         self._timer_of: dict[str, float] = {}
 
@@ -75,7 +74,7 @@ class SiteTable:
     # ------------------------------------------------------- needs of sites
 
     def note(self, site: ActiveSite, at: float) -> None:
-        """Record the needs of a site after an event, and update its turn."""
+        """Record what a site needs after an event, and update when it is the site's turn."""
         state = site.state
         if state is State.OPEN:
             if _runs_low(site):
@@ -88,12 +87,12 @@ class SiteTable:
         site.place.wake()
 
     def note_hunger(self, site: ActiveSite) -> None:
-        """Record the site if it needs leases and the store may have more due pages."""
+        """Record whether a site needs leases."""
         if _runs_low(site) and site.state is State.OPEN:
             self.hungry[site.name] = site
 
     def refill(self, batch: Batch) -> None:
-        """Request leases for all sites that need leases. A site is left out if this ant gives up the site's address."""
+        """Request leases for all sites that need them, except sites at an address that this ant is giving up."""
         for site in self.hungry.values():
             is_hungry, group = site.state is State.OPEN and _runs_low(site), site.place.group
             if is_hungry and site.lease is not None and not (group is not None and group.is_leaving):
@@ -102,26 +101,21 @@ class SiteTable:
         self.hungry.clear()
 
     def refresh(self, names: Iterable[str], at: float) -> None:
-        """Allow sites to request leases again, because the store has new pages for them. Sites are processed in order
-        of name.
-        """
+        """Let sites request leases again, because the store has new pages for them."""
         for name in sorted(self.by_name.keys() & set(names)):
             site = self.by_name[name]
             site.pages.refresh()
             self.note(site, at)
 
     def refresh_soonest(self, many: int, at: float) -> None:
-        """Pages are due sooner than planned, so allow the `many` quiet sites with the earliest `wake_at` to request
-        leases again.
+        """Let the `many` quiet sites with the earliest timers request leases again, because pages are due sooner than
+        planned.
         """
         quiet = (site for site in self if _is_quiet(site, site.state))
         self.refresh([site.name for site in heapq.nsmallest(many, quiet, key=lambda site: site.pages.wake_at)], at)
 
     def idle(self, at: float) -> tuple[list[ActiveSite], list[ActiveSite]]:
-        """Return the quiet sites and the resting sites.
-
-        A quiet site has nothing in flight and no page due before `wake_at`. A resting site must be left alone for long.
-        """
+        """Return the sites with nothing to do, and the sites that must be left alone for long."""
         if self.quiet:
             self.quiet = {name: site for name, site in self.quiet.items() if _is_quiet(site, site.state)}
         if self.resting:
@@ -137,13 +131,11 @@ class SiteTable:
     # ---------------------------------------------------------------- timers
 
     def wake_at(self) -> float:
-        """Return when the first timer is due, or inf."""
+        """Return the time of the next timer, or inf."""
         return self._timers[0][0] if self._timers else inf
 
     def due(self, at: float) -> Iterator[ActiveSite]:
-        """Yield each site whose `wake_at` has come. After the caller has processed a site, the site's needs are
-        recorded.
-        """
+        """Yield each site whose timer is due. After the caller has processed a site, its needs are recorded."""
         while self._timers and self._timers[0][0] <= at:
             site = self.by_name.get(heapq.heappop(self._timers)[1])
             if site is not None and site.pages.wake_at <= at:
@@ -153,7 +145,7 @@ class SiteTable:
                 self.note(site, at)
 
     def remind(self, site: ActiveSite) -> None:
-        """Set a timer if a page of a site is due earlier than the site's current timer."""
+        """Set the site's timer if `wake_at` is earlier than its current timer."""
         due = site.pages.wake_at
         if due >= self._timer_of.get(site.name, inf):
             return
@@ -167,7 +159,7 @@ class SiteTable:
 
 
 def _runs_low(site: ActiveSite) -> bool:
-    """Return whether a site needs leases and has not requested them yet."""
+    """Return whether a site needs leases that it has not requested yet."""
     return not site.pages.is_ordered and site.hand.runs_low()
 
 
@@ -178,28 +170,28 @@ def is_busy(site: ActiveSite, until: float) -> bool:
 
 
 def _is_quiet(site: ActiveSite, state: State) -> bool:
-    """Return whether a site has nothing to fetch and nothing in flight until its `wake_at`."""
+    """Return whether a site has nothing in flight, and nothing to fetch before its next timer."""
     return (state is State.EMPTY or state is State.SHUT) and not (site.is_under_way() or site.hand.backlog())
 
 
 class FileRequests:
-    """Requests for files that sites need from other sites, which may not be active yet."""
+    """Requests for files on other sites, which may not be active yet."""
 
     def __init__(self, sites: SiteTable) -> None:
         self._sites = sites
         self._requesters: dict[str, list[str]] = {}  # by URL of a file: the sites that wait for it
         self.by_host: dict[str, list[FileRequest]] = {}
-        """Requests for files, by the site that has the file. A request waits here until the state of this site has come
-        from the store. The site then becomes a guest.
+        """Requests for files on inactive sites, by name of the site. They wait until the site's state has come from the
+        store, and the site becomes a guest.
         """
 
     def take_host(self, name: str) -> list[FileRequest]:
-        """Remove and return the requests for files of one site, which becomes a guest now."""
+        """Remove and return the waiting requests for files on one site."""
         return self.by_host.pop(name, [])
 
     def route(self, requests: Iterable[FileRequest], batch: Batch) -> None:
-        """Pass each request to the site that has the file. If a request has an error, deliver the error to the sites
-        that wait for the file.
+        """Pass each request to the site that has the file. If the request has an error, deliver it to the sites that
+        wait for the file.
         """
         for request in requests:
             if request.error is not None:
@@ -223,9 +215,7 @@ class FileRequests:
         self._sites.note(site, batch.at)
 
     def deliver(self, fetched: FetchResult, batch: Batch, *, own: ActiveSite | None = None) -> None:
-        """Give a file, or its error, to the sites that wait for it. If no site waits for the file, give it to `own`,
-        the site that fetched it.
-        """
+        """Give a file, or its error, to all sites that wait for it, or else to `own`, the site on which it is."""
         url, sites = fetched.fetch.url, self._sites.by_name
         requesters = self._requesters.pop(url, [])
         if own is not None and (not requesters or own.files.robots.asking == url):

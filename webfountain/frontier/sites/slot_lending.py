@@ -1,7 +1,7 @@
-"""Slots of very large sites that this ant lends to other ants or borrows from them ("Life of a loan", `cluster.loans`).
+"""Lend slots of very large sites to other ants, and borrow slots from them ("Life of a loan", `cluster.loans`).
 
-Slots are lent at the heartbeats. The ant that lends takes slots out of the gates of the site and of its address. The
-borrower has its own object for the site, with the borrowed slots and the holder's site lease.
+Ants lend slots at their heartbeats. The lender takes the slots out of the gates of the site and of its address. The
+borrower adds the site to its own active list, with the borrowed slots and the lender's site lease.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ __all__ = ["LOAN_BEATS", "SlotLending"]
 LOAN_BEATS: Final = 120
 """Longest duration of a loan, in heartbeats."""
 _UNUSED_S: Final = 0.05
-"""Time after which an open slot counts as unused, s, or the site's delay if the delay is longer."""
+"""A slot counts as unused if it has been open for this long, in seconds, and for the site's delay."""
 
 
 class SlotLending:
-    """The slots that one ant borrows, by site. The slots that the ant lends are recorded with each site (`Loans`)."""
+    """The slots that one ant lends and borrows. The object `Loans` of each site records the lent slots."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class SlotLending:
     # ---------------------------------------------------------------- as holder
 
     def lend(self, at: float) -> None:
-        """Lend slots in equal parts to ants with little work, beginning with the sites with the most spare slots.
+        """Lend slots in equal parts to ants with little work. Sites with the most spare slots come first.
 
         An ant whose CPU core is busy lends any free slot. An ant with spare CPU time lends only slots that it does not
         use.
@@ -79,8 +79,8 @@ class SlotLending:
                     self._context.metrics.inc("ant/loans_given")
 
     def _spare(self, site: ActiveSite, at: float, *, unused_s: float) -> int:
-        """Return how many slots a site could lend: 0 if few of its pages wait, or if another site shares its
-        address.
+        """Return how many slots a site could lend. A site with few waiting pages, or at a shared address, lends
+        none.
         """
         place = site.place
         group = place.group
@@ -92,12 +92,12 @@ class SlotLending:
         return site.loans.spare(site.standing, group, at, unused_s=unused_s)
 
     def prolonged(self, until: float) -> list[Loan]:
-        """Extend the loans to `until` if their `ends_at` is later. Return the loans that were extended."""
+        """Extend each loan to `until` if its `ends_at` is later. Return the extended loans."""
         return [loan for site in self._sites for loan in _prolonged(site, until)]
 
     def end(self, over: Iterable[Loan], batch: Batch) -> None:
-        """End the loans that a heartbeat did not extend. If a borrower did not give its slots back in time, stop
-        requests to the site's address, so that the site is parked.
+        """End the loans in `over`, which a heartbeat did not extend. If a borrower did not return its slots in time,
+        give up the site's address, so that the site is parked.
         """
         for loan in over:
             if (site := self._sites.by_name.get(loan.site)) is not None:
@@ -110,7 +110,9 @@ class SlotLending:
                 self._addresses.quit(site.place.group)
 
     def returned(self, letter: SlotReturn, batch: Batch) -> None:
-        """Take slots back. If the site refused the borrower, recall all loans of the site and lend none for a while."""
+        """Take back the slots that a borrower returns. If the site refused the borrower's requests, recall all loans of
+        the site and lend no slots for a while.
+        """
         site = self._sites.by_name.get(letter.site)
         if site is None:
             return
@@ -129,14 +131,15 @@ class SlotLending:
     # -------------------------------------------------------------- as borrower
 
     def sites(self) -> frozenset[str]:
-        """Return the sites of which this ant borrows slots."""
+        """Return the sites whose slots this ant borrows."""
         return frozenset(self._borrowed)
 
     def borrow(self, borrowed: Sequence[BorrowedSlots], batch: Batch) -> None:
-        """After a heartbeat, use the slots that other ants lend to this ant. Stop using slots that are no longer lent.
+        """Begin to use the slots that other ants lend, as read with a heartbeat. Stop using slots that are no longer
+        lent.
 
-        While fetches of a borrowed site are in flight, the ant's term ends no later than the loan. So fetches of a
-        borrowed site are cancelled before the loan ends.
+        Fetches of a borrowed site are cancelled before the loan ends, because the ant's term ends no later than the
+        loan.
         """
         others = self._others
         given = {each.loan.site: each for each in borrowed}
@@ -178,8 +181,8 @@ class SlotLending:
         self._context.metrics.inc("ant/loans_taken")
 
     def return_refused(self, site: ActiveSite, fetched: FetchResult, batch: Batch) -> None:
-        """Stop using a borrowed site that refused a request or did not answer. The ant that lent the slots decides what
-        follows.
+        """Stop fetching from a borrowed site that refused a request or did not answer. A letter reports this to the
+        lender, which decides how to go on.
         """
         group, borrowed = site.place.group, self._borrowed.get(site.name)
         if group is not None and borrowed is not None and not group.is_leaving:
@@ -189,7 +192,7 @@ class SlotLending:
             self._addresses.quit(group)
 
     def leave(self, site: ActiveSite, batch: Batch) -> None:
-        """Give back the slots of a borrowed site that was removed from the list."""
+        """Return the slots of a borrowed site that has left the active list."""
         self._give_back(self._borrowed.pop(site.name), site, batch)
 
     def lose(self, site: ActiveSite) -> None:
@@ -203,7 +206,7 @@ class SlotLending:
 
 
 def _lend(site: ActiveSite, borrower: str, slots: int, *, until: float, ends_at: float) -> None:
-    """Lend slots of a site to another ant until `until`; the loan may later be extended up to `ends_at`."""
+    """Lend slots of a site to another ant until `until`. The loan may be extended later, up to `ends_at`."""
     assert site.lease is not None
     group = site.place.group
     assert group is not None
@@ -228,7 +231,7 @@ def _take_back(site: ActiveSite, loan: Loan, open_at: float) -> None:
 
 
 def _write(borrowed: BorrowedSlots, site: ActiveSite, batch: Batch, *, next_at: float, over: bool) -> None:
-    """Send a letter about borrowed slots to the holder of the site."""
+    """Send a letter about borrowed slots to the ant that lends them."""
     loan = borrowed.loan
     letter = SlotReturn(loan.site, loan.borrower, loan.token, next_at, site.standing.failures, over)
     batch.letters.append((borrowed.holder, letter))
