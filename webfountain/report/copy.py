@@ -23,7 +23,7 @@ __all__ = ["MAX_VERSIONS", "cat", "version_beginnings"]
 MAX_VERSIONS: Final = 100
 """Maximum number of versions in the list of a page's versions."""
 _BEGINNING_BYTES: Final = 32_768
-"""Maximum number of bytes that a list of versions reads of each version; they usually include the title."""
+"""Maximum number of bytes that are read of each version in a list, usually enough to find the title."""
 
 
 def cat(store: FrontierStore, repository: Pages, url: str, *, fetched: float | None = None) -> StoredCopy:
@@ -56,7 +56,7 @@ def _beginnings(repository: Pages, name: str, newest: Copy) -> Iterator[StoredCo
 
 
 def _place(repository: Pages, name: str, newest: Copy, fetched: float) -> Copy | None:
-    """Return the location of the version that was fetched at a time, or None."""
+    """Return the location of the version that was fetched at the time `fetched`, or None."""
     place: Copy | None = newest
     for each in _beginnings(repository, name, newest):
         if each.at == fetched:

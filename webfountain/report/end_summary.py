@@ -46,7 +46,7 @@ _PARTS: Final = (
     "sites",
     "url_cache_hit_rate",
 )
-"""Keys of a report whose values must not be added up over several ants."""
+"""Keys of a report that must not be summed over several ants."""
 
 
 def summary(report: Mapping[str, Any]) -> str:
@@ -77,9 +77,7 @@ def summary(report: Mapping[str, Any]) -> str:
 
 
 def places(*, store: str, repository: Path, example: str | None) -> str:
-    """Return lines with the places of the store and the copies, and with commands that show the pages. `example` is the
-    URL of one page.
-    """
+    """Return lines that say where the store and the copies are, and which commands show the pages."""
     option = f"--store {store}"
     commands = [
         (f"webfountain status {option}", "counts, rate, freshness"),
@@ -94,22 +92,22 @@ def places(*, store: str, repository: Path, example: str | None) -> str:
 
 
 def _waiting(urls: int, *, idle: bool) -> str:
-    """Return the number of never-crawled URLs in words. If an idle crawl has ended, its never-crawled URLs wait for a
-    host or a robots.txt that cannot be reached.
+    """Return the number of never-crawled URLs in words. `idle` is True if the crawl ended because nothing more could be
+    fetched.
     """
     why = "that cannot be fetched now (a dead host, an unreachable robots.txt)" if idle else "not fetched yet"
     return f"{counted(urls, 'known URL')} {why}" if urls else ""
 
 
 def _errors(report: Mapping[str, Any]) -> str:
-    """Return the numbers of failed page fetches by error word or status."""
+    """Return how often page fetches failed with each error or status, as text."""
     status = {f"status {code}": many for code, many in report["by_status"].items() if int(code) >= 400}
     found = sorted({**report.get("by_error", {}), **status}.items(), key=lambda each: -each[1])
     return ", ".join(f"{word} {many:,}x" for word, many in found) if report["failed"] else ""
 
 
 def _troubles(report: Mapping[str, Any]) -> dict[str, str]:
-    """Return the lines about seeds without a page and about unreachable sites, if the report lists any."""
+    """Return a line about seeds without a page and a line about unreachable sites, if the report lists any."""
     from webfountain.report.troubles import Troubles  # noqa: PLC0415  numpy, which a mere summary does not need
 
     if "unreachable" not in report:
@@ -167,7 +165,7 @@ def added_up(
 
 
 def _states(reports: Sequence[Mapping[str, Any]], stored: Statistics | None) -> dict[str, Any]:
-    """Count the pages in each state, the sites, and the waiting URLs."""
+    """Return the number of pages in each state, of sites, and of waiting URLs."""
     if stored is None:
         latest = max(reports, key=lambda each: sum(each["pages"].values()))
         return {name: latest[name] for name in ("waiting", "pages", "sites")}

@@ -1,8 +1,8 @@
 """Explain one URL for `webfountain explain`: why a page is in its state, or why it was never accepted.
 
-The explanation uses the same rules as the crawl: the policies, the schedule and robots.txt. The path to a known page
-consists of the links through which the crawl first found each page (`PageRecord.source`). For an unknown URL, the
-explanation says what each policy would decide about a link to the URL.
+The explanation uses the same rules as the crawl: the policies, the schedule and robots.txt. The path to a known page is
+the chain of links by which the crawl first found the page (`PageRecord.source`). For an unknown URL, the explanation
+says what each policy would decide about a link to the URL.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ def _known_page(store: FrontierStore, given: str) -> PageRecord:
 
 
 def _noise_words(record: PageRecord) -> Iterator[str]:
-    """Yield a sentence about the lines of a page that change at every visit and so do not count as changes."""
+    """Yield a sentence about the lines of a page that do not count as changes, because they differ at every visit."""
     samples = [repr(each.sample) for each in decode(record.noise) if each.sample]
     if samples:
         more = f" and {len(samples) - _SHOWN} more" if len(samples) > _SHOWN else ""
@@ -241,7 +241,7 @@ class KnownPage:
         yield f"{order}: its similarity to {topic.query!r} is {found}{near}."
 
     def _target_words(self, record: PageRecord) -> Iterator[str]:
-        """Yield a sentence about the page's redirect target and, if the target is refused, about the reason."""
+        """Yield a sentence about the redirect target of the page, with the reason if the target is refused."""
         target = record.target
         if record.state != "redirected" or target is None:
             return
@@ -271,7 +271,7 @@ class KnownPage:
             yield f"It is not fetched: {robots_refusal_words(robots)}."
 
     def _next_visit(self, record: PageRecord) -> float | None:
-        """Return the earliest time of the next visit, or None if no visit is planned."""
+        """Return the earliest time of the next fetch, or None if no fetch is planned."""
         soonest = self._soonest()
         if record.state == "never-crawled" or record.immediate is not None:
             return soonest
@@ -350,7 +350,7 @@ class UnknownUrl:
         return Explanation(given, facts.url, known=False, why=tuple(why), verdicts=verdicts, robots=robots, alike=alike)
 
     def _open_words(self, verdicts: Iterable[UrlVerdict]) -> Iterator[str]:
-        """Yield sentences about a URL that at least one policy would accept."""
+        """Yield sentences about an unknown URL that at least one policy would accept."""
         open_to = ", ".join(repr(each.policy) for each in verdicts if each.reason is None)
         hops = counted(self._facts.collection.limits.depth, "hop")
         yield (
@@ -374,7 +374,7 @@ class UnknownUrl:
         return tuple(facts.verdict(Origin("link", 1, name)) for name in names)
 
     def _linked_words(self, linked: Mapping[str, int]) -> Iterator[str]:
-        """Yield sentences about links to the URL that the crawl has found."""
+        """Yield sentences about the links to the URL in the link log."""
         for url, flag in sorted(linked.items()):
             page = page_at(self._facts.store, url)
             if flag & NOFOLLOW:
@@ -392,7 +392,7 @@ class UnknownUrl:
                 yield f"{url} links to it, under {verdict.policy!r}: {end or 'refused, ' + verdict_words(verdict)}."
 
     def _link_words(self, page: PageRecord, verdict: UrlVerdict) -> str:
-        """Return a sentence about the URL as a link on the page that the user named."""
+        """Return a sentence that says how the crawl would treat a link to the URL on the page that the user named."""
         hops = counted(page.depth + 1, "hop")
         under = f"As a link of {page.url}, under {verdict.policy!r} and {hops} from the seed, it"
         if verdict.reason is not None:
@@ -408,7 +408,7 @@ class UnknownUrl:
         yield from (rule.to for rule in tables.switch)
 
     def _alike(self) -> Iterator[str]:
-        """Return known URLs that differ only in the last slash, in ``www.`` or in the scheme."""
+        """Return known URLs that differ from the URL only in the last slash, in ``www.`` or in the scheme."""
         scheme, rest = self._facts.url.split("://", 1)
         host, path = rest.split("/", 1)
         paths = [path[:-1] if path.endswith("/") else path + "/"] if path and "?" not in path else []

@@ -1,8 +1,9 @@
 """The explanation of one URL, as data and as sentences.
 
-The data are the decisions of the policies, the record of the site, its robots.txt, and the path from a seed. All data
-are read from a store, even while a crawl writes it. Each hop of the path says how its page was found and why the page
-has its policy (`policy.provenance`). Pages that an old version of webfountain stored lack these data.
+The data are the decisions of the policies, the site's record and robots.txt, and the path from a seed. All data are
+read from the store, even during a crawl. Each hop of the path says how its page was found and why the page has its
+policy (`policy.provenance`). Pages that an old version of webfountain stored do not say how they were found or why they
+have their policy.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ __all__ = [
 ]
 
 _MOST_HOPS: Final = 10_000
-"""Maximum length of a path, as for `collection.limits.depth`."""
+"""Maximum number of hops in a path, equal to the maximum of `collection.limits.depth`."""
 
 
 class Hop(msgspec.Struct, frozen=True):
@@ -101,7 +102,7 @@ class PagePaths:
             record = parent
 
     def _first_hop(self, record: PageRecord) -> Hop:
-        """Return the first hop of a path."""
+        """Return the first page of a path, with the way in which it was found."""
         judge, recorded = self._judge, Provenance.decode(record.provenance)
         named = seed_place(self._collection, record.url)
         by = "former-seed" if recorded.arrival == "seed" else str(recorded.arrival)
@@ -144,8 +145,8 @@ class PagePaths:
         )
 
     def _because(self, record: PageRecord, recorded: Provenance, inherited: str) -> str | None:
-        """Return the cause of a page's policy in words. Return None if the page has the policy that its link or seed
-        gives it."""
+        """Return the cause of a page's policy in words. Return None if the page got its policy from its link or
+        seed."""
         when = "" if recorded.at is None else f", {_spell(recorded.at)}"
         match recorded.cause:
             case "switch":
@@ -164,7 +165,9 @@ class PagePaths:
         return None if record.policy == inherited else "found under another version of the policy file"
 
     def _guess(self, record: PageRecord, inherited: str) -> str | None:
-        """Guess the cause of a page's policy if the record does not say it, or return None for an inherited policy."""
+        """Guess why a page has its policy, because its record does not say it. Return None if the policy is
+        inherited.
+        """
         if record.policy == inherited:
             return None
         rules = [f"switch[{n}]" for n, rule in enumerate(self._collection.tables.switch) if rule.to == record.policy]
@@ -317,7 +320,7 @@ class UrlFacts:
         """The record of the URL's site, or None if the site is unknown."""
 
     def verdict(self, origin: Origin, *, of: str | None = None) -> UrlVerdict:
-        """Return the decision of the policy file about the URL, or about the URL `of` if it is given."""
+        """Return the decision of the policy file about the URL `of`, or by default about the URL of these facts."""
         url = of or self.url
         [found] = self.judge.judge([url], origin)
         return UrlVerdict(found.policy, found.reason, rule_behind(self.collection, url, found.policy, found.reason))

@@ -43,9 +43,9 @@ class CheckResult(msgspec.Struct, frozen=True):
 
 
 def keep_check(store: FrontierStore | None, url: str, result: CheckResult) -> None:
-    """Store the result of a check in place of the previous result.
+    """Record the result of a check, which replaces the previous result.
 
-    `store` is None if the store cannot be opened; the result is then written only to its folder.
+    For an embedded store, the result is written to a file in its folder, and `store` may be None.
 
     Raises
     ------
@@ -61,7 +61,7 @@ def keep_check(store: FrontierStore | None, url: str, result: CheckResult) -> No
 
 
 def last_check(store: FrontierStore, url: str) -> CheckResult | None:
-    """Return the last result, or None if no result can be read."""
+    """Return the result of the last check, or None if no result can be read."""
     folder = folder_of(url)
     try:
         data = store.board.value(_NAME) if folder is None else (folder / _FILE).read_bytes()

@@ -35,9 +35,9 @@ class PageAnswer(msgspec.Struct, frozen=True):
     trust: float
     importance: float
     bucket: int
-    """Class of similar change rates, from 0 (fastest) to 255 (slowest)."""
+    """Class of the page's change rate, from 0 (fastest) to 255 (slowest)."""
     checks: int
-    """Number of times that the page was compared with its copy."""
+    """Number of fetches at which the page was compared with its copy."""
     changes: int
     """Number of changes, without minor ones."""
     first_seen: float
@@ -53,7 +53,7 @@ class PageAnswer(msgspec.Struct, frozen=True):
     due: float | None
     """Fixed time of the next fetch, or None if the change rate of the page decides."""
     verdict: str | None
-    """Outcome of the last settled fetch."""
+    """Outcome of the last completed fetch."""
     duplicate_of: str | None
     target: str | None
     """Redirect target of the last fetch."""
@@ -62,7 +62,7 @@ class PageAnswer(msgspec.Struct, frozen=True):
     found_by: str
     policy_by: str | None
     noise: list[str] = []
-    """The lines of the page that do not count as changes, because they change at every visit."""
+    """Lines of the page that do not count as changes, because they differ at every visit."""
     metadata: dict[str, Any] | None = None
     """Metadata of the newest copy, each entry with its source, or None if `content.metadata` is off."""
 
@@ -70,7 +70,7 @@ class PageAnswer(msgspec.Struct, frozen=True):
 def pages(store: FrontierStore, *, site: str | None = None, state: State | None = None) -> Iterator[PageAnswer]:
     """Yield one row per known URL, site by site.
 
-    URLs whose site cannot be reached have the state failed; `error` gives the reason.
+    If `state` is failed, also yield the never-crawled URLs of unreachable sites, with the reason in `error`.
 
     Raises
     ------

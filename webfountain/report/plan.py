@@ -1,6 +1,6 @@
 """A plan as plain data: the planned fetches, the prediction, and the results so far.
 
-The crawl makes the plan. This module reads the plan from the store, even while a crawl runs.
+The crawl makes the plan, and this module only reads it from the store.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def _periods(store: FrontierStore, plan: Plan) -> Iterator[dict[str, Any]]:
 
 
 def _outlook(outlook: Outlook, *, begin: float) -> dict[str, Any]:
-    """Return the forecast of the obsolete share in a cycle: median, mean, and an 80 % interval."""
+    """Return the forecast of the share of obsolete pages in a cycle: median, mean, and 80 % interval."""
     return {
         "begin": begin,
         "obsolete": outlook.median,
@@ -109,7 +109,7 @@ def _outlook(outlook: Outlook, *, begin: float) -> dict[str, Any]:
 
 
 def plan_words(plan: Plan, *, at: float, foretold: Outlook | None = None) -> str:
-    """Return a plan in a few words, for one line."""
+    """Return a plan in a few words that fit into one line."""
     name = "fountain" if plan.fountain else f"strategy {plan.strategy}"
     now = plan.period_at(at)
     words = f"{name}, period {now + 1} of {plan.periods}"

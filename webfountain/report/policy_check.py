@@ -1,8 +1,7 @@
 """Check a policy file: what it means, and what it would do to an existing collection.
 
-`webfountain policy check` and the service call this module before a crawl or an edit. The check computes policies and
-trust as the crawl does after an edit (`policy.lineage`), so its figures are exact. The store is only read, even while a
-crawl writes it.
+The command `policy check` and the service use this module before a crawl or an edit. The figures are exact, because the
+check uses the same code as the crawl after an edit (`policy.lineage`). A crawl may be running during the check.
 """
 
 from __future__ import annotations
@@ -40,8 +39,8 @@ _BATCH: Final = 1000
 
 
 def described(collection: Collection) -> dict[str, Any]:
-    """Describe a policy file: its rules in words, notes on likely mistakes, and how many of its own seeds it
-    refuses."""
+    """Describe a policy file: its rules in words, notes on likely mistakes, and the number of seeds that its own rules
+    refuse."""
     return {
         **describe(collection),
         "rules": list(map(spell_rule, collection.tables.rule)),
@@ -69,7 +68,7 @@ def effect_on(
 
 
 def _refused_seeds(collection: Collection) -> int:
-    """Return how many of its own seeds a policy file refuses."""
+    """Return the number of seeds of a policy file that its own rules refuse."""
     refused: dict[Reason, tuple[int, str]] = {}
     for _ in seed_links(collection, Judge(collection, year=time.gmtime().tm_year), refused):
         pass
@@ -77,7 +76,7 @@ def _refused_seeds(collection: Collection) -> int:
 
 
 def _newly_followed(judge: Judge, store: FrontierStore, links: str, lineage: Lineage) -> Iterator[str]:
-    """Yield unknown links that the crawl refused and that the new policy file would accept."""
+    """Yield the links to unknown URLs that the crawl refused but the new policy file would accept."""
     from webfountain.ranking.link_log import LinkLogReader  # noqa: PLC0415  (pyarrow, 0.3 s)
 
     def known(url: str) -> PageRecord | None:
@@ -113,8 +112,8 @@ def policy_effect(judge: Judge, records: Iterable[PageRecord], lineage: Lineage 
 
     Without `lineage`, each page keeps its current policy.
 
-    URLs that the policy never accepted are not in the store; `newly_followed` finds them in the link log. The requests
-    of a user's own Scrapy project are left out.
+    URLs that the crawl refused when it found them are not in the store; `newly_followed` finds them in the link log.
+    Requests of a user's own Scrapy spider are not judged.
     """
     known = taken = retrusted = 0
     dropped: Counter[str] = Counter()
@@ -156,7 +155,7 @@ def policy_effect(judge: Judge, records: Iterable[PageRecord], lineage: Lineage 
 def newly_followed(
     judge: Judge, pages: Iterable[tuple[PageRecord, Sequence[str]]], lineage: Lineage | None = None
 ) -> set[str]:
-    """Return links that the crawl refused earlier and that the new policy file would accept."""
+    """Return the links that the crawl refused but the new policy file would accept."""
     found: set[str] = set()
     for record, urls in pages:
         page = (None if lineage is None else lineage.revised(record, at=0.0)) or record

@@ -1,7 +1,7 @@
 """Progress of a running crawl: a live table on a terminal, a plain line at intervals elsewhere.
 
-Several times a second, the caller makes a `Moment` of the crawl and shows it. Numbers have units, and estimates are
-marked as estimates.
+Several times a second, the caller makes a `Moment`, the state of the crawl, and shows it. Numbers have units, and
+estimates are marked as estimates.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["Moment", "ProgressDisplay", "line", "moment_of", "spell_seconds", "table"]
 
 LINE_EVERY_S: Final = 5.0
-"""Time between plain lines in the first minute of a crawl, if the output is no terminal, in seconds."""
+"""If the output is not a terminal, the time between two lines in the first minute of a crawl, in seconds."""
 LATE_LINE_EVERY_S: Final = 60.0
 _WINDOW_S: Final = 5.0
 """Time over which the shown rate is averaged, in seconds."""
@@ -57,19 +57,21 @@ class Moment(msgspec.Struct, frozen=True):
     active_sites: int
     in_flight: int
     waiting: int
-    """Number of URLs whose fetch failed and that wait for the next attempt."""
+    """Number of URLs that wait for another attempt after a failed fetch."""
     ants: int | None = None
     """Number of processes that crawl together; None if there is only one."""
     freshness: float | None = None
-    """Estimated share of the known pages with a current copy, 0 to 1."""
+    """Estimated share of the known pages that have an up-to-date copy, 0 to 1."""
     plan: str | None = None
-    """The plan in force, in a few words."""
+    """The current plan, in a few words."""
     limit: str | None = None
     """What limits the rate of fetches, in a few words."""
 
     @property
     def fetched(self) -> int:
-        """Return the number of finished fetches. Refused pages do not count, because they were not requested."""
+        """Return the number of finished fetches. Refused pages are not counted as fetches, because they were not
+        requested.
+        """
         return sum(count for kind, count in self.outcomes.items() if kind in FETCHED)
 
 
@@ -82,7 +84,7 @@ def moment_of(
     plan: str | None = None,
     limit: str | None = None,
 ) -> Moment:
-    """Make a moment from the statistics of the frontier and the counts of `Metrics.snapshot`."""
+    """Return the state of a crawl, from the statistics of the frontier and the counts of `Metrics.snapshot`."""
     outcomes = {kind: int(counts.get(f"outcome/{kind}", 0)) for kind in get_args(OutcomeKind)}
     return Moment(
         seconds=seconds,
@@ -120,7 +122,7 @@ class ProgressDisplay:
             self._live.start()
 
     def show(self, moment: Moment) -> None:
-        """Draw a new moment of the crawl."""
+        """Show the current state of the crawl."""
         self._moments.append(moment)
         while len(self._moments) > 2 and moment.seconds - self._moments[0].seconds > _WINDOW_S:
             self._moments.popleft()
@@ -151,7 +153,7 @@ class ProgressDisplay:
 
 
 def line(moment: Moment, *, title: str, rate: float) -> str:
-    """Return a moment as one line of plain text."""
+    """Return the state of a crawl as one line of plain text."""
     parts = [
         f"{title} {spell_seconds(moment.seconds)}",
         f"{moment.fetched:,} fetched ({rate:.1f} pages/s)",
@@ -171,7 +173,7 @@ def line(moment: Moment, *, title: str, rate: float) -> str:
 
 
 def table(moment: Moment, *, title: str, rate: float, rates: Sequence[float] = ()) -> Table:
-    """Return a moment as a table for a terminal. The earlier rates `rates` are drawn as a small curve."""
+    """Return the state of a crawl as a table for a terminal, with a small curve of `rates`."""
     from rich.table import Table  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
 
@@ -213,7 +215,7 @@ def _sites(moment: Moment) -> str:
 
 
 def _counts(counts: Mapping[str, int]) -> Text:
-    """Return the outcomes as coloured text such as `new 12 · same 3`, without zeros."""
+    """Return counts as coloured text such as `new 12 · same 3`, without zeros."""
     from rich.text import Text  # noqa: PLC0415
 
     shown = [
@@ -234,6 +236,6 @@ def _bar(share: float) -> Text:
 
 
 def _curve(rates: Sequence[float]) -> str:
-    """Return a curve of rates, with one block character for each rate. The highest rate is a full block."""
+    """Draw a curve of rates, one block character for each rate, with a full block for the highest rate."""
     top = max(rates, default=0.0)
     return "".join(_BLOCKS[round(rate / top * (len(_BLOCKS) - 1))] for rate in rates) if top > 0 else ""

@@ -1,7 +1,7 @@
 """Write signatures of page texts, so that programs can find near-duplicates across collections.
 
 A signature is datasketch's `MinHash` with its standard seed and hash function, so anybody who has the text can compute
-it. Sketches in the duplicate index depend on a secret key of their store, so they cannot be compared across stores.
+it. The duplicate index uses other sketches, which depend on a secret key and cannot be compared across stores.
 
 A shingle is four words, lower-cased and joined by one space, in UTF-8. A text of fewer words is one shingle.
 """
@@ -31,7 +31,7 @@ __all__ = ["PERMUTATIONS", "signature", "signatures", "write_signatures"]
 PERMUTATIONS: Final = 128
 _WORDS: Final = 4
 _AT_ONCE: Final = 1000
-"""Maximum number of rows in memory at the same time."""
+"""Maximum number of rows in memory at once."""
 
 
 def signature(text: str) -> MinHash:
@@ -48,8 +48,8 @@ def signature(text: str) -> MinHash:
 def signatures(
     store: FrontierStore, repository: Pages, *, unreadable: Callable[[RepositoryError], None]
 ) -> Iterator[dict[str, Any]]:
-    """Yield url, fetched and minhash of each page whose copy has text. `unreadable` is called for each copy that cannot
-    be read."""
+    """Yield url, fetched and minhash of each page that has a copy with text. `unreadable` is called for each copy that
+    cannot be read."""
     for row in texts(store, repository, unreadable=unreadable):
         if row["text"] and row["text"].strip():
             yield {"url": row["url"], "fetched": row["fetched"], "minhash": signature(row["text"]).hashvalues}
@@ -87,7 +87,7 @@ def write_signatures(file: Path, rows: Iterable[dict[str, Any]]) -> int:
 
 @cache
 def _prototype() -> MinHash:
-    """Return an empty MinHash to copy, because copying is faster than creating a MinHash."""
+    """Return an empty MinHash, which callers copy because copying is faster than creating one."""
     from datasketch import MinHash  # noqa: PLC0415  (0.4 s)
 
     return MinHash(PERMUTATIONS, seed=1, scheme="affine32")

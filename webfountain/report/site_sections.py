@@ -29,9 +29,9 @@ _DAY_S: Final = 86_400.0
 def sections_learned(store: FrontierStore, site: str, *, most: int) -> list[SectionRate]:
     """Return the change rates that the crawl learned for the sections of a site, in changes per page and day.
 
-    The whole site comes first, then the sections with the most pages. The list is empty if the crawl has no budget,
-    because only a crawl with a budget learns change rates of sections. For a very large site, the numbers cover only
-    the part of its pages that the crawl last had in memory.
+    The first row is for the whole site, followed by the sections with the most pages. The list is empty if the crawl
+    has no budget, because only a crawl with a budget learns change rates of sections. If a site is very large, the
+    numbers cover only those pages that the crawl last had in memory.
     """
     record = store.sites.get(site)
     if record is None:

@@ -1,4 +1,4 @@
-"""The status of a crawl for `status`: counts by state, rate, freshness, and the plan in force."""
+"""The status of a crawl for the command `status`: counts by state, rate of fetches, and freshness."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["status"]
 
 _FIRST_SITES: Final = 1000
-"""Maximum number of sites that are read to find out when a store began."""
+"""Maximum number of sites that are read to find the time when the store was created."""
 
 
 def status(store: FrontierStore, *, at: float) -> dict[str, Any]:
@@ -52,9 +52,9 @@ def _fresh(store: FrontierStore, by_buckets: float | None, *, failing: float) ->
     """Return the fresh share, from the crawl's last forecast or, without a forecast, from the change rates of the
     pages.
 
-    `failing` is the share of pages whose last fetch failed; these pages do not count as fresh. `freshness_cycles` is
-    the number of cycles on which the forecast is based. `freshness_at` is the time of the forecast, or None without a
-    forecast.
+    `failing` is the share of pages that failed at their last fetch; these pages do not count as fresh.
+    `freshness_cycles` is the number of past cycles on which the forecast is based. `freshness_at` is the time of the
+    forecast, or None without a forecast.
     """
     kept = published(store.board.value(FORECAST))
     outlook = None if kept is None else kept.forecast.now()
@@ -76,8 +76,8 @@ def _fresh(store: FrontierStore, by_buckets: float | None, *, failing: float) ->
 
 
 def _domains(store: FrontierStore) -> dict[str, Any] | None:
-    """Return how many domains have used up their limit of fetches, as the crawl last reported. Return None if domains
-    have no limit."""
+    """Return how many domains have used up their limit on fetches, as the crawl last reported. Return None if the crawl
+    has no limit on fetches per domain."""
     kept = store.board.value(SHARES)
     if kept is None:
         return None
@@ -86,8 +86,8 @@ def _domains(store: FrontierStore) -> dict[str, Any] | None:
 
 
 def _rate(store: FrontierStore, at: float) -> dict[str, Any]:
-    """Return the number and the rate of fetches since the beginning of the previous time period. For a newer store, the
-    rate covers the time since its first site was found."""
+    """Return the number and the rate of fetches since the beginning of the previous time period. In a younger store,
+    count since the discovery of its first site."""
     period_s = store.census.period_s
     before = int(at // period_s) - 1
     rows = store.census.rows(since=before)

@@ -1,6 +1,6 @@
-"""Open existing stores and their copies for reading, even while a crawl writes them; list all sites or changes.
+"""Open existing stores and their copies for reading, even while a crawl writes them.
 
-Reading never creates a store. If no store exists, InputError names the option to correct.
+If no store exists, InputError names the option to correct.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def opened_for_reading(url: str) -> FrontierStore:
 
 
 def reading(url: str) -> contextlib.closing[FrontierStore]:
-    """Open an existing store for reading, and close it at the end of the `with` block."""
+    """Open an existing store for reading while a `with` block runs."""
     return contextlib.closing(opened_for_reading(url))
 
 
@@ -82,15 +82,14 @@ def known_site(store: FrontierStore, site: str) -> SiteRecord:
 
 
 def every_site(store: FrontierStore, *, after: str = "") -> Iterator[SiteRecord]:
-    """Yield all sites whose names come after `after`, sorted by name."""
+    """Yield all sites after the site name `after`, sorted by name."""
     while batch := store.sites.after(after, _SITES_AT_ONCE):
         yield from batch
         after = batch[-1].site
 
 
 def every_change(store: FrontierStore, cursor: str | None) -> Iterator[tuple[str, Change]]:
-    """Yield the entries of the change log after a cursor. The cursor that is yielded with an entry is the position
-    after the entry."""
+    """Yield the entries of the change log after a cursor. Each entry is yielded with the cursor after the entry."""
     while batch := store.changes.after(cursor, _ENTRIES_AT_ONCE):
         yield from batch
         cursor = batch[-1][0]
@@ -120,7 +119,7 @@ def existing_folder(url: str) -> Path:
 
 
 def inbox_folder(folder: Path) -> Path:
-    """Return the folder in which commands leave notes for the crawl of a store."""
+    """Return the folder in which commands store notes for the crawl."""
     from webfountain.frontier.inbox.inboxes import FOLDER  # noqa: PLC0415
 
     return folder / FOLDER
@@ -137,8 +136,8 @@ def repository_folder(store_url: str, given: str | None) -> Path:
 
 @contextlib.contextmanager
 def copies(store_url: str, given: str | None, *, places: Mapping[int, str] | None = None) -> Iterator[Pages]:
-    """Open the repository for reading. `places` maps the number of an ant to the folder of its copies, for a crawl with
-    many ants."""
+    """Open the repository for reading. If many ants crawl, `places` maps the number of each ant to the folder of its
+    copies."""
     from webfountain.repository.repository import Pages  # noqa: PLC0415  parsers that `status` does not need
 
     opened = Pages(repository_folder(store_url, given), places=places)
@@ -149,20 +148,20 @@ def copies(store_url: str, given: str | None, *, places: Mapping[int, str] | Non
 
 
 def places_of(opened: FrontierStore) -> dict[int, str]:
-    """Return, for each ant of a crawl with many ants, the machine and the folder with its copies."""
+    """Return for each ant the machine and the folder with its copies, if several ants crawl."""
     found = [] if opened.claims is None else opened.claims.claims("repository")
     return {int(claim.name.partition("/")[2]): claim.owner for claim in found}
 
 
 def cursor_of(opened: FrontierStore, since: str | float | None) -> str | None:
     """Convert the value of `--since`, a cursor or a time, into a cursor. Raise CursorLost if the change log begins
-    after the given time."""
+    after the time `since`."""
     return opened.changes.since(since) if isinstance(since, float) else since
 
 
 def link_log(collection: Collection | None, store_url: str) -> str | None:
-    """Return the folder or URL of the link log of a crawl, or None if the crawl has none. If the policy file gives no
-    place for the link log, look for it in the store's folder."""
+    """Return the folder or URL of the link log of a crawl, or None if the crawl has none. By default, the link log is
+    in the store's folder."""
     home = folder_of(store_url)
     return (None if collection is None else collection.ranking.links) or (
         str(home / "links") if home is not None and (home / "links").is_dir() else None

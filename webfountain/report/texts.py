@@ -1,9 +1,8 @@
 """Texts for a search or RAG index: one line per page, with a cursor on each line.
 
 A reader first gets the texts of all pages, and later the texts of changed pages. An interrupted reader continues with
-the cursor of its last line. A cursor in the list of all pages also contains the change-log position at the start of the
-list. A change that happens while the list is read is therefore not lost. If a copy cannot be read, the cursors of later
-lines stay before its page, so that the reader tries the page again.
+the cursor of its last line. A cursor of the list of all pages contains the change-log position at which the list began.
+If a copy cannot be read, all later lines have a cursor before this page, so that the reader tries the page again.
 """
 
 from __future__ import annotations
@@ -45,7 +44,9 @@ _LIST_CURSOR: Final = re.compile(r"(?P<log>[^+]+)\+(?P<key>[0-9a-f]*)\+(?P<site>
 
 
 class TextForm(NamedTuple):
-    """Options for the texts: the format, whether only the main content is written, and whether metadata are added."""
+    """Options for the texts: their format, whether they contain only the main content, and whether metadata are
+    added.
+    """
 
     form: PageFormat = "text"
     main: bool = False
@@ -94,7 +95,7 @@ class TextRules(NamedTuple):
 class PageTexts:
     """Reads the texts of copies, by the settings of the policy file.
 
-    The crawl uses the same texts to detect changes.
+    To detect changes, the crawl compares the same texts.
 
     A project's own extractors run in a child process. Call `close` to end the child process of the extractors.
     """
@@ -103,15 +104,15 @@ class PageTexts:
         self._store = store
 
     def of_copy(self, copy: StoredCopy, form: TextForm = _PLAIN) -> PageReading:
-        """Return title, text and metadata of a copy, by the settings of its page's policy."""
+        """Return title, text and metadata of a copy, by the settings of the page's policy."""
         record = page_at(self._store, copy.url)
         return self.by_policy(copy, form, "" if record is None else record.policy, self.rules())
 
     def by_policy(self, copy: StoredCopy, form: TextForm, policy: str, rules: TextRules) -> PageReading:
         """Return title, text and metadata of a copy, by the settings of a given policy.
 
-        If an extractor fails, the text is empty. A media type with an extractor needs the whole body: for the beginning
-        of a body, the text is empty.
+        If an extractor fails, the text is empty. If the media type has an extractor and `copy` has only the beginning
+        of the body, the text is empty.
         """
         kind = content_type(copy.headers)
         if kind.kind in rules.extractors and not (kind.is_html and form.form == "html"):
@@ -123,7 +124,7 @@ class PageTexts:
         return read_page(copy.body, kind, copy.url, form=form.form, main=is_main)
 
     def rules(self) -> TextRules:
-        """Return the settings of the policy file that the crawl uses now. Each call reads the whole policy file from
+        """Return the settings in the policy file that the crawl uses now. Each call reads the whole policy file from
         the store."""
         kept = self._store.board.value(COLLECTION)
         with suppress(PolicyError):  # a file that it names is missing, perhaps only for a moment: do not remember this
@@ -153,8 +154,7 @@ def _text_rules(kept: bytes) -> TextRules:
 
 
 class _Copies:
-    """Reads the copies for one list of texts. If the policy file is edited during the list, the old settings stay in
-    use."""
+    """Reads the copies for one list of texts. An edit of the policy file does not affect a list that has begun."""
 
     def __init__(self, store: FrontierStore, repository: Pages, form: TextForm) -> None:
         self._repository = repository
@@ -179,8 +179,8 @@ class _Copies:
 
 
 class _Row(NamedTuple):
-    """A line of the output, and the cursor with which a reader continues after the line. `line` is None if nothing is
-    to be written for the page."""
+    """A line of the output, and the cursor with which a reader continues after the line. `line` is None if the page
+    gets no line."""
 
     line: dict[str, Any] | None
     cursor: str
@@ -197,11 +197,9 @@ def texts(
 ) -> Iterator[dict[str, Any]]:
     """Yield a line for each page that has a copy, and for each gone page that once had a copy.
 
-    The list begins after the position `behind`.
-
     The text and title of a gone page are None. `verdict` is new, changed, minor or gone. If a copy cannot be read, the
-    page is skipped and `unreadable` is called with the reason. The cursor of the last line is for `texts_since`, which
-    continues with the changes.
+    page is skipped and `unreadable` is called with the reason. To get the later changes, pass the cursor of the last
+    line to `texts_since`.
     """
     # Read the end of the log before the list, so that changes during the list are reported again.
     place = ListPlace(store.changes.end()) if behind is None else behind
@@ -249,8 +247,8 @@ def texts_since(
 def _with_cursors(
     rows: Iterable[_Row], begin: str, *, end: str, unreadable: Callable[[RepositoryError], None]
 ) -> Iterator[dict[str, Any]]:
-    """Yield the lines of rows, each with its cursor. If all copies could be read, the last line has the cursor
-    `end`."""
+    """Yield the line of each row, with a cursor to continue after the line. If all copies could be read, the last line
+    has the cursor `end`."""
     passed, is_stuck = begin, False
     held: dict[str, Any] | None = None
     for row in rows:
@@ -268,7 +266,7 @@ def _with_cursors(
 
 
 def _listed(store: FrontierStore, copies: _Copies, place: ListPlace) -> Iterator[_Row]:
-    """Yield the rows of the list of all pages after a position."""
+    """Yield the rows that follow a position in the list of all pages."""
     if place.key and store.sites.get(place.site) is not None:
         yield from _of_site(store, copies, place)
     for site in every_site(store, after=place.site):
@@ -276,8 +274,8 @@ def _listed(store: FrontierStore, copies: _Copies, place: ListPlace) -> Iterator
 
 
 def _of_site(store: FrontierStore, copies: _Copies, place: ListPlace) -> Iterator[_Row]:
-    """Yield the rows of one site after a page key, sorted by key. The keys of the site's pages are held in memory,
-    eight bytes each."""
+    """Yield the rows of one site's pages after a page key, sorted by key. The keys of the site's pages are held in
+    memory, eight bytes each."""
     keys = sorted(
         key
         for _, record in store.pages.records(site=place.site)
@@ -296,7 +294,7 @@ def _of_site(store: FrontierStore, copies: _Copies, place: ListPlace) -> Iterato
 
 
 def _is_listed(record: PageRecord) -> bool:
-    """Return whether a page has a copy, or had a copy before the page was gone."""
+    """Return whether a page has a copy, or is gone but once had a copy."""
     return is_held(record) or (record.state == "gone" and record.digest is not None)
 
 
@@ -317,9 +315,9 @@ def _changed(store: FrontierStore, copies: _Copies, changes: Iterable[tuple[str,
 def _row_of(store: FrontierStore, copies: _Copies, record: PageRecord, cursor: str) -> _Row:
     """Read the copy of a page and return its row.
 
-    If the collection no longer has a copy of the page, the row has no line.
+    The row has no line if the collection no longer has a copy of the page.
 
-    If a crawl replaces the copy during the read, read the new copy.
+    If a crawl has replaced the copy, read the new copy.
     """
     tried = None
     while True:

@@ -1,8 +1,7 @@
 """Problems that a user must know at the end of a crawl: seeds without a page, and unreachable sites.
 
-The report (`--report`), the summary and `status` show these problems. A seed is listed with the reason why it has no
-page: its site cannot be reached, it redirects out of scope or in a loop, it is gone, or the policy file refuses it.
-URLs of an unreachable site stay never-crawled; the error of the site says why.
+Each seed is listed with a reason, such as: its site cannot be reached, it redirects out of scope, it is gone, or the
+policy file refuses it. The URLs of an unreachable site stay never-crawled, and the site's record contains the error.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ __all__ = [
 MAX_SEEDS: Final = 5000
 """Maximum number of seeds that are checked, which takes about a second."""
 _MAX_HOPS: Final = 20
-"""Maximum number of redirects that are followed from a seed, as in browsers."""
+"""Maximum number of redirects that are followed from a seed; browsers follow as many."""
 _CRAWLED: Final = STATES.index("crawled")
 _SHOWN: Final = 5
 
@@ -56,7 +55,7 @@ _NEVER_CRAWLED: Final = STATES.index("never-crawled")
 
 class SeedWithoutPage(msgspec.Struct, frozen=True):
     """A seed for which the store has no page, and the reason. `tried` is False if the crawl has not fetched the seed
-    yet, so that it does not count as failed."""
+    yet; such a seed does not count as failed."""
 
     url: str
     why: str
@@ -64,7 +63,7 @@ class SeedWithoutPage(msgspec.Struct, frozen=True):
 
 
 def seeds_in_force(store: FrontierStore, *, year: int) -> list[SeedWithoutPage]:
-    """Return the seeds without pages of the policy file in the store, or [] if the policy file cannot be read."""
+    """Return those seeds of the current policy file that have no page, or [] if the policy file cannot be read."""
     kept = policy_in_force(store)
     try:
         return [] if kept is None else seeds_without_pages(store, kept.read(), year=year)
@@ -75,8 +74,8 @@ def seeds_in_force(store: FrontierStore, *, year: int) -> list[SeedWithoutPage]:
 def seeds_without_pages(store: FrontierStore, collection: Collection, *, year: int) -> list[SeedWithoutPage]:
     """Return the seeds for which the store has no copy, in the order of the policy file.
 
-    A seed is not listed if it redirects to a page with a copy. The only seed of a site is not listed if the store has a
-    copy of any page of the site.
+    A seed is not listed if it redirects to a page with a copy. A failed seed is not listed if it is the only seed of
+    its site and the site has a fetched page.
 
     Raises
     ------
@@ -100,7 +99,7 @@ def seeds_without_pages(store: FrontierStore, collection: Collection, *, year: i
 
 
 def seed_lines(found: Sequence[SeedWithoutPage]) -> list[str]:
-    """Return one line for each of the first seeds, and one line with the number of other seeds."""
+    """Return one line for each of the first five seeds, and one line with the number of further seeds."""
     lines = [f"{each.url}: {each.why}" for each in found[:_SHOWN]]
     if len(found) > _SHOWN:
         lines.append(f"and {len(found) - _SHOWN:,} more")
@@ -108,7 +107,7 @@ def seed_lines(found: Sequence[SeedWithoutPage]) -> list[str]:
 
 
 def _records_of(store: FrontierStore, urls: Sequence[str]) -> list[PageRecord | None]:
-    """Return the records of URLs, in the order of the URLs. Successive URLs of the same site are read in one call."""
+    """Return the records of URLs, in the order of the URLs."""
     found: list[PageRecord | None] = []
     for site, group in itertools.groupby(urls, key=site_of):
         found += store.pages.get_many(site, [fingerprint(url) for url in group])
@@ -145,7 +144,7 @@ def _verdict_on(
 
 
 def _refusal_of(judge: Judge, record: PageRecord) -> str:
-    """Return the reason why the target of a redirect is not in the store."""
+    """Return the reason why the redirect target of a page is not in the store."""
     reason = (record.error or "").removeprefix("target ")
     if reason == "out_of_scope" and not judge.is_in_scope(site_of(record.target or "")):
         return "which is out of scope (give it as a seed to crawl it)"
@@ -175,7 +174,7 @@ def _has_pages(store: FrontierStore, site: str) -> bool:
 class UnreachableSites(msgspec.Struct, frozen=True):
     """The unreachable sites of a store.
 
-    Only the first `read` sites were examined.
+    `read` is the number of sites that were examined.
 
     - `sites`, `urls`: number of these sites, and of their waiting URLs.
     - `why`: error word -> number of sites.
@@ -230,14 +229,14 @@ def unreachable(store: FrontierStore) -> UnreachableSites:
 
 
 class Troubles(msgspec.Struct, frozen=True):
-    """Seeds without a page, and unreachable sites."""
+    """The problems of a crawl: seeds without a page, and unreachable sites."""
 
     seeds_without_pages: list[SeedWithoutPage]
     unreachable: UnreachableSites
 
     @property
     def failed_seeds(self) -> list[SeedWithoutPage]:
-        """Return the seeds that were tried and have no page."""
+        """Return the seeds that were tried but have no page."""
         return [each for each in self.seeds_without_pages if each.tried]
 
     def seed_words(self) -> str:

@@ -1,8 +1,8 @@
 """Check a store, its copies and its derived files: read every entry, and compare the counts.
 
-A check changes nothing in the store. `mend_copies` makes a page due if its copy is lost. `discover_copies` adds pages
-that a damaged store lost and whose copies still exist. Derived files (link log, scores, indexes of duplicates) need no
-backup: damaged ones are set aside or removed, and the crawl creates them again.
+A check changes nothing in the store. `mend_copies` makes a page due if its copy is lost. If a damaged store lost pages,
+`discover_copies` adds those pages that still have a copy. Derived files (link log, scores, indexes of duplicates) need
+no backup, because the crawl can create them again.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["DerivedFiles", "DerivedReport", "LostCopy", "Wholeness", "discover_copies", "examine_store", "mend_copies"]
 
 NOWHERE: Final = Copy(file=0, offset=0, length=0)
-"""Location of a lost copy, in a file that never exists, so that the crawl fetches the whole page again."""
+"""Location that marks a copy as lost, so that the crawl fetches the whole page again."""
 _AT_ONCE: Final = 1000
 
 
@@ -64,7 +64,7 @@ class Wholeness(msgspec.Struct, frozen=True):
 
     @property
     def is_whole(self) -> bool:
-        """Return True if nothing needs a repair."""
+        """Return whether the check found neither wrong counts nor lost copies."""
         return not self.counts and not self.lost
 
 
@@ -120,8 +120,7 @@ def examine_store(
 
 
 def mend_copies(store: FrontierStore, lost: Iterable[LostCopy], *, at: float) -> int:
-    """Make each page due whose copy is lost, and return the number of pages. Gone and failed pages keep their due
-    times, because the crawl fetches them again anyway."""
+    """For each lost copy, make its page due. Return the number of pages."""
     many = 0
     for each in lost:
         site, key = site_of(each.url), fingerprint(each.url)
@@ -132,8 +131,8 @@ def mend_copies(store: FrontierStore, lost: Iterable[LostCopy], *, at: float) ->
 
 
 def _lost_copy(store: FrontierStore, repository: Pages, site: str, record: PageRecord) -> LostCopy | None:
-    """Try to read the copy of a page, and return None if this succeeds. If a running crawl moves the copy during the
-    check, read the copy at its new location."""
+    """Return the copy of a page as a `LostCopy` if the copy cannot be read, else None. If a running crawl has moved the
+    copy, read the copy at its new location."""
     now: PageRecord | None = record
     while now is not None and now.copy is not None:
         why = _trouble(repository, now, now.copy)
@@ -147,7 +146,7 @@ def _lost_copy(store: FrontierStore, repository: Pages, site: str, record: PageR
 
 
 def _trouble(repository: Pages, record: PageRecord, copy: Copy) -> str | None:
-    """Return what is wrong with a page's copy."""
+    """Return what is wrong with a page's copy, or None if nothing is wrong."""
     try:
         body = repository.read(copy, record.url).body
     except RepositoryError as error:
@@ -190,7 +189,7 @@ def _wrong_counts(
 
 
 def discover_copies(store: FrontierStore, directory: Path, *, at: float) -> int:
-    """Add to a rebuilt store the pages whose copies are in a folder. Return the number of added pages."""
+    """Add to a rebuilt store the pages that have a copy in a folder. Return the number of added pages."""
     if not directory.is_dir():
         return 0
     links, found = _links(Folder(directory)), 0
@@ -301,7 +300,7 @@ def _mend_log(links: str, *, at: float) -> list[str]:
 
 
 def _missing_log(links: str) -> list[str]:
-    """Return a line if the folder of a link log is missing."""
+    """Return one line about a missing link log, or an empty list if the folder of the log exists."""
     return [] if "://" in links or Path(links).is_dir() else [f"{links}: damaged: it is missing, but was ranked"]
 
 
