@@ -1,8 +1,8 @@
 """webfountain: an incremental crawler that keeps a fresh copy of chosen parts of the web.
 
 For programs: `open` reads a collection, `run_crawl` runs a crawl, and `open_frontier` leases URLs to a crawler that the
-user has written. Programs should use only these names; all packages are internal. The packages, from the lowest to the
-highest:
+user has written. Programs should use only these names; all packages are internal. A package imports only from packages
+that come before it in this list:
 
 - the common modules: errors, records, clock, urls, config, metrics
 - ``core`` (mathematics), ``policy``, ``store``, ``repository``
@@ -11,7 +11,7 @@ highest:
 - ``api`` and ``service``
 - the entry points ``cli`` and ``settings``
 
-A package imports only from the packages before it. No other package imports ``lab``.
+No other package imports ``lab``.
 """
 
 from __future__ import annotations

@@ -61,12 +61,12 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "simulate": ("lab.commands.simulate", "Simulate revisit policies, orderings and URL caches on recorded webs."),
     "evolution": ("lab.commands.evolution", "Analyse how pages change, as Cho 2000 does."),
 }
-"""Maps the name of a command to the module that defines the command and to a line of help."""
+"""For each command, by name, the module that defines it and a line of help."""
 
 
 def command_of(name: str) -> click.Command:
-    """Import and return a command. If the name of a command is a Python keyword, such as `import`, its function ends
-    with an underscore.
+    """Import and return a command. A command with the name of a Python keyword, such as `import`, has a function that
+    ends with an underscore.
     """
     module = importlib.import_module(f"webfountain.{COMMANDS[name][0]}")
     command: click.Command = getattr(module, f"{name}_" if keyword.iskeyword(name) else name.replace("-", "_"))
@@ -75,7 +75,7 @@ def command_of(name: str) -> click.Command:
 
 @contextlib.contextmanager
 def _cut_short() -> Iterator[None]:
-    """End with status 0 if a reader such as `head` closes the output pipe early."""
+    """If a reader such as `head` closes the output pipe early, end with status 0."""
     try:
         try:
             yield
@@ -88,7 +88,7 @@ def _cut_short() -> Iterator[None]:
 
 
 class _CommandGroup(click.Group):
-    """The group of all commands. Each command is imported when it is called."""
+    """The group of all commands."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -121,8 +121,8 @@ def _doors() -> None:
 
 
 def run() -> int:
-    """Run this process's command line and return its exit status. After this function, the process ends within a time
-    limit, even if threads still wait.
+    """Run this process's command line and return its exit status. Afterwards the process ends within a time limit, even
+    if threads are still waiting.
     """
     from webfountain.commands.time_limit import limit_exit  # noqa: PLC0415  costs nothing once a command was imported
 

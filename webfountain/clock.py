@@ -1,6 +1,6 @@
 """Clocks for the code that needs the time: the system's clock for a crawl, a manual clock for tests and simulations.
 
-All times in the project are UTC seconds since 1970 as float; durations are seconds. The stores never read a clock; they
+All times in the project are UTC seconds since 1970 (float), and durations are seconds. No store reads a clock: stores
 get times as arguments.
 """
 
@@ -29,14 +29,14 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    """A clock that follows the machine's clock, but ignores small corrections of it and never goes back.
+    """A clock that follows the machine's clock, but ignores small corrections and never goes back.
 
     The clock counts monotonic seconds from the machine's time at its creation. If somebody sets the machine's clock
     forward by more than `STEP_S`, or if the machine slept, this clock is set forward too and logs a line.
 
     If somebody sets the machine's clock back by at most `MOST_BEHIND_S`, this clock stops until the machine's clock has
-    caught up. If the machine's clock is set back further, this clock runs slower until both agree: after a step of one
-    hour, for four hours. While the clock runs slower, delays between requests become longer, but never shorter.
+    caught up. If the machine's clock is set back further, this clock runs slower until both agree: four hours for a
+    step of one hour. Meanwhile, delays between requests become longer.
 
     Time must not go back during a crawl, because leases and queues contain times that this clock has returned.
     """
@@ -50,7 +50,7 @@ class SystemClock:
         self._is_slow = False
 
     def now(self) -> float:
-        """Return UTC seconds since 1970, with fractions. A call never returns less than an earlier call."""
+        """Return UTC seconds since 1970, with fractions; never less than at an earlier call."""
         steady, wall = time.monotonic(), time.time()
         ahead = self._offset + steady - wall
         if self._is_slow or abs(ahead) > STEP_S:
@@ -60,8 +60,8 @@ class SystemClock:
         return self._last
 
     def _correct(self, ahead: float, *, since: float) -> None:
-        """Bring this clock closer to the machine's clock. The clock is ahead by `ahead` seconds, and was last read
-        `since` seconds ago.
+        """Correct this clock, which is `ahead` seconds before the machine's clock and was last read `since` seconds
+        ago.
         """
         if ahead > (STEP_S if self._is_slow else MOST_BEHIND_S):
             if not self._is_slow:
@@ -95,7 +95,7 @@ class ManualClock:
         self._now = start
 
     def now(self) -> float:
-        """Return the time that was last set."""
+        """Return the current time of this clock."""
         return self._now
 
     def advance(self, seconds: float) -> float:

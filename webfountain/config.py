@@ -181,8 +181,8 @@ class FountainConfig(
 
     @classmethod
     def from_mapping(cls, mapping: Mapping[str, object]) -> FountainConfig:
-        """Return the settings from all entries whose names begin with WEBFOUNTAIN_. If an entry is None or missing, the
-        setting has its default.
+        """Return the settings from all entries whose names begin with WEBFOUNTAIN_. A setting without an entry, or with
+        None, has its default.
 
         Raises
         ------

@@ -58,7 +58,7 @@ class InputError(WebfountainError):
 
 class CursorLost(InputError):
     """The change log no longer contains the changes after a consumer's cursor. The consumer must read the whole list of
-    pages, and gets a new cursor.
+    pages, which comes with a new cursor.
     """
 
 
@@ -71,12 +71,12 @@ class UrlError(InputError):
 
 
 class StoreError(WebfountainError):
-    """The store refused a step, or the step failed. The failed step has changed nothing."""
+    """The store refused a transaction, or the transaction failed; it has changed nothing."""
 
 
 class StoreAway(StoreError):
-    """The store's server did not answer in time. All steps that the server has confirmed are kept. Pages that are not
-    settled are fetched again.
+    """The store's server did not answer in time. All changes that the server has confirmed are kept, and unsettled
+    pages are fetched again.
     """
 
 
@@ -95,7 +95,7 @@ class StoreVersion(StoreError):
 
 
 class StoreBound(StoreError):
-    """The store belongs to another collection. Give another ``--store`` for this collection."""
+    """The store belongs to another collection. Choose another ``--store`` for this collection."""
 
     exit_status = 2
 
@@ -107,10 +107,10 @@ class RepositoryError(WebfountainError):
 
 
 class RepositoryHeld(RepositoryError):
-    """Another process is writing to this folder of copies. Stop the other process, or give another folder."""
+    """Another process is writing to this folder of copies. Stop the other process, or choose another folder."""
 
 
 class NotConverged(WebfountainError):
-    """An iterative computation ended before it reached its tolerance. The text names the number of steps, the residual
-    and the tolerance.
+    """An iterative computation ended before it reached its tolerance. The text contains the number of steps, the
+    residual and the tolerance.
     """

@@ -1,8 +1,8 @@
 """The names of all stats that a crawl counts, and the counter of a process. A name has the form ``room/event``.
 
 A name that is not listed cannot be counted: `Metrics.inc` raises KeyError, and `tests/test_metrics.py` checks each name
-in the package. A listed name that ends in ``*`` stands for a family (``fetch/status/404``). A process counts from its
-own start.
+in the package. A listed name that ends in ``*`` stands for a family (``fetch/status/404``). The counts of a process
+begin at 0 when it starts.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ HISTOGRAMS: Final[Mapping[str, tuple[float, ...]]] = {
     "due/lag": (1.0, 10.0, 60.0, 600.0, 3600.0, 21_600.0, 86_400.0, 604_800.0),
     "batch/duration": (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 30.0),
 }
-"""Name of a histogram -> upper bounds of its buckets, in seconds. After the last bound there is one more bucket,
-without a bound."""
+"""For each histogram, by name, the upper bounds of its buckets, in seconds. The last bucket, above all bounds, is not
+in the list.
+"""
 _BUCKETS: Final = {
     name: (*(f"{name}/{bound:g}" for bound in bounds), f"{name}/inf") for name, bounds in HISTOGRAMS.items()
 }
@@ -183,7 +184,7 @@ STATS: Final[Mapping[str, Stat]] = {
 
 
 def observed(name: str, value: float) -> dict[str, float]:
-    """Return the counts that one value adds to a histogram: 1 for its bucket, and the value for the sum."""
+    """Return what one value adds to a histogram: 1 to the count of its bucket, and the value to the sum."""
     return {_BUCKETS[name][bisect_left(HISTOGRAMS[name], value)]: 1, f"{name}_sum": value}
 
 
@@ -220,8 +221,8 @@ class Metrics:
         return self._counts[name]
 
     def family(self, name: str) -> dict[str, float]:
-        """Return the counts of a family of names, by the last part of the name: ``family("fetch/status")`` -> ``{"404":
-        2}``.
+        """Return the counts of a family by the last part of their names, for example ``{"404": 2}`` for
+        ``family("fetch/status")``.
         """
         return {key.rpartition("/")[2]: many for key, many in self._counts.items() if key.rpartition("/")[0] == name}
 

@@ -1,5 +1,5 @@
 """Create files that only their owner can read, because a crawl may contain data of an intranet. The module also detects
-memory-mapped files that became shorter.
+memory-mapped files that have become shorter.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _OWNER = 0o600
 
 
 def private(path: Path, mode: str = "wb") -> IO[Any]:
-    """Open a file, and create the file with mode 0600 if it does not exist."""
+    """Open a file; if it does not exist, create it with mode 0600."""
     return open(path, mode, opener=partial(os.open, mode=_OWNER), encoding=None if "b" in mode else "utf-8")
 
 
@@ -27,8 +27,8 @@ def private(path: Path, mode: str = "wb") -> IO[Any]:
 def replaced(path: Path, *, durable: bool = False, mode: int = _OWNER) -> Iterator[IO[bytes]]:
     """Open a file for writing that replaces `path` when the block ends without an error.
 
-    Other processes therefore never see an incomplete file. If a process is killed, the old file stays, and the next
-    process overwrites the temporary file. If `durable` is True, the new file survives a power failure.
+    Other processes never see an incomplete file. If the process is killed, the old file stays, and the next process
+    overwrites the temporary file. If `durable` is True, the new file survives a power failure.
     """
     draft = path.with_name(f".{path.name}.tmp")
     draft.unlink(missing_ok=True)
@@ -49,7 +49,7 @@ def replaced(path: Path, *, durable: bool = False, mode: int = _OWNER) -> Iterat
 def draft_of(path: Path) -> Iterator[Path]:
     """Yield the path of a temporary file that replaces `path` when the block ends without an error.
 
-    The file gets the system's default mode, because a user asked for this file and may share it.
+    The file gets the system's default mode, because the user may want to share it.
     """
     draft = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
@@ -64,7 +64,7 @@ def is_cut(path: Path, size: int) -> bool:
     """Return whether a file is now shorter than `size` bytes, for example because a backup was copied over it.
 
     Call this function before reading a mapped file, because the system kills a process that reads beyond the end of the
-    file (SIGBUS). A file that was deleted or replaced is no danger: a process that has mapped the file still sees the
+    file (SIGBUS). A deleted or replaced file is no danger, because a process that has mapped the file still reads the
     old content.
     """
     try:

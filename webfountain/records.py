@@ -1,9 +1,8 @@
 """The records that the packages exchange: links, page records, leases, outcomes, site records, fetches.
 
-All records are frozen msgspec structs. Times are UTC seconds (float) or None. The `key` of a page is unique within its
-site. The key of a page is a hash of its canonical URL (eight bytes). For a request of a Scrapy project, the key is
-Scrapy's fingerprint. The way of a URL through the packages is described in docs/architecture.md, states and outcomes in
-docs/pages.md.
+All records are frozen msgspec structs. Times are UTC seconds (float) or None. The `key` of a page, unique within its
+site, is a hash of its canonical URL (eight bytes). For a request of a Scrapy project, the key is Scrapy's fingerprint.
+docs/architecture.md describes how a URL passes through the packages, and docs/pages.md describes states and outcomes.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ __all__ = [
 ]
 
 LOST_LIFE: Final = "a lost life"
-"""Name for an unknown ant that may still crawl a site after the server's data were set back
+"""Stands for an unknown ant that may still crawl a site after a server lost its newest data
 (`store/shared/lives.py`)."""
 
 State = Literal["never-crawled", "crawled", "redirected", "gone", "refused", "failed"]
@@ -160,7 +159,7 @@ class PageRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     history: bytes = b""
     """The last 24 checks, each with its rounded interval and a flag for a change (`core.change_rate`)."""
     failures: int = 0
-    """Number of consecutive outcomes without a copy (gone, failed, refused); it sets the wait before a retry."""
+    """Number of consecutive outcomes without a copy (gone, failed, refused), which decides the wait before a retry."""
     due: float | None = None
     """Time of the next fetch, set by a retry, a sitemap or `webfountain now`; None if the bucket sets the time."""
     copy: Copy | None = None
@@ -170,15 +169,15 @@ class PageRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     copied: float | None = None
     """Time of the fetch that brought the newest copy."""
     immediate: int | None = None
-    """Position among the URLs that are fetched before all others of the site; None if the page is not among them."""
+    """Position among the URLs that are fetched before all others of the site; None for other pages."""
     scores: tuple[float, ...] = ()
     """(similarity to the policy's topic, number of links from the nearest page on topic), or () without a topic. Before
     the first fetch, the similarity is computed from the URL and the words of links to the page."""
     sketch: bytes | None = None
-    """Sketch of the newest copy's text (`core.sketch`). The sketch shows changes if the old text cannot be read.
-    Sketches are stored only if some ants cannot read the folders of other ants."""
+    """Sketch of the newest copy's text (`core.sketch`), to detect changes if the old text cannot be read. A sketch is
+    stored only if some ants cannot read the folders of others."""
     trust: float = 0.0
-    """Trust of the page, 0 to 1, which its links inherit."""
+    """Trust of the page, 0 to 1; its links inherit this trust."""
     duplicate_of: str | None = None
     """URL of the page of which this page is a duplicate, or None."""
     source: bytes = b""
@@ -192,10 +191,10 @@ class PageRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     hops: int = 0
     """Number of consecutive redirects that led to the page."""
     counted: bytes = b""
-    """Hash of the rules that compared the newest copy (4 bytes), and digest of the part that counts (8 bytes). The
-    value is b"" if the whole page counts (`policy.counting`)."""
+    """Hash of the rules that compared the newest copy (4 bytes), and digest of the part that counts (8 bytes); b"" if
+    the whole page counts (`policy.counting`)."""
     noise: bytes = b""
-    """The places of the page that differ between visits (`core.noise`)."""
+    """What is known about parts of the page that differ between visits, such as clocks (`core.noise`)."""
     metadata: bytes = b""
     """Metadata of the newest copy, as msgpack of `formats.page_metadata`, or b""."""
 
@@ -206,7 +205,7 @@ class DiscoverResult(msgspec.Struct, frozen=True, gc=False):
     new: int
     known: int
     repeated: tuple[int, ...] = ()
-    """Positions of the known links in the batch, ascending."""
+    """Indices of the known links in the batch, ascending."""
 
 
 class LeaseId(msgspec.Struct, frozen=True, gc=False):
@@ -241,10 +240,9 @@ class Move(msgspec.Struct, frozen=True, gc=False):
 class Fetch(msgspec.Struct, frozen=True):
     """One request to make now: a leased page, a site's robots.txt or a sitemap.
 
-    `address` is the IP address to which the request goes. If the address does not answer, the `fallbacks` are tried,
-    which are other addresses of the host. A fallback is used only after its own politeness delay. With `etag` or
-    `last_modified`, the request is conditional, so that the server can answer 304. `lease` is None for robots.txt and
-    sitemaps.
+    `address` is the IP address to which the request goes. If the address does not answer, the other addresses of the
+    host are tried (`fallbacks`), each after its own politeness delay. With `etag` or `last_modified`, the request is
+    conditional, so that the server can answer 304. `lease` is None for robots.txt and sitemaps.
     """
 
     id: int
@@ -279,7 +277,7 @@ class FetchResult(msgspec.Struct, frozen=True):
     address: str | None = None
     reading: Any = None
     """Parsed content of a robots.txt (the rules for this crawler, bytes) or of a sitemap (`SitemapFile`), or an error
-    word. The value is None if `body` has not been parsed."""
+    word. If the body has not been parsed, `reading` is None."""
 
     def header(self, name: str) -> str | None:
         """Return the first value of a header, or None. `name` is in lower case."""
@@ -293,7 +291,7 @@ class FetchResult(msgspec.Struct, frozen=True):
 
 
 class Outcome(msgspec.Struct, frozen=True, gc=False):
-    """The end of a lease: the new record of the page, and numbers for the store's counts.
+    """What the store needs at the end of a lease: the new record of the page, and numbers for its counts.
 
     `seconds` is the duration of the fetch. `links_new` is the number of URLs among the page's links that the store did
     not know (oldnwt, newnwt of the model).
@@ -311,7 +309,7 @@ class Outcome(msgspec.Struct, frozen=True, gc=False):
     target: str | None = None
     """Target of a redirect."""
     diff: str | None = None
-    """Unified diff of the two texts, if the collection keeps diffs."""
+    """Unified diff of the old and the new text, if the collection keeps diffs."""
 
 
 class Change(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -332,7 +330,7 @@ class Change(msgspec.Struct, frozen=True, array_like=True, gc=False):
     resemblance: float | None = None
     title: str | None = None
     target: str | None = None
-    """Target of a redirect, or the page that a duplicate repeats."""
+    """Target of a redirect, or the original of a duplicate."""
     diff: str | None = None
 
 
@@ -350,7 +348,7 @@ class SiteState(msgspec.Struct, frozen=True, array_like=True, gc=False):
     next_at: float = 0.0
     """Time before which no request may be sent to the site."""
     failures: int = 0
-    """Number of consecutive refusals by the site (429, 503, no connection); it sets the next delay."""
+    """Number of consecutive refusals by the site (429, 503, no connection), which decides the next delay."""
     robots: bytes | None = None
     """Newest robots.txt body, at most 500 KiB; None if everything is allowed."""
     robots_at: float | None = None
@@ -363,36 +361,36 @@ class SiteState(msgspec.Struct, frozen=True, array_like=True, gc=False):
     sitemaps: tuple[tuple[str, float], ...] = ()
     """URL of each known sitemap, with the time when the sitemap was last read (0.0 if never)."""
     changes: int = 0
-    """Number of changes that counted, over all pages of the site. `changes` and `observed_time` give the prior for the
-    change rates of the site's pages."""
+    """Number of changes of all pages of the site. With `observed_time`, this gives the prior for the change rates of
+    its pages."""
     observed_time: float = 0.0
-    """Sum of the time between each check and the check before, over all pages of the site, in seconds."""
+    """Sum of the times between two checks of the same page, over all pages of the site, in seconds."""
     error: str = ""
-    """Why the last attempt to reach the site failed: an error word, or the status of its robots.txt. The value is "" if
-    the site answered."""
+    """Why the last attempt to reach the site failed: an error word, the status of its robots.txt, or ""."""
     revived: int = 0
-    """Number of pages that were gone and came back."""
+    """Number of times that a gone page of the site was found back."""
     dead_time: float = 0.0
-    """Total time for which pages were gone before they came back, from the check that found a page gone to the check
-    that found it back, in seconds."""
+    """For gone pages that once had a copy: sum of the times from a check that found the page gone to the next check, in
+    seconds."""
     born: int = 0
-    """Number of URLs that were gone at their first fetch and had a page later."""
+    """Number of URLs that had no page at their first fetch and had a page later."""
     unborn_time: float = 0.0
-    """Total time for which URLs that were gone at their first fetch had no page, as far as checks show, in seconds."""
+    """For URLs that had no page at their first fetch: sum of the times from a check that found no page to the next
+    check, in seconds."""
     unborn: int = 0
-    """Number of URLs that were gone at their first fetch."""
+    """Number of URLs of the site that had no page at their first fetch."""
     unborn_asked: int = 0
-    """Number of later requests for URLs that were gone at their first fetch."""
+    """Number of repeated fetches of URLs that had no page at their first fetch."""
     unborn_classes: tuple[tuple[str, int, float], ...] = ()
-    """`born` and `unborn_time` for each source and directory. Each entry is (name, born, unborn_time)."""
+    """For each source and directory, its name and its values of `born` and `unborn_time`."""
     first_fetches: tuple[tuple[str, tuple[float, float]], ...] = ()
     """How many first fetches there were, and how many of these found a page: for the whole site (""), and for each
-    source and directory. Each entry is (name, (first fetches, pages found)); older fetches have less weight."""
+    source and directory. An entry is (name, (first fetches, pages found)); older fetches have less weight."""
 
 
 class SiteRecord(msgspec.Struct, frozen=True, gc=False):
-    """One site as the store knows it. `pages` counts its pages by state, in the order of STATES. `due` is the due time
-    of the site's next URL."""
+    """One site as the store knows it. `pages` counts its pages by state, in the order of STATES. `due` is the earliest
+    due time of a URL of the site."""
 
     site: str
     pages: tuple[int, ...]
@@ -400,14 +398,13 @@ class SiteRecord(msgspec.Struct, frozen=True, gc=False):
     first_seen: float
     state: SiteState = SiteState()
     owner: str | None = None
-    """The ant that has the site now; None if no ant has it."""
+    """The ant that crawls the site now, or None."""
     immediate: int = 0
-    """Number of URLs that are to be fetched before all others of the site, including leased URLs."""
+    """Number of URLs of the site that are fetched before all its others, including leased URLs."""
     epoch: int = 0
-    """Number of the ranking by which the site's never-crawled queue is ordered (`regrade`). If the number is 0, the
-    queue is in order of arrival."""
+    """Number of the ranking by which the site's never-crawled queue is ordered (`regrade`), or 0."""
     learned: bytes = b""
-    """What the crawl has learned about the site's pages. The store cannot interpret these bytes."""
+    """What the crawl has learned about the site's pages, in bytes that the store does not interpret."""
     changed: float = 0.0
     """Time of the site's newest change-log entry, UTC seconds; 0.0 if there is no known entry."""
 
@@ -415,9 +412,9 @@ class SiteRecord(msgspec.Struct, frozen=True, gc=False):
 class SiteLease(msgspec.Struct, frozen=True, gc=False):
     """The right to crawl a site, from `activate` until it is parked or taken over.
 
-    After `until`, another ant may take over the site, with a greater `token`. Every step of an ant on the site contains
-    this *fencing token*, so that steps of an earlier holder have no effect. `record` is the site's record at the start
-    of the lease.
+    After `until`, another ant may take over the site, with a greater `token`. Every change that an ant makes to the
+    site contains this *fencing token*, so that changes by an earlier holder of the site have no effect. `record` is the
+    site's record at the start of the lease.
     """
 
     site: str
@@ -426,11 +423,12 @@ class SiteLease(msgspec.Struct, frozen=True, gc=False):
     record: SiteRecord
     lost_by: str | None = None
     """The ant from which the site was taken over, or None if no other ant held the site. `LOST_LIFE` means that an
-    unknown ant may crawl the site until `until`, because the store has lost some steps."""
+    unknown ant may crawl the site until `until`, because the server lost its newest data."""
 
 
 class CensusRow(msgspec.Struct, frozen=True, gc=False):
-    """Counts of one bucket in one time period. The row with bucket None counts first fetches of never-crawled pages.
+    """What was counted for one bucket in one time period. The row with bucket None counts first fetches of
+    never-crawled pages.
 
     - `fetches`: checks of known pages (x of the model). Bucket None: first fetches.
     - `changes`: checks that found a change.

@@ -1,7 +1,7 @@
 """A private temporary folder that is removed soon after its process ends, even after a kill.
 
-Each process locks a file in its folder; the operating system releases the lock when the process ends. Before a process
-creates its own folder, it removes all folders whose lock is free.
+Each process locks a file in its folder, and the operating system releases the lock when the process ends. A new process
+first removes all folders without a held lock.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["Scratch"]
 _PREFIX: Final = "webfountain-scratch-"
 _LOCK: Final = "lock"
 _NEWBORN_S: Final = 3600.0
-"""Minimum age of a folder that is removed, in seconds; the process of a younger folder may not have locked it yet."""
+"""Younger folders are never removed, because their processes may not have locked them yet; in seconds."""
 
 
 class Scratch:

@@ -1,8 +1,8 @@
 """URLs as the crawler uses them: canonical form, site, fingerprint, registered domain.
 
-The canonical form is the key in the store. To make the canonical form, ada-url parses the URL by the WHATWG rules, and
-only the fragment is removed. Query parameters, session ids, index.html, trailing slashes and ``www.`` stay, because a
-server may answer such URLs differently. URLs with a user name or password are not crawled, because these are secrets.
+The canonical form is the key in the store. It is the URL as ada-url parses it by the WHATWG rules, without the
+fragment. Query parameters, session ids, index.html, trailing slashes and ``www.`` stay, because a server may answer
+such URLs differently. URLs with a user name or password are not crawled, because such URLs contain secrets.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _DIGITS: Final = tuple("0123456789")
 _HOST_FIRST: Final = re.compile(r"(?:[\w-]+(?:\.[\w-]+)*\.(?:[^\W\d]{2,}|\d{1,3})|localhost)\.?(?::\d+)?(?:[/?#]\S*)?")
 """Pattern of a URL that a user typed without its scheme: a host with a dot, perhaps a port and a path."""
 MAX_URL_LENGTH = 2083
-"""Maximum length of a URL, characters. Search engines do not index longer URLs."""
+"""Maximum number of characters of a URL; search engines do not index longer URLs."""
 
 
 def canonical(url: str) -> str:
@@ -97,10 +97,10 @@ def join(base: str, href: str) -> str | None:
 
 
 def from_header(value: str) -> str:
-    """Return a URL from a header as browsers read it. `value` is the header, decoded as latin-1.
+    """Return a URL from the value of a header as browsers read it. `value` is decoded as latin-1.
 
-    If the bytes of the header are UTF-8, they are read as UTF-8: ``/cafÃ©`` becomes ``/café``. Bytes that are not UTF-8
-    are escaped: ``/café`` becomes ``/caf%E9``.
+    If the bytes are valid UTF-8, decode them as UTF-8: ``/cafÃ©`` becomes ``/café``. Otherwise escape them: ``/café``
+    becomes ``/caf%E9``.
     """
     if value.isascii():
         return value
@@ -121,16 +121,15 @@ def path_of(url: str) -> str:
 
 
 def site_of(url: str) -> str:
-    """Return scheme://host[:port] of a canonical URL, the unit of politeness and assignment."""
+    """Return the site of a canonical URL: scheme://host[:port]."""
     end = url.find("/", 8)  # the same as `path_start`, without a call, because it runs twenty times per page
     return url if end < 0 else url[:end]
 
 
 def site_of_text(text: str, name: str = "site") -> str:
-    """Return the site that a user has typed, such as https://example.org, with or without a slash at the end.
+    """Return a site that a user has typed, such as https://example.org, with or without a last slash.
 
-    Raises UrlError if the text is no URL or has a path. `name` is the name of the command's option, for the error
-    message.
+    Raises UrlError if the text is no URL or has a path. `name` is the command's option that the error message names.
     """
     home = canonical(text)
     if home != site_of(home) + "/":
@@ -149,7 +148,8 @@ def host_of(site: str) -> str:
 def fingerprint(url: str) -> bytes:
     """Return a hash of eight bytes of a canonical URL (Broder 2003 section 2: 8-byte fingerprints).
 
-    Fingerprints must be unique within one site only. On a site with 10^7 pages, the probability of a collision is 3e-6.
+    Fingerprints need to be unique only within one site. On a site with 10^7 pages, the probability of a collision is
+    3e-6.
     """
     return xxhash.xxh3_64_digest(url.encode())
 
@@ -173,18 +173,17 @@ def registered_domain(host: str) -> str:
     """Return the registered domain (`flink.apache.org` -> `apache.org`). An IP address or a name without a dot is its
     own domain.
 
-    If a company gives names under its own domain to other people, each such name is a registered domain, such as
-    `user.github.io`.
+    A name that a company gives to others under its own domain, such as `user.github.io`, is a registered domain.
     """
     return _extract()(host)[0] or host
 
 
 @functools.lru_cache(maxsize=65_536)
 def network_domain(host: str) -> str:
-    """Return the registered domain. If the suffix of a name is unknown, return the last two labels of the name.
+    """Return the registered domain. For a name with an unknown suffix, return its last two labels.
 
-    `network_domain` is for private networks, which have their own suffixes (`www.apex.internal` -> `apex.internal`). On
-    the public web, use `registered_domain`, because an unknown suffix is a mistake there.
+    `network_domain` is for private networks, which have their own suffixes (`www.apex.internal` -> `apex.internal`).
+    For the public web use `registered_domain`, because an unknown suffix is a mistake there.
     """
     domain, suffix = _extract()(host)
     if domain or suffix or is_address(host):

@@ -15,6 +15,6 @@ After each fetch, `switches` decides whether the page gets another policy. `prov
 policy.
 
 A running crawl polls the file (`collection_file`). If the edited file is valid, the crawl applies the edit, and
-`lineage` computes the policies of known pages again. If the edited file is invalid, the old rules stay in force.
+`lineage` computes the policies of known pages again. If the edited file is invalid, the crawl keeps the old rules.
 `report.policy_check` shows what an edit would change, before the file is edited.
 """

@@ -51,9 +51,9 @@ class Collection:
         self.scope = tables.collection.scope
         """Which links, redirects and sitemap URLs are kept."""
         self.limits = tables.collection.limits
-        """Limits of depth, pages and share of one domain."""
+        """Limits: the depth, the number of pages, and the share of fetches from one domain."""
         self.conflict = tables.conflict.rule
-        """The rule that chooses between policies if links give one page different policies."""
+        """The rule that chooses a policy if links give one page different policies."""
         self.politeness = tables.politeness
         """How often a site may be requested, with which User-Agent and limits."""
         self.network = tables.network
@@ -65,11 +65,11 @@ class Collection:
         self.repository = tables.repository
         """What is stored on disk."""
         self.cycle = tables.cycle
-        """The periods that are planned together."""
+        """The length of a cycle and of its periods."""
         self.signals = tables.signals
-        """Which facts besides found changes decide when a page is fetched again, such as its importance."""
+        """Which facts decide when a page is fetched again, such as its importance and a sitemap's dates."""
         self.ranking = tables.ranking
-        """How often the links of the crawl are ranked, and where they are logged."""
+        """How often pages are ranked by links, and where the links are logged."""
         self.discovery = tables.discovery
         """How new URLs are found."""
         self.duplicates = tables.duplicates
@@ -77,8 +77,8 @@ class Collection:
 
     @property
     def goal(self) -> GoalTable | None:
-        """Return the goal for the share of obsolete copies. If there is no goal (None), the crawl makes as many fetches
-        as its capacity allows.
+        """Return the goal for the share of obsolete copies. Without a goal (None), the crawl makes as many fetches as
+        its capacity allows.
         """
         return self.tables.goal
 
@@ -92,8 +92,8 @@ class Collection:
     def is_blending(self) -> bool:
         """Return whether never-crawled pages are ordered by a blend of several orders (`core.order_blend`).
 
-        With blending, the score `pagerank` of a never-crawled page is its place in the blend. A policy that weighs
-        backlinks needs the pure PageRank, so it switches blending off.
+        With blending, the score `pagerank` of a never-crawled page comes from its position in the blended order. A
+        policy that weighs backlinks needs the pure PageRank, so blending is then off.
         """
         weighs = any("backlinks" in self.weights_of(policy) for policy in self.policies)
         return self.ranking.every is not None and self.limits.pages is None and not weighs
@@ -127,7 +127,7 @@ class Collection:
     def is_trusting(self) -> bool:
         """Return whether new pages are ordered by trust.
 
-        The result is True if several policies are in use, if trust fades along links, or if a ``[[rule]]`` sets trust.
+        That is so if several policies are in use, if trust fades along links, or if a ``[[rule]]`` sets trust.
         """
         used = self.policies_in_use
         fades = any(self.policies[name].dampening < 1 or self.policies[name].splitting for name in used)
@@ -160,7 +160,7 @@ class Collection:
                 yield url, None
 
     def seed_lines_of_file(self) -> Iterator[tuple[str, str | None]]:
-        """Yield the entries of `seed_lines` for seeds of the policy file, without those of the seeds file."""
+        """Yield the entries of `seed_lines` that come from the policy file and not from the seeds file."""
         return iter(self._inline)
 
     def trust_of_seeds(self) -> Iterator[tuple[str, float]]:
@@ -171,8 +171,8 @@ class Collection:
             yield url, self.policies[self.policy_of_seed(url, policy)].trust if trust is None else trust
 
     def policy_of_seed(self, url: str, named: str | None) -> str:
-        """Return the policy of a seed. The policy `named` in the seed's line comes first, then a matching ``[[rule]]``,
-        then `collection.policy`.
+        """Return the policy of a seed. The policy `named` in the seed's line has priority over a matching ``[[rule]]``,
+        and the rule over `collection.policy`.
         """
         rule = None if named is not None else self.rules.find(url)
         return named or (rule and rule.policy) or self.tables.collection.policy

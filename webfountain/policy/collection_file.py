@@ -1,16 +1,14 @@
 """Read a policy file, at the start of a crawl or after an edit: return a `Collection`, or an error of one line.
 
-`tomllib` reads the TOML. If a policy omits a key, the key comes from the policy that `extends` names. If a policy has
-no `extends`, omitted keys come from the preset of the same name (favor, default, distrust). A list or table in a policy
-replaces the inherited list or table; the two are not merged.
+If a policy omits a key, the key comes from the policy that `extends` names, else from the preset with the policy's name
+(favor, default, distrust). A list or table in a policy replaces the inherited list or table; the two are not merged.
 
-Some errors cannot be expressed by types, so they are checked separately. For example, `max_delay` must not be less than
-`min_delay`, and each named policy must exist. Seeds on private addresses must be allowed, and a crawl of public sites
-needs a contact.
+Conditions that types cannot express are checked separately. For example, `max_delay` must not be less than `min_delay`,
+and each named policy must exist.
 
-A crawl polls its policy file and its seeds file with `stat`, and reads them only after an edit. If the edited file is
-invalid, the old rules stay in force. If the edited file is valid, edits of seeds, scope, policies, rules and switches
-take effect at once. Edits of other tables and keys (`AT_NEXT_START`) take effect at the next start.
+A crawl polls its policy file and its seeds file with `stat`, and reads them only after an edit. An invalid edit is
+refused as a whole. Valid edits of seeds, scope, policies, rules and switches take effect at once, and edits of other
+keys (`AT_NEXT_START`) at the next start.
 """
 
 from __future__ import annotations
@@ -68,7 +66,7 @@ AT_NEXT_START: Final = (
 )
 """Tables and keys whose edits take effect only at the next start, because a running crawl cannot change them."""
 _WEIGHING: Final = "policies (score, topic)"
-"""Entry of `Edit.waits` for new scores and topics, which take effect at the next start if the crawl has no ranking."""
+"""Entry of `Edit.waits` for new scores and topics. If the crawl has no ranking, these take effect at the next start."""
 _Stamp = tuple[int, int, int] | None
 
 
@@ -159,7 +157,7 @@ def _extended(path: Path, written: Mapping[str, Mapping[str, Any]]) -> dict[str,
 
 
 def _chain(path: Path, name: str, written: Mapping[str, Mapping[str, Any]], found: Container[str]) -> list[str]:
-    """Return a policy, the policy that it extends, and so on, up to the first policy that is in `found` (excluded)."""
+    """Return a policy, the policy that it extends, and so on. Stop before the first policy that is in `found`."""
     chain = [name]
     while isinstance(base := written.get(chain[-1], {}).get("extends"), str) and base not in found:
         key = f"policies.{chain[-1]}.extends"
@@ -209,7 +207,7 @@ def _check_keys(path: Path, tables: PolicyFile) -> None:
 
 
 def _media_type_words(written: str) -> str:
-    """Return which values `politeness.accept` allows, in words, with a suggestion for a misspelled media type."""
+    """Describe which values `politeness.accept` allows, with a suggestion for a misspelled media type."""
     return f'{_meant(written)}a media type without parameters, such as "text/html", "image/*" or "*/*"'
 
 
@@ -329,7 +327,7 @@ class CollectionInForce(msgspec.Struct, frozen=True, array_like=True):
         return msgspec.msgpack.decode(data, type=cls)
 
     def read(self) -> Collection:
-        """Parse the stored text. Raises PolicyError if the seeds file of the collection no longer exists."""
+        """Parse the policy file's text. Raises PolicyError if the seeds file of the collection no longer exists."""
         return parse_collection(self.text, Path(self.path))
 
 
@@ -355,7 +353,7 @@ class PolicyPoll:
         self._seen = self._stamps()
 
     def poll(self) -> Edit | None:
-        """Return an edit if a file changed since the last call, else None. An invalid edit is returned too, with its
+        """Return an edit if a file changed since the last call, else None. The result for an invalid file contains the
         error.
         """
         stamps = self._stamps()
@@ -392,7 +390,7 @@ def _at(collection: Collection, key: str) -> object:
 
 
 def _stamp(path: Path) -> _Stamp:
-    """Return a value that changes whenever the file is saved, whether an editor overwrites or replaces it."""
+    """Return a value that changes whenever the file is overwritten or replaced."""
     try:
         found = path.stat()
     except OSError:

@@ -1,7 +1,7 @@
 """Compile the rules of a policy that decide which differences between two copies of a page count as a change.
 
-By these rules, the examiner removes the parts of both copies that do not count, and compares the rest. The current
-rules are applied to the old copy too, so that an edit of the rules does not look like a change of the page.
+The examiner removes from both copies the parts that do not count, and compares the rest. The current rules are applied
+to the old copy too, so that an edit of the rules does not look like a change of the page.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _KINDS: Final[Mapping[str, Callable[[str], str]]] = {
 
 
 class CountingRules(msgspec.Struct, frozen=True):
-    """The rules of one policy about changes that count.
+    """The rules of one policy that decide which differences count as a change.
 
     - `reading`: the rules for the reader of pages. The other fields are applied to the lines that it returns.
     - `by_lines`: whether lines are compared instead of the whole visible text.
@@ -63,7 +63,7 @@ class CountingRules(msgspec.Struct, frozen=True):
     stamp: bytes = b""
 
     def counted(self, text: str) -> str:
-        """Remove the parts of a text that do not count. Blank lines and lines without remaining words are left out."""
+        """Remove the parts of a text that do not count, and all lines without remaining words."""
         if not self.ignore_text and not self.kinds:
             return text
         found = text.split("\n")
@@ -75,8 +75,8 @@ class CountingRules(msgspec.Struct, frozen=True):
 
 
 def counting_rules(collection: Collection, policy: str) -> CountingRules:
-    """Return the rules of a policy about changes that count. If the policy omits a key, the key comes from the
-    collection's `[content]` or `[change]` table.
+    """Return the rules by which a policy counts changes. A key that the policy omits comes from the collection's
+    `[content]` or `[change]` table.
     """
     from webfountain.formats.page_units import ReadingRules  # noqa: PLC0415  (30 ms; `status` reads no page)
 

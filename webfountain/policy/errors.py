@@ -1,7 +1,7 @@
 """Error messages about a policy file, each with the key, its value and the allowed values.
 
-msgspec reports only a place such as ``$.cycle.periods`` and the expected type. This module adds the value and all
-allowed values.
+msgspec reports only a place such as ``$.cycle.periods`` and the expected type. The messages of this module also contain
+the value and all allowed values.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ def _words_of_scalar(kind: msgspec.inspect.Type) -> str:
 
 
 def _range(low: float | None, high: float | None) -> str:
-    """Return the bounds of a number in words."""
+    """Describe in words the range of allowed numbers."""
     if low is None:
         return ""
     return f", {low:g} or more" if high is None else f", {low:g} to {high:g}"

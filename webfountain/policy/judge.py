@@ -1,9 +1,9 @@
 """Decide whether a URL belongs to the collection, and which policy and trust the URL gets.
 
 Each URL is judged when it is found, and again before it is fetched. URLs are judged in batches. All URLs of a batch
-come from one *origin*: a seed list, a page's links, a redirect or a sitemap. URLs that were queued under an older
-policy file are an origin too. A verdict depends only on the collection, the URL and the origin. URLs of one batch share
-verdict objects, because a crawl judges very many links.
+come from one *origin*: a seed list, a page's links, a redirect, a sitemap, or the queue of an earlier policy file. A
+verdict depends only on the collection, the URL and the origin. URLs of one batch share verdict objects, because a crawl
+judges very many links.
 
 How policy and trust spread from the seeds (Policies 2006, "Per-page crawling policy"):
 
@@ -69,8 +69,8 @@ class Origin(msgspec.Struct, frozen=True):
 
 
 class _CompiledPolicies:
-    """The compiled rules of one collection. An edit of the policy file replaces the whole object, so a batch is never
-    judged by two versions.
+    """The compiled rules of one collection. An edit of the policy file replaces this object as a whole, so that no
+    batch is judged by two versions of the rules.
     """
 
     def __init__(self, collection: Collection, *, year: int) -> None:
@@ -130,9 +130,7 @@ class Judge:
         self._bounds_at_start = self._law.bounds
 
     def adopt(self, collection: Collection) -> None:
-        """Replace the collection by an edited one. A batch that is being judged is finished with the previous
-        collection.
-        """
+        """Replace the collection by an edited one. A batch in progress is still judged by the old one."""
         self._law = _CompiledPolicies(collection, year=self._year)
         forms, self._forms = self._forms, {}
         self.admit_forms(forms)
@@ -143,8 +141,8 @@ class Judge:
         """Add another form of a seed's site, such as https instead of http, to the scope. The crawl calls this method
         when a seed redirects. The added site gets the seed's policy.
 
-        Return False if `site` is in scope already or is not a form of the site `seed`. `seed` may be a site that was
-        added earlier.
+        Return False if `site` is in scope already or is not a form of the site `seed`. The site `seed` may itself be
+        such an added form.
         """
         law = self._law
         if law.in_scope(site) or not (law.in_scope(seed) and is_site_form(site, of=seed)):
@@ -156,8 +154,8 @@ class Judge:
         return True
 
     def admit_forms(self, forms: Mapping[str, str]) -> None:
-        """Add sites to the scope to which seeds redirected in an earlier run or for another ant. If the replaced site
-        is no longer in scope, the new site is ignored.
+        """Add to the scope the sites to which seeds redirected in an earlier run or in another ant, unless the replaced
+        site has left the scope.
         """
         left = dict(forms)
         while admitted := [site for site, seed in left.items() if self.admit(site, seed=seed)]:
@@ -166,7 +164,7 @@ class Judge:
 
     @property
     def forms(self) -> Mapping[str, str]:
-        """Maps each site that replaced a seed's site to the replaced site."""
+        """The sites to which seeds have redirected, each mapped to the site that it replaced."""
         return self._forms
 
     # -------------------------------------------------------------- verdicts
@@ -245,8 +243,7 @@ class Judge:
     def bounds_by_policy(self) -> bool:
         """Return whether different policies have different bounds for the time between two fetches.
 
-        Return True too if an edit has changed the bounds since the start, because the schedules still use the old
-        bounds.
+        After an edit of the bounds, return True until the next start, because the schedules still use the old bounds.
         """
         bounds = self._law.bounds
         return len(bounds) > 1 or bounds != self._bounds_at_start
@@ -257,19 +254,19 @@ class Judge:
 
     @property
     def asks(self) -> frozenset[str]:
-        """Names of the facts that some ``[[switch]]`` uses, out of language, similarity, duplicates and discovered."""
+        """Which of the facts language, similarity, duplicates and discovered are used by some ``[[switch]]``."""
         return self._law.asks
 
     def follows_topics(self, policy: str) -> bool:
-        """Return whether the texts of a page's links are needed, because pages that it links to may have a policy with
-        a topic.
+        """Return whether the texts of a page's links are needed, because the linked pages may have a policy with a
+        topic.
         """
         law = self._law
         return bool(law.topical) and law.rules(policy).name in law.topical
 
     def switched(self, policy: str, seen: PageFacts) -> SwitchTable | None:
-        """Return the first ``[[switch]]`` whose conditions a fetched page meets. Return None if the page meets no
-        conditions, or already has the policy of this ``[[switch]]``.
+        """Return the first ``[[switch]]`` whose conditions a fetched page meets. Return None if there is none, or if
+        the page already has the policy of this ``[[switch]]``.
         """
         for rule in self._law.switches:
             if meets(rule, seen):
@@ -298,13 +295,15 @@ class Judge:
         return verdict.trust if self._law.is_trusting else 0.0
 
     def importance_of(self, record: PageRecord, trust: float) -> float:
-        """Return the importance of a known page after its trust has changed. A ranked page keeps its importance."""
+        """Return the importance of a known page after its trust has changed. For a ranked page, trust changes
+        nothing.
+        """
         law = self._law
         return trust if law.is_trusting and not law.is_ranking else record.importance
 
 
 class _Inheritance(NamedTuple):
-    """The policy that links inherit, and the verdict for all accepted links (with the inherited trust)."""
+    """The policy that links inherit, and the verdict on every accepted link, which contains the inherited trust."""
 
     rules: UrlRules
     accepted: Verdict
@@ -332,7 +331,7 @@ def _judge_under(law: _CompiledPolicies, heir: _Inheritance, urls: Sequence[str]
 
 
 def _heirs(law: _CompiledPolicies, rules: UrlRules, origin: Origin) -> tuple[_Inheritance, _Inheritance]:
-    """Return two inheritances of policy and trust: for links within the policy's `spread`, and for links beyond it."""
+    """Return what links inherit: first for links within the policy's `spread`, then for links beyond it."""
     trust = origin.trust
     if origin.kind in ("link", "sitemap"):
         trust *= rules.table.dampening
@@ -350,7 +349,7 @@ def _heeds_rules(origin: Origin) -> bool:
 
 
 def _ruled(law: _CompiledPolicies, rule: PageRule, heir: _Inheritance) -> _Inheritance:
-    """Return the policy and trust after a ``[[rule]]`` has replaced the inherited ones."""
+    """Return the policy and trust of a ``[[rule]]``, in place of the inherited ones."""
     rules = heir.rules if rule.policy is None else law.rules(rule.policy)
     trust = rules.table.trust if rule.trust is None else rule.trust
     return _Inheritance(rules, Verdict(rules.name, trust, None, rule.number))
@@ -372,8 +371,8 @@ def _judge_by_rules(law: _CompiledPolicies, urls: Sequence[str], origin: Origin,
 def _split(verdicts: list[Verdict], links: int = 0) -> list[Verdict]:
     """Divide trust among the accepted links (TrustRank's splitting; OPIC divides cash the same way).
 
-    If `verdicts` are only a part of the page's links, `links` is the number of accepted links on the whole page. If a
-    ``[[rule]]`` set the trust of a link, this trust is not divided.
+    `links` is the number of accepted links on the whole page, if `verdicts` has only some of them. Trust that a
+    ``[[rule]]`` has set is not divided.
     """
     kept = links or sum(verdict.reason is None for verdict in verdicts)
     if kept <= 1:
@@ -403,8 +402,8 @@ def _with_topics(collection: Collection) -> Iterator[str]:
 
 
 def judge_again(judge: Judge, records: Sequence[PageRecord]) -> Iterator[tuple[PageRecord, Verdict]]:
-    """Judge known pages again, each by the rules of the policy that it has, and yield (page, verdict). Requests of
-    Scrapy projects are left out.
+    """Judge known pages again, each by the rules of its own policy, and yield (page, verdict). Skip requests of Scrapy
+    projects.
     """
     own = sorted((each for each in records if each.request is None), key=lambda each: (each.policy, each.depth))
     for (policy, depth), group in itertools.groupby(own, key=lambda each: (each.policy, each.depth)):

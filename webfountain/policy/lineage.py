@@ -4,9 +4,9 @@ After an edit of the policy file, `frontier.pages.policy_review` moves pages to 
 while the crawl continues. Before an edit, `policy check --against` uses this module to count the pages that would move.
 
 Each page was discovered in one way (`policy.provenance`): as a seed, by a link or redirect of one page
-(`PageRecord.source`), by a sitemap, or by a user's request. So the known pages form trees, in which the parent of a
-page is the page that led to its discovery. The standing of a page (policy, trust, depth) follows from the standing of
-its parent, by the same rules by which the judge accepts links:
+(`PageRecord.source`), by a sitemap, or by a user's request. Known pages form trees: the parent of a page is the page
+through which the page was discovered. The policy, trust and depth of a page follow from those of its parent, by the
+judge's rules for links:
 
 1. A seed of the file has the policy of its line, the trust of that policy, and depth 0.
 2. A linked page inherits from its parent. If the parent divides its trust among its links, the same division is made
@@ -17,9 +17,8 @@ its parent, by the same rules by which the judge accepts links:
    `also = "discovered"`.
 5. A page stays as it is if it has another origin, or if its parent was forgotten.
 
-A record that an earlier version of webfountain wrote does not say how the page was discovered, so this is guessed. If a
-record does not show how trust was divided among links, the page's trust is never raised. This module changes nothing in
-the store.
+Records of earlier versions of webfountain do not say how a page was discovered, so this is guessed. If the division of
+trust among a page's links is not recorded, the page's trust is never raised.
 """
 
 from __future__ import annotations
@@ -53,12 +52,12 @@ _KEY_BYTES: Final = len(fingerprint(""))
 _REMEMBERED: Final = 50_000
 """Maximum number of parent pages whose policy, trust and depth are cached; each takes about 300 bytes."""
 _SAME: Final = 1e-9
-"""Relative difference below which two values of trust count as equal."""
+"""Two values of trust count as equal if they differ by less than this fraction."""
 
 
 def spreading(collection: Collection, seeds: bytes) -> bytes:
-    """Return a hash of the policy file's keys and the seeds file's content `seeds`, as far as they affect the policy
-    and trust of known pages. If the hash is unchanged after an edit, no known page moves.
+    """Return a hash of all that decides the policy and trust of known pages: keys of the policy file, and the content
+    `seeds` of the seeds file. If the hash is unchanged after an edit, no known page moves.
     """
     tables = collection.tables
     policies = {
@@ -78,7 +77,7 @@ def parent_of(record: PageRecord) -> PageName | None:
 
 
 class _Seeds:
-    """The seeds of a collection, for look-up by URL. Each line of a seeds file takes eight bytes of memory."""
+    """Finds the policy of a seed by its URL. Each line of a seeds file takes eight bytes of memory."""
 
     def __init__(self, collection: Collection) -> None:
         self._lines = dict(collection.seed_lines_of_file())
@@ -98,8 +97,8 @@ class _Seeds:
 
 
 class _PageStanding(NamedTuple):
-    """The computed policy, trust and depth of a page. `inherited` is the policy and trust without the effect of a
-    ``[[switch]]``. `switched_at` is the time at which a ``[[switch]]`` moved the page, or None.
+    """The computed policy, trust and depth of a page. `inherited` is the policy and trust before any ``[[switch]]``.
+    `switched_at` is the time at which a ``[[switch]]`` moved the page, or None.
     """
 
     inherited: Verdict
@@ -164,8 +163,8 @@ class Lineage:
         )
 
     def _importance(self, record: PageRecord, trust: float) -> float:
-        """Return the importance of a page. A never-crawled page without trust has importance 0, even if pages are
-        ranked.
+        """Return the importance of a page. Even if pages are ranked, a never-crawled page without trust has importance
+        0.
         """
         if record.state == "never-crawled" and not trust:
             return 0.0
@@ -218,7 +217,7 @@ class Lineage:
         return chain
 
     def _above(self, record: PageRecord) -> PageRecord | None:
-        """Return the parent of a page if the parent must be computed before the page, else None."""
+        """Return the parent of a page if its policy must be computed first, else None."""
         name = parent_of(record)
         if name is None or name in self._standings or record.url in self._seeds or _name_of(record) in self._cut:
             return None
@@ -240,7 +239,7 @@ class Lineage:
         return _PageStanding(verdict, verdict.policy, verdict.trust, depth)
 
     def _inherited(self, record: PageRecord, recorded: Provenance, parent: _PageStanding | None) -> tuple[Verdict, int]:
-        """Return the policy, trust and depth of a page without the effect of a ``[[switch]]``."""
+        """Return the policy, trust and depth that a page has before any ``[[switch]]``."""
         judge, url = self._judge, record.url
         if url in self._seeds:
             return judge.inherited(url, judge.seed(self._seeds.policy(url))), 0

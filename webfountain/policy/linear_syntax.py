@@ -3,10 +3,10 @@ r"""Translation of Python's regular expressions to RE2, which searches in time l
 Python's own parser reads an expression. Each character class is replaced by the ranges of code points that Python
 matches. Look-around, back-references and possessive repeats raise ValueError, because RE2 does not support them.
 
-RE2 differs from Python in two points: ``\b`` knows only ASCII, and ``$`` does not match before a last line feed.
-Therefore each expression is translated to two forms. The *plain* form is for ASCII texts without a line feed at the
-end, such as URLs. Python and RE2 agree on ASCII texts without a line feed at the end. The *full* form is for all other
-texts. Before the full form is searched, some characters of the text are replaced (`Spelling`):
+RE2 differs from Python in two points: ``\b`` knows only ASCII, and ``$`` does not match before a last line feed. Each
+expression has two translations. The *plain* form is for ASCII texts without a line feed at the end, such as URLs, on
+which Python and RE2 agree. The *full* form is for texts with other characters or a last line feed. Before a text is
+searched for the full form, some of its characters are replaced (`Spelling`):
 
 - If the expression contains ``\b`` or ``\B``, each word character beyond ASCII gets a ``_`` on both sides, and ``_``
   itself is replaced by a word character beyond ASCII. Word boundaries by ASCII are then the same as by Unicode.
@@ -43,15 +43,15 @@ _parser: Final = importlib.import_module("re._parser")
 
 _UNDERSCORE: Final = 0x10FFFE
 _LINE_FEED: Final = 0x10FFFF
-"""Characters that `Spelling` puts in the place of others. The characters are Unicode noncharacters. If the text itself
-contains these two characters, they are removed first.
+"""Unicode noncharacters that `Spelling` puts in the place of other characters. If a text already contains them, they
+are first removed.
 """
 _REPLACEMENT: Final = "\ufffd"
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _NO_CHARACTERS: Final = {_UNDERSCORE: _REPLACEMENT, _LINE_FEED: _REPLACEMENT}
 _MOST_REPEATS: Final = 1000
-"""Maximum number of copies that RE2 makes for all repeats such as ``{3,5}`` of an expression together. RE2 itself
-limits each single repeat. A limit for all repeats bounds the search time per character of a text.
+"""Maximum number of copies that RE2 may make for the repeats of one expression, such as ``{3,5}``. RE2 limits each
+single repeat; this limit bounds the search time per character of a text.
 """
 _SHORT: Final = {"{0,}": "*", "{1,}": "+", "{0,1}": "?"}
 _LF: Final = ((10, 10),)
@@ -114,7 +114,7 @@ def category(letter: str, *, flags: int) -> _CharacterSet:
 
 @functools.lru_cache(1024)
 def _folded(ranges: Sequence[tuple[int, int]], *, flags: int) -> _CharacterSet:
-    """Return the characters that are equal to a character of `ranges` if Python ignores case."""
+    """Return all characters that Python, when it ignores case, takes as equal to a character of `ranges`."""
     spelled = "".join(rf"\U{first:08x}-\U{last:08x}" for first, last in ranges)
     if not spelled:
         return ()
@@ -136,13 +136,13 @@ _ASCII_OF_LINES: Final = _both(_ASCII, _outside(_LF))
 
 
 class Spelling(NamedTuple):
-    """Which characters of a text are replaced before the full form of an expression is searched."""
+    """The replacements of characters in a text before it is searched for the full form of an expression."""
 
     boundaries: bool
     last_line_feed: bool
 
     def spell(self, text: str) -> bytes:
-        """Return a text in UTF-8, after the replacement of characters. A lone surrogate is replaced by U+FFFD."""
+        """Return a text in UTF-8 with its characters replaced. A lone surrogate becomes U+FFFD."""
         if self.boundaries:
             words = {ord(each): f"_{each}_" for each in set(text) if each > "\x7f" and each.isalnum()}
             text = text.translate(words | _NO_CHARACTERS | {ord("_"): f"_{chr(_UNDERSCORE)}_"})
@@ -194,9 +194,7 @@ def translate(text: str) -> Expressions:
 
 
 def _copies(tree: Any) -> int:
-    """Return how many copies RE2 makes for the repeats of an expression; for example, ``a{3,5}`` makes five copies of
-    ``a``.
-    """
+    """Return how many copies RE2 makes for the repeats of an expression, for example five of ``a`` for ``a{3,5}``."""
     copies = 0
     for operation, argument in tree:
         match str(operation):
@@ -304,7 +302,7 @@ class _Writer:
                 return place
 
     def _characters(self, wanted: _CharacterSet) -> str:
-        """Return a character class in RE2's syntax, for texts after the replacement of characters."""
+        """Return a character class in RE2's syntax, for texts in which `Spelling` has replaced characters."""
         if self._spelling is None:
             return _spelled(_both(wanted, _ASCII_OF_LINES if self._by_line else _ASCII))
         boundaries, last_line_feed = self._spelling

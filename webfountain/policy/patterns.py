@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 __all__ = ["Pattern", "any_of", "any_of_lines", "compile_pattern"]
 
 _MOST_BYTES: Final = 16 << 20
-"""Maximum memory of one expression, bytes. If RE2 needs more memory, its search becomes slower."""
+"""Maximum memory of one expression, in bytes. An expression that needs more is searched more slowly."""
 _MOST_STEPS: Final = 100_000
 MAX_SEARCHES: Final = 100_000
-"""Maximum number of searches in one page by `Pattern.without`."""
+"""Maximum number of searches that `Pattern.without` makes in one page."""
 _UNANCHORED: Final = _re2.RE2.Anchor.UNANCHORED
 _NOWHERE: Final = -1
 
@@ -73,11 +73,10 @@ class Pattern:
         return True
 
     def without(self, lines: Sequence[str]) -> list[str]:
-        """Remove all matches of the expression from the lines. After MAX_SEARCHES searches (about 0.15 s), the
-        remaining text is not changed.
+        """Remove all matches of the expression from the lines. After MAX_SEARCHES searches (about 0.15 s), leave the
+        rest of the text as it is.
 
-        Underscores may be added to letters outside ASCII. Equal texts give equal results, so two results can be
-        compared.
+        The results serve only to be compared with each other, because letters outside ASCII may get underscores.
         """
         if self._runs is None:
             self._runs = _in_a_row(self._plain, self.plain), _in_a_row(self._full, self.full)
@@ -94,7 +93,7 @@ class Pattern:
         return found
 
     def _prepared(self, text: str) -> tuple[_re2.RE2, bytes]:
-        """Return the compiled expression to use for a text, and the text in UTF-8 as this expression needs it."""
+        """Return the form of the expression for a text, and the text in UTF-8 as this form needs it."""
         if text.isascii() and not text.endswith("\n"):
             return self._plain, text.encode()
         return self._full, self._spelling.spell(text)
@@ -131,9 +130,8 @@ def any_of(patterns: Sequence[Pattern]) -> Callable[[str], bool] | None:
 def any_of_lines(patterns: Sequence[Pattern]) -> Callable[[str], bool]:
     """Return a function that searches many URLs at once, given as a text with one URL per line.
 
-    If the function returns False, no URL matches any pattern. If the function returns True, each URL must be searched
-    alone. One search for all URLs saves time, because each call of RE2 releases Python's global lock (GIL), which costs
-    more than the search.
+    The function returns False if no URL matches any pattern, and True if each URL must be searched alone. A single call
+    of RE2 saves time, because each call releases Python's global lock (GIL), and this costs more than the search.
     """
     if not patterns:
         return lambda text: False
@@ -160,8 +158,8 @@ def _in_a_row(compiled: _re2.RE2, expression: str) -> _re2.RE2:
 
 
 def _without(expression: _re2.RE2, text: bytes, most: int) -> tuple[str, int]:
-    """Remove the matches of an expression from a text, in at most `most` searches. Return the text and the number of
-    searches.
+    """Remove the matches of an expression from a text, in at most `most` searches. Return the new text and how many
+    searches were made.
     """
     kept, at, end, searches = [], 0, len(text), 0
     while at <= end and searches < most:

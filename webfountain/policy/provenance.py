@@ -115,21 +115,19 @@ def arrived(arrival: Arrival, *, rule: bytes = b"", links: int = 0) -> bytes:
 
 
 def rule_number(rule: msgspec.Struct) -> bytes:
-    """Return the number of a ``[[rule]]`` or ``[[switch]]``: a hash of its content."""
+    """Return the number that identifies a ``[[rule]]`` or ``[[switch]]``, a hash of its content."""
     text = msgspec.json.encode(_plain(rule), enc_hook=repr)
     return xxhash.xxh3_64_digest(text)[:_RULE_BYTES]
 
 
 def numbered(rules: Sequence[msgspec.Struct]) -> dict[bytes, int]:
-    """Return the position in the policy file for each rule number. If two rules are equal, the position is the first
-    rule's.
-    """
+    """Return the position in the policy file for each rule number; for equal rules, the position of the first."""
     return {rule_number(rule): place for place, rule in reversed(list(enumerate(rules)))}
 
 
 def _plain(value: Any) -> Any:
-    """Return a table as plain data without default values. If a later version adds a key with a default, the hash of a
-    rule therefore stays the same.
+    """Return a table as plain data without default values. A key that a later version adds with a default thus leaves
+    the hash of a rule unchanged.
     """
     if isinstance(value, msgspec.Struct):
         fields = ((each.name, getattr(value, each.name), each.default) for each in msgspec.structs.fields(value))

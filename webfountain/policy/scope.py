@@ -7,8 +7,8 @@ the operator asked for the encrypted site.
 
 The *reach* of a sitemap is the set of sites whose pages it may list. The sitemap protocol (sitemaps.org) allows pages
 of the sitemap's own site, and of a site whose robots.txt names the sitemap. Pages of other sites are ignored, so that a
-stranger's sitemap cannot fill the queue of any site. All forms of a site count as one site here, because a sitemap at
-``www.example.org`` often lists pages of ``example.org``.
+stranger's sitemap cannot fill the queue of any site. For the reach, all forms of a site count as one site, because a
+sitemap at ``www.example.org`` often lists pages of ``example.org``.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ __all__ = ["Scope", "SitemapReach", "is_site_form", "keep_forms", "kept_forms", 
 
 _WWW: Final = "www."
 _SHARDS: Final = 64
-"""Number of values in the store among which the added sites are divided. Each value stays small even if all of 100,000
-seeds redirect.
+"""The added sites are divided among this many values of the store, so that each value stays small even if 100,000 seeds
+redirect.
 """
 _decoder: Final = msgspec.msgpack.Decoder(dict[str, str])
 
@@ -50,8 +50,8 @@ def is_site_form(site: str, *, of: str) -> bool:
 
 
 def kept_forms(store: Board) -> dict[str, str]:
-    """Return the sites that redirects of seeds have added to the scope, as a map from new site to replaced site. The
-    cost is 64 reads of the store.
+    """Return the sites that redirects of seeds have added to the scope, as a map from new site to replaced site. This
+    takes 64 reads of the store.
     """
     found: dict[str, str] = {}
     for shard in range(_SHARDS):
@@ -61,8 +61,7 @@ def kept_forms(store: Board) -> dict[str, str]:
 
 
 def keep_forms(store: Board, forms: Mapping[str, str]) -> None:
-    """Store sites that redirects of seeds have added to the scope. The cost is one read and one write for each stored
-    value that changes.
+    """Record in the store the sites that redirects of seeds have added to the scope.
 
     If two ants write the same value at once, one write is lost, so each ant repeats its writes periodically.
     """

@@ -39,7 +39,7 @@ class PageFacts(msgspec.Struct, frozen=True):
 
 
 def asked_for(switches: Sequence[SwitchTable]) -> Iterator[str]:
-    """Yield the names of the facts that some rule uses. Status and text are left out, because they are always known."""
+    """Yield the names of the facts that some rule uses, except status and text, which are always known."""
     for when in (rule.when for rule in switches):
         if when.language or when.language_not:
             yield "language"
@@ -66,12 +66,11 @@ def meets(rule: SwitchTable, seen: PageFacts) -> bool:
 
 
 def _leads_to(rule: SwitchTable, seen: PageFacts) -> bool:
-    """Return whether a page led to enough bad pages: pages that were discovered through it and then moved to the rule's
-    policy.
+    """Return whether enough of the pages that were discovered through a page have been moved to the rule's policy.
 
     Source: Krishnan, Raj 2006 (Anti-TrustRank: distrust flows from a page to the pages that link to it). Deviation:
-    distrust flows only to the page through which a bad page was discovered, and only if enough of its discovered pages
-    were bad. For example, a guestbook with a few links of spammers stays trusted.
+    only the page through which enough bad pages were discovered loses trust. For example, a guestbook with a few links
+    of spammers stays trusted.
     """
     bad = seen.switched.get(rule.to, 0)
     return bad >= rule.when.count and bad >= (rule.when.discovered or 0.0) * seen.followed

@@ -70,8 +70,8 @@ PRESETS: Final[dict[str, dict[str, object]]] = {
     "favor": {"trust": 1.0, "dampening": 0.85},
     "distrust": {"trust": 0.0, "follow": False},
 }
-"""Policies that always exist, after Policies 2006. A table in a policy file overrides only the keys that it
-contains."""
+"""Policies that always exist, after Policies 2006. In a policy file, a policy with one of these names overrides only
+the keys that it contains."""
 
 ConflictRule = Literal["first", "most-trusted", "least-trusted"]
 
@@ -157,7 +157,7 @@ class ContentTable(Table, frozen=True):
 
 
 class ChangeTable(Table, frozen=True):
-    """Which changes count.
+    """Which differences between two copies count as a change.
 
     - `min_change`: a change counts if the resemblance is below 1 - `min_change`. At 0, any different byte counts; with
       any of the rules below or `content.text = "main"`, any difference in the part that counts.
@@ -196,7 +196,7 @@ class DuplicatesTable(Table, frozen=True):
 
 class RepositoryTable(Table, frozen=True):
     """Which copies and answers stay on disk. If `max_bytes` is None, the size is not limited. If `answers` is None,
-    `keep` decides (`keep_answers`)."""
+    `keep` decides whether all answers are recorded (`keep_answers`)."""
 
     keep: Literal["newest", "all"] = "newest"
     max_bytes: Size | None = None
@@ -209,7 +209,7 @@ class RepositoryTable(Table, frozen=True):
 
 
 class CycleTable(Table, frozen=True):
-    """The periods that are planned together. `fastest` is the mean change interval of pages in bucket 0."""
+    """The length of a cycle and of its periods. `fastest` is the mean change interval of pages in bucket 0."""
 
     periods: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 14
     period: PositiveDuration = PositiveDuration(86_400)
@@ -224,7 +224,7 @@ class CycleTable(Table, frozen=True):
 
     @property
     def fastest_s(self) -> float:
-        """Mean change interval of pages in bucket 0, in seconds. The default is `period`/96: 15 minutes for a day."""
+        """Mean change interval of pages in bucket 0, in seconds: by default `period`/96, or 15 minutes for a day."""
         return self.period / 96 if self.fastest is None else float(self.fastest)
 
     @property
@@ -245,7 +245,7 @@ class GoalTable(Table, frozen=True):
 
 
 class SignalsTable(Table, frozen=True):
-    """Facts besides found changes that decide when a page is fetched again.
+    """Facts that decide when a page is fetched again.
 
     - `importance`: under `strategy = "fountain"`, a page's freshness is weighted by its importance.
     - `lastmod`: a page is due if a sitemap or feed gives a later date than our copy's.
@@ -313,8 +313,8 @@ class ScoreTable(Table, frozen=True):
 class TopicTable(Table, frozen=True):
     """The topic of a policy. A page is on topic if its similarity to `query` is `min_similarity` or more.
 
-    A new page comes before all others if its URL or the text of a link to it is on topic. A new page also comes before
-    all others if it is at most three links away from a page on topic.
+    A new page is fetched before all others if its URL or the text of a link to it is on topic, or if it is at most
+    three links away from a page on topic.
     """
 
     query: Text
@@ -322,14 +322,14 @@ class TopicTable(Table, frozen=True):
 
 
 class PolicyContentTable(Table, frozen=True):
-    """`[content]` for the pages of one policy. If a policy omits a key, the collection's value applies."""
+    """Overrides keys of the collection's `[content]` table for the pages of one policy."""
 
     text: Literal["main", "all"] | None = None
     metadata: bool | None = None
 
 
 class PolicyChangeTable(Table, frozen=True):
-    """`[change]` for the pages of one policy. If a policy omits a key, the collection's value applies."""
+    """Overrides keys of the collection's `[change]` table for the pages of one policy."""
 
     min_change: Share | None = None
     select: tuple[Selector, ...] | None = None
@@ -395,7 +395,7 @@ class WhenTable(Table, frozen=True):
 
 class SwitchTable(Table, frozen=True):
     """A rule that moves a page to the policy `to` if a fetch of the page meets the conditions `when`. Links that are
-    found later inherit the new policy.
+    found later on the page inherit the new policy.
 
     If `also` is "discovered", pages that were discovered through the page, directly or not, are moved too.
     """

@@ -1,8 +1,8 @@
 """Apply the rules of one policy to a URL: accept the URL, or return the first reason to refuse it.
 
 Some of the rules are against spider traps, that is, URLs that a site generates without end. A rule uses only the URL
-and the page that links to it. Therefore a resumed crawl refuses the same URLs, and the rules take no memory per URL.
-Refusals are counted by reason. The reasons are:
+and the page that links to it, so that a resumed crawl refuses the same URLs, and no memory per URL is needed. Refusals
+are counted by reason. The reasons are:
 
 - ``too_long``: more than `discovery.max_url_length` characters (2083: the longest that search engines index).
 - ``too_deep``: more than `collection.limits.depth` hops from a seed. This limits every other trap.
@@ -15,7 +15,7 @@ Refusals are counted by reason. The reasons are:
   an archive's index, a seed list or a sitemap does. ``/thread/2105/2`` is accepted from ``/thread/2105/1``. A date is a
   year next to a month, or a year in a query parameter that is named like a time.
 
-Numbered archives (``?page=7``) are not refused as traps, because the limit of depth ends them.
+Numbered archives (``?page=7``) are not refused as traps, because the limit `collection.limits.depth` ends them.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ _MONTH: Final = rf"(?:w?[0-5]?[0-9](?![0-9])|{_MONTH_NAME})"
 _YEAR: Final = r"(19[0-9]{2}|2[01][0-9]{2})"
 _TIME_KEY: Final = r"(?:[?&;](?:y|yr)|year|date|day|month|week|time|cal(?:endar)?|start|from)=(?:[0-9]{1,2}[-/.])*"
 _CENTURIES: Final = (re.compile(r"19[0-9]{2}"), re.compile(r"2[01][0-9]{2}"))
-"""Expressions that find the first digits of a year. `re` is fast if an expression starts with literal digits. Two
-expressions take 3 µs for the URLs of a page, but one expression joined by ``|`` takes 11 µs.
+"""Expressions that find a year from 1900 to 2199. Two expressions that start with literal digits take 3 µs for the URLs
+of a page, and one expression joined by ``|`` takes 11 µs.
 """
 _DATE: Final = re.compile(
     rf"(?<![0-9]){_YEAR}[-/_.]{_MONTH}"  # 2026/11, 2026-11-20, 2026-w47, 2026/november
@@ -80,11 +80,11 @@ _URL_MEMO: Final = 16_384
 quarters of the work.
 """
 DATED: Final = "trap_calendar"
-"""Result for a URL with a date outside the limits. A URL with a date outside the limits is refused only if the page
-that links to it is part of the same calendar.
+"""Result for a URL with a date outside the limits, which is refused only if the linking page is part of the same
+calendar.
 """
 _LEAST_SLASHES: Final = 3
-"""Number of slashes in ``scheme://host/``. A path with n segments adds n - 1 slashes."""
+"""Number of slashes in ``scheme://host/``, to which a path of n segments adds n - 1."""
 
 
 def has_year(text: str, at: int = 0) -> bool:
@@ -121,9 +121,7 @@ def is_off_calendar(url: str, *, last_year: int) -> bool:
 
 
 def leaves_calendar(url: str, source: str, *, last_year: int) -> bool:
-    """Return whether a link leads from a calendar page of FIRST_YEAR to `last_year` to a page of the same calendar
-    outside these years.
-    """
+    """Return whether a link leads out of the years FIRST_YEAR to `last_year` within one calendar."""
     if not is_off_calendar(url, last_year=last_year):
         return False
     from_year = year_of(source)
@@ -181,11 +179,7 @@ class UrlRules:
         return list(map(self._flaw, urls))
 
     def _are_plain(self, urls: Sequence[str]) -> bool:
-        """Return whether a quick search proves that no URL must be refused. The quick search does not check allow
-        patterns.
-
-        The URLs of a page are searched together, because on most pages no URL must be refused.
-        """
+        """Return True if one quick search of all URLs proves that none is refused; allow patterns are not checked."""
         together, most = "\n".join(urls), self._most
         return (
             together.count("&") < most
@@ -214,8 +208,8 @@ class UrlRules:
         return "trap_calendar" if source and leaves_calendar(url, source, last_year=self._last_year) else None
 
     def reach(self, source: str) -> Callable[[str], bool]:
-        """Return a function that checks whether pages of a site inherit the policy of the page `source` (the policy's
-        `spread`).
+        """Return a function that says whether links of the page `source` to a given site inherit its policy (the
+        policy's `spread`).
         """
         if self.table.spread == "any" or not source:
             return anywhere
