@@ -43,7 +43,7 @@ class Refill(msgspec.Struct, frozen=True):
     """The number of URLs that a site needs from each of its queues, and the horizons that define which URLs are due.
 
     `classes` gives a time for each class of importance: a never-crawled URL is due if it was found at or before that
-    time. If `classes` is None, all URLs are due, and the most important class goes first. `horizon` gives a time for
+    time. If `classes` is None, all never-crawled URLs are due, the most important first. `horizon` gives a time for
     each lane of the recrawl queue: the entries of the lane up to this time are due. A refill of recrawl URLs (`recrawl`
     is not 0) needs a `horizon`.
     """
@@ -61,7 +61,7 @@ class LeaseBatch(msgspec.Struct, frozen=True):
 
     `lanes` contains (lane, order of the next entry) for each recrawl lane; it is empty if no recrawl URLs were
     requested. `overtaken` is True if a leased URL has become immediate since the last refill of immediate URLs.
-    `withheld` is the number of leases that the worker ended or released before the site received them.
+    `withheld` is the number of leases that the store worker ended or released before the site received them.
     """
 
     site: str
@@ -133,8 +133,8 @@ class Statistics(msgspec.Struct, frozen=True, gc=False):
 class Claim(msgspec.Struct, frozen=True, gc=False):
     """A claim: one process owns a name until a deadline. A process can store a note with its claim.
 
-    If `owner` is "", no process may claim the name before `until`. `lost_by` is the previous owner if a call has taken
-    over an expired claim.
+    If `owner` is "", no process may claim the name before `until`. `lost_by` is the previous owner of an expired claim
+    that was taken over.
     """
 
     name: str
@@ -145,7 +145,7 @@ class Claim(msgspec.Struct, frozen=True, gc=False):
 
 
 class SetBack(msgspec.Struct, frozen=True):
-    """A report that the server of a store lost its latest steps. The process that gets the report has already repeated
+    """A report that the server of a store lost its latest steps. Before a process reports a set-back, it has repeated
     its own lost steps.
 
     `voided` contains (site, token) of the site leases that ended because of the loss.

@@ -1,8 +1,8 @@
 """The rules for counting fetches in census rows, which are the same in all stores.
 
 The rows contain the measured constants of the model (DESIGN.md section 4). A check of a crawled page is counted under
-the bucket that the page had before the check. The fetch of a page that is not in the state crawled is counted under
-bucket None. The first copy of a page is also counted as a birth, under the page's new bucket. A refusal is not counted,
+the bucket that the page had before the check. The fetch of a page whose state is not "crawled" is counted under bucket
+None. The first copy of a page is also counted as a birth, under the page's new bucket. A refusal is not counted,
 because it makes no request to the site.
 """
 

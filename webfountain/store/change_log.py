@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 KEPT: Final[frozenset[ChangeVerdict]] = COPIED | {"returned"}
-"""Verdicts of entries after which consumers should hold a copy of the page."""
+"""Verdicts of the entries that tell consumers to hold a copy of the page."""
 
 BEGIN_ANEW: Final = "read the whole list first: each line of `webfountain texts --jsonl` has a cursor to continue with"
 _ONE: Final = re.compile(r"[0-9a-f]{8}-[0-9]{1,18}(?:-[0-9a-f]{8})?")
@@ -89,15 +89,15 @@ def parting(record: PageRecord, verdict: ChangeVerdict, *, site: str, key: bytes
 
 
 def without_text(entry: Change) -> Change:
-    """Remove from a log entry what it says about the content of a forgotten page."""
+    """Return the log entry of a forgotten page without what it says about the page's content."""
     return Change(entry.sequence, entry.at, entry.site, entry.key, entry.url, entry.verdict)
 
 
 def cursor_at(log: str, sequence: int, at: float | None) -> str:
     """Return the cursor after an entry. `log` is the name of the log; the cursor of a log with another name is refused.
 
-    The cursor contains a hash of the entry's time `at`, because after a loss another entry may have the same number.
-    `at` is None if the entry is no longer kept.
+    A cursor contains a hash of the entry's time `at`, because a store that lost entries may give their numbers to new
+    ones. `at` is None if the entry is no longer kept.
     """
     name = f"{log}-{sequence}"
     return name if at is None else f"{name}-{_hash_of(at)}"

@@ -76,7 +76,7 @@ def first_record(link: Link, at: float) -> PageRecord:
 
 
 def taken_over(record: PageRecord, link: Link, *, at: float) -> PageRecord:
-    """Return the new record of a known page, after a link has moved the page to the link's policy at the time `at`."""
+    """Put a known page under the policy of a link at the time `at`, and return the page's new record."""
     provenance = Provenance.decode(link.provenance).because("conflict", at=at)
     return msgspec.structs.replace(
         record,

@@ -95,9 +95,9 @@ class UrlQueues(Protocol):
         """Put URLs on the immediate lanes of their sites, in the given order; return how many were added.
 
         Unknown URLs are discovered first. If the site of an added URL is not active, the site becomes due at once
-        (`AT_ONCE`). URLs that are already in the lane are skipped. A leased URL enters the lane when its lease is
-        released; `LeaseBatch.overtaken` tells the owner. If the fetch of a leased URL is settled first, the URL does
-        not enter the lane.
+        (`AT_ONCE`). URLs that are already in the lane are skipped. A leased URL enters the immediate lane when its
+        lease is released, but not if its fetch is settled. `LeaseBatch.overtaken` tells a site's owner that a leased
+        URL became immediate.
         """
         ...
 
@@ -117,10 +117,10 @@ class UrlQueues(Protocol):
         learned: Sequence[tuple[SiteLease, bytes]] = (),
         parts: Sequence[tuple[SiteLease, int, bytes]] = (),
     ) -> SettleResult:
-        """End leases with the outcomes of their fetches. The record of an outcome replaces the record of the page, and
-        decides the page's lane (`recrawl_place`).
+        """End leases with the outcomes of their fetches. The record in an outcome replaces the page's record and
+        decides its lane (`recrawl_place`).
 
-        `settle` also stores `learned` as `SiteRecord.learned` of the site, and each of `parts` under its number
+        For each site, `learned` becomes `SiteRecord.learned`, and each of `parts` is stored under its number
         (`SiteList.part`). Part numbers are from 0 to 2^63 - 1; an empty part deletes the stored part. Learned data and
         parts are not stored if the site lease is lost. An outcome has no effect if its lease is no longer open; the
         result counts it as lost.
@@ -156,20 +156,19 @@ class UrlQueues(Protocol):
         ...
 
     def regrade(self, lease: SiteLease, importance: ImportanceOf, *, epoch: int, n: int) -> RegradeResult | None:
-        """Apply a new ranking to the next `n` never-crawled URLs of a site: move the URLs whose class changed.
+        """Apply a new ranking to the next `n` never-crawled URLs of a site, and move each to the lane of its new class.
 
         The owner of a site calls this method at each activation and refill of the site, until the result is `done`. The
-        store keeps the progress when the site lease ends. Each URL keeps its arrival number. Leased and immediate URLs
-        are not moved. Returns None if the site lease is lost.
+        store keeps the progress of a ranking when the site lease ends. Each URL keeps its arrival number. Leased and
+        immediate URLs are not moved. Returns None if the site lease is lost.
         """
         ...
 
     def reweigh(self, lease: SiteLease, keys: Sequence[bytes], importance: ImportanceOf) -> int | None:
-        """Move never-crawled URLs whose class changed to the lanes of their new classes; return how many moved.
+        """Move the never-crawled URLs with these keys to the lanes of their current importance; return how many moved.
 
-        Only URLs whose key is among `keys` are examined. Call `reweigh` when importances change between two rankings.
-        Each key may occur only once. Leased and immediate URLs are not moved. Returns None if the site lease is lost.
-        See `regrade`.
+        Call `reweigh` when importances change between two rankings. Each key may occur only once. Leased and immediate
+        URLs are not moved. Returns None if the site lease is lost. See `regrade`.
         """
         ...
 
@@ -198,8 +197,8 @@ class SiteList(Protocol):
     def park(self, parked: Sequence[ParkRequest], *, at: float) -> int:
         """Take sites off the active list; return the number of sites whose lease was valid.
 
-        Open URL leases of the site end, and their URLs return to their places. A site is due again at `due`, or earlier
-        if it has URLs that its owner has not received:
+        Open URL leases of a parked site end, and the URLs return to the queues. A site is due again at `due`, or
+        earlier if it has URLs that its owner has not received:
 
         - from the discovery of a new URL, if every never-crawled refill since then got as many URLs as it requested
         - `AT_ONCE`, if immediate URLs arrived and every immediate refill since then got as many as it requested
@@ -355,8 +354,8 @@ class Changes(Protocol):
         ...
 
     def since(self, at: float) -> str:
-        """Return the cursor before the first entry at or after the time `at`. Raises CursorLost if that entry may have
-        been dropped.
+        """Return the cursor before the first entry at or after the time `at`. Raises CursorLost if the first such entry
+        may have been dropped.
         """
         ...
 
@@ -414,7 +413,7 @@ class FrontierStore(Protocol):
 
     @property
     def lives(self) -> Lives:
-        """The detector of set-backs, in which the server loses its latest steps."""
+        """The detector of steps that the store's server has lost."""
         ...
 
     def feed(self, key: str | None = None, form: FeedForm = "list") -> Feed | None:

@@ -74,8 +74,8 @@ def recrawl_place(record: PageRecord) -> tuple[int, float]:
     """Return the place of a page that was fetched at least once: its recrawl lane, or IMMEDIATE, and the order in the
     lane.
 
-    The order is `last_crawled` in the lane of a bucket, `due` in ADVANCED and RETRY, and the arrival number among
-    immediate URLs. The lowest order goes first.
+    The order of a page in its lane is `last_crawled` for a bucket, `due` for ADVANCED and RETRY, and the arrival number
+    for immediate URLs. In each lane, the page with the lowest order goes first.
     """
     if record.immediate is not None:
         return IMMEDIATE, float(record.immediate)
@@ -96,8 +96,8 @@ class Candidate(NamedTuple):
 
 
 def choose(due: Iterable[Candidate], n: int, horizon: Sequence[float]) -> list[Candidate]:
-    """Return at most `n` due URLs: first from ADVANCED, by order; then from other lanes, the longest overdue first;
-    then from RETRY.
+    """Return at most `n` due URLs: first those in ADVANCED, then those in other lanes, the longest overdue first, then
+    those in RETRY.
 
     While other lanes have due URLs, RETRY gets at most max(1, n // RETRY_SHARE) of the `n` places. If there is only one
     place (`n` is 1), it does not go to RETRY. URLs that are equally overdue are ordered by lane, then by arrival.

@@ -1,8 +1,9 @@
 """A revision: one rule that changes all pages and sites of a store, while no process crawls.
 
 A revision runs when a store is opened for writing. `UnitConversion` changes the unit of the bucket bytes
-(`cycle.fastest`). `ClockCorrection` corrects times after a run whose clock was ahead. Each step is written together
-with the position of the pass. If the process is killed, the next opening of the store continues at the stored position.
+(`cycle.fastest`). `ClockCorrection` corrects times after a run whose clock was ahead. Each batch of changed pages is
+written together with the position that the revision has reached. If the process is killed, the next opening of the
+store continues at the stored position.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["TOLERANCE_S", "ClockCorrection", "Revisable", "Revision", "UnitConversion", "revise", "seconds_ahead"]
 
 PAGES_AT_ONCE: Final = 500
-"""Number of pages that one step of a pass replaces."""
+"""Number of pages that a revision replaces in one step."""
 _SITES_AT_ONCE: Final = 100
 
 TOLERANCE_S: Final = 60.0
@@ -48,12 +49,12 @@ class Revision(Protocol):
         ...
 
     def page(self, state: SiteState, record: PageRecord) -> PageRecord:
-        """Return the new record of a page. The page state must stay the same. `state` is the state of the site."""
+        """Return the new record of a page. The page state must stay the same."""
         ...
 
 
 class Revisable(Protocol):
-    """The sites and pages of a store, or of a part of it, while they are revised."""
+    """A store, or a part of it, whose sites and pages are being revised."""
 
     @property
     def place(self) -> tuple[str, bytes]:
@@ -105,7 +106,7 @@ class UnitConversion:
     """Revision that converts the bucket bytes of all pages to another unit.
 
     A page's new bucket byte is computed from the history of its checks, as after a fetch. A page without history keeps
-    the interval of its old byte.
+    its mean change interval.
 
     Parameters
     ----------
@@ -140,8 +141,7 @@ class UnitConversion:
 
 
 def seconds_ahead(latest: float | None, at: float) -> float:
-    """Return by how many seconds the latest step of a store is later than `at`. A difference of at most `TOLERANCE_S`
-    counts as 0."""
+    """Return by how many seconds the latest step of a store is later than `at`, or 0 within `TOLERANCE_S`."""
     ahead = 0.0 if latest is None else latest - at
     return ahead if ahead > TOLERANCE_S else 0.0
 

@@ -18,9 +18,9 @@ highest score first from a sorted set.
 
 
 class Claims(Protocol):
-    """Names that the processes of one crawl claim, and letters that they leave for each other.
+    """Names that the processes of one crawl claim, and messages ("letters") that they leave for each other.
 
-    A name is ``kind/rest``:
+    A name has the form ``kind/rest``:
 
     - ``ant/…``: a live process
     - ``role/controller``
@@ -46,7 +46,7 @@ class Claims(Protocol):
         ...
 
     def drop(self, names: Mapping[str, float], *, owner: str, at: float) -> None:
-        """Give up names, in one round trip. `names` gives for each name the time from which any process may claim it.
+        """Give up names, in one round trip. `names` maps each name to the time from which any process may claim it.
         Names that belong to other owners are not given up.
         """
         ...
@@ -62,11 +62,11 @@ class Claims(Protocol):
         ...
 
     def post(self, owner: str, letters: Sequence[bytes]) -> None:
-        """Leave letters for a process. The server keeps the letters for an hour."""
+        """Leave messages for a process. The server keeps messages for an hour."""
         ...
 
     def collect(self, owner: str) -> list[bytes]:
-        """Return the letters for a process, in order, and delete them."""
+        """Return the messages for a process, in order, and delete them."""
         ...
 
     def time(self) -> float | None:
@@ -108,17 +108,15 @@ class Feed(Protocol):
 
 
 class Lives(Protocol):
-    """The detector of set-backs. In a set-back, the server of a store loses its latest steps while a process uses the
-    store.
-    """
+    """The detector of set-backs, in which a store's server loses its latest steps while a process uses the store."""
 
     def take_set_back(self) -> SetBack | None:
         """Return the set-back that any step has detected since the last call, or None."""
         ...
 
     def before_loss(self, call: Callable[[], object]) -> None:
-        """Register a function to call after a loss, before this process gives up its sites. The thread that detects the
-        loss calls the function.
+        """Register a function to call when the server has lost steps, before this process gives up its sites. The
+        function runs in the thread that detects the loss.
         """
         ...
 

@@ -40,6 +40,6 @@ class SiteHolder:
         return overtaken
 
     def due_again(self, due: float, *, returned: float) -> float:
-        """Return the time at which the site is due again, if its ant parks the site with the due time `due`. `returned`
-        is the time at which leased URLs returned to the queues, or inf."""
+        """Return when a site is due again after its ant has parked it with the due time `due`. `returned` is the time
+        at which leased URLs returned to the queues, or inf."""
         return AT_ONCE if self.hurried else min(due, self.fresh, returned)

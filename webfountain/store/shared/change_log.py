@@ -129,7 +129,7 @@ def _varint(number: int) -> bytes:
 
 
 def _numbers(packed: Iterable[int], most: int) -> tuple[list[int], int]:
-    """Decode up to `most` varints. Return the numbers, and how many bytes were read."""
+    """Decode up to `most` varints; return the numbers and the length of their bytes."""
     numbers, number, shift, used = [], 0, 0, 0
     for place, byte in enumerate(packed, 1):
         number |= (byte & 0x7F) << shift
@@ -229,8 +229,7 @@ class ShardedChangeLog:
     def erase(self, site: str, key: bytes | None = None) -> None:
         """Remove the contents of the entries of a page or a whole site, by a scan of the shard's log.
 
-        Before the call, the store must already refuse links to the page, so that no new entry follows. The entry that
-        reports the removal stays.
+        Before the call, the store must already refuse links to the page, so that no new entry follows.
         """
         shard = self._shards.of(site)
         needle = _encode(site) + (b"" if key is None else _encode(key))
@@ -261,8 +260,7 @@ class ShardedChangeLog:
             at = answer[0] + len(found)
 
     def _read(self, begin: Mapping[int, int], n: int) -> dict[int, tuple[int, list[Change]]]:
-        """Return, for each shard, up to `n` entries after a number, and the number of the entry before them, in one or
-        two round trips.
+        """Return (number of the entry before, up to `n` entries) for each shard, in one or two round trips.
 
         Entries of forgotten pages are returned without contents, even before `erase` has removed the contents.
         """
@@ -281,11 +279,10 @@ class ShardedChangeLog:
         return found
 
     def _oldest(self, begin: Mapping[int, int], n: int) -> Iterator[tuple[int, int, Change]]:
-        """Yield up to `n` entries as (shard, number, entry), in order of time. `begin` contains, for each shard, the
-        number after which to begin. Entries of a shard are in order of number.
+        """Yield up to `n` entries as (shard, number, entry), in order of time. `begin` maps each shard to the number of
+        the entry before the first one. Entries of a shard are in order of number.
 
-        The iterator stops after the last entry that it read from a shard, because an unread entry of this shard may
-        come next.
+        The iterator stops where the next entry could be one that it has not read yet.
         """
         if not begin or n <= 0:
             return

@@ -26,7 +26,7 @@ __all__ = ["SharedClaims"]
 
 _SPREAD: Final = ("address/", "guest/")
 _TIMED: Final = ("ant", "role", "loan", "seeds", "live", "unit")
-"""All kinds of claims with a deadline, except claims on addresses. Claims on repositories have no deadline."""
+"""Kinds of claims that have a deadline and are not spread over the shards."""
 _LETTERS_S: Final = 3600
 
 

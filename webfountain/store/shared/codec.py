@@ -21,7 +21,7 @@ from webfountain.store.shared.layout import FIRST_LANE, HAS_COPY, HAS_DUE
 __all__ = ["arrival_of", "decode_value", "encode_body", "encode_copy", "encode_page", "encode_value", "never_lane"]
 
 _IN_FRONT: Final = frozenset({"state", "due", "copy", "immediate", "provenance"})
-"""Fields that are stored outside the msgpack part, and `provenance`, which is stored together with `source`."""
+"""Fields that have no position of their own in the msgpack part."""
 _ORDER: Final = ("url", "depth", "importance", "policy", "request", "scores", "first_seen", "trust", "source")
 """First fields of the msgpack part, in order: the fields of a never-crawled page."""
 _FIELDS: Final = (*_ORDER, *(f for f in PageRecord.__struct_fields__ if f not in _IN_FRONT and f not in _ORDER))
@@ -110,7 +110,7 @@ def encode_page(site: str, record: PageRecord) -> list[Any]:
 
 
 def encode_value(site: str, record: PageRecord, arrival: int | None) -> bytes:
-    """Return the value of an unleased page, as the scripts would write it."""
+    """Encode an unleased page as the scripts do."""
     flags, parts = STATES.index(record.state), []
     if record.immediate is not None:
         place = 0, float(record.immediate)

@@ -1,7 +1,7 @@
 """Feeds on a server: lists of notes to a crawl, or of start URLs as in scrapy-redis.
 
-Any client may add entries, and each entry is taken by one process. The process calls `done` when the effect of the
-entry is stored. If `done` is not called in time, another process takes the entry.
+Any client may add entries, and exactly one process takes each entry. A process calls `done` when it has stored the
+effect of an entry. If `done` is not called for an entry in time, another process takes the entry.
 """
 
 from __future__ import annotations

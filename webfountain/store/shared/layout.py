@@ -78,7 +78,7 @@ CONSTANTS: Final[dict[str, int]] = {
     "NODE_SIZE": NODE_SIZE,
     "COPY_BYTES": 18,
 }
-"""Constants of the scripts."""
+"""Constants that the scripts use."""
 
 
 class StoreKeys(NamedTuple):
@@ -111,7 +111,7 @@ class SharedMeta(msgspec.Struct, frozen=True):
     id: str = ""
     """Name of the store, which never changes."""
     change: str = ""
-    """Name of the current revision; "" for none."""
+    """Name of the conversion or correction that is running; "" if there is none."""
     unit: float = 0.0
     """During a conversion, the unit of the bucket bytes that are not yet converted, in seconds."""
     correction: tuple[float, float] | None = None

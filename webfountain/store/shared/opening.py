@@ -48,9 +48,9 @@ DEFAULT_PREFIX: Final = "webfountain"
 DEFAULT_SHARDS: Final = 256
 _MOST_SHARDS: Final = 16_384
 _PRIVATE_SHARDS: Final = 16
-"""Number of shards on a server for one machine. Commands to all shards cost less with few shards."""
+"""Number of shards of a store on a private server: few, so that commands to all shards cost less."""
 _FASTEST: Final = 96
-"""Default ratio of the period to the mean change interval of bucket 0."""
+"""Default ratio of the census period to the mean change interval of bucket 0."""
 
 
 def open_shared(
@@ -248,7 +248,7 @@ def _delete(connection: ServerConnection, keys: StoreKeys, entry: MetaEntry) -> 
 
 
 def _check(connection: ServerConnection) -> None:
-    """Warn of settings by which the server may evict keys or lose writes in a crash."""
+    """Warn of server settings with which keys may be evicted, or writes lost in a crash."""
     policy = connection.setting("maxmemory-policy")
     if policy not in (None, "noeviction"):
         logger.warning(

@@ -95,8 +95,8 @@ class SharedPages:
     def forget(self, site: str, key: bytes | None = None, *, at: float) -> int:
         """Remove a page or a site permanently.
 
-        A page costs two round trips and a scan of the log, a site two round trips per thousand pages. If the process
-        dies during the call, the next call for the same pages completes the work.
+        Forgetting a page costs two round trips and a scan of the log; a site, two round trips per thousand pages. If
+        the process dies during the call, the next call for the same pages completes the work.
         """
         removed, repairs = 0, -1
         while repairs != self._lives.repairs:  # a loss between the two steps may undo the first one
@@ -107,7 +107,7 @@ class SharedPages:
         return removed
 
     def evict(self, lease: SiteLease, keys: Sequence[bytes], *, at: float) -> int | None:
-        """Remove pages from the collection, in two round trips, or more if pages change between the two."""
+        """Remove pages from the collection, in two round trips, or more if pages change in the meantime."""
         gone = 0
         while True:
             entries = []

@@ -223,7 +223,8 @@ def _moves(
 
 
 class _Horizons:
-    """The distinct horizons of one call. Most sites have the same horizons, so each horizon is sent once."""
+    """The distinct horizons of the refills in one call of `lease`. Most sites have the same horizons, so each horizon
+    is sent only once."""
 
     def __init__(self) -> None:
         self.packed: list[bytes] = []

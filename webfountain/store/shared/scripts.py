@@ -174,7 +174,7 @@ class Shards:
         return taken
 
     def barred(self, pages: Mapping[int, Sequence[tuple[bytes, bytes]]]) -> dict[int, list[bool]]:
-        """Return whether each (site, key) page, or its whole site, was forgotten, by shard, in one round trip."""
+        """Return, for each (site, key) pair, whether the page or its whole site was forgotten, in one round trip."""
         sent = []
         for shard, some in pages.items():
             key = self.key(shard, "barred")

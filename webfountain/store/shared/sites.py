@@ -40,7 +40,7 @@ _RANKED: Final = b"\0ranked"
 _Command = tuple[bytes, tuple[Any, ...]]
 
 _AT_ONCE: Final = 1000
-"""Number of sites that one script lists. A running script blocks other scripts."""
+"""Number of sites that one script lists: few, because a running script blocks all others."""
 
 
 def _ranked(shards: Shards, letter: str, rank: bytes, name: str, n: int) -> list[tuple[bytes, str]]:
@@ -76,8 +76,8 @@ def _members(shards: Shards, letter: str, rank: bytes, name: str, limits: dict[i
 def rank_sites(shards: Shards, newest: Callable[[], Mapping[str, float]]) -> None:
     """Add every site to all orders, if an older version left a shard without orders.
 
-    `newest` returns the time of each site's newest entry in the change log. The cost is one round trip, and two more
-    per hundred unordered sites of a shard.
+    `newest` returns the time of each site's newest entry in the change log. If all sites are in the orders, the cost is
+    one round trip; else two more per hundred sites of a shard.
     """
     begin = dict.fromkeys(_unranked(shards), b"-")
     times = newest() if begin else {}
@@ -148,9 +148,7 @@ class SharedSites:
         return [lease for each in found.values() for lease in each]
 
     def renew(self, leases: Sequence[SiteLease], *, until: float) -> list[SiteLease]:
-        """Extend site leases, in one round trip. Two earlier round trips check whether the store was set back or is
-        gone.
-        """
+        """Extend site leases, in three round trips: two check for lost steps, and one extends the leases."""
         self._shards.check()
         self._lives.prolong(until)
         parts = self._shards.by_shard([(lease.site, lease) for lease in leases])
@@ -196,7 +194,7 @@ class SharedSites:
         return None if answer is None else site_record(answer)
 
     def part(self, site: str, number: int) -> bytes | None:
-        """Return a part of what was learned about a site, in one round trip."""
+        """Return a numbered part of a site's learned data, in one round trip."""
         found: bytes | None = self._shards.step(site, "read", ["part", site, str(number)])
         return found
 
@@ -207,7 +205,7 @@ class SharedSites:
         return sorted(found, key=lambda record: record.site)[:n]
 
     def ranked(self, order: SiteOrder, cursor: str, n: int) -> list[tuple[str, SiteRecord]]:
-        """Return sites in an order, in three or four round trips."""
+        """Return sites in one of the `site_orders`, in three or four round trips."""
         rank, name = place_of(cursor)
         found = _ranked(self._shards, "" if order == "name" else order[0], rank, name, n)
         if not cursor and order != "name" and _unranked(self._shards):

@@ -1,6 +1,6 @@
 """The shared store: many processes on one Redis, Valkey or cluster.
 
-One thread takes steps; other threads may read at the same time.
+Only one thread may change the store; other threads may read at the same time.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ __all__ = ["SharedBoard", "SharedStore"]
 CLOSE_S: Final = 2.0
 """Longest time for which closing a store waits for its server, in seconds."""
 SERVER_END_S: Final = 1.5
-"""Time that a private server has to end, after all other calls have stopped waiting for it, in seconds."""
+"""Time in seconds that a private server gets to end after the last call."""
 
 
 class SharedBoard:

@@ -49,7 +49,7 @@ def server_rows(
     values: bytes,
     changes: Iterable[Change],
 ) -> Iterator[Row]:
-    """Yield the whole content of the store, in one round trip per two thousand pages. `changes` is read last.
+    """Yield the whole content of the store, in one round trip per two thousand pages.
 
     Raises
     ------

@@ -1,6 +1,6 @@
 """A pause of all writes on a store's servers, so that an export sees every shard at one moment.
 
-During the pause the servers delay all writes. The ants wait, as they do for a slow server. A server has only one pause
+During a pause, the servers delay all writes, and ants wait as they do for a slow server. A server has only one pause
 for all its clients, and any client can end it. One process at a time owns the pause, and its connection has a name that
 other processes see (``CLIENT LIST``).
 """
@@ -115,8 +115,8 @@ class WritePause:
 
 
 def _one_server(client: redis.Redis | redis.cluster.RedisCluster) -> redis.Redis:
-    """Return the server on which processes see the names of each other's connections. In a cluster, all processes
-    choose the same primary.
+    """Return the server on which processes see each other's connection names: in a cluster, the same primary for
+    all.
     """
     if not isinstance(client, redis.cluster.RedisCluster):
         return client
