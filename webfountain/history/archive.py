@@ -60,11 +60,11 @@ class Archive:
         self._board = board
 
     def add(self, sample: HistorySample) -> None:
-        """Store the sample of a minute.
+        """Add the sample of one minute to the archive.
 
         If the archive already has a sample of this minute, the two are merged.
 
-        A sample from before the last hour is dropped, because the clock must have been set back.
+        A sample from before the archive's current hour is dropped, because the clock must have been set back.
         """
         hour, head = int(sample.at) // HOUR_S, self._head()
         if head is not None and hour < head.hour:
@@ -115,7 +115,7 @@ class Archive:
         return [rollup(found, at=at)] if found else []
 
     def _condense(self, head: _Head, hour: int) -> None:
-        """Store the ended hour as one sample, and an ended day as one sample too."""
+        """Condense the hour that has ended into one sample, and likewise a day that has ended."""
         day = head.hour * HOUR_S // DAY_S
         ended = self._condensed(self._samples(_minutes_name(head.hour), head.hour), head.hour * HOUR_S)
         self._replace(_hours_name(day), day, ended)
@@ -152,9 +152,7 @@ class Archive:
 
 
 def _numbers(since: float, until: float, span: int, *, first: int, last: int) -> range:
-    """Return the numbers of the spans that overlap a time range. Numbers before `first` or after `last` are left
-    out.
-    """
+    """Return the numbers of the spans from `first` to `last` that overlap a time range."""
     begin = max(first, int(max(since, 0.0)) // span)
     end = last if until == float("inf") else min(last, int(max(until, 0.0)) // span)
     return range(begin, end + 1)

@@ -1,8 +1,8 @@
 """Figures of crawls in the text format of Prometheus.
 
 The figures come from the live snapshots and from the status of the stores; this module counts nothing. No label names a
-site, so the number of series is bounded. The series of a process end with the process. Names are in base units and
-begin with ``webfountain_``.
+site, so the number of series is bounded. When a process ends, its series end too. Names are in base units and begin
+with ``webfountain_``.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ _COUNTERS: Final[Mapping[str, tuple[str, str]]] = {
     "controller": ("plans", "event"),
     "sequencer": ("queued_fetches", "queue"),
 }
-"""Maps the first part of a stat's name, before "/", to a counter and a label. The second part is the label's value."""
+"""Maps the first part of a stat's name, before "/", to a counter and a label. The part of the name after "/" is the
+label's value."""
 _ALONE: Final[Mapping[str, str]] = {
     "fetch/started": "fetches_started",
     "fetch/bytes": "fetch_bytes",
@@ -92,7 +93,7 @@ class _Families:
         self._streams = streams
 
     def collect(self) -> Iterator[Metric]:
-        """Yield each family once."""
+        """Yield each metric family of the scrape."""
         build = GaugeMetricFamily("webfountain_build_info", "The version of webfountain.", labels=["version"])
         build.add_metric([__version__], 1.0)
         yield build
@@ -159,7 +160,7 @@ def _alive(figures: Iterable[Figures]) -> Iterator[tuple[Figures, LiveSnapshot]]
 
 
 def _counters(figures: Sequence[Figures]) -> Iterator[Metric]:
-    """Return the stats of all processes, each in its family."""
+    """Return the stats of all processes, each in its metric family."""
     families: dict[str, CounterMetricFamily] = {}
     for each, found in _alive(figures):
         for stat, many in found.counts.items():
@@ -175,7 +176,7 @@ def _counters(figures: Sequence[Figures]) -> Iterator[Metric]:
 
 
 def _histograms(figures: Sequence[Figures]) -> Iterator[Metric]:
-    """Return the distributions of all processes, each in its family."""
+    """Return the distributions of all processes, each in its metric family."""
     for stat, name in _DISTRIBUTIONS.items():
         family = HistogramMetricFamily(f"webfountain_{name}", STATS[f"{stat}/*"].sentence, labels=["collection", "ant"])
         for each, found in _alive(figures):
@@ -189,7 +190,7 @@ def _histograms(figures: Sequence[Figures]) -> Iterator[Metric]:
 
 
 def _family_of(stat: str) -> tuple[str, str | None, str]:
-    """Return the family of a stat, its label, and the label's value."""
+    """Return the metric family of a stat, its label, and the label's value."""
     if stat in _ALONE:
         return _ALONE[stat], None, ""
     room, _, event = stat.rpartition("/")
@@ -198,7 +199,7 @@ def _family_of(stat: str) -> tuple[str, str | None, str]:
 
 
 def _sentence(stat: str) -> str:
-    """Return the help text of a family: a sentence that says what it counts."""
+    """Return the help text of a metric family: a sentence that says what the family counts."""
     room = stat.rpartition("/")[0]
     found = STATS.get(f"{room}/*") or STATS.get(stat)
     if room in _COUNTERS:

@@ -23,9 +23,7 @@ EVERY_S: Final = 2.0
 STALE_S: Final = 30.0
 """Age above which a snapshot's process counts as dead, in seconds."""
 MAX_SITES: Final = 200
-"""Maximum number of active sites that a snapshot describes. A snapshot counts further active sites, but does not
-describe them.
-"""
+"""Maximum number of active sites that a snapshot describes; further active sites are only counted."""
 
 WaitReason = Literal[
     "in flight", "polite", "back-off", "robots.txt", "no robots.txt", "address", "barred", "leasing", "not due", "ready"
@@ -64,26 +62,26 @@ class LiveSnapshot(msgspec.Struct, frozen=True):
     at: float
     """Time of the snapshot, UTC seconds."""
     lag_s: float
-    """Delay of the process's event loop, in seconds. Above one second the process is overloaded."""
+    """Delay of the process's event loop, in seconds; above one second, the process is overloaded."""
     fetched: int
     """Settled fetches since the process began."""
     pages_per_second: float
-    """Mean rate over the last ten seconds."""
+    """Mean crawl rate over the last ten seconds."""
     limit: str
-    """What limits the rate now, in words."""
+    """What limits the crawl rate now, in words."""
     pages: dict[str, int]
     """Known URLs of the whole store, by state."""
     sites: int
     active_sites: int
     in_flight: int
     pending_visits: int
-    """Fetched pages that are not written yet."""
+    """Fetched pages that are not yet written to disk."""
     pending_bytes: int
     immediate: int
     leased: int
     price: float | None
     plan: str | None
-    """The plan in force, in words."""
+    """The current plan, in words."""
     waits: dict[str, int]
     """Number of sites in `live` for each wait reason."""
     live: list[LiveSite]

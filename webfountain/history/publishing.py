@@ -32,7 +32,7 @@ _decoder = msgspec.json.Decoder(LiveSnapshot)
 class LivePlace:
     """Place where a process stores its snapshots. The methods may block, so a thread calls them.
 
-    This base class keeps nothing. The base class serves a store in memory, which no other process can read.
+    This base class stores nothing, because no other process can read a store in memory.
     """
 
     def put(self, snapshot: LiveSnapshot) -> None:
@@ -43,7 +43,7 @@ class LivePlace:
 
 
 class FilePlace(LivePlace):
-    """The place of a snapshot in a file of the store's folder."""
+    """Storage of a process's snapshots in a file of the store's folder."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / FILE
@@ -58,7 +58,8 @@ class FilePlace(LivePlace):
 
 
 class ClaimPlace(LivePlace):
-    """The place of a snapshot in a claim ``live/OWNER`` on the store's server. Each call is a round trip."""
+    """Storage of a process's snapshots on the store's server, in the claim ``live/OWNER``. Each call is a round
+    trip."""
 
     def __init__(self, claims: Claims) -> None:
         self._claims = claims
@@ -93,8 +94,8 @@ def read_claims(claims: Claims) -> list[LiveSnapshot]:
 
 
 def drop_dead(claims: Claims, *, owner: str, at: float) -> int:
-    """Remove the claims of ended processes, and return how many. If no process has ended, the cost is one round
-    trip.
+    """Remove the claims of ended processes, and return how many there were. If no process has ended, the cost is one
+    round trip.
     """
     dead = [claim.name for claim in claims.claims(KIND) if claim.until + STALE_S < at]
     if dead:

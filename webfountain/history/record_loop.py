@@ -95,7 +95,7 @@ class RecordLoop:
 
 
 class _Outages:
-    """The outages of one kind of record, that is, times in which it cannot be stored."""
+    """The times in which one kind of record cannot be stored."""
 
     def __init__(self, what: str) -> None:
         self._what = what

@@ -40,8 +40,7 @@ _WINDOW_S: Final = 10.0
 
 
 class Recorder:
-    """The recorder of one process. `now` returns the time. `sizes` returns the bytes of store and repository, or
-    None."""
+    """The recorder of one process. `sizes` returns the sizes of store and repository in bytes, or None."""
 
     def __init__(
         self,
@@ -62,7 +61,8 @@ class Recorder:
         self._keeps = False
 
     def snapshot(self, *, lag_s: float = 0.0) -> LiveSnapshot:
-        """Return a snapshot of the crawl. Call this method in the loop thread. `lag_s` is the delay of the loop."""
+        """Return a snapshot of the crawl. Call this method in the loop thread. `lag_s` is the delay of the event
+        loop."""
         at = self._now()
         passed, self._last_snapshot = at - self._last_snapshot, at
         progress, follower = self._crawl.progress, self._crawl.planner.follower
@@ -118,8 +118,8 @@ class Recorder:
         return sample
 
     def _claim(self, claims: Claims, at: float) -> bool:
-        """Return whether this process keeps the history. When a process takes over the history, it counts only later
-        work of the other processes.
+        """Return whether this process keeps the history. After taking over the history, a process ignores what other
+        processes counted before.
         """
         [claim] = claims.claim([KEEPER], owner=self._crawl.owner, until=at + _KEEPER_S, at=at)
         keeps, self._keeps = claim.owner == self._crawl.owner, self._keeps
@@ -157,7 +157,7 @@ class Recorder:
         )
 
     def _counts_since(self, counts: Mapping[str, Mapping[str, float]]) -> Counter[str]:
-        """Return the counts of all processes since the last call. A new process is included with all of its counts."""
+        """Return the counts of all processes since the last call. For a new process, all of its counts are included."""
         new: Counter[str] = Counter()
         for name, now in counts.items():
             before = self._counted.get(name, {})
@@ -168,7 +168,7 @@ class Recorder:
 
 
 def fetches_of(counts: Mapping[str, float]) -> int:
-    """Return the number of settled fetches, without refused pages."""
+    """Return the number of settled fetches, not counting refused pages."""
     return int(sum(counts.get(f"outcome/{kind}", 0.0) for kind in FETCHED))
 
 

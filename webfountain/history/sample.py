@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 __all__ = ["MAX_WORDS", "OUTCOMES", "HistorySample", "bounded", "outcome_counts", "rollup", "summed"]
 
 OUTCOMES: Final[tuple[OutcomeKind, ...]] = get_args(OutcomeKind)
-"""Order of `HistorySample.outcomes`. Add a new kind at the end."""
+"""Order of `HistorySample.outcomes`. New kinds of outcome must be added at the end."""
 MAX_WORDS: Final = 32
-"""Maximum number of different error words, and of different rate limits, in a sample. All further words are counted as
+"""Maximum number of different error words, and of different rate limits, in a sample; the rest is counted as
 `other`.
 """
 _OTHER: Final = "other"
@@ -49,7 +49,7 @@ class HistorySample(msgspec.Struct, frozen=True, array_like=True, gc=False):
     bytes: int = 0
     """Size of all received bodies after content decoding, bytes."""
     planned: float | None = None
-    """Number of fetches that the plan in force planned for this time; None without a plan."""
+    """Number of fetches that the plan scheduled for this time span; None without a plan."""
     freshness: float | None = None
     """Estimated share of the known pages whose copy matches the live page."""
     freshness_low: float | None = None
@@ -71,7 +71,7 @@ class HistorySample(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 def outcome_counts(sample: HistorySample) -> dict[OutcomeKind, int]:
-    """Return the outcomes of a sample by name. Outcomes of a later version are left out."""
+    """Return the outcomes of a sample by name. Outcomes that only a later version knows are left out."""
     return dict(zip(OUTCOMES, sample.outcomes, strict=False))
 
 
@@ -115,7 +115,7 @@ def rollup(samples: Sequence[HistorySample], *, at: float) -> HistorySample:
 
 
 def bounded(counts: Mapping[str, float]) -> dict[str, float]:
-    """Return the MAX_WORDS largest counts. The other counts are added up as `other`."""
+    """Return the largest counts, at most MAX_WORDS, with the sum of the rest as `other`."""
     if len(counts) <= MAX_WORDS:
         return dict(counts)
     order = sorted(counts, key=lambda word: (word == _OTHER, -counts[word], word))
@@ -129,7 +129,7 @@ def _added(rows: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
 
 
 def summed(parts: Iterable[Mapping[str, float]]) -> Counter[str]:
-    """Add up counts or seconds, separately for each word."""
+    """Add up dictionaries of counts or seconds, word by word."""
     total: Counter[str] = Counter()
     for part in parts:
         for word, many in part.items():
@@ -138,7 +138,7 @@ def summed(parts: Iterable[Mapping[str, float]]) -> Counter[str]:
 
 
 def _mean(values: Sequence[tuple[float | None, float]]) -> float | None:
-    """Return the mean of the known values, weighted by their seconds."""
+    """Return the mean of the values that are not None, weighted by the seconds of each."""
     known = [(value, max(seconds, 1e-9)) for value, seconds in values if value is not None]
     if not known:
         return None

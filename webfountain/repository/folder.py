@@ -4,7 +4,7 @@
 ``….index`` is the index of a WARC file. A file ``….moved`` lists the new locations of records that have moved out of a
 WARC file. A ``.moved`` file is kept until no page names an old location.
 
-`Folder` needs no lock, even beside a running crawl.
+`Folder` needs no lock, even during a crawl.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Records are written before links are discovered and pages are settled (DESIGN.md section 3). Until `settled` is called,
 `tidy` spares the new copies, because no page record names them. `tidy` runs once per period, never in the reactor's
-thread. `Pages` needs no lock, so ``webfountain cat`` can run beside a crawl.
+thread. `Pages` needs no lock, so ``webfountain cat`` can run during a crawl.
 """
 
 from __future__ import annotations
@@ -198,7 +198,7 @@ class Repository:
 
         The copies are those that `write` returned.
 
-        Before this call, `tidy` does not delete the files of these copies.
+        Until `settled` is called, `tidy` does not delete the files of these copies.
         """
         with self._counting:
             self._unsettled.subtract(copy.file for copy in copies if copy is not None)

@@ -1,13 +1,13 @@
 """Remove copies from the disk: superseded files, compaction to a size limit, erasure on request.
 
-The location of a copy may be in a page record, in a running lease and in an unsettled capture. A file is therefore
-deleted only under these conditions:
+The location of a copy may be in a page record, in a running lease and in an unsettled capture. A file is deleted only
+under these conditions:
 
 - the file is closed,
 - no capture in the file is unsettled,
 - no page names the file, not even by a ``.moved`` file.
 
-A move survives a kill at each step:
+Moving copies survives a kill at each step:
 
 - copy to the file being written,
 - record the moves,
@@ -48,18 +48,18 @@ _FORWARD_S: Final = 86_400.0
 FILES_PER_LIMIT: Final = 16
 """Divisor of `max_bytes` that gives the size at which a file is closed. Only closed files can be compacted."""
 _HIGH: Final = 0.85
-"""Share of the limit at which compaction begins. Compaction itself needs some room."""
+"""Share of the size limit at which compaction begins, because compaction itself needs some room."""
 _ENOUGH: Final = 0.8
-"""Share of the limit at which compaction stops, so that it does not start again at once."""
+"""Share of the size limit at which compaction stops, so that it does not start again at once."""
 _WORTHWHILE: Final = 0.02
-"""Compaction never rewrites a file whose superseded share is at most this."""
+"""Superseded share of a file up to which compaction never rewrites the file."""
 _CHEAP: Final = 0.25
-"""Superseded share of a file at which the file is rewritten, even far below the limit."""
+"""Superseded share of a file above which the file is rewritten even if the folder is far below its size limit."""
 _MOST_PER_LIVE: Final = 2.0
 """Ratio of all bytes to live bytes at which a folder without a size limit is compacted."""
 _ENOUGH_PER_LIVE: Final = 1.5
 _LEAST_STEP: Final = 32_000_000
-"""Number of bytes that are written before the next check, if the folder has no size limit."""
+"""Least number of bytes written between two runs of `tidy` in a folder without a size limit."""
 
 
 class CopyStore(Protocol):
@@ -109,9 +109,8 @@ class Retention:
         return self._writer.appended >= self._next_tidy
 
     def tidy(self, store: CopyStore, unsettled: Callable[[], Counter[int]]) -> TidyResult:
-        """Delete superseded files.
-
-        Also compact the folder, if it is near its size limit or much larger than its live copies.
+        """Delete superseded files, and compact the folder if it is near its size limit or much larger than its live
+        copies.
 
         Raises
         ------
@@ -137,7 +136,7 @@ class Retention:
         return done
 
     def _step(self) -> float:
-        """Return how many bytes may be written before the next check."""
+        """Return how many bytes may be written before `tidy` is due again."""
         if self._max_bytes is not None:
             return self._max_bytes / FILES_PER_LIMIT
         return math.inf if self._keep_all else max(self._least_step, self._folder.bytes_on_disk() / 2)
@@ -154,7 +153,7 @@ class Retention:
         """Remove the records of forgotten URLs: rewrite each file that contains such records.
 
         The call reads the header of every record, which takes some seconds per gigabyte. Records with unreadable URLs
-        are removed too. Forget the URL in the store first (`PageRecords.forget`), because records that are written
+        are removed too. Before the call, forget the URLs in the store (`PageRecords.forget`), because records written
         during the call are not checked.
         """
         current = self._writer.rotate()
@@ -251,8 +250,8 @@ class Retention:
     def _compact(
         self, store: CopyStore, unsettled: Callable[[], Counter[int]], done: TidyResult, *, goal: float, least: float
     ) -> TidyResult:
-        """Rewrite files until the folder has at most `goal` bytes. Begin with the file that has the smallest live
-        share. A file is rewritten only if its superseded share is larger than `least`.
+        """Rewrite files, beginning with the smallest live share, until the folder has at most `goal` bytes. A file is
+        rewritten only if its superseded share is larger than `least`.
         """
         current = self._writer.number
         if self._shares([current], store, unsettled())[0][0] > least:
@@ -288,7 +287,7 @@ class Retention:
                 with_request = False
 
     def _newest(self, number: int, row: IndexRow, store: CopyStore) -> Copy | None:
-        """Return the newest copy of the page to which a response belongs, from the store."""
+        """Look up the page of a response in the store, and return the page's newest copy."""
         head = self._head(number, row)
         page = None if head is None else head.page
         record = None if page is None else store.get(*page)

@@ -8,8 +8,7 @@ and Transfer-Encoding are renamed ``X-Archive-Orig-…``. Header texts are untru
 forges a header or a record. Cookie and Authorization headers are not archived.
 
 Source: ISO 28500:2017 (WARC/1.1); the revisit profiles of its section 6.7. Records are compressed by igzip at level 1:
-a page of 20 KB takes 36 µs and shrinks to 0.324 of its size. With zlib at level 1, the page takes 134 to 160 µs and
-shrinks to 0.334.
+a page of 20 KB shrinks to 0.324 of its size in 36 µs (zlib: to 0.334 in 134 to 160 µs).
 """
 
 from __future__ import annotations
@@ -59,8 +58,8 @@ class Capture(msgspec.Struct, frozen=True):
     """One fetch to write.
 
     `digest` is the hex SHA-1 of the body, or of the known copy for a 304. `digest` is computed if None. `repeats` is
-    the time of the fetch of the known copy (`PageRecord.copied`). With `repeats`, this fetch becomes a revisit record.
-    A 304 always becomes a revisit record. `before` is the location of the superseded copy.
+    the time when the known copy was fetched (`PageRecord.copied`), if the fetch repeats the copy's body. A fetch with
+    `repeats` or status 304 becomes a revisit record. `before` is the location of the superseded copy.
     """
 
     fetched: FetchResult

@@ -47,8 +47,8 @@ class ReadJob(msgspec.Struct, frozen=True, array_like=True):
 
 
 class JobResult(msgspec.Struct, frozen=True, array_like=True):
-    """The result of a job: a document, a sitemap, a robots.txt or an error. After a result with `last`, the child
-    ends.
+    """The result of a job: a document, a sitemap, a robots.txt or an error. The child ends after a result with
+    `last`.
     """
 
     document: Document | None = None

@@ -1,11 +1,11 @@
 """Remember the pages under examination at a crash, so that no page crashes every crawl.
 
-A page that crashes the process is not settled, and so may crash the next start, too. The URLs of pages under
-examination are in a mapped file, which survives a kill. At the next start, the pages in the file are suspects, and each
-is examined last and alone. A death counts only if a single page was under examination, because otherwise the cause is
-unknown. A suspect that is examined without a crash is cleared. After three deaths, a page counts as failed.
+A page that crashes the process is not settled, so it may crash the next process too. The URLs of pages under
+examination are in a mapped file, which survives a kill. After a crash, the next process examines these pages
+("suspects") last, and each of them alone. A crash counts against a page only if no other page was under examination. A
+suspect that is examined without a crash is no longer a suspect. A page that crashes three processes counts as failed.
 
-The guard also protects from causes other than hostile bodies, such as a machine without free memory.
+Besides hostile bodies, the guard covers other causes of a crash, such as a machine without free memory.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["CRASHES", "CrashSuspects"]
 
 CRASHES: Final = 3
-"""Number of deaths of the process, with only one page under examination, after which the page counts as failed."""
+"""Number of processes that a page must crash, as the only page under examination, to count as failed."""
 _SLOTS: Final = 16
 _SLOT_BYTES: Final = 4_096
 _FILE_BYTES: Final = _SLOTS * _SLOT_BYTES
@@ -39,7 +39,7 @@ _LENGTH: Final = struct.Struct("<I")
 
 
 class CrashSuspects:
-    """The pages under examination now and at the last death. Any thread may examine pages, but only one process may use
+    """The pages under examination now and at the last crash. Any thread may examine pages, but only one process may use
     the files.
 
     Parameters
@@ -58,7 +58,7 @@ class CrashSuspects:
         self._alone = False
         self._waiting = 0
         self.found: Sequence[str] = ()
-        """Pages under examination when the last process died."""
+        """Pages under examination when the last process crashed."""
         if folder is not None:
             self._open(folder / "examined", folder / "suspects.json")
 
@@ -73,8 +73,8 @@ class CrashSuspects:
         return not (self._alone or self._waiting) and url not in self._deaths
 
     def has_crashed(self, url: str) -> bool:
-        """Return whether a page has crashed too many processes. If the method returns True, it also forgets one death,
-        so that the page is examined again when it is next due."""
+        """Return whether a page has crashed too many processes. A True result also subtracts one crash, so that the
+        page is examined again when it is next due."""
         if self._deaths.get(url, 0) < CRASHES:
             return False
         self._deaths[url] = CRASHES - 1
@@ -83,8 +83,8 @@ class CrashSuspects:
 
     @contextmanager
     def examining(self, url: str) -> Iterator[None]:
-        """Mark a page as under examination while the `with` block runs. A suspect first waits until no other page is
-        under examination.
+        """Mark a page as under examination while the `with` block runs. If the page is a suspect, the call first waits
+        until no other page is under examination.
         """
         suspect = url in self._deaths
         with self._turn:
@@ -150,8 +150,8 @@ class CrashSuspects:
             self._clear_slot(slot)
 
     def _mark(self, url: str) -> int | None:
-        """Write a page as under examination. The length of the entry is written last, so that a torn entry does not
-        count."""
+        """Write to the file that a page is under examination. The length of the entry is written last, so that a torn
+        entry does not count."""
         packed = url.encode()
         if self._slots is None or not self._free or len(packed) > _SLOT_BYTES - _LENGTH.size or not self._is_whole():
             return None
@@ -180,7 +180,7 @@ class CrashSuspects:
 
     def _is_whole(self) -> bool:
         """Return whether the file has its full size. If another program has cut the file, fill it again, because access
-        behind its end would kill the process.
+        past its end would kill the process.
         """
         assert self._file is not None
         with suppress(OSError):
@@ -199,7 +199,7 @@ class CrashSuspects:
         os.truncate(self._file, _FILE_BYTES)
 
     def _write(self) -> None:
-        """Write all suspects, completely or not at all."""
+        """Write the file of suspects, completely or not at all."""
         assert self._list is not None
         with suppress(OSError), replaced(self._list) as file:
             file.write(msgspec.json.encode(self._deaths))

@@ -2,8 +2,8 @@
 
 Each thread that parses bodies has its own child process, which parses many bodies. The child limits its address space
 (`setrlimit`) and its CPU time (a timer that works even in C code). If the child ends without a result, the job gets an
-error, and the next job starts another child. One thread reads large bodies, one at a time, and two threads read all
-others.
+error, and the next job starts another child. One thread parses large bodies, one at a time, and two threads parse all
+other bodies.
 
 ``python -m webfountain.sandbox`` is the child. Each frame on standard input has the sizes of job and body as two
 uint32, a `ReadJob` as msgpack, and the body. The child writes the size of the answer, and a `JobResult` as msgpack.
@@ -53,15 +53,15 @@ MEMORY_BYTES: Final = 256_000_000
 """Maximum memory for parsing a body, without the body itself."""
 _MEMORY_AT_LEAST: Final = 96_000_000
 _MEMORY_PER_BYTE: Final = 24
-"""Memory that a child may use for each byte of a body, bytes. A body of only three-letter tags takes 40 bytes per byte,
-an ordinary page takes 5."""
+"""Memory that a child may use for each byte of a body, bytes. Parsing a body of only three-letter tags takes 40 bytes
+of memory per byte, an ordinary page 5."""
 _WALL_S: Final = 60.0
 """Time after which a child that neither answers nor uses CPU time is killed."""
 _LARGE_BYTES: Final = 1_000_000
 _SMALL_SITEMAP_BYTES: Final = 65_536
 _THREADS: Final = 2
 _TRIES: Final = 3
-"""Number of children that must die on a body before the body counts as the cause."""
+"""Number of children that must crash on the same body before the body gets an error."""
 _ROOT: Final = Path(__file__).resolve().parents[2]
 
 
@@ -106,7 +106,7 @@ class FencedReader:
     def read_at_once(
         self, body: bytes, kind: ContentType, links: LinkSource | None = None, rules: ReadingRules = WHOLE_PAGE
     ) -> Document | None:
-        """Return the same as `read` if reading is certainly cheap, else None."""
+        """Return the same as `read` if parsing is certainly cheap, else None."""
         return self._plain.read_at_once(body, kind, links, rules)
 
     def read_sitemap(self, body: bytes) -> SitemapFile | ReadError:
@@ -150,7 +150,8 @@ class FencedReader:
             threads.shutdown(wait=False)
 
     def _ask(self, job: ReadJob, body: bytes) -> JobResult:
-        """Return the answer of a child. If the child crashed or was killed from outside, try again."""
+        """Return the answer of a child. If the child crashed or was killed from outside, repeat the job with another
+        child."""
         answer = self._ask_once(job, body)
         for _ in range(_TRIES - 1):
             if self._closed or answer.error != "parse-crash" or not answer.died:
@@ -237,7 +238,7 @@ class _Child:
             self._end()
 
     def _end(self, *, late: bool = False) -> ReadError:
-        """Wait until the process has ended, and return the reason."""
+        """Wait until the child has ended, and return why it ended."""
         if late:
             self.kill()
         status = _wait(self._process)

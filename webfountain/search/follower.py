@@ -43,8 +43,8 @@ class Follower:
         self._tried: tuple[str | None, str] | None = None
 
     def catch_up(self) -> int:
-        """Index everything new, and return the number of pages. Begin again with all pages if the cursor is no longer
-        valid."""
+        """Index all new texts, and return the number of pages. If the cursor is no longer valid, index all pages
+        again."""
         before = self._index.state()
         if before.stale > 1000 + before.pages * _STALE_SHARE:
             self._index.clear()

@@ -1,8 +1,7 @@
 """The index: an SQLite file with the words of each held page in FTS5, and the cursor of the last indexed text.
 
-The index contains the words but not the texts, which saves space. A changed page gets a new number. The words under the
-old number stay in the file, without a page, until the index is built again (`stale`). One process writes the file; many
-may read it.
+The index contains the words but not the texts, which saves space. A changed page gets a new number. The words under its
+old number stay in the file (`stale`) until the index is built again. One process writes the file; many may read it.
 """
 
 from __future__ import annotations
@@ -63,7 +62,7 @@ class IndexedText(NamedTuple):
 
 
 class SearchFilter(msgspec.Struct, frozen=True):
-    """Filter of the pages. An empty field accepts every page; times are UTC seconds."""
+    """A filter of the pages that a search may find. An empty field accepts every page; times are UTC seconds."""
 
     site: str = ""
     since: float | None = None
@@ -113,18 +112,18 @@ class SearchIndex:
             self._put("cursor", cursor)
 
     def begin_round(self) -> None:
-        """Begin a pass over all pages."""
+        """Begin a pass in which all pages are indexed again."""
         with self._step():
             self._put("round", str(self._number("round") + 1))
             self._base.execute("DELETE FROM state WHERE name = 'cursor'")
 
     def end_round(self) -> None:
-        """End a pass over all pages: remove the pages that the pass did not contain."""
+        """End a pass over all pages: remove the pages that were not indexed in the pass."""
         with self._step():
             self._base.execute("DELETE FROM pages WHERE round < ?", (self._number("round"),))
 
     def clear(self) -> None:
-        """Remove everything, to build the index again without stale entries."""
+        """Empty the index, to build it again without stale entries."""
         with self._step():
             self._base.execute("DELETE FROM pages")
             self._base.execute("INSERT INTO words(words) VALUES('delete-all')")
@@ -266,7 +265,7 @@ def _scoped(query: str, wanted: SearchFilter) -> str:
 
 
 def _key(url: str) -> int:
-    """Return the number by which the index finds a page. A number needs half the space of the URL."""
+    """Return the number by which the index finds a page, which takes half the space of the URL."""
     return int.from_bytes(xxhash.xxh3_64_digest(url.encode("utf-8", "replace")), "big", signed=True)
 
 

@@ -218,7 +218,7 @@ class _Wrong(Exception):
 
 
 class _Check:
-    """What `checked` remembers of the rows so far."""
+    """The checks of each row, with what later checks need to know of earlier rows."""
 
     def __init__(self) -> None:
         self._stage = -1

@@ -48,7 +48,7 @@ class EmbeddedCensus:
         return self._steps.counts.present().census()
 
     def rows(self, *, since: int) -> list[CensusRow]:
-        """Return the census rows from period `since` on, by one short scan."""
+        """Return the census rows of period `since` and of later periods, by one short scan."""
         return self._steps.counts.present().census_rows(since)
 
     def statistics(self) -> Statistics:

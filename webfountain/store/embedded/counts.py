@@ -31,9 +31,7 @@ _COUNTED_KEPT: Final = 1024
 _PERIODS_BEFORE_1970: Final = 1 << 62
 
 _TOTAL_BYTES: Final = 16
-"""Number of bytes that store the sum of a bucket's crawl times. A sum of eight bytes would overflow at five million
-pages.
-"""
+"""Number of bytes for a bucket's sum of crawl times: eight bytes would overflow at five million pages."""
 _counted_key = struct.Struct(">QH")
 _file = struct.Struct(">QQ")
 _INDEX: Final = {state: index for index, state in enumerate(STATES)}
@@ -50,7 +48,7 @@ class Counts:
         self.load()
 
     def load(self) -> None:
-        """Read the counts again, and drop changes that were not written."""
+        """Read the counts again, and drop unwritten changes."""
         value = self._disk.get(COUNTS)
         kept = ([0] * len(STATES), 0, 0, 0, 0, 0) if value is None else _counts.decode(value)
         self.pages, self.sites, self.arrivals, self.immediate, self.changes, self.dropped = kept
@@ -73,7 +71,7 @@ class Counts:
         self._clean()
 
     def drop_rows(self, batch: WriteBatch, *, since: int) -> None:
-        """Delete the census rows from period `since` on."""
+        """Delete the census rows of period `since` and of later periods."""
         batch.delete_range(_row_key((since, None)), after(ROW))
 
     def add_new(self, row: SiteRow, pages: int) -> None:
@@ -82,7 +80,7 @@ class Counts:
         self.pages[0] += pages
 
     def add(self, row: SiteRow, record: PageRecord) -> None:
-        """Count a record that is now in the store."""
+        """Count a record that was added to the store."""
         self._count(row, record, 1)
 
     def remove(self, row: SiteRow, record: PageRecord) -> None:
@@ -184,7 +182,7 @@ class Counts:
 
 
 def _bucket_of(value: bytes) -> list[int]:
-    """Decode a bucket's number of pages and sum of crawl times in ms. An older version may have written the sum as
+    """Decode a bucket's number of pages and sum of crawl times in ms. Older versions stored the sum of crawl times in
     eight bytes.
     """
     return [place_of(value[:8]), int.from_bytes(value[8:], "big", signed=True)]
@@ -208,7 +206,7 @@ def site_row(value: bytes) -> SiteRow:
 def counted_rows(
     disk: Disk, *, since: int = -_PERIODS_BEFORE_1970
 ) -> Iterator[tuple[tuple[int, int | None], list[float]]]:
-    """Yield ((period, bucket), counts) from period `since` on, in order."""
+    """Yield ((period, bucket), counts) of period `since` and later periods, in order."""
     for key, value in disk.scan(_row_key((since, None)), after(ROW)):
         yield _row_name(key), _numbers.decode(value)
 

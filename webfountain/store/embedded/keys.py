@@ -2,8 +2,8 @@
 
 A key starts with one letter for its family. Keys of pages continue with eight bytes that stand for the site, so a
 site's pages are adjacent. The queue entry of a never-crawled page contains its record, and its page key only points to
-the entry. Records are thus stored in the order in which they are leased, and page keys stay small. Any change of this
-layout needs a new `FORMAT`.
+the entry. Never-crawled records are stored in the order in which they are leased, and page keys stay small. Any change
+of this layout needs a new `FORMAT`.
 """
 
 from __future__ import annotations
@@ -116,8 +116,8 @@ class Meta(msgspec.Struct, frozen=True, array_like=True):
 
     `generation` counts the openings of the store, so that no lease token is given twice. `log` is the name of the
     change log. `unit` is the old unit during a conversion of bucket bytes. `correction` contains the `at` and `ahead`
-    of a correction of times while it runs. `come_to` is the position of the conversion or correction: a site, a zero
-    byte, a page key. `is_ranked` is True if the index of sites exists. An older version of webfountain drops
+    of a correction of times while it runs. `come_to` is the position of a running conversion or correction: a site, a
+    zero byte, a page key. `is_ranked` is True if the index of sites exists. An older version of webfountain drops
     `is_ranked` when it writes the description, because it does not update the index.
     """
 

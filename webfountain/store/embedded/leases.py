@@ -31,8 +31,8 @@ _GENERATION_BITS: Final = 40
 class HeldLease:
     """An open URL lease.
 
-    `place.record` is the current record. `handed` is the record that the ant received. `handed` differs from the
-    current record if the page's copy has moved since the lease.
+    `place.record` is the page's current record. `handed` is the record that the ant received, which differs if the
+    page's copy has moved since the lease.
     """
 
     id: LeaseId
@@ -70,7 +70,7 @@ class Leases:
         return len(self._held)
 
     def under(self, lease: SiteLease) -> LeasedSite | None:
-        """Return the active site of a site lease. If the lease is lost, count the step as fenced and return None."""
+        """Return the active site of a site lease. If the lease is lost, return None and count the step in `fenced`."""
         active = self.active.get(lease.site)
         if active is None or active.token != lease.token:
             self.fenced += 1
@@ -118,7 +118,7 @@ class Leases:
         return Lease(name, place.key, record)
 
     def end(self, lease: LeaseId) -> bool:
-        """End a URL lease, and show its queue entry again. Return whether the lease was open."""
+        """End a URL lease, and unhide its queue entry. Return whether the lease was open."""
         held = self.get(lease)
         if held is None:
             return False
@@ -137,8 +137,8 @@ class Leases:
                     held.place.record = record
 
     def overtake(self, place: PagePlace) -> None:
-        """Store the new queue entry of a leased page that became immediate (`place.entry`). The entry is hidden until
-        the lease is released."""
+        """Record the new queue entry (`place.entry`) of a leased page that became immediate. The new entry is hidden
+        until the lease is released."""
         active = self.active[place.site]
         for lease in self.of_page(place.site, place.key):
             held = self._held[lease.number]

@@ -66,7 +66,7 @@ def put_meta(disk: Disk, meta: Meta, batch: WriteBatch) -> None:
 
 
 def recover(disk: Disk) -> None:
-    """Make the sites due again that a killed process left active."""
+    """Make sites due again if a killed process left them active."""
     sites, batch = SiteRows(disk), WriteBatch(raw_mode=True)
     for site in sites.active_on_disk():
         row = sites.row(site)
@@ -77,10 +77,10 @@ def recover(disk: Disk) -> None:
 
 
 def in_units_and_time(disk: Disk, meta: Meta, *, period_s: float, fastest_s: float, at: float | None) -> Meta:
-    """Convert the store to other units, and correct times after `at`, if needed. Return the new description.
+    """If needed, convert the store to other units, and correct times after `at`. Return the new description.
 
-    A conversion deletes the census rows and the plan, because they are in the old units. An interrupted pass is
-    completed first.
+    A conversion deletes the census rows and the plan, because they are in the old units. An interrupted conversion or
+    correction is completed first.
     """
     meta = _carried_out(disk, meta)
     changed = msgspec.structs.replace(meta, period_s=period_s, fastest_s=fastest_s)
@@ -135,8 +135,8 @@ def _revise(disk: Disk, meta: Meta, revision: Revision) -> None:
 
 
 class RevisedDisk:
-    """Implementation of `Revisable` for an embedded store. Changes are written in batches, together with the position
-    of the pass."""
+    """Implementation of `Revisable` for an embedded store. Each batch of changes is written together with the position
+    that the pass has reached."""
 
     def __init__(self, disk: Disk, meta: Meta) -> None:
         self._disk = disk
@@ -198,7 +198,7 @@ class RevisedDisk:
 
 
 def recount(steps: Steps) -> None:
-    """Count the pages by state, site, bucket and WARC file again.
+    """Recount the pages by state, site, bucket and WARC file.
 
     The counts of the whole store are written in one batch at the end. If an interruption left counts that are too low,
     the next crawl would delete files that contain needed copies.

@@ -44,7 +44,7 @@ __all__ = ["open_embedded"]
 logger = logging.getLogger(__name__)
 
 _FASTEST: Final = 96
-"""Default ratio of the period to the mean change interval of bucket 0."""
+"""Default ratio of the census period to the mean change interval of bucket 0."""
 
 _WITHOUT_EXPORT: Final = 1
 """Format of version 1.0, which has no export."""

@@ -1,4 +1,4 @@
-"""The page records of the embedded store in the form of the contract."""
+"""The page records of the embedded store."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class EmbeddedPages:
         return self._steps.pages.waiting(site, n)
 
     def forget(self, site: str, key: bytes | None = None, *, at: float) -> int:
-        """Remove a page or a site, and refuse links to it. A site costs one scan of its pages and three range
+        """Remove a page or a site, and refuse links to it. Removing a site costs one scan of its pages and three range
         deletes.
         """
         with self._steps.begin() as batch:

@@ -46,7 +46,7 @@ class Arrivals:
     ) -> tuple[dict[bytes, tuple[Link, bytes]], list[int]]:
         """Add the links with unknown URLs to the batch, by one multi-get and two puts per new URL.
 
-        Return the new links as (link, queue entry) by page key, and the positions of the other links.
+        Return the new links, as (link, queue entry) by page key, and the positions of links to known or forgotten URLs.
         """
         sids = {site: site_id(site) for site in {link.site for link in links}}
         rows = {site: self._steps.sites.row(site) for site in sids}
@@ -66,7 +66,7 @@ class Arrivals:
     def immediate(self, batch: WriteBatch, links: Sequence[Link], at: float) -> tuple[int, list[PagePlace]]:
         """Add URLs to the immediate lanes of their sites, by one get per URL.
 
-        Return the number of added URLs. Also return the places of those added URLs that are leased now.
+        Return the number of added URLs, and the places of those that are leased.
         """
         staged, _ = self.discover(batch, links, at)
         new = {
@@ -112,7 +112,7 @@ class Arrivals:
             active.note_new(at)
 
     def _call_site(self, batch: WriteBatch, site: str) -> None:
-        """Make the site of an immediate URL due at once. If the site is active, record that it has an immediate URL."""
+        """Make the site of an immediate URL due at once, or record the URL's arrival if the site is active."""
         active = self._steps.leases.active.get(site)
         if active is None:
             self._steps.sites.due_sooner(batch, site, self._steps.site_row(site), AT_ONCE)

@@ -1,9 +1,9 @@
 """Rescue a damaged store: read its readable content as rows, and make a new store from them.
 
 ``check --repair`` calls this module for an embedded store with damaged files. RocksDB ends a scan at the first block
-that it cannot read, and its own repair drops the whole table. This module continues a scan after the block, so one
-flipped bit costs only some hundred entries. The damaged files are kept beside the store. Lost pages are found again
-from the seeds, from the copies, and by new fetches of known pages (`report.wholeness`).
+that it cannot read, and its own repair drops the whole table. This module continues a scan after an unreadable block,
+so one flipped bit costs only some hundred entries. The damaged files are kept beside the store. Lost pages are found
+again from the seeds, from the copies, and by new fetches of known pages (`report.wholeness`).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 __all__ = ["salvage", "trouble_of"]
 
 _KEY_BYTES: Final = 17
-"""Length of a page key: family, site, page. The search after a damaged block treats a page key as one large number."""
+"""Length of a page key: family, site, page."""
 _TIME_BYTES: Final = 8
 _change = msgspec.msgpack.Decoder(Change)
 
@@ -80,8 +80,7 @@ def salvage(folder: Path, card: Meta | None) -> transfer_rows.End:
 
 
 def trouble_of(folder: Path) -> str | None:
-    """Return why the store in a folder cannot be opened for writing, or None if it can be opened. The store is not
-    changed.
+    """Return why the store in a folder cannot be opened for writing, or None if it can be. The store is not changed.
 
     Opening the store for reading would not show damage: if a table is missing, RocksDB silently shows an older state.
     """
@@ -166,8 +165,8 @@ def _readable(db: Rdict, start: bytes, end: bytes) -> Iterator[tuple[bytes, byte
 
 
 def _behind(db: Rdict, at: bytes, end: bytes) -> bytes | None:
-    """Return a readable key shortly after an unreadable block, or None if there is none. The search doubles the
-    distance, and then uses bisection.
+    """Return a readable key shortly after an unreadable block, or None if there is none. The search doubles its
+    distance from the block, then bisects.
     """
     begin = int.from_bytes(at[:_KEY_BYTES].ljust(_KEY_BYTES, b"\x00"), "big")
     last = int.from_bytes(end[:_KEY_BYTES].ljust(_KEY_BYTES, b"\x00"), "big")

@@ -30,7 +30,7 @@ __all__ = ["LOG_END", "LogEnd", "NoLogEnd", "damaged", "is_damaged", "keep_card"
 LOG_END = "log-end"
 _BYTES = 8
 _MOST = 1 << 48
-"""Upper bound of the number of an entry."""
+"""Upper bound of the number of a change-log entry."""
 
 CARD = "store-card"
 
@@ -53,7 +53,7 @@ class LogEnd(NoLogEnd):
         kept = os.pread(self._file, _BYTES + 1, 0)
         self._noted = int.from_bytes(kept[:_BYTES], "big")
         self.is_damaged = len(kept) not in (0, _BYTES) or self._noted >= _MOST
-        """True if the content of the file cannot be the number of an entry."""
+        """True if the content of the file cannot be the number of a change-log entry."""
         if self.is_damaged:
             self._noted = -1
 
@@ -63,7 +63,7 @@ class LogEnd(NoLogEnd):
         return self._noted
 
     def note(self, last: int) -> None:
-        """Store the number of the newest entry, by one system call if the number has changed."""
+        """Write the number of the log's newest entry, by one system call if the number has changed."""
         if last != self._noted:
             self._noted = last
             with suppress(OSError):  # the step before has reported a full or missing disk

@@ -1,8 +1,8 @@
 """The queues of one site on disk, from which a lease takes due URLs.
 
-Leased entries stay on disk and are only hidden. Settled entries leave deleted keys at the beginning of their lane. A
-*front* is a key before which a lane has no entries, so deleted keys are scanned once, not for every lease. A front may
-be too early, but never too late.
+The queue entries of leased URLs stay on disk and are only hidden. Settled URLs leave deleted keys at the beginning of
+their lane. Each scan of a lane starts at the lane's *front*, so that deleted keys are scanned only once. The front of a
+lane is never after the lane's first entry.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _ORDER_AT: Final = _LANE_AT + _RECRAWL_WIDTH
 _KEY_AT: Final = _ORDER_AT + 8
 
 Item = tuple[bytes, bytes]
-"""Key and value of an entry."""
+"""Key and value of a queue entry."""
 
 
 class Entry(NamedTuple):
@@ -42,7 +42,7 @@ class Entry(NamedTuple):
 
 
 class SiteQueues:
-    """The queues of one site, with the front of each lane. `hidden` contains the leased entries."""
+    """The never-crawled queue and the recrawl queue of one site. `hidden` contains the queue entries of leased URLs."""
 
     __slots__ = ("_never", "_recrawl", "_site")
 
@@ -52,7 +52,7 @@ class SiteQueues:
         self._recrawl = _Lanes(disk, RECRAWL + sid, _RECRAWL_WIDTH, hidden)
 
     def note(self, entry: bytes) -> None:
-        """Move the front of a lane back if a new entry is before the front."""
+        """Record a new entry, so that scans of its lane do not start after it."""
         (self._never if entry[:1] == NEVER else self._recrawl).note(entry)
 
     def immediate(self, n: int) -> list[Entry]:
@@ -94,8 +94,8 @@ class SiteQueues:
         return [Entry(entries[one], one.key, None) for one in chosen], list(left.items())
 
     def after(self, suffix: bytes, n: int) -> list[Entry]:
-        """Return the next `n` never-crawled entries, over all classes, after the entry with this suffix. With b"",
-        return the first `n` entries.
+        """Return the next `n` never-crawled entries, over all classes, after the entry with this suffix. If the suffix
+        is b"", return the first `n` entries.
         """
         return [self._waiting(item) for item in self._never.behind(suffix, CLASSES, n)]
 
@@ -107,8 +107,6 @@ class SiteQueues:
 class _Lanes:
     """The lanes of one queue of a site. A key consists of `prefix`, the lane in `width` bytes, and the order within the
     lane.
-
-    The front of a lane is stored when a scan has reached the lane.
     """
 
     __slots__ = ("_disk", "_fronts", "_hidden", "_prefix", "_unread", "_width")
@@ -119,7 +117,7 @@ class _Lanes:
         self._width = width
         self._hidden = hidden
         self._fronts: dict[int, bytes] = {}
-        self._unread = 0
+        self._unread = 0  # no scan has reached this lane, or a later one
 
     def note(self, entry: bytes) -> None:
         lane = self._lane_of(entry)
@@ -137,8 +135,8 @@ class _Lanes:
         return sorted(lane for lane in self._fronts if lane < below)
 
     def first(self, lane: int, n: int, *, until: bytes | None = None) -> list[Item]:
-        """Return up to `n` entries of a lane that are not hidden, by one short scan. The scan ends at the first entry
-        whose order is after `until`.
+        """Return up to `n` visible entries of a lane, by one short scan. The scan ends at the first entry whose order
+        is after `until`.
         """
         if n <= 0 or (lane < self._unread and lane not in self._fronts):
             return []
@@ -161,7 +159,7 @@ class _Lanes:
         return found
 
     def in_order(self, below: int, n: int) -> list[Item]:
-        """Return up to `n` entries that are not hidden, lane after lane. Lanes from number `below` on are left out."""
+        """Return up to `n` visible entries, lane after lane. Only lanes with numbers less than `below` are read."""
         found: list[Item] = []
         for lane in sorted(lane for lane in self._fronts if lane < min(below, self._unread)):
             found += self.first(lane, n - len(found))
@@ -178,8 +176,8 @@ class _Lanes:
         return found
 
     def behind(self, suffix: bytes, below: int, n: int) -> list[Item]:
-        """Return the next `n` entries that are not hidden, after the entry with this suffix. Lanes from number `below`
-        on are left out.
+        """Return the next `n` visible entries after the entry with this suffix. Only lanes with numbers less than
+        `below` are read.
         """
         start = self._prefix + suffix + b"\x00" if suffix else self._prefix
         found: list[Item] = []

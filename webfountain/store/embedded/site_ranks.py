@@ -47,8 +47,8 @@ class RankedValues(NamedTuple):
 
 
 class SiteRanks:
-    """The index of the sites in each order. `note` records changes, `stage` writes them with the step, and `load` drops
-    changes that were not written.
+    """The index of the sites in each order. `note` records changes, `stage` adds them to a step's batch, and `load`
+    drops unwritten changes.
     """
 
     def __init__(self, disk: Disk) -> None:
@@ -56,7 +56,7 @@ class SiteRanks:
         self.load()
 
     def load(self) -> None:
-        """Drop all values in memory and changes that were not written."""
+        """Drop all values in memory and all unwritten changes."""
         self._known: OrderedDict[str, RankedValues | None] = OrderedDict()
         self._changed: dict[str, float] = {}
         self._latest: dict[str, float] = {}
@@ -76,8 +76,8 @@ class SiteRanks:
         return 0.0 if value is None else _values.unpack(value)[2]
 
     def stage(self, batch: WriteBatch, touched: Mapping[str, list[float]]) -> None:
-        """Add the entries of changed sites to a step. `touched` contains the rows of the changed sites, with their
-        counts.
+        """Add the entries of changed sites to a step's batch. `touched` contains the rows of the changed sites, with
+        their counts.
         """
         for site in touched.keys() | self._changed.keys() | self._latest.keys():
             before = self._values(site)

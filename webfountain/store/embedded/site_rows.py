@@ -68,7 +68,7 @@ class DueSites:
         self.load()
 
     def load(self) -> None:
-        """Let the next scan begin at the first key of the family."""
+        """Let the next scan begin at the first key of the inactive sites."""
         self._front = DUE
 
     def put(self, batch: WriteBatch, site: str, due: float) -> None:
@@ -104,15 +104,15 @@ class SiteNotes:
         self._disk = disk
 
     def put_state(self, batch: WriteBatch, site: str, state: SiteState) -> None:
-        """Store the state of a site for its next ant."""
+        """Write the state of a site for its next ant."""
         batch.put(STATE + site_id(site), encode_state(state))
 
     def put_learned(self, batch: WriteBatch, site: str, learned: bytes) -> None:
-        """Store what was learned about a site."""
+        """Write the learned data of a site."""
         batch.put(LEARNED + site_id(site), learned)
 
     def put_part(self, batch: WriteBatch, site: str, of: int, part: bytes) -> None:
-        """Store a part of what was learned about a site. An empty part deletes the stored part."""
+        """Write a numbered part of a site's learned data; an empty part deletes the stored one."""
         key = PART + site_id(site) + number(of)
         if part:
             batch.put(key, part)
@@ -136,7 +136,7 @@ class SiteNotes:
         return kept[8:] if kept is not None and place_of(kept[:8]) == epoch else b""
 
     def put_regraded(self, batch: WriteBatch, site: str, epoch: int, entry: bytes) -> None:
-        """Store the progress of a ranking: the last queue entry that was processed."""
+        """Write the progress of a ranking: the last queue entry that was processed."""
         batch.put(REGRADE + site_id(site), number(epoch) + entry[_ENTRY_PREFIX:])
 
     def drop_regraded(self, batch: WriteBatch, site: str) -> None:
@@ -152,9 +152,9 @@ class SiteNotes:
 
 
 class SiteRows:
-    """The rows of all sites, the active list, and the due times of the other sites (`due`).
+    """The rows of all sites, the active list, and the due times of the inactive sites (`due`).
 
-    `stage` adds the changes of a step to its batch, and `load` drops the changes.
+    `stage` adds the changes of a step to its batch, and `load` drops unwritten changes.
     """
 
     def __init__(self, disk: Disk) -> None:
@@ -165,7 +165,7 @@ class SiteRows:
         self.load()
 
     def load(self) -> None:
-        """Drop all rows in memory and changes that were not written."""
+        """Drop all rows in memory and all unwritten changes."""
         self._rows: OrderedDict[str, SiteRow | None] = OrderedDict()
         self._touched: dict[str, SiteRow] = {}
         self.due.load()
@@ -295,7 +295,7 @@ class SiteRows:
         return found
 
     def stage(self, batch: WriteBatch) -> None:
-        """Add the rows that changed to the batch."""
+        """Add the changed rows to the batch."""
         self.ranks.stage(batch, self._touched)
         for site, row in self._touched.items():
             batch.put(SITE + site.encode(), site_row_codec.pack(*row))

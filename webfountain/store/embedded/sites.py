@@ -99,7 +99,7 @@ class EmbeddedSites:
         return self._steps.sites.record(site, row) if row else None
 
     def part(self, site: str, number: int) -> bytes | None:
-        """Return a part of what was learned about a site, by one get."""
+        """Return a numbered part of a site's learned data, by one get."""
         self._steps.sites.refresh()
         return self._steps.sites.notes.part(site, number)
 
@@ -109,7 +109,7 @@ class EmbeddedSites:
         return self._steps.sites.after(name, n)
 
     def ranked(self, order: SiteOrder, cursor: str, n: int) -> list[tuple[str, SiteRecord]]:
-        """Return sites in an order, by one scan of `n` entries and two multi-gets per site."""
+        """Return sites in one of the `site_orders`, by one scan of `n` entries and two multi-gets per site."""
         self._steps.sites.refresh()
         rank, name = place_of(cursor)
         if order == "name":

@@ -25,9 +25,8 @@ __all__ = ["Steps"]
 class Steps:
     """The tables of an open store, with one write batch per step. After a failed write, rows and counts are read again.
 
-    The batch of a changed page contains its record, its queue entry, and the counts of its site and of the store. The
-    front of a lane (`site_queues`) moves before the batch is written. If the write then fails, the front of the lane is
-    too early, which does no harm. `generation` counts the openings of the store.
+    The batch of a changed page contains its record, its queue entry, and the counts of its site and of the store.
+    `generation` counts the openings of the store.
     """
 
     def __init__(self, disk: Disk, *, generation: int, log_end: NoLogEnd) -> None:
@@ -83,5 +82,5 @@ class Steps:
         """Replace the record of a page by a record that changes no counts; return the page's new place."""
         entry = self.pages.put(batch, place.site, place.key, record, arrival=arrival, before=place.entry)
         if (active := self.leases.active.get(place.site)) is not None:
-            active.queues.note(entry)
+            active.queues.note(entry)  # before the write: if that fails, the lane's front is too early, without harm
         return PagePlace(place.site, place.key, entry, record)

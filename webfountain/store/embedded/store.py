@@ -1,8 +1,8 @@
 """The default store: RocksDB in one folder, one writer, no server.
 
-One thread executes steps. Other threads may read statistics, sites, pages and the census at the same time. A store
-opened for reading answers every query from an up-to-date view, and refuses every step. Leases exist only in the memory
-of the writing process.
+Only one thread may change the store. Other threads may read statistics, sites, pages and the census at the same time. A
+store opened for reading answers every query from an up-to-date view, and refuses every step. Leases exist only in the
+memory of the writing process.
 """
 
 from __future__ import annotations

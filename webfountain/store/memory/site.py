@@ -80,7 +80,7 @@ class MemorySite:
         return key in self._leased
 
     def reweigh(self, keys: Sequence[bytes], importance: ImportanceOf) -> int:
-        """Move never-crawled URLs whose class changed to the lanes of their new classes; return how many moved."""
+        """Move never-crawled URLs to the lanes of their current importance; return how many moved."""
         moved = 0
         for key, value in zip(keys, importance([self.pages[key] for key in keys]), strict=True):
             record = self.pages[key]

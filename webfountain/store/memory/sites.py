@@ -71,7 +71,7 @@ class MemorySites:
         return site in self.barred_sites or (site, key) in self.barred_pages
 
     def held(self, lease: SiteLease) -> MemorySite | None:
-        """Return the site of a site lease. If the lease is lost, count the step as fenced and return None."""
+        """Return the site of a site lease. If the lease is lost, return None and count the step in `fenced`."""
         site = self._sites.get(lease.site)
         if site is None or site.holder is None or site.holder.token != lease.token:
             self.fenced += 1

@@ -1,6 +1,7 @@
 """The reference store, made of plain dicts and sorted lists, which ends with the process.
 
-Tests compare the other stores with the reference store. A lease is fast for up to some hundred thousand URLs per site.
+Tests compare the other stores with the reference store. Leasing is fast with up to a few hundred thousand URLs per
+site.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ class SharedCensus:
         return {bucket: BucketCensus(n, total / MILLISECONDS) for bucket, (n, total) in sorted(sums.items()) if n}
 
     def rows(self, *, since: int) -> list[CensusRow]:
-        """Return the counts from period `since` on, in one round trip."""
+        """Return the counts of period `since` and of later periods, in one round trip."""
         return rows_of(item for item in counted_rows(self._shards).items() if item[0][0] >= since)
 
     def statistics(self) -> Statistics:

@@ -29,7 +29,7 @@ __all__ = ["SharedPages"]
 _MOVE_BYTES: Final = 400
 """Memory per moved copy in the repeat log, bytes."""
 _AT_ONCE: Final = 1000
-"""Number of pages that one script reads, evicts or forgets. A running script blocks other scripts."""
+"""Number of pages that one script reads, evicts or forgets: few, because a running script blocks all others."""
 
 
 _Place = tuple[int, float, bytes]
