@@ -5,16 +5,15 @@ models the number of changes of each page per step:
 
     hazard of page j in step d  =  r_j * mean_g * u_g[d]
 
-In this formula, mean_g is the long-run rate of section g. In step d, the section has the activity u_g[d], which is 1 at
-the long-run level. The factor r_j is the rate of page j relative to its section. The rate, the activity and the page's
-factor are estimated with priors. A new section starts with the rate and activity of its parent section, and a new page
-with the rate of its section. A fetch that finds a change raises the activity u in the steps since the page's previous
-fetch. A fetch that finds no change lowers the activity u in the steps since the page's previous fetch. So one fetch
-changes the urgency of all pages of the section. The step of a change is unknown. A change is therefore divided among
-the steps between the two fetches, in proportion to the hazard. After each batch of fetches, the changes of the last
-`WINDOW` steps are divided again (expectation maximisation).
+The term mean_g is the long-run rate of section g. The activity u_g[d] of section g in step d is 1 at the long-run
+level. The factor r_j is the rate of page j relative to its section. Section rates, activities and page factors are
+estimated with priors. A new section starts with the rate and activity of its parent section, and a new page with the
+rate of its section. A fetch that finds a change raises the section's activity since the page's previous fetch; a fetch
+that finds none lowers it. Through the activity, one fetch changes the urgency of every page of its section. The exact
+step of a change is unknown, so the change is divided among the steps between two fetches, in proportion to the hazard.
+After each batch of fetches, expectation maximisation divides the changes of the last `WINDOW` steps anew.
 
-Between two uses, a `Memory` holds the state of a site, about 500 bytes per section.
+A `Memory` stores the state of a site between uses, in about 500 bytes per section.
 
 Time is counted in whole steps; in a crawl, a step is a fraction of the time between two visits. For each page the
 caller stores five values: its section, the step of its last fetch, `events`, `exposure` and `before`.
@@ -46,8 +45,8 @@ __all__ = ["WINDOW", "Activity", "Memory", "UncheckedPages", "chance_of_change",
 WINDOW: Final = 60
 """Number of recent steps whose activity is estimated again after each batch of fetches."""
 TELLABLE: Final = 4.0
-"""Largest mean rate, in expected changes between two visits. At the largest rate, 49 of 50 checks find a change, so a
-faster rate cannot be measured. If rates had no limit, one overestimated site could use up a small budget.
+"""Largest mean rate, in expected changes between two visits. A rate at which more than 49 of 50 checks find a change
+cannot be measured. If rates had no limit, one overestimated site could use up a small budget.
 """
 _SWEEPS: Final = 2
 _TINY: Final = 1e-12
@@ -65,7 +64,7 @@ _WIDTH: Final = _FACTS + WINDOW + WINDOW + 1
 
 
 def summed(place: Ints, amounts: Array, size: int) -> Array:
-    """Return (size,) sums: element k is the sum of the amounts whose place is k."""
+    """Return (size,) sums: element k adds up every `amounts[i]` for which `place[i]` is k."""
     return np.asarray(np.bincount(place, amounts, minlength=size), dtype=np.float64)
 
 
@@ -86,9 +85,9 @@ class Memory:
     """State of the sections of one site."""
 
     step: int
-    """Current step. The window contains the last `WINDOW` steps before the current step."""
+    """Current step; the window is the `WINDOW` steps before it."""
     tree: npt.NDArray[np.int32]
-    """(2, sections) the parent of each section (0 for the site itself) and its depth."""
+    """(2, sections) parent (0 for the site itself) and depth of each section."""
     rows: npt.NDArray[np.float32]
     """(sections, `_WIDTH`) Each section has a row with these columns:
 
@@ -107,14 +106,14 @@ class Memory:
 
     @classmethod
     def begun(cls, *, signals: Signals, step: int) -> Memory:
-        """Return the memory of a new site at `step`, which contains only the priors."""
+        """Return the memory of a new site at `step`: only the priors."""
         rows = np.zeros((1, _WIDTH), dtype=np.float32)
         rows[0, _MEAN] = rows[0, _FACTS : _FACTS + WINDOW] = signals.prior_rate
         rows[0, _SIZE] = 1.0
         return cls(step, np.zeros((2, 1), dtype=np.int32), rows, np.zeros((0, 4)))
 
     def grown(self, parents: Sequence[int]) -> Memory:
-        """Return a memory with more sections. A new section starts with its parent's rate and past activity."""
+        """Return a memory extended by new sections, each with the rate and the past activity of its parent."""
         tree, rows = self.tree, self.rows
         more = np.array(parents, dtype=np.int32)
         for parent in more.tolist():
@@ -159,7 +158,7 @@ class Activity:
         self._steps = np.array([memory.step for memory in memories], dtype=np.int64)  # (sites,)
 
     def memories(self) -> list[Memory]:
-        """Return a memory per site. The arrays are copied, because a view would keep the arrays of all sites alive."""
+        """Return the memory of each site, with copied arrays: a view would keep the arrays of all sites alive."""
         rows = np.concatenate([self._facts.T, self._hazard, self._opened], axis=1, dtype=np.float32)
         order = np.argsort(self._changed[:, 0], kind="stable")
         changes = np.concatenate([self._changed[order], self._changed_before[order, None]], axis=1)
@@ -176,8 +175,8 @@ class Activity:
     # ------------------------------------------------------------------ time
 
     def advance(self, step: int | Ints, unchecked: UncheckedPages) -> UncheckedPages:
-        """Advance all sites to `step`, which is one number or an array (sites,). Return the pages with new values of
-        `before`, which depend on the window.
+        """Advance all sites to `step`, which is one number or an array (sites,). Return the pages with `before`
+        computed anew for the new window.
         """
         passed = np.maximum(step - self._steps, 0)
         if not passed.any():
@@ -238,8 +237,8 @@ class Activity:
         return np.asarray(self._facts[_MEAN, section])
 
     def hazard(self, unchecked: UncheckedPages, *, until: Ints | None = None) -> Array:
-        """Return (pages,) how often an average page of the same section is expected to change between the page's last
-        fetch and `until`.
+        """Return, per page, the expected number of changes of an average page of its section from the page's last fetch
+        to `until`.
         """
         section, since, before = unchecked
         first = self._first()[section]
@@ -330,7 +329,7 @@ class Activity:
         return fade * events + changed, fade * exposure + observed_time
 
     def _fade(self, unchecked: UncheckedPages, *, until: Ints | None = None) -> Array | float:
-        """Return the (pages,) factors by which old evidence about each page has faded, now or at the step `until`."""
+        """Return, per page, the weight that fading has left to its old evidence, now or at the step `until`."""
         if not self._signals.forgetting:
             return 1.0
         now = self._steps[self.site[unchecked.section]] if until is None else until
@@ -418,9 +417,7 @@ def chance_of_change(hazard: Array, events: Array, exposure: Array) -> Array:
 
 
 def _observed_share(risk: Array) -> Array:
-    """Return which share of the interval between two fetches passes on average before the first change: 1/x - 1/(e^x -
-    1).
-    """
+    """Return the mean part of an interval between two fetches that precedes the first change: 1/x - 1/(e^x - 1)."""
     x = np.maximum(risk, 1e-4)
     with np.errstate(over="ignore"):
         return np.asarray(1 / x - 1 / np.expm1(x))

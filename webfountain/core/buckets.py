@@ -1,7 +1,7 @@
 """The bucket byte: 256 classes of pages by change rate, evenly spaced on a logarithmic scale.
 
-The census, the model and the quotas count pages per bucket. With `fastest` = period/96 and a period of one day, bucket
-0 is 15 minutes and bucket 255 is two years.
+The census, the model and the quotas count pages per bucket. With a period of one day and `fastest` = period/96, bucket
+0 stands for 15 minutes, bucket 255 for two years.
 
 Source: Edwards 2001, section 2 ("at most 256 change-frequency buckets, one byte of the page's metadata").
 """
@@ -16,7 +16,7 @@ import numpy.typing as npt
 __all__ = ["BUCKETS", "RATIO", "bucket_of", "interval_of", "intervals_of", "of_every_bucket"]
 
 BUCKETS = 256
-"""Number of classes. Bucket 0 is the fastest, 255 the slowest."""
+"""Number of buckets; the pages of bucket 0 change fastest, those of bucket 255 slowest."""
 
 RATIO = (730 * 96) ** (1 / 255)
 """Ratio of the mean intervals of neighbouring buckets (about 1.0447)."""
@@ -29,7 +29,7 @@ _log = math.log
 def bucket_of(interval: float, fastest: float) -> int:
     """Return the bucket byte of a mean change interval.
 
-    The byte is clip(round(ln(interval/fastest)/ln r), 0, 255).
+    The byte is clip(round(ln(interval/fastest)/ln RATIO), 0, 255).
 
     Parameters
     ----------

@@ -2,9 +2,8 @@
 
 A *calendar* of a bucket is the set of periods in which the whole bucket is recrawled. For fixed bucket sizes b[t] (the
 growth path), the best schedule of a bucket is a calendar, because the Lagrangian is linear. Dynamic programming finds
-the calendar. A linear program (HiGHS) finds the best mixture of calendars for each bucket. The dual prices of the
-program lead to better calendars, until no calendar improves the mixture. When no calendar improves the mixture, the
-growth path is updated for the next round.
+the best calendar of a bucket. A linear program (HiGHS) finds the best mixture of calendars for each bucket. The dual
+prices of the linear program lead to better calendars, until none improves the mixture; then the growth path is updated.
 
 The mixture is only a starting point for SLSQP, because equation (2) assumes that the crawled pages of a bucket are
 drawn at random.
@@ -53,7 +52,8 @@ _PROHIBITIVE = 1e12
 class Pool:
     """Schedules that the linear program may mix.
 
-    ``owner`` (m,) is the bucket of each schedule. ``share`` (T, m) is the crawled fraction of the bucket per period.
+    ``owner`` (m,) is the bucket of each schedule. ``share`` (T, m) is the fraction of its bucket that each schedule
+    crawls per period.
     """
 
     owner: Ints
@@ -71,8 +71,8 @@ class Pool:
 class Mixture:
     """Solution of the linear program: ``f`` (T, B), ``z`` (T,) pages, the prices and the schedules in use.
 
-    ``prices`` (T,) are the prices of one second of crawling time. ``arrivals`` (T,) are the prices of one page that
-    becomes known in a period. ``bound`` is the lower bound on the objective for this growth path.
+    ``prices`` (T,) are the prices of one second of crawling time in each period. ``arrivals`` (T,) are the prices of
+    one page that becomes known in a period. ``bound`` is a lower bound on the objective for a fixed growth path.
     """
 
     f: Array
@@ -108,7 +108,7 @@ def growth_path(instance: Instance, z: Array) -> Array:
 
 
 def schedule_costs(instance: Instance, b: Array, pool: Pool) -> Array:
-    """Return the weighted obsolete pages (m,) of a bucket under each schedule, by equation (2)."""
+    """Return (m,) costs: the weighted obsolete pages of each schedule's bucket, by equation (2)."""
     own = pool.owner
     y, cost = instance.y0[own], np.zeros(own.size)
     for t in range(instance.T):
@@ -137,8 +137,7 @@ def best_calendars(instance: Instance, b: Array, waits: Array, unit: Array) -> t
 
 
 def waiting_costs(instance: Instance, b: Array) -> Array:
-    """Return the weighted obsolete pages (T+1, T+1, B) of each bucket, from a crawl in period s to the next crawl in
-    period t."""
+    """Return (T+1, T+1, B) costs: the weighted obsolete pages of each bucket between its crawls in periods s and t."""
     T, B = instance.T, instance.B
     y, total = np.zeros((T + 1, B)), np.zeros((T + 1, T + 1, B))
     y[0] = instance.y0
@@ -164,8 +163,8 @@ def bounded_mixture(
 ) -> Mixture:
     """Mix calendars until no calendar improves the mixture.
 
-    Without ``z`` (T,), the growth path is computed too. ``start`` gives the first prices and schedules. ``plan`` (T, B)
-    gives one more schedule for each bucket.
+    Without ``z`` (T,), the growth path is part of the solution. ``start`` gives the first prices and schedules.
+    ``plan`` (T, B) gives one more schedule for each bucket.
 
     Raises NotConverged if HiGHS finds no solution of the linear program.
     """
@@ -193,7 +192,6 @@ def _outer(instance: Instance, start: Mixture | None, *, rounds: int) -> Mixture
 
 
 def _first_pool(instance: Instance, start: Mixture | None, plan: Array | None) -> Pool:
-    """Return the first schedules of the linear program."""
     T, B = instance.T, instance.B
     pool = Pool(np.arange(B), np.zeros((T, B)))
     pool = _ladder(instance, pool) if start is None else pool.plus(start.pool.owner, start.pool.share)
@@ -246,7 +244,7 @@ def _followed(following: Ints) -> Array:
 
 
 def _solve(master: _Master, pool: Pool, cost: Array) -> _Solution:
-    """Solve the linear program, whose variables are the weights of the schedules, z and n."""
+    """Solve the linear program for three variables: the weights of the schedules, z and n."""
     k, m, T = master.instance, pool.owner.size, master.instance.T
     rows_ub, rows_eq = _rows(master, pool)
     low, high = np.zeros(m + 2 * T), np.full(m + 2 * T, np.inf)

@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 __all__ = ["MOST_FINDS", "PRIOR_LINKS", "Census", "change_rates", "instance_from", "obsolete_of"]
 
 PRIOR_CHANGES: Final = 5.0
-"""Weight, in changes, of the prior that a bucket changes at its nominal interval."""
+"""Weight, in changes, of the prior belief that pages change at the nominal interval of their bucket."""
 PRIOR_FETCHES: Final = 20.0
-"""Weight, in fetches, of the prior that a bucket has the collection's mean cost and discovery rate."""
+"""Weight, in fetches, of the prior belief that a bucket has the mean cost and discovery rate of the collection."""
 MOST_FINDS: Final = 0.9
 """Upper limit of newnwt, the mean number of new pages found by fetching a never-crawled page."""
 EARLY: Final = 1e-3
-"""Least weight of a period in the objective. Strategy 2 counts only the last period, so without this weight a late
-crawl would be as good as an early one.
+"""Least weight of a period in the objective. Strategy 2 counts only the last period, and would otherwise not prefer an
+early crawl to a late one.
 """
 PRIOR_LINKS: Final = 0.02
 """Number of new URLs that a fetch is assumed to find before any fetch is counted."""
@@ -72,7 +72,7 @@ class Census:
 
 
 def change_rates(census: Census, fastest: float) -> Array:
-    """Return the (B,) changes per second of a page, with the bucket's nominal interval as the prior.
+    """Return (B,) changes per page and second; the prior of a bucket is its nominal interval.
 
     The result is the posterior mean of a Poisson rate under a gamma prior of weight PRIOR_CHANGES. If nearly every
     check finds a change, the visits are too rare for an estimate, and the nominal interval is kept.
@@ -103,10 +103,10 @@ def instance_from(
 ) -> Instance:
     """Build the model's instance for a live collection.
 
-    A reachable page without a copy counts as obsolete, even before its URL is known (DESIGN.md section 1). But the
-    model counts only known pages in n. Without a correction, a new page that leads to another new page would seem to be
-    worth no fetch. As a correction, the weight of n is divided by 1 - newnwt, and oldnwt is multiplied by 1 - newnwt. A
-    never-crawled URL counts as a fraction of a page: the measured chance that the URL has a page.
+    A reachable page without a copy counts as obsolete, even before its URL is known (DESIGN.md section 1). The model
+    counts only known pages in n, so a new page that leads to another new page would seem worth no fetch. To count
+    unknown pages too, the weight of n is divided by 1 - newnwt, and oldnwt is multiplied by 1 - newnwt. A never-crawled
+    URL counts as a fraction of a page: the measured chance that it leads to a page.
 
     Parameters
     ----------
@@ -139,6 +139,6 @@ def instance_from(
 
 
 def _per_fetch(counted: Array, fetches: Array, believed: float) -> Array:
-    """Return (B,) counts per fetch. A bucket with few fetches gets about the mean of all buckets."""
+    """Return (B,) counts per fetch; a bucket with few fetches gets about the mean of all buckets."""
     mean = (counted.sum() + believed * PRIOR_FETCHES) / (fetches.sum() + PRIOR_FETCHES)
     return np.asarray((counted + mean * PRIOR_FETCHES) / (fetches + PRIOR_FETCHES))

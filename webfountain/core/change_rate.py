@@ -2,11 +2,12 @@
 
 A check shows only whether a page changed, not how often. Changes are assumed to be a Poisson process of rate r (Cho
 2000). A check after t seconds finds a change with probability 1 - exp(-r t). `append` keeps the last 24 checks of a
-page in 24 bytes, beside its record. After each fetch, `estimate_interval` uses the history, the totals of the page and
-the prior of the site.
+page in 24 bytes. After each fetch, `estimate_interval` uses the history, the totals of the page and the prior of the
+site.
 
 `freshness` estimates the fresh share of a collection from the census. Copies of a bucket are assumed to have evenly
-spread ages, because the crawl fetches the oldest copies first. No numpy is imported, so that `status` starts at once.
+spread ages, because the crawl fetches the oldest copies first. This module does not import numpy, so that `status`
+starts at once.
 
 Source: Cho & Garcia-Molina, *Effective page refresh policies for web crawlers*, TODS 2003, section 2 (freshness).
 """
@@ -91,7 +92,7 @@ def decode(history: bytes) -> list[Check]:
 
 
 def estimate_interval(history: bytes, *, totals: Totals | None = None, prior: Prior) -> float:
-    """Return the mean interval between a page's changes, s, as 1/r at the mode of the posterior of ln r.
+    """Return a page's mean change interval, in seconds: 1/r at the mode of the posterior of ln r.
 
     ln posterior = w ln r - w D0 r - r (unchanged time) + sum over changed checks of ln(1 - exp(-r t)). The posterior is
     concave in ln r, so safeguarded Newton steps find its maximum. The gamma prior keeps the estimate finite if no
@@ -131,8 +132,8 @@ def _add_older(groups: dict[float, float], still: float, history: bytes, totals:
 
 
 def _mode(still: float, groups: list[tuple[float, float]], weight: float) -> float:
-    """Return the solution r of weight - r still + sum n x/(exp(x) - 1) = 0, where x = r t. `still` must be above 0. At
-    least one of `weight` and the number of changes must be above 0, too.
+    """Return the solution r of weight - r still + sum n x/(exp(x) - 1) = 0, where x = r t. `still` must be above 0, and
+    so must `weight` or the number of changes.
     """
     top = weight + sum(number for _, number in groups)
     rate = top / (still + sum(number * interval for interval, number in groups) / 2)
@@ -189,7 +190,7 @@ def freshness(census: Mapping[int, BucketAges], *, never_crawled: int, at: float
 def fresh_share(mean_age: float, bucket: int, *, fastest_s: float) -> float:
     """Return the expected fresh share of a bucket, (1 - e^-2x)/2x with x = mean age / mean interval.
 
-    Copies are assumed to have ages spread evenly from 0 to twice `mean_age`, in seconds.
+    Ages of copies are assumed to spread evenly from 0 to twice `mean_age` (in seconds).
     """
     # `core.buckets` imports numpy, 0.1 s at start. This line repeats its formula; a test compares them.
     interval = fastest_s * (730 * 96) ** (bucket / 255)

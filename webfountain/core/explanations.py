@@ -1,12 +1,12 @@
 """Weigh two explanations of a site's changes: sections that change together, or pages that change independently.
 
 Each explanation (`activity`, `independent_pages`) predicts the result of each visit. The explanation with the better
-predictions gets the larger weight. Urgencies and beliefs are weighted means of the two explanations. At first,
-independent pages have almost no weight.
+predictions gets the larger weight. Urgencies and beliefs are weighted means of the two explanations. At first, the
+explanation by independent pages has almost no weight.
 
-The weights follow Hedge with rate 1. In each batch of visits, the worse explanation loses the logarithm of the
-likelihood ratio, at most `MOST_GAIN` = 1. Without fading, the loss of the mixture is at most (L + ln(1/w)) / (1 - 1/e),
-where L is the loss of the better explanation and w its first weight.
+The weights follow the Hedge algorithm with rate 1. In each batch of visits, the worse explanation loses the logarithm
+of the likelihood ratio, at most `MOST_GAIN` = 1. Without fading, the loss of the mixture is at most (L + ln(1/w)) / (1
+- 1/e), where L is the loss of the better explanation and w its first weight.
 
 Source: Freund & Schapire, *A decision-theoretic generalization of on-line learning*, JCSS 1997, theorem 2; Hoeting et
 al., *Bayesian model averaging: a tutorial*, Statistical Science 1999.
@@ -35,13 +35,13 @@ PRIOR_AGAIN: Final = 0.25
 FIRST_ODDS: Final = 5.0
 """Log odds, for a new site, that its pages change together by section."""
 MOST_GAIN: Final = 1.0
-"""Largest change of the log odds by one batch of visits. A release changes many pages, so the visits of a batch are not
-independent evidence.
+"""Largest change of the log odds by one batch of visits. One release can change many pages, so the visits of a batch
+are not independent evidence.
 """
 HALF: Final = 2000.0
-"""Number of visits after which a prediction has half of its weight."""
+"""A prediction loses half of its weight after this many visits."""
 DECIDED: Final = 0.98
-"""Weight of one explanation above which the other explanation is not computed."""
+"""If one explanation has more than this weight, the other is not computed."""
 _LEAST_CHANCE: Final = 1e-4
 """Smallest probability assumed for a result, so that no single fetch outweighs all others."""
 
@@ -55,7 +55,7 @@ class TrustInSections(NamedTuple):
     fetches: float
     """Number of fetches since the prior was estimated."""
     prior: npt.NDArray[np.float32]
-    """(rates,) probabilities."""
+    """(rates,) probability of each rate."""
 
     @classmethod
     def begun(cls) -> TrustInSections:
@@ -83,7 +83,7 @@ class Explanations:
         """(sites,) weight of the explanation by sections, 0..1."""
 
     def learn(self, site: Ints, odds: Array, past: Sequence[Array]) -> None:
-        """Learn from visits.
+        """Update the weights and the priors from a batch of visits.
 
         Parameters
         ----------

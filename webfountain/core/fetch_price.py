@@ -6,8 +6,8 @@ sites is needed. With one price for all sites, the budget goes to the most urgen
 finds the price at which the budget is spent. If fewer fetches are made than planned because too few pages are due, the
 price falls. If more pages are due than can be fetched soon, the price rises.
 
-If fetches are divided optimally, one more fetch gains as much in one bucket as in any other. So the price determines
-how often each bucket is visited.
+In an optimal division, one more fetch gains the same in every bucket, so the price sets how often each bucket is
+visited.
 
 Source: Cho & Garcia-Molina, *Effective page refresh policies for web crawlers*, TODS 2003, section 4; Azar et al.,
 *Tractable near-optimal policies for crawling*, PNAS 2018.
@@ -27,20 +27,20 @@ __all__ = ["MOST_AHEAD", "TOLERANCE", "Price", "interval_of_rest", "intervals_at
 
 LEAST_AHEAD: Final = 0.5
 MOST_AHEAD: Final = 3.0
-"""Ratio of waiting pages to planned fetches between two checks above which the price rises."""
+"""The price rises if more pages wait than this multiple of the fetches planned between two checks."""
 TOLERANCE: Final = 0.03
-"""Share of the planned fetches; the price falls if the missed fetches exceed one fetch plus this share."""
+"""The price falls if more fetches are missed than one plus this share of the planned fetches."""
 _FALL: Final = 0.8
 _STEEPEST_FALL: Final = 0.3
 _EASE: Final = 0.97
 _STEEPNESS: Final = 0.5
 _STEEPEST_RISE: Final = 2.0
 _RISE: Final = 0.3
-"""Largest rise of the price per check, as a share of the price, if more fetches were made than planned."""
+"""If more fetches were made than planned, a check raises the price by at most this share."""
 _LEAST: Final = 1e-6
 _LARGEST: Final = 1e9
-"""Upper limit of the price, in seconds. A fetch that `revisit.max_interval` demands is made at any price. Without a
-limit, fetches that `revisit.max_interval` demands could raise the price forever."""
+"""Upper limit of the price, in seconds. Without a limit, fetches forced by `revisit.max_interval` could raise the price
+forever."""
 _GIVEN_UP: Final = 1.0 - 1e-9
 _LARGEST_X: Final = 50.0
 _HALVINGS: Final = 45
@@ -106,8 +106,8 @@ def intervals_at_price(rates: Array, price: float, *, longest: float = inf) -> A
     """Return the (B,) intervals, s, at which each fetch of a page saves exactly `price` of obsolete time.
 
     An interval is found by bisection of (1 - e^-x (1 + x)) / rate = price, where x = rate * interval. Pages that never
-    change get `longest`. Pages that change too fast to be worth the price get `longest`, too. A page changes too fast
-    if the price is above `_GIVEN_UP` times the largest obsolete time that a fetch can save.
+    change, or change too fast to be worth the price, get `longest`. A page changes too fast if the price is above
+    `_GIVEN_UP` times the largest obsolete time that a fetch can save.
     """
     low, high = np.zeros_like(rates), np.full_like(rates, _LARGEST_X)
     wanted = np.minimum(price * rates, 1.0)
@@ -149,11 +149,10 @@ def _asked(pages: Array, rates: Array, price: float, longest: float, shortest: f
 
 
 def interval_of_rest(pages: Array, rates: Array, price: float, fetches_per_s: float) -> float:
-    """Return the interval, s, between visits of pages that change too fast to be worth the price. All pages that change
-    too fast share the fetches that the other pages do not use. The interval is inf if no fetches are left for pages
-    that change too fast.
+    """Return the interval, s, between visits of pages that change too fast to be worth the price. These pages share the
+    fetches that all slower pages leave over. The interval is inf if no fetches are left over.
 
-    A page whose own interval would be longer gets the interval of the pages that change too fast.
+    A page that would be fetched even less often at `price` gets the returned interval, too.
     """
     intervals = intervals_at_price(rates, price)
     sharing, rest = np.zeros(len(rates), dtype=np.bool_), inf

@@ -1,11 +1,11 @@
 """Estimate what the first fetch of a URL is worth, from first fetches on the same site.
 
-The dead links of a site often come from one source or lead to one directory. The chance that a URL has a page is
-therefore estimated per class of URLs. URLs with the same source and the same first directory form a class. The prior of
-a class is the chance for all URLs of the site.
+Dead links often share a source or a directory, so the chance that a URL has a page is estimated per class of URLs. URLs
+with the same source and the same first directory form a class. The prior of a class is the chance over all URLs of the
+site.
 
-The first copy of a page saves obsolete time: on average, the time until the page changes. If a first fetch is expected
-to save less than the price, the never-crawled queue gets a smaller share of the fetches.
+A page counts as obsolete until its first fetch, which gains, on average, the time until the page changes. If a first
+fetch is expected to save less than the price, the never-crawled queue gets a smaller share of the fetches.
 
 Source: the mean of a beta distribution; its use is ours.
 """
@@ -19,7 +19,7 @@ __all__ = ["FirstFetches", "part_of_share"]
 PRIOR_FETCHES: Final = 4.0
 """Weight of the prior chance, as a number of first fetches."""
 MOST: Final = 200.0
-"""Number of first fetches above which older fetches fade."""
+"""If a site has more first fetches than this, older ones lose weight."""
 
 
 class FirstFetches:
@@ -32,7 +32,7 @@ class FirstFetches:
         """Number of first fetches, and number of first fetches that found a page."""
 
     def count(self, *, lived: bool) -> None:
-        """Count one more fetch."""
+        """Count one more first fetch."""
         self.made += 1.0
         self.lived += lived
         if self.made > MOST:

@@ -1,7 +1,7 @@
 """Forecast the obsolete share of a collection, with an interval, from the results of its fetches.
 
-On sites that change in bursts, forecasts from change rates are wrong by a factor of ten. Three kinds of evidence are
-used instead:
+On sites that change in bursts, forecasts from change rates are wrong by a factor of ten. The forecast rests on three
+facts instead:
 
 - for how long pages are now believed obsolete (`BeliefTotal`)
 - for how long pages had been obsolete when a fetch found them changed
@@ -9,13 +9,14 @@ used instead:
 
 A fetch that finds an obsolete page shows in which cycles the page was obsolete:
 
-    obsolete page-time of a cycle = found by fetches (in the cycle or later) + still open
+    obsolete page-time of a cycle = found by fetches (in the cycle or later) + not found yet
 
-The obsolete page-time that is still open is estimated. Later fetches confirm only a part of each estimate, so a new
-estimate is multiplied by the usual part. Each cycle counts as one observation, so a burst counts once.
+Obsolete page-time that no fetch has found yet is estimated. Later fetches confirm only a part of each estimate, so a
+new estimate is scaled by the part that is usually confirmed. Each cycle counts as one observation, so a burst counts
+once.
 
-`next_share` makes the forecast of the next cycle. The current obsolete share is estimated as the believed share times a
-ratio: the share that fetches usually found, divided by the share that was believed.
+`next_share` makes the forecast of the next cycle. The current obsolete share is estimated as the believed share times
+the usual ratio of found to believed shares.
 
 Times are UTC seconds.
 
@@ -56,21 +57,19 @@ if TYPE_CHECKING:
 __all__ = ["Belief", "BeliefTotal", "Cycle", "CycleForecast", "Outlook", "SavedForecast", "published"]
 
 NEGLIGIBLE: Final = 0.005
-"""A collection counts as complete if the share of its pages without a copy is below this."""
+"""A collection counts as complete if less than this share of its pages has no copy."""
 BELIEF_ERROR: Final = 0.6
 """Standard deviation of ln(true share / believed share), assumed before the first complete cycle."""
 MARGIN: Final = 1.3
-"""Factor that widens the interval of the current share."""
+"""Factor by which the interval around the current obsolete share is widened."""
 LATELY: Final = 0.1
-"""Number of cycles after which a fetch has the weight 1/e in the share of recent fetches that found a change."""
+"""In the share of recent fetches that found a change, the weight of a fetch falls to 1/e after this many cycles."""
 HITS_WEIGHT: Final = 2.0
 """Weight, in fetches, of the prior `USUAL_HITS`, the usual share of fetches that find a change."""
 
 
 class Cycle(msgspec.Struct, frozen=True, array_like=True):
-    """A complete cycle, with its forecast, the share that was believed obsolete, and the share that fetches found
-    obsolete.
-    """
+    """A complete cycle: its forecast, the share believed obsolete, and the share that fetches found obsolete."""
 
     begin: float
     foretold: Outlook
@@ -78,7 +77,7 @@ class Cycle(msgspec.Struct, frozen=True, array_like=True):
     found: float
     """Obsolete share of this cycle, from all fetches up to the end of the latest complete cycle."""
     lasted: float = 0.0
-    """Page-seconds of all known pages in the cycle."""
+    """Number of known pages, integrated over the cycle, in page-seconds."""
     settled: float = 0.0
     """Obsolete page-seconds of this cycle that are certain: fetches found them, or the page had no copy."""
     left: float = 0.0
@@ -90,18 +89,16 @@ class Cycle(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Belief(msgspec.Struct, frozen=True, array_like=True):
-    """What is believed about the pages of one site at the time `at`. The belief holds until a page of the site is
-    fetched.
-    """
+    """Estimates for the pages of one site at the time `at`, valid until one of its pages is fetched."""
 
     at: float
     pages: float
     obsolete: float
     """Number of pages expected to be obsolete."""
     so_far: float
-    """Time for which the site's pages are expected to have been obsolete so far, page-seconds."""
+    """Expected time, in page-seconds, for which the site's obsolete pages have been obsolete so far."""
     growing: float
-    """Number of pages that become obsolete per second."""
+    """Expected number of pages that become obsolete per second."""
 
 
 class BeliefTotal(msgspec.Struct, array_like=True):
@@ -132,7 +129,7 @@ class BeliefTotal(msgspec.Struct, array_like=True):
         return min(max(self.linear + 2 * self.square * (at - self.origin), 0.0), max(self.pages, 0.0))
 
     def so_far(self, at: float) -> float:
-        """Return for how long the pages believed obsolete at `at` have been obsolete, in page-seconds."""
+        """Return the total time, in page-seconds, for which the pages believed obsolete at `at` have been obsolete."""
         since = at - self.origin
         return max(self.constant + self.linear * since + self.square * since * since, 0.0)
 
@@ -155,19 +152,19 @@ class CycleForecast(msgspec.Struct, array_like=True):
     found: float = 0.0
     """Obsolete page-seconds of this cycle that are certain: fetches found them, or the page had no copy."""
     shown: float = 0.0
-    """Page-seconds of this cycle that were believed obsolete."""
+    """Number of pages believed obsolete, integrated over the running cycle, in page-seconds."""
     lasted: float = 0.0
-    """Page-seconds of all known pages in this cycle."""
+    """Number of known pages, integrated over the running cycle, in page-seconds."""
     waited: float = 0.0
     """Share of pages without a copy at the beginning of this cycle."""
     began: Began | None = None
     """What was known when this cycle began; None if nothing was known."""
     points: list[float] = msgspec.field(default_factory=list)
-    """The forecast of this cycle's obsolete share, made when the cycle began, as equally likely values."""
+    """The forecast that was made of this cycle's obsolete share when the cycle began, as equally likely values."""
     laws: list[list[float]] = msgspec.field(default_factory=list)
     """The two distributions that were blended into the forecast of this cycle (`next_share`)."""
     losses: list[float] = msgspec.field(default_factory=lambda: [0.0, 0.0])
-    """Loss of each of the two laws in earlier cycles; old losses fade."""
+    """Loss of each of the two forecasting laws in earlier cycles; old losses fade."""
     fetches_at: float = 0.0
     """Time of the last update of `fetches` and `changes`, which fade with `LATELY`."""
     fetches: float = 0.0
@@ -182,7 +179,7 @@ class CycleForecast(msgspec.Struct, array_like=True):
     def visit(self, at: float, lasted: Sequence[float], *, fetches: int) -> None:
         """Count `fetches` that were compared with a copy by the time `at`.
 
-        `lasted` has an element for each changed page: for how long, in s, the page had been obsolete.
+        `lasted` gives, for each page found changed, for how many seconds it had been obsolete.
         """
         faded = exp(-max(at - self.fetches_at, 0.0) / (LATELY * self.cycle_s))
         self.fetches_at = max(at, self.fetches_at)
@@ -221,10 +218,10 @@ class CycleForecast(msgspec.Struct, array_like=True):
             self._close(at, obsolete, so_far)
 
     def _is_built(self, missing: float, known: float) -> bool:
-        """Return whether the first cycle must start again. The first cycle starts again each time that the share of
-        pages without a copy has been halved.
+        """Return whether the first cycle must restart, as it does whenever the share of pages without a copy has
+        halved.
 
-        So the first cycle finally begins when nearly all pages have a copy.
+        The last restart of the first cycle comes when nearly all pages have a copy.
         """
         return not self.cycles and self.waited > NEGLIGIBLE and missing <= self.waited / 2 * known
 
@@ -250,8 +247,8 @@ class CycleForecast(msgspec.Struct, array_like=True):
         return outlook_of(self.points, cycles=len(past))
 
     def _reckon(self, at: float, obsolete: float, so_far: float) -> None:
-        """Compute the obsolete share of each cycle again, from all fetches until `at`. The pages that are still
-        believed obsolete are assumed to have become obsolete at an even rate.
+        """Recompute the obsolete share of each cycle from all fetches until `at`. Pages still believed obsolete are
+        assumed to have become obsolete at a constant rate.
         """
         span = 2.0 * so_far / obsolete if obsolete > 0 else 0.0
 
@@ -272,7 +269,7 @@ class CycleForecast(msgspec.Struct, array_like=True):
                 self.cycles[number] = msgspec.structs.replace(cycle, found=min(share, 1.0))
 
     def now(self) -> Outlook | None:
-        """Return the obsolete share at the last call of `observe`, or None before the first call."""
+        """Return the obsolete share estimated at the last call of `observe`; None before the first call."""
         if not self.known:
             return None
         share = self.believed / self.known
@@ -301,8 +298,8 @@ def published(data: bytes | None) -> SavedForecast | None:
 
 
 def _since(moment: float, at: float, lasted: Sequence[float]) -> float:
-    """Return the total length of some periods, s, counted only from `moment` on. All periods end at `at`; `lasted` are
-    their lengths, in seconds.
+    """Return how many seconds of some periods lie after `moment`, in total. All periods end at `at`; `lasted` are their
+    lengths, in seconds.
     """
     reach = max(at - moment, 0.0)
     return sum(min(each, reach) for each in lasted)

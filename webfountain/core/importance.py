@@ -46,9 +46,7 @@ PRIOR: Final = 0.1
 MOST_OF_TRUST: Final = 4.0
 """The rank of a page is limited to this multiple of its trust; both are relative to their means."""
 RISE: Final = 1.5
-"""Factor by which the importance of a waiting page must grow before the page is queued again, about the width of a
-lane.
-"""
+"""A waiting page is queued again when its importance has grown by this factor, about the width of a lane."""
 
 _FIRST_ROOM: Final = 1000
 _NEXT_RISE: Final = 2.0
@@ -109,7 +107,7 @@ class OnlineImportance:
         return len(self._pages)
 
     def rank(self) -> None:
-        """Reset all gains, because a new ranking contains them."""
+        """Reset all gains, because a new ranking includes them."""
         self._gained[:] = 0.0
         self._handed_on[:] = np.nan
         self._bounds[:] = np.inf
@@ -153,9 +151,7 @@ class OnlineImportance:
         return outgrown
 
     def _outgrown(self, rows: Rows) -> dict[int, float]:
-        """Set new bounds for the pages that reached their bound. Return the importance of the pages with new bounds, by
-        position.
-        """
+        """Set new bounds for the pages that reached theirs, and return their importance by position in `rows`."""
         bounds = self._bounds.take(rows)
         waiting = (bounds < np.inf).nonzero()[0]
         importance = self._importance(rows[waiting])
@@ -236,8 +232,8 @@ def is_home(url: str) -> bool:
 
 
 def location(urls: Sequence[str]) -> Array:
-    """Return the (n,) importances by canonical URL alone. Each directory and a query halve the importance, an index
-    page doubles it.
+    """Return the (n,) importances by canonical URL alone. Each directory in the URL halves the importance, as does a
+    query; an index page doubles it.
 
     Source: Cho 1998, section 2 (IL: fewer slashes, "home"). Deviation: all top-level domains count alike.
     """

@@ -1,8 +1,8 @@
 """Explain a site's changes by independent pages: each page changes at its own rate.
 
-If pages are unrelated, `activity` mistakes chance for bursts. Each page is assumed to have one of the rates in `RATES`.
-A visit finds a change with probability 1 - e^(-rate d), if d steps have passed since the last visit. The prior of the
-rates is chosen so that the past of the site's pages is most likely.
+If the pages of a site change independently, `activity` mistakes coincidences for bursts. Each page is assumed to have
+one of the rates in `RATES`. A visit finds a change with probability 1 - e^(-rate d), if d steps have passed since the
+last visit. The prior over the rates is the one under which the past of the site's pages is most likely.
 
 Source: Cho & Garcia-Molina, *Estimating frequency of change*, TOIT 2003 (likelihood); Efron, *Empirical Bayes
 deconvolution estimates*, Biometrika 2016 (prior on a grid); Azar et al., *Tractable near-optimal policies for
@@ -50,7 +50,7 @@ class PageEstimates(NamedTuple):
 
 
 class PageRates:
-    """Probability of each rate of the grid, for some pages."""
+    """Probability that a page has each of the rates in `RATES`, for some pages."""
 
     def __init__(self, past: Array, prior: Array, *, usual_rate: float) -> None:
         """Compute the probabilities from `past` (`COLUMNS`, pages) and `prior` (pages, rates)."""

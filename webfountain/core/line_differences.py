@@ -26,7 +26,7 @@ Line = tuple[int, str, int, str]
 noise."""
 LineT = TypeVar("LineT", bound=Line)
 ABSENT: Final = 0
-"""The digest of a part that is not on a page."""
+"""Digest that stands for a part that is missing from a page."""
 
 
 class Difference(NamedTuple):
@@ -97,9 +97,7 @@ def _positions(
 
 
 def _orders(elements: set[int], lines: Iterable[Line]) -> dict[int, Difference]:
-    """Return a difference for each of the `elements`, which contains the element's lines in the order of the new
-    copy.
-    """
+    """Return, for each of the `elements`, a difference with the element's lines in the order of the new copy."""
     texts: dict[int, list[str]] = {}
     for each in lines:
         if each[2] in elements:
@@ -119,7 +117,7 @@ def _digest(text: str | None) -> int:
 def without_noise(
     lines: Sequence[LineT], changed: frozenset[int], differences: Differences, noise: frozenset[int]
 ) -> list[LineT]:
-    """Return the lines, but leave out changed lines whose position, text or order is noise."""
+    """Return the lines without the changed ones whose position, text or order is noise."""
     return [
         each
         for at, each in enumerate(lines)

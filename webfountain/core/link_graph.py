@@ -33,8 +33,8 @@ _FOUR_BYTES: Final = 1 << 31
 
 
 class LinkBlock(NamedTuple):
-    """In-links of `len(indptr) - 1` successive pages, from `first` on. The pages `sources[indptr[k]:indptr[k+1]]` link
-    to page `first + k`.
+    """In-links of `len(indptr) - 1` successive pages, beginning with page `first`. The pages
+    `sources[indptr[k]:indptr[k+1]]` link to page `first + k`.
 
     `indptr` starts at 0; `sources` are page numbers.
     """
@@ -90,8 +90,8 @@ def in_links(indptr: Ints, indices: Ints, columns: int) -> tuple[Ints, Ints]:
     """Return (indptr, sources): for each target, the pages that link to it, ascending. `columns` is the number of
     targets.
 
-    The numbers have four bytes if four bytes are enough. Apart from the two lists, the call needs two bytes of memory
-    per link.
+    The result has four-byte numbers if these are large enough. Apart from the result, the call needs two bytes of
+    memory per link.
     """
     small = max(len(indptr), len(indices), columns) < _FOUR_BYTES
     return turned(indptr, np.asarray(indices, np.int32 if small else np.int64), columns)

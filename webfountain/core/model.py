@@ -1,8 +1,7 @@
 """The optimisation model of one crawl cycle: cost and used capacity of a plan, with exact derivatives.
 
-The decision variables are fractions of the pages in a bucket. So equations (2)-(4) are a forward recursion, and (5) and
-(6) are the box [0, 1]. Only the constraints (1) remain. Every time-and-bucket array has shape (T, B): row t-1 is period
-t.
+With fractions of buckets as variables, equations (2)-(4) are a forward recursion, and (5) and (6) the box [0, 1]. The
+only other constraints are (1). Every time-and-bucket array has shape (T, B): row t-1 is period t.
 
 ========  ======  ===============================================================================
 symbol    unit    meaning
@@ -58,7 +57,7 @@ is calibrated to Table 3 of the paper.
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """Constants of the model. `make_instance` builds and checks them.
+    """Constants of the model, built and checked by `make_instance`.
 
     Shapes: ``a c o oldwt`` (T, B); ``d w C nconst newwt`` (T,); ``b0 y0 p`` (B,); ``n0`` a number.
     """
@@ -137,7 +136,7 @@ def make_instance(
     Parameters: ``b0`` (B,) pages; ``C`` (T,) s, or one number with ``periods``; ``a c o oldwt`` (T, B), (B,), (T, 1) or
     a number; ``p`` (B,), scaled to sum 1, proportional to b0 if absent.
 
-    Raises ValueError with the symbol if a value is not finite, out of range, or of a wrong shape.
+    Raises ValueError, which names the symbol, if a value is not finite, out of range, or of a wrong shape.
     """
     b = _array("b0", b0, np.atleast_1d(np.asarray(b0)).shape)
     T = int(np.size(C)) if periods is None else periods
@@ -231,7 +230,8 @@ def capacity_jacobian(instance: Instance, f: Array, g: Array, path: Trajectory) 
     """Return two (T, T) tables, K and M, from which the derivatives of the used capacity follow.
 
     ``K[s, t]`` is the change of used[s] per additional never-crawled page at the end of period t. ``M[s, t]`` is the
-    change of used[s] per additional page, spread over the buckets by p. K and M are 0 for s <= t.
+    change of used[s] per additional crawled page in period t, distributed over the buckets by p. K and M are 0 for s <=
+    t.
 
         d used[s] / d f[t,i] = b[t-1,i] (c[t,i] [s = t] + o[t,i] K[s,t])
         d used[s] / d g[t]   = n[t-1]   (d[t] [s = t] + (w[t] - 1) K[s,t] + M[s,t])
@@ -270,8 +270,8 @@ def obsolete_oldest_first(instance: Instance, x: Array, z: Array, *, mean_age: A
     """Return the (T,) numbers of obsolete crawled pages at the end of each period, if each bucket is crawled oldest
     first.
 
-    Equation (2) assumes a random choice within a bucket. Crawling the oldest first leaves fewer obsolete pages, because
-    no page waits long (Figure 2).
+    Equation (2) assumes a random choice within a bucket. Crawling the oldest copies first leaves fewer obsolete pages,
+    because no page waits long (Figure 2).
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Forecast the obsolete share of the next cycle as a distribution, a blend of two laws.
+"""Forecast the obsolete share of the next cycle as a distribution, blended from the forecasts of two laws.
 
 - `by_past` uses the shares of earlier cycles, and a prior distribution whose centre and width adapt to them. It allows
   for a release, but does not know when one comes.
@@ -14,10 +14,10 @@ exp(-`RATE` * loss) (Hedge). The loss of a law is its score divided by the sum o
 A distribution is a list of `POINTS` quantiles with equal weights.
 
 Source: Gneiting & Raftery, *Strictly proper scoring rules, prediction, and estimation*, JASA 2007 (CRPS, interval
-score); Freund & Schapire, *A decision-theoretic generalization of on-line learning*, JCSS 1997 (Hedge). Logarithms of
-shares: a normal distribution of unknown mean and variance, whose prediction is Student's t (Gelman et al., *Bayesian
-data analysis*, 3rd ed., 2013, section 3.3; regression: 14.2), as the base measure of a Dirichlet process with a kernel
-(Escobar & West, JASA 1995; with weights that depend on covariates: Dunson, Pillai & Park, JRSS B 2007).
+score); Freund & Schapire, *A decision-theoretic generalization of on-line learning*, JCSS 1997 (Hedge). The logarithm
+of a share is predicted by Student's t (Gelman et al., *Bayesian data analysis*, 3rd ed., 2013, section 3.3; regression:
+14.2). Student's t is the base measure of a Dirichlet process with a kernel (Escobar & West, JASA 1995; weights that
+depend on covariates: Dunson, Pillai & Park, JRSS B 2007).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ __all__ = [
 ]  # fmt: skip
 
 HALF: Final = 12.0
-"""Number of cycles after which the weight of a cycle is halved."""
+"""A past cycle loses half of its weight after this many cycles."""
 KEPT: Final = 64
 """Largest number of cycles that are stored."""
 PRIOR_CYCLES: Final = 2.0
@@ -57,12 +57,12 @@ ERROR: Final = 0.35
 SLOPES: Final = (0.0, 0.3, 0.4)
 SLOPE_SPREADS: Final = (0.2, 0.3, 0.3)
 NOISE: Final = 0.12
-"""Prior of a linear regression, which uses the square root of each share. `SLOPES` are the constant, the slope for the
-share of fetches that found a change, and the slope for the believed share. `SLOPE_SPREADS` are the standard deviations
-of the constant and of the two slopes. `NOISE` is the standard deviation of the residual.
+"""Prior of a linear regression on the square roots of shares. `SLOPES` are the constant, the slope for the share of
+fetches that found a change, and the slope for the believed share. `SLOPE_SPREADS` are the standard deviations of the
+constant and of the two slopes. `NOISE` is the standard deviation of the residual.
 """
 HALF_OF_PRESENT: Final = 24.0
-"""Number of cycles after which the weight of a cycle is halved in `by_present`."""
+"""In `by_present`, a past cycle loses half of its weight after this many cycles."""
 ALIKE: Final = 0.15
 """If the beginnings of two cycles differ by this much, in square roots of shares, their `_likeness` is e^-1/2."""
 ROOT_ERROR: Final = 0.05
@@ -85,14 +85,14 @@ DEVIATES: Final = (*(-each for each in reversed(_UPPER)), *_UPPER)
 
 
 class Outlook(msgspec.Struct, frozen=True, array_like=True):
-    """A distribution of the obsolete share, as a median, an interval and a mean."""
+    """Forecast of the obsolete share: median, interval and mean of its distribution."""
 
     median: float
     low: float
     high: float
     """Upper end of an interval that contains the share in four of five cases."""
     cycles: int
-    """Number of complete cycles used."""
+    """Number of complete cycles on which the forecast is based."""
     mean: float | None = None
     """Mean of the distribution; None if an earlier version wrote the record."""
 
@@ -101,9 +101,9 @@ class Began(msgspec.Struct, frozen=True, array_like=True):
     """What was known about a cycle when it began."""
 
     hits: float
-    """Share of the recent fetches that found a change."""
+    """Share of the fetches shortly before the cycle that found a change."""
     believed: float
-    """Share of the pages that were believed obsolete."""
+    """Share of the known pages that was believed obsolete."""
 
 
 class PastCycle(NamedTuple):
@@ -186,7 +186,7 @@ def outlook_of(points: Sequence[float], *, cycles: int) -> Outlook:
 
 
 def faded_losses(losses: Sequence[float], laws: Sequence[Sequence[float]], share: float) -> list[float]:
-    """Return the losses of the laws, updated after a cycle with this share."""
+    """Return the losses of the laws, updated by a cycle whose obsolete share was `share`."""
     scores = [crps(law, share) for law in laws]
     total = max(sum(scores), _TINY)
     return [FADE * loss + score / total for loss, score in zip(losses, scores, strict=True)]

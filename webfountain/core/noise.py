@@ -1,9 +1,9 @@
 """Learn which parts of a site's pages are noise, such as clocks, adverts, counters, banners and shuffled lists.
 
-A part is a position, an order or a line (`line_differences`). Each difference of a part is judged at the next
-comparison of the page: the part differed *again*, or the part *rested*. A part that changes only when an author edits
-it usually rests. One difference proves nothing, even between two visits seconds apart. The judgements of all pages of a
-site are added up.
+A part of a page is a position, an order or a line (`line_differences`). Each difference of a part is judged at the next
+comparison of the page: the part differed *again*, or the part *rested*. If only its author's edits change a part, the
+part is usually the same at the next comparison. One difference proves nothing, even between two visits seconds apart.
+The judgements of all pages of a site are added up.
 
 - A *line* that a server draws for each answer is undone as often as it stays, whatever its share of the answers is.
   Authors rarely undo what they wrote. A line that is noise hides no other edit, because an edit has another text.
@@ -37,20 +37,20 @@ MAX_PARTS: Final = 64
 """Largest number of parts that are stored per page."""
 MAX_PARTS_OF_SITE: Final = 512
 TRIES: Final = 3
-"""After a part has stayed the same this often within seconds, no more extra visits are made for the part."""
+"""After a part has stayed the same this often within seconds, it causes no more extra visits."""
 REST: Final = 10
-"""Number of comparisons without a difference after which noise leaves a page's record."""
+"""After this many comparisons without a difference, a noisy part is dropped from the page's record."""
 _SAMPLE: Final = 40
-"""Number of characters of a line that are stored, to show the line."""
+"""Number of characters that are stored of a line, to show what is noise."""
 
 
 _OF_LINES: Final = (3, -1, 30)
-"""What a line's score gains if the line differs again, what it gains if the line rests, and the largest score. A line
-of noise differs again with a chance of .5, a line that an author wrote with a chance of .1.
+"""Points for a line that differs again, points for a line that rests, and the largest score. A noisy line differs again
+with probability .5, a line written by an author with probability .1.
 """
 _OF_POSITIONS: Final = (2, -3, 20)
-"""What the score of a position or an order gains if it differs again, what it gains if it rests, and the largest score.
-A noisy position differs again with a chance of .85, any other position with a chance of .3.
+"""Points for a position or order that differs again, points for one that rests, and the largest score. A noisy position
+differs again with probability .85, any other position with probability .3.
 """
 _LEAST: Final = -30
 """Smallest score."""
@@ -65,7 +65,7 @@ _UNTRIED: Final = 10
 
 
 class Evidence(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """What all pages of a site have shown about one part.
+    """Evidence from all pages of a site on whether one part of the pages is noise.
 
     - `element`: the element of a line; 0 for other parts
     - `is_noise`: True if differences do not count as changes
@@ -97,11 +97,11 @@ class Evidence(msgspec.Struct, frozen=True, array_like=True, gc=False):
         return not self.element and self.score > 0 and is_open and self.close_rested < TRIES * (1 + self.close_again)
 
     def after(self, now: int) -> Evidence:
-        """Return the evidence after a difference that only the next comparison will judge."""
+        """Return the evidence, updated with a new difference, which the next comparison will judge."""
         return self if now == self.latest else msgspec.structs.replace(self, latest=-1)
 
     def judged(self, now: int | None, *, is_close: bool, is_drawn: bool) -> Evidence:
-        """Return the evidence after a difference was judged.
+        """Return the evidence, updated with the verdict on one difference.
 
         Parameters
         ----------
@@ -131,7 +131,7 @@ class Evidence(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class PagePart(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A part of a page that differed at one of the last comparisons.
+    """A part of a page that differed in a recent comparison.
 
     - `now`: what the page shows there
     - `is_open`: True if the last comparison found a difference, which the next one judges
@@ -167,8 +167,8 @@ def encode(parts: Sequence[PagePart]) -> bytes:
 
 
 class SiteNoise:
-    """What the pages of a site have shown about their parts. Only the `MAX_PARTS_OF_SITE` parts that were judged last
-    are kept.
+    """Evidence from a site's pages on which of their parts are noise. Only the `MAX_PARTS_OF_SITE` most recently judged
+    parts are kept.
     """
 
     def __init__(self) -> None:
@@ -182,8 +182,8 @@ class SiteNoise:
         return frozenset(self._noise)
 
     def learn(self, page: Sequence[PagePart], differences: Differences | None, *, is_close: bool) -> list[PagePart]:
-        """Judge the differences of a page's last comparison by a new comparison. Return the parts of the page after the
-        new comparison.
+        """Judge the differences found at a page's last comparison by the new one, and return the updated parts of the
+        page.
 
         Parameters
         ----------

@@ -1,9 +1,9 @@
 """The optimiser finds a good plan of a cycle, and a bound on how good any plan could be.
 
-With at most 16 buckets, SLSQP also runs on all fractions, and the better plan is kept. With more buckets, SLSQP runs on
-a working set and starts from a mixture of calendars (`calendars`). ``quality="high"`` also starts again near the best
-plan, to find plans with fewer partly crawled buckets. A plan is repaired to satisfy the capacity exactly, before its
-objective is reported.
+SLSQP runs on a working set of fractions and starts from a mixture of calendars (`calendars`). With at most 16 buckets,
+SLSQP runs on all fractions too, and the better plan is kept. With ``quality="high"``, the optimiser restarts near the
+best plan, to find plans with fewer partly crawled buckets. Before its objective is reported, a plan is repaired to
+satisfy the capacity exactly.
 
 The same instance and seed give the same plan.
 
@@ -140,7 +140,7 @@ def _bounded(instance: Instance, held: _Incumbent) -> _Incumbent:
 
 
 def _restarted(instance: Instance, held: _Incumbent, restarts: int, rng: np.random.Generator) -> _Incumbent:
-    """Start again near the best plan: assign each partly crawled bucket to one schedule, or disturb the weights."""
+    """Restart near the best plan: assign each partly crawled bucket to one schedule, or disturb the weights."""
     for turn in range(restarts):
         if held.mixture is None:
             break
@@ -173,7 +173,7 @@ def _disturbed(instance: Instance, mixture: Mixture, plan: RepairedPlan, rng: np
 def _scaled(instance: Instance) -> tuple[Instance, Array]:
     """Scale the instance to 2 pages in a mean bucket, 1 s per mean page and a largest weight of 1.
 
-    Return the instance and the three factors: pages, seconds, weight.
+    Return the scaled instance and its three factors, for pages, seconds and weights.
     """
     k = instance
     total = float(k.b0.sum() + k.n0 + k.nconst.sum())

@@ -3,10 +3,10 @@
 Breadth-first order takes pages in the order in which they were found. Backlink order takes pages with the most in-links
 first. PageRank order takes pages with the highest rank first; pages that the last ranking did not contain come last.
 The best order depends on the web, so `order_replay` replays the crawl of the known web in each order. The loss of an
-order is large if the order fetches important pages late: the mean logarithm of their places.
+order is the mean logarithm of the places at which it fetches the important pages.
 
 The waiting page at place r of an order gets a chance proportional to 1/r. The importance of a page is the weighted mean
-of its chances in the three orders, relative to a mean page.
+of its chances in the three orders, relative to the mean over all pages.
 
 Let l(t, k) be the loss of order k in replay t, and w(k) the weight of order k before this replay. The loss of the blend
 is L(t) = -ln(sum of w(k) exp(-RATE l(t, k))) / RATE. Over all replays, the sum of L exceeds the sum of l for any order
@@ -35,7 +35,7 @@ _PRIOR: Final = np.array([1.0, 1.0, 10.0]) / 12.0
 _RATE: Final = 20.0
 """Learning rate: the larger this number is, the more the weights follow the losses in replays."""
 _LEAST: Final = 0.1
-"""Share of the largest weight below which an order is left out."""
+"""An order is left out if its weight is below this share of the largest weight."""
 
 
 def weights_by_losses(losses: Sequence[float]) -> Array:
@@ -72,9 +72,9 @@ class OrderBlend:
         self._tables = [_table(backlinks, waiting), _table(ranks, waiting)]
 
     def importance(self, backlinks: Array, ranks: Array) -> Array:
-        """Return the (n,) importance of waiting pages, relative to a mean page.
+        """Return the (n,) importance of waiting pages; its mean over all waiting pages is about 1.
 
-        If a page's score exceeds all earlier scores, its importance grows in proportion to the score.
+        If a page's score exceeds all scores of the sample, its importance grows in proportion to the score.
 
         Parameters
         ----------

@@ -2,12 +2,12 @@
 
 A page is *listed* if a sitemap or feed gives a date for it, and *dated* if this date is later than our copy.
 
-The past fetches of a page give a probability that the page has changed. If the page's date is later than our copy, the
-odds are multiplied by one ratio; if not, by another ratio. Each site learns the first ratio from fetches of dated
-pages, and the second ratio from fetches of other listed pages. Learning moves each ratio towards the value under which
-the results of the fetches are most likely. If dates announce only changes that were expected anyway, their ratio is 1.
-Each ratio is moved towards 1 by one standard deviation, to be careful. The ratio of later dates is lowered if pages
-without a later date also changed more often than expected.
+The past fetches of a page give a probability that the page has changed. A date later than our copy multiplies the odds
+of a change by one ratio, an earlier date by another. Each site learns one ratio from fetches of dated pages, the other
+from fetches of pages that are listed but not dated. Learning moves each ratio towards the value under which the results
+of the fetches are most likely. If dates announce only changes that were expected anyway, their ratio is 1. As a
+precaution, each ratio is moved towards 1 by one standard deviation. If pages without a later date also change more
+often than expected, the ratio of later dates is lowered.
 
 A dated page is as urgent as a page without dates that has the same probability of change. For a known rate, the urgency
 is (c + (1 - c) ln(1 - c)) w, where c is the probability of change, and w the time for which the page stays unchanged
@@ -33,15 +33,13 @@ if TYPE_CHECKING:
 __all__ = ["PageDates", "distinguishing"]
 
 FIRST: Final = (3.0, 0.25, -1.0, 0.25)
-"""Ratios before any fetch: for a later date, the logarithm of its ratio and the weight (inverse variance) of the
-logarithm; for the lack of a later date, the logarithm and its weight.
-"""
+"""First estimates: log ratio and weight (inverse variance) for a later date, then both for the lack of one."""
 MOST: Final = 25.0
 """All earlier fetches together have at most this weight, because a site may change its software."""
 FUTILE: Final = 8.0
-"""Ratio of later dates; if a site's ratio is almost certainly lower, a later date alone makes no page due."""
+"""If a site's ratio of later dates is almost certainly below this, a later date alone makes no page due."""
 SMALL: Final = 3.0
-"""Number of dated pages of a site below which dates count even if all dates are later than our copies."""
+"""If fewer pages of a site than this have dates, the dates count even if all are later than our copies."""
 _UNLISTED, _LISTED, _DATED = range(3)
 _SURE: Final = 0.01
 """When a ratio is learned, the probability that a page has changed counts as at least this. Without this limit, one
@@ -160,8 +158,8 @@ class PageDates:
 
 
 def distinguishing(later: Mapping[bytes, bool]) -> list[bytes]:
-    """Return the pages with a date later than our copy. Return an empty list if half of the dates are later, because
-    such dates do not set any page apart.
+    """Return the pages with a date later than our copy; none if more than half of the dates are later, because such
+    dates set no page apart.
     """
     found = [key for key, is_later in later.items() if is_later]
     return found if len(found) < (len(later) + SMALL) / 2 else []

@@ -2,9 +2,9 @@
 
 PageRank x = (1-d) v + d (P' x + v * sum of x over pages without links) is, up to a factor, the solution of the linear
 system y = (1-d) v + d P' y. The linear system has no special case for pages without links. PageRank is y divided by its
-sum. The residual is computed in double precision, and the error bound follows from the residual. Corrections are in
-single precision, by ORTHOMIN(4) (Vinsome 1976), or by the power iteration if ORTHOMIN stalls. ORTHOMIN needs about two
-thirds of the steps of the power iteration.
+sum. The residual is computed in double precision, and the error bound follows from the residual. Corrections are
+computed in single precision, by ORTHOMIN(4) (Vinsome 1976), or by the power iteration if ORTHOMIN stalls. ORTHOMIN
+needs about two thirds of the steps of the power iteration.
 
 Source: Cho 1998, section 2 (IR, d = 0.9, a page without links links to every page); Policies 2006 (TrustRank's
 dampening and splitting). Deviation: scores sum to 1; in the paper they sum to the number of pages.
@@ -38,7 +38,7 @@ DAMPING: Final = 0.9
 """Probability that the surfer follows a link (Cho 1998)."""
 
 DAMPENING: Final = 0.85
-"""Share of trust that is left after one link."""
+"""Share of its trust that a page passes on along its links."""
 
 _GAIN: Final = 1e-3
 """Factor by which corrections must reduce the residual before the residual is computed anew."""

@@ -43,7 +43,7 @@ class Phases:
     def planned(self, increments: Array, *, start: float, period: float, keep: int = 64) -> Phases:
         """Return clocks that follow a plan: from `start` on, they gain one row of `increments` (T, L) per `period`.
 
-        Of the knots before `start`, only the last `keep` stay.
+        Of the knots before `start`, only the last `keep` are kept.
         """
         past = self.times < start
         begin = self.at(start)

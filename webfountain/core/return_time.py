@@ -3,8 +3,8 @@
 A gone page may come back, and is then obsolete until the next fetch. A gone page is as urgent as a live page that
 changes at the rate at which gone pages return (`urgency`). The return rates of a site's gone pages are assumed to
 follow a gamma distribution. The mean return rate is the number of returns found, divided by the total time for which
-pages were gone. Most dead links never led to a page, so pages that had a copy are counted separately. URLs of one
-source and directory form a class, whose prior is the rate of the site.
+pages were gone. Most dead links never led to a page, so pages that had a copy are counted separately. URLs with the
+same source and directory form a class; its prior is the return rate of the site.
 
 Each early request shows something about all dead URLs of the site, so few early requests are needed
 (`Returns.spacing`).
@@ -29,17 +29,17 @@ NEVER_LIVED: Final = 60.0
 PRIOR_RETURNS: Final = 0.25
 """Weight of the assumed mean time until a page comes back, as a number of returns."""
 CLASS_RETURNS: Final = 0.5
-"""Weight of the site's rate of return in the rate of a class of its URLs, as a number of returns."""
+"""Weight of the site's return rate as the prior of a class of its URLs, as a number of returns."""
 SAMPLE: Final = 40
 """Number of a site's dead URLs that are requested early, to learn its rate of return."""
 LONGEST: Final = 1000.0
-"""Maximum number of periods after which a gone page is requested again."""
+"""A gone page is requested again after at most this many periods."""
 _HALVINGS: Final = 40
 
 
 class Returns(NamedTuple):
-    """Evidence about the gone pages of a site or a class: how many came back, and how long pages were gone, in
-    seconds."""
+    """The gone pages of a site, or of a class of its URLs: how many came back, and for how many seconds pages were
+    gone."""
 
     found: int = 0
     gone_s: float = 0.0
@@ -49,7 +49,7 @@ class Returns(NamedTuple):
     """Number of requests for URLs that were already known to be gone."""
 
     def add(self, *, came: bool, waited_s: float) -> Returns:
-        """Return the evidence with one more request, made `waited_s` seconds after the previous one."""
+        """Return the counts with one more request, made `waited_s` seconds after the previous one."""
         return Returns(self.found + came, self.gone_s + waited_s, self.urls, self.asked + 1)
 
     def rate(self, *, usual_s: float) -> float:

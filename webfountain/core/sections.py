@@ -25,7 +25,7 @@ __all__ = ["SITE", "Level", "SectionTree", "Sections"]
 SITE = 0
 """Number of the root section."""
 _COUNTED: Final = 20
-"""Maximum number of directories, per allowed section, whose pages are counted."""
+"""For each allowed section, the pages of at most this many directories are counted."""
 
 
 class Sections:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 __all__ = ["VISITS", "Signals"]
 
 VISITS = 12
-"""Minimum number of visits to a page for which evidence is remembered."""
+"""Evidence is remembered for at least this many visits to a page."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,33 +19,27 @@ class Signals:
     """Signals that `activity` uses, and the weights of its priors."""
 
     siblings: bool = True
-    """Let a section be more active in some steps than in others. Without this signal, the rate of a section is the same
-    in all steps.
-    """
+    """Let a section be more active in some steps than in others; if False, its rate is the same in all steps."""
     sections: bool = True
-    """Estimate a rate for each section. Without this signal, all sections have the rate of the site."""
+    """Estimate a rate for each section; if False, all sections have the rate of the site."""
     history: bool = True
-    """Estimate the rate of each page from its own checks, too. Without this signal, every page has the rate of its
-    section.
-    """
+    """Estimate the rate of each page from its own checks, too; if False, every page has the rate of its section."""
     independent: bool = True
-    """Also explain changes by independent pages (`explanations`). Without this signal, changes are explained by
-    sections alone.
-    """
+    """Explain changes by independent pages as well (`explanations`); if False, by sections alone."""
     forgetting: bool = True
-    """Let old evidence fade with `memory`. Without this signal, old evidence never loses weight."""
+    """Let old evidence fade with `memory`; if False, old evidence never loses weight."""
     memory: float = 250.0
-    """Number of steps after which evidence has the weight 1/e."""
+    """The weight of evidence falls to 1/e after this many steps."""
     prior_rate: float = 1 / 120
     """Changes per page and step that are assumed before any fetch: one in four months."""
     prior_exposure: float = 50.0
     """Weight of `prior_rate`, in page-steps."""
     section_steps: float = 120.0
-    """Weight of the parent's rate in a section's rate, in steps in which all pages of the section are observed."""
+    """Weight of the parent's rate as the prior of a section's rate, in steps of observing the whole section."""
     step_events: float = 0.3
-    """Weight of the parent's activity in a section's activity, in expected changes."""
+    """Weight of the parent's activity as the prior of a section's activity, in expected changes."""
     page_events: float = 0.5
-    """Weight of the section's rate in a page's rate, in changes."""
+    """Weight of the section's rate as the prior of a page's rate, in changes."""
     visit: float = 0.01
     """Mean number of steps between two visits to a page."""
 
@@ -56,7 +50,7 @@ class Signals:
         return replace(self, memory=max(self.memory, VISITS * interval), visit=interval)
 
     def spread(self, steps: float) -> Signals:
-        """Return the same priors for a period that is divided into `steps` steps."""
+        """Return the same signals for a period that is divided into `steps` steps."""
         return replace(
             self,
             memory=self.memory * steps,

@@ -23,12 +23,12 @@ class SectionRate(NamedTuple):
 
 
 class SiteBeliefs(NamedTuple):
-    """What is believed about the pages of sites at one step; arrays have one element per site."""
+    """Estimates for the pages of several sites at one step; arrays have one element per site."""
 
     obsolete: Array
     """Number of pages expected to be obsolete."""
     so_far: Array
-    """Time for which the site's pages are expected to have been obsolete so far, page-steps."""
+    """Expected time, in page-steps, for which the site's obsolete pages have been obsolete so far."""
     growing: Array
     """Number of pages expected to become obsolete in the next step."""
 
@@ -41,11 +41,11 @@ class Approach(NamedTuple):
     slope: Array
     """Upper bound of the slope of ln(urgency) over ln(`lasted`)."""
     lasted: Array
-    """Number of steps in which the section's long-run rate alone would give the hazard since the last fetch."""
+    """Number of steps that the section, at its long-run rate, would need for the hazard since the page's last fetch."""
     elapsed: Array
-    """`lasted`. If a page may change independently, its value is at least the number of steps since the last fetch."""
+    """Like `lasted`, but at least the number of steps since the last fetch if a page may change independently."""
     least: Array
-    """A page reaches an urgency u at the earliest `least` times √u steps after its last fetch."""
+    """A page reaches an urgency u no earlier than `least` times √u steps after its last fetch."""
 
     def times(self, factor: Array) -> Approach:
         """Return a copy in which all urgencies are multiplied by `factor`."""

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["Approach", "FetchEvidence", "Past", "SiteBeliefs", "SiteUrgency", "Sites"]
 
 _FARTHEST: Final = 4096.0
-"""Number of steps above which a page counts as never reaching a price."""
+"""A page that needs more steps than this to reach a price counts as never reaching it."""
 _TINY: Final = 1e-30
 _NEVER: Final = 2**53
 """A step that is later than any other."""
@@ -113,13 +113,13 @@ class SiteUrgency:
         return found
 
     def follow(self, other: SiteUrgency) -> None:
-        """Take newer evidence about the sections from another object of the same site."""
+        """Adopt the newer evidence about the sections that another object of the same site has."""
         if other.memory.step >= self.memory.step:
             Sites([self], step=other.memory.step).keep()
             self.memory, self._sections, self.trust = other.memory, other._sections, other.trust
 
     def believe(self, signals: Signals) -> None:
-        """Change the weights of the priors. The length of a step must stay the same."""
+        """Use the priors of `signals`. The length of a step must stay the same."""
         self.signals = signals
 
     def add(self, paths: Sequence[str], *, since: Ints, importance: Array) -> Ints:
@@ -143,7 +143,7 @@ class SiteUrgency:
         return np.arange(known, len(self))
 
     def renew(self, pages: Ints, *, step: int) -> None:
-        """Record first fetches of pages, which show nothing about changes."""
+        """Record the first fetches of pages; a first fetch shows nothing about changes."""
         together = Sites([self], step=step)
         together.renew(pages, step=step)
         together.keep()
@@ -218,9 +218,7 @@ class SiteUrgency:
 
 
 class Past:
-    """The results of a site's earlier fetches, added in parts. `site` creates a site that contains any of the added
-    pages.
-    """
+    """The results of a site's earlier fetches, added in parts, from which `site` creates a `SiteUrgency`."""
 
     def __init__(self, *, signals: Signals) -> None:
         self._signals = signals
@@ -249,7 +247,9 @@ class Past:
         step: int,
         alone: Array | float = 0.0,
     ) -> SiteUrgency:
-        """Create a site at `step` with pages of the given sections. After this call, no more pages may be added."""
+        """Create a site at `step` with some of the added pages. After the first call of `site`, no more pages may be
+        added.
+        """
         if self._begun is None:
             self._begun = self._begin(step)
         begin, memory, rate = self._begun
@@ -278,8 +278,8 @@ class Sites:
     """Several sites that are computed together at one step. The pages of all sites are numbered in one sequence."""
 
     def __init__(self, sites: Sequence[SiteUrgency], *, step: int | Ints) -> None:
-        """Combine sites with equal signals. `step` is the current step, one number or (sites,). The sites change only
-        when `keep` is called.
+        """Combine sites with equal signals. `step` is the current step, one number or (sites,). The objects in `sites`
+        change only when `keep` is called.
         """
         self._sites = sites
         self._step = np.broadcast_to(np.asarray(step, dtype=np.int64), len(sites))
@@ -306,7 +306,7 @@ class Sites:
             site._since, site._page = self.unchecked.since[begin:end].copy(), page[:, begin:end].copy()
 
     def renew(self, pages: Ints, *, step: int) -> None:
-        """Record first fetches of pages, which show nothing about changes."""
+        """Record the first fetches of pages; a first fetch shows nothing about changes."""
         self.unchecked.since[pages], self.unchecked.before[pages] = step, 0.0
 
     def observe(self, pages: Ints, changed: Flags, steps: Ints) -> FetchEvidence:
@@ -355,8 +355,8 @@ class Sites:
         return self._approach(pages).urgency
 
     def unchanged(self) -> tuple[Array, Array]:
-        """Return two arrays with one element per page. The first is the probability that the page is unchanged, times
-        the steps since its last fetch, times its importance. The second is the probability that the page has changed.
+        """Return two (pages,) arrays: `still` and the probability that each page has changed. `still` is the
+        probability that a page is unchanged, times the steps since its last fetch, times its importance.
         """
         known = self.page[_EVENTS], self.page[_EXPOSURE]
         chance = chance_of_change(self.activity.hazard(self.unchecked), *self.activity.weights(self.unchecked, *known))

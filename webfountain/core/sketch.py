@@ -14,8 +14,7 @@ lower-cased, and only ASCII white space separates tokens.
 Source: Broder, *On the resemblance and containment of documents*, 1997 (shingles, samples modulo m); Li, König, *b-bit
 minwise hashing*, 2010; Indyk, Motwani, *Approximate nearest neighbors*, 1998 (bands).
 
-datasketch imports scipy, which takes 0.3 s. A crawl needs no scipy for sketches, so this import is delayed until scipy
-is used.
+Sketches need no scipy, so the import of scipy by datasketch, which takes 0.3 s, is delayed until scipy is used.
 """
 
 from __future__ import annotations
@@ -63,15 +62,15 @@ SKETCH_BYTES: Final = 128
 """Number of permutations of a MinHash, one byte each."""
 BANDS: Final = 8
 ROWS: Final = 8
-"""Bytes of a band, as datasketch chooses for `MinHashLSH(threshold=0.7, num_perm=64)`."""
+"""Number of bytes per band: the choice of datasketch for `MinHashLSH(threshold=0.7, num_perm=64)`."""
 LEAST_SHINGLES: Final = 24
-"""Minimum number of shingles of a text for a sketch. Short texts, like "please enable JavaScript", are the same on many
-unrelated pages.
+"""A text with fewer shingles than this has no sketch. Short texts, like "please enable JavaScript", are the same on
+many unrelated pages.
 """
 MOST_SHINGLES: Final = 512
-"""Number of shingles above which a text is sampled."""
+"""A text with more shingles than this is sampled."""
 _NEAR: Final = 1.125
-"""Maximum ratio of the numbers of shingles for which two texts are compared in a common sample."""
+"""Two texts are compared in a common sample if their numbers of shingles differ by at most this factor."""
 _CHANCE: Final = 1.0 / 256.0
 """Probability that two different hash values have the same lowest byte."""
 _SKETCH_TOKENS: Final = 4
@@ -83,7 +82,7 @@ _LOWER: Final = np.uint64(0x2020202020202020)
 _FIRST_BYTES: Final = np.array([(1 << 8 * many) - 1 for many in range(9)], dtype=np.uint64)
 _SKETCH_SHIFT: Final = np.uint64(32)
 _MOST_AT_ONCE: Final = 640
-"""Number of hashes in a sample above which repeated hashes are dropped before the sketch is computed."""
+"""If a sample has more hashes than this, repeated hashes are dropped before the sketch is computed."""
 _GREATEST: Final = np.uint32((1 << 32) - 1)
 """Hash value of an empty set."""
 _NUMBERS: Final = np.arange(BANDS, dtype=np.uint64) * BAND_MIX[0]
@@ -91,7 +90,7 @@ _INTEGRATION: Final = "scipy.integrate"
 
 
 def sketch(text: str, key: int = 0) -> bytes | None:
-    """Return the `SKETCH_BYTES` bytes of a text; None if it has fewer than `LEAST_SHINGLES` shingles.
+    """Return the sketch of a text; None if the text has fewer than `LEAST_SHINGLES` shingles.
 
     `key` (64 bits) is the secret key of the token hashes. Without the key, nobody can write a text with a given sketch.
     """
@@ -101,7 +100,7 @@ def sketch(text: str, key: int = 0) -> bytes | None:
 def sketches(text: str, key: int = 0) -> list[bytes]:
     """Return the sketch of a text, and a second one if a similar text of another length may be sampled differently.
 
-    A caller compares other sketches with both sketches, but stores only the first one. The list is empty if `sketch`
+    Compare other sketches with all sketches of the list, but store only the first. The list is empty if `sketch`
     returns None.
     """
     found = _shingles(text.encode("utf-8", "surrogatepass"), _keys_of_tokens(key))

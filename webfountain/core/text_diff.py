@@ -1,9 +1,9 @@
 """Compare two texts in bounded time.
 
-Each step has a limit, because a hostile page may be slow to compare. First, the equal beginning and end of both texts
-are cut off. Next, the texts are divided at tokens that occur exactly once in both (patience diff). In each gap, the
-shortest edit script is computed. If the search for the script takes too long, the gap is replaced as a whole. The
-result is always a correct edit.
+Each part of the work has a limit, because a hostile page could make the comparison slow. First, the equal beginning and
+end of both texts are cut off. Next, the texts are divided at tokens that occur exactly once in both (patience diff). In
+each gap, the shortest edit script is computed. If the search for the script takes too long, the gap is replaced as a
+whole. The result is always a correct edit.
 
 Source: Myers 1986, "An O(ND) Difference Algorithm and Its Variations", section 4 (the greedy algorithm).
 """
@@ -23,13 +23,13 @@ __all__ = ["DIFF_BYTES", "DiffBlocks", "TextEdit", "blocks_of_diff", "edits", "u
 DIFF_BYTES: Final = 20_000
 """Largest size of a stored diff, bytes of UTF-8."""
 MAX_LINES: Final = 4000
-"""Number of lines that are compared."""
+"""Maximum number of lines of a text that are compared."""
 MAX_LINE: Final = 2000
-"""Number of characters of a line that are compared."""
+"""Maximum number of characters of a line that are compared."""
 WORK: Final = 25_000
 """Largest number of steps to compare two texts, about 5 ms."""
 DEPTH: Final = 4
-"""Largest depth of divisions by unique tokens."""
+"""Maximum depth of the recursive division at unique tokens."""
 _CONTEXT: Final = 1
 """Number of equal lines shown before and after a change."""
 _WORDS: Final = re.compile(r"\s+|\w+|[^\w\s]")
@@ -84,7 +84,7 @@ class _Comparison:
         self._old, self._new, self._left = old, new, work
 
     def pairs(self) -> list[_Pair]:
-        """Return the equal tokens, in order."""
+        """Return the positions of equal tokens, in order."""
         found: list[_Pair] = []
         gaps = [_Gap(0, len(self._old), 0, len(self._new), 0)]
         while gaps:

@@ -4,7 +4,7 @@ The examiner compares pages, link texts and URLs with topics. If there are too m
 once are dropped.
 
 A page on topic is *hot*. A waiting page is hot if its URL or a link text is on topic, or if a hot page is a few links
-away. Hot pages come before all others (Cho 1998, hot_queue).
+away. Hot pages are fetched before all others (Cho 1998, hot_queue).
 
 Source: Cho 1998, section 2 (IS: an inner product of tf-idf vectors, idf "estimated from the pages seen so far"),
 section 5 (anchor texts and URLs, hot_queue). Deviation: vectors are normalised, so a long page has no advantage.
@@ -43,10 +43,10 @@ MOST_TEXTS: Final = 1 << 16
 _LONGEST: Final = 20_000
 """Number of characters of a text that are read: about 3,000 words."""
 NEAR: Final = 3
-"""Largest distance, in links, from a hot page to a waiting page that is hot, too (Cho 1998, section 5)."""
+"""A waiting page is hot if it is at most this many links from a hot page (Cho 1998, section 5)."""
 FAR: Final = NEAR + 1.0
 HOT: Final = 32.0
-"""Least importance of a hot page, above all other pages of its policy."""
+"""Least importance of a hot page; all other pages of its policy are below."""
 _HOTTEST: Final = 512.0
 """Importance of a hot page that would have the mean importance if it were not hot."""
 _WORD: Final = re.compile(r"[^\W_]{2,40}")
@@ -106,7 +106,7 @@ class Topics:
         """Merge this process's counts since the last exchange into the `published` counts. Return the merged counts,
         which the caller publishes.
 
-        Some new counts are lost if two processes publish at once, but these words will occur again.
+        If two processes publish at once, some new counts are lost, but their words will occur again.
         """
         with self._teaching:
             before, texts, known = self._shared, self._texts, self._texts_with
@@ -130,10 +130,8 @@ class Topics:
             return self._shared
 
     def promise(self, query: str, url: str, anchor: str) -> float:
-        """Return the estimated similarity of an unfetched page.
-
-        Two estimates are made, by the text of a link and by the words of the URL. The larger of the two estimates is
-        returned.
+        """Return the estimated similarity of an unfetched page, by the link's text or the URL's words, whichever is
+        larger.
         """
         path = url[path_start(url) + 1 :]
         if "%" in path:
@@ -171,7 +169,7 @@ def _by_count(counted: tuple[str, int]) -> tuple[int, str]:
 
 
 def links_from_hot(scores: Sequence[float]) -> float:
-    """Return the distance of a page from a hot page, in links: 0 for a hot page, at most FAR.
+    """Return the distance of a page from the nearest hot page, in links: 0 for a hot page, at most FAR.
 
     `scores` are the page's scores (`PageRecord.scores`).
     """

@@ -1,7 +1,7 @@
 """Urgency: the obsolete time that a fetch now is expected to save.
 
-All strategies with change rates fetch the most urgent pages first. The most urgent page is probably obsolete and stays
-fresh for long after a fetch.
+All strategies with change rates fetch the most urgent pages first. An urgent page is probably obsolete, and stays fresh
+for long after a fetch.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ def urgency_of_known_rate(rate: Array, elapsed: Array) -> Array:
     """Return the index (1 - e^-x (1 + x)) / rate with x = rate * elapsed, for a page that changes by a Poisson process.
 
     If the price of a fetch equals the index, the page should be fetched at intervals of `elapsed`. If the page with the
-    greatest index is always fetched first, all pages are fetched at the same price. The same price for all pages is
-    optimal. A page that never changes has index 0.
+    greatest index is always fetched first, all pages are fetched at one price, which is optimal. A page that never
+    changes has index 0.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Caches of recently seen URLs. Most links of a page are in the cache, so the store is not asked.
+"""Caches of recently seen URLs. A cache answers for most links of a page without a query to the store.
 
 A cache is a bounded set of 8-byte fingerprints. Given a batch of URLs, a cache returns the missing URLs and adds them.
 A crawl uses LRU. `lab.simulate.url_caches` has other caches for comparison.

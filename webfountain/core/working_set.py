@@ -50,7 +50,7 @@ def uniform_plan(instance: Instance) -> tuple[Array, Array]:
 def repaired(instance: Instance, f: Array, g: Array) -> tuple[Array, Array]:
     """Lower the fractions of each period until the plan fits into the capacity.
 
-    Never-crawled pages come first, and known pages share the rest.
+    Never-crawled pages get the capacity first, and known pages share the rest.
     """
     k, f, g = instance, f.copy(), g.copy()
     b, n = k.b0, k.n0
@@ -94,7 +94,7 @@ def polished(instance: Instance, plan: RepairedPlan, *, route: str, everything: 
 
 
 def _lowered(f: Array, cost: Array, room: float) -> Array:
-    """Return ``f`` (B,), lowered to fit into ``room``; fractions below 1 are lowered first."""
+    """Return the fractions ``f`` (B,), lowered to fit into ``room``; those below 1 are lowered first."""
     excess = float(f @ cost) - room
     if excess <= 0.0:
         return f
@@ -179,7 +179,7 @@ class _Focus:
 
 
 def _slsqp(instance: Instance, plan: RepairedPlan, chosen: Flags, route: str) -> RepairedPlan:
-    """Run SLSQP once on the chosen fractions. The multipliers of SLSQP are the new prices of capacity."""
+    """Run SLSQP once on the chosen fractions."""
     focus = _Focus(instance, plan, chosen)
     count = focus.rows.size
     rows: dict[str, Any] = {
