@@ -1,9 +1,9 @@
-"""Conflicts between policies: choose the policy of a page if links under several policies lead to it.
+"""Choose the policy of a page if links under several policies lead to it.
 
-`conflict.rule` sets whether the link with the most trust or the link with the least trust decides. Trust also decides
-between links under the same policy (Policies 2006: "special care … if the same page is discovered from pages with
-different policies"). Seeds keep their own policy. After a page was fetched, it keeps a policy that was chosen by a
-``[[switch]]``.
+The policy of the link with the most trust is used, or of the link with the least trust if `conflict.rule` says so.
+Trust also decides between links under the same policy (Policies 2006: "special care … if the same page is discovered
+from pages with different policies"). Seeds keep their own policy. A fetched page keeps a policy to which a
+``[[switch]]`` moved it.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 __all__ = ["PolicyConflicts"]
 
 _MOST_LEASED: Final = 10_000
-"""Largest number of leased pages for which a better link is remembered."""
+"""Maximum number of leased pages for which a better link is kept until the lease ends."""
 
 
 class PolicyConflicts:
-    """Settles conflicts by trust, and remembers the best trust of a link for each of `size` pages."""
+    """Chooses policies by trust. For up to `size` pages, the trust of the best link so far is in memory."""
 
     def __init__(self, store: FrontierStore, collection: Collection, *, size: int) -> None:
         self._store = store
@@ -41,12 +41,10 @@ class PolicyConflicts:
         self._best: OrderedDict[int, float] = OrderedDict()
         self._waiting: dict[tuple[str, bytes], tuple[Link, float]] = {}  # leased pages: the best link, and its time
         self.settled = 0
-        """Number of pages moved to the policy of another link."""
+        """Number of pages that were moved to the policy of a better link."""
 
     def better(self, links: Iterable[tuple[int, Link]]) -> dict[int, Link]:
-        """Return, by fingerprint, each link that has better trust than all earlier links to its page, and remember its
-        trust.
-        """
+        """Return, by fingerprint, each link that is better than all earlier links to the same page."""
         found: dict[int, Link] = {}
         for mark, link in links:
             best = self._best.get(mark)
@@ -59,7 +57,7 @@ class PolicyConflicts:
         return found
 
     def forget(self, marks: Iterable[int]) -> None:
-        """Forget the best trust of pages, so that the next link to each page is compared again."""
+        """Forget the best links to pages, so that the next link to each page counts as better."""
         for mark in marks:
             self._best.pop(mark, None)
 
@@ -69,7 +67,7 @@ class PolicyConflicts:
         self._waiting.clear()
 
     def settle(self, links: Sequence[Link], *, at: float) -> None:
-        """Move known pages to the policies of better links, in one step of the store for each site."""
+        """Move known pages to the policies of better links. The store is called once for each site."""
         of_site: dict[str, dict[str, Link]] = {}
         for link in sorted(
             links, key=lambda link: link.trust, reverse=not self._most
@@ -85,9 +83,7 @@ class PolicyConflicts:
             self._waiting.pop(next(iter(self._waiting)))
 
     def overtaken(self, lease: Lease, record: PageRecord) -> PageRecord:
-        """Return the record with which a lease ends. If a better link was found during the lease, the record has the
-        policy of this link.
-        """
+        """Return the record to settle. It has the policy of a better link if one was found during the lease."""
         link, at = self._waiting.pop((lease.site, lease.key), (None, 0.0))
         if link is None or (new := self._revised({link.url: link}, at, record)) is None:
             return record
@@ -100,7 +96,7 @@ class PolicyConflicts:
             self._waiting[site, link.key] = link, at
 
     def _revised(self, links: dict[str, Link], at: float, record: PageRecord) -> PageRecord | None:
-        """Return the record of a page under the policy of its link, or None if the page keeps its policy."""
+        """Return the record of a page with the policy of a better link, or None if the page keeps its policy."""
         link = links.get(record.url)
         if link is None or not self._is_open(record) or not self._is_better(link.trust, record.trust):
             return None
@@ -111,7 +107,7 @@ class PolicyConflicts:
         return trust > before if self._most else trust < before
 
     def _is_open(self, record: PageRecord) -> bool:
-        """Return whether a link may decide about a page's policy."""
+        """Return whether a link may change a page's policy."""
         is_seed = not record.depth and not record.source
         was_switched = record.state != "never-crawled" and record.policy in self._switched
         return record.request is None and not is_seed and not was_switched

@@ -1,7 +1,7 @@
-"""The examiner: turn a fetch into the outcome, new record, links and text of its page.
+"""Turn a fetch into its page's outcome, new record, links and text.
 
-From a body, the examiner computes a digest, text and shingles, a verdict, and the page's new history and bucket byte.
-The examiner writes nothing, so it may run in any thread.
+The examiner computes a body's digest, text and shingles, compares it with the old copy, and updates the page's history
+and bucket byte. It writes nothing to the store or the disk, so it may run in any thread.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ __all__ = ["MAX_HOPS", "Examiner", "JudgedVisit", "Unreadable", "digest_of"]
 
 _Read = TypeVar("_Read")
 Unreadable = ReadError | Literal["crashed"]
-"""Reason why a fetched page could not be examined: an error of its reader, or "crashed" if processes died on it."""
+"""Why a fetched page could not be examined: an error word of the reader, or "crashed" if processes crashed while they
+read it.
+"""
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _GONE = frozenset({404, 410})
 MAX_HOPS: Final = 20
-"""Largest number of redirects in a chain, as in browsers."""
+"""Maximum number of redirects in a chain, as in browsers."""
 
 
 class JudgedVisit(NamedTuple):
-    """A visit with the record to settle and the links to follow. The links of a duplicate are not followed, so the list
-    is empty.
-    """
+    """The record to settle for a visit, and the links to follow. If the page is a duplicate, no link is followed."""
 
     record: PageRecord
     links: Sequence[Link]
@@ -96,10 +96,9 @@ class Examiner:
         self._diffs = collection.changes.diff
 
     def examine(self, fetched: FetchResult, prior: change_rate.Prior) -> Visit:
-        """Examine the fetch of a leased page, and return its visit. `prior` is the change rate that is assumed for
-        pages of this site.
+        """Examine the fetch of a leased page. `prior` is the change rate that is assumed for a page of this site.
 
-        The call may take seconds, because an unusual body is read in another process and an old copy from the disk.
+        The call may take seconds, because it may read an unusual body in another process and an old copy from the disk.
         """
         if fetched.status != 200:
             return self._unread(fetched, prior)
@@ -115,7 +114,7 @@ class Examiner:
         return visit
 
     def examine_at_once(self, fetched: FetchResult, prior: change_rate.Prior) -> Visit | None:
-        """Return the result of `examine`, or None if `examine` may take longer than milliseconds."""
+        """Examine a page like `examine`, but return None if this could take more than some milliseconds."""
         record = leased(fetched.fetch)
         rules = self._judge.counting(record.policy)
         must_read_copy = record.digest is not None and is_outdated(record, rules)
@@ -135,7 +134,7 @@ class Examiner:
         return self._without_copy(fetched, "failed", error)
 
     def _unread(self, fetched: FetchResult, prior: change_rate.Prior) -> Visit:
-        """Return the visit for an answer whose body is not needed: any status but 200, or an error."""
+        """Return the visit for an error, or for an answer with any status but 200. The body is not read."""
         status = fetched.status
         if status == 304 and _is_conditional(fetched.fetch):
             return self._unchanged(fetched, leased(fetched.fetch), "not_modified", prior)
@@ -183,7 +182,7 @@ class Examiner:
         kind: OutcomeKind,
         **changes: Any,
     ) -> PageRecord:
-        """Return the record of a page whose copy this fetch replaces."""
+        """Return the new record of a page that gets a new copy."""
         text = document.text
         return _crawled(
             record,
@@ -213,7 +212,9 @@ class Examiner:
         return Visit(fetched, kind, kept, observed_time=_since(record, fetched.at))
 
     def _with_links(self, visit: Visit, document: Document) -> Visit:
-        """Return the visit of an unchanged page with the page's links. The links of a duplicate are not followed."""
+        """Return the visit of an unchanged page, with the page's links. If the page is a duplicate, they are only
+        logged.
+        """
         if document.error is not None:
             return visit
         reading = self._pages.content(visit.fetched, document, visit.record)
@@ -222,7 +223,7 @@ class Examiner:
         return msgspec.structs.replace(visit, reading=reading)
 
     def _checked(self, record: PageRecord, at: float, prior: change_rate.Prior, *, changed: bool) -> dict[str, Any]:
-        """Return the history and bucket byte after one more check."""
+        """Return the fields of the record that change with each check, such as the history and the bucket byte."""
         history = change_rate.append(record.history, _since(record, at), changed)
         checks, changes = record.checks + 1, record.changes + changed
         totals = change_rate.Totals(checks, changes, at - record.first_seen)
@@ -263,9 +264,9 @@ class Examiner:
 
     @staticmethod
     def _is_loop(record: PageRecord, target: str) -> bool:
-        """Return whether a redirect leads to its own page, or back to the page whose redirect led here.
+        """Return whether a redirect leads to the page itself, or back to the page from which a redirect led here.
 
-        A page that already has a copy is in no loop: its site has reversed an earlier redirect.
+        If the page already has a copy, this is no loop: the site has reversed an earlier redirect.
         """
         back = urls.fingerprint(target)
         if urls.site_of(target) != urls.site_of(record.url):
@@ -280,8 +281,8 @@ class Examiner:
         reading: PageContent = NOTHING,
         target: str | None = None,
     ) -> Visit:
-        """Return the visit of a page that is gone, failed or redirected. The old copy stays. The time to the next try
-        grows with each failure.
+        """Return the visit of a page that is gone, failed or redirected. An old copy remains stored. Each failure in a
+        row makes the wait until the next visit longer.
         """
         record = switched(self._judge, leased(fetched.fetch), PageFacts(fetched.status), at=fetched.at)
         failures = record.failures + 1
@@ -305,7 +306,7 @@ class Examiner:
     def _document(
         self, fetched: FetchResult, record: PageRecord, rules: CountingRules, read: Callable[..., _Read]
     ) -> _Read:
-        """Return the content of a page, read by the method `read` of the reader."""
+        """Return the content of a page, as returned by the reader's method `read`."""
         kind, header = content_type(fetched.headers), fetched.header("x-robots-tag")
         anchors = self._judge.follows_topics(record.policy)
         source = LinkSource(fetched.fetch.url, header, anchors, self._logs_links)
@@ -313,14 +314,14 @@ class Examiner:
 
 
 def digest_of(body: bytes) -> str:
-    """Return the hex SHA-1 of a body after content decoding. The digest identifies a body, but does not protect against
+    """Return the SHA-1 of a decoded body in hexadecimal. The digest identifies a body, but does not protect against
     forgery.
     """
     return hashlib.sha1(body, usedforsecurity=False).hexdigest()
 
 
 def _is_conditional(fetch: Fetch) -> bool:
-    """Return whether the request was conditional, so that 304 means that our copy is current."""
+    """Return whether the request was conditional, so that a 304 answer means that our copy is current."""
     return fetch.etag is not None or fetch.last_modified is not None
 
 
@@ -330,7 +331,7 @@ def _since(record: PageRecord, at: float) -> float:
 
 
 def _crawled(record: PageRecord, fetched: FetchResult, kind: OutcomeKind, **changes: Any) -> PageRecord:
-    """Return the record of a page whose copy is current."""
+    """Return the record of a page that was fetched successfully."""
     return msgspec.structs.replace(
         record,
         state="crawled",

@@ -1,9 +1,8 @@
-"""Extra visits: a page is fetched again some seconds after a visit, to see which parts of it are noise.
+"""Fetch a page again some seconds after a visit, to see which parts of it are noise (an extra visit).
 
-`noise_learner` orders an extra visit while a page is examined. When the visit is due, this stage of the store worker
-puts the page on the immediate lane of its site. In any other lane, the page would wait for all leased URLs of its site.
-A visit some minutes late would prove nothing. If the process ends before the visit, the page stays due, because its
-record has the due time.
+`noise_learner` can request an extra visit while a page is examined. When the visit is due, this stage puts the page on
+its site's immediate queue. In any other queue, the page would wait for all leased URLs of its site, and a late visit
+would prove nothing. If the process ends before the visit, the page stays due, because its record has the due time.
 """
 
 from __future__ import annotations
@@ -25,11 +24,11 @@ if TYPE_CHECKING:
 __all__ = ["ExtraVisits", "extra_visits_of"]
 
 _LEAD_S: Final = 0.5
-"""The page is put on the immediate lane this long before its due time, in seconds."""
+"""A page is put on the immediate queue this long before its extra visit is due, in seconds."""
 
 
 class ExtraVisits(Stage):
-    """The stage that keeps the extra visits of one process until they are due."""
+    """The stage that makes the extra visits of one process."""
 
     def __init__(self, store: FrontierStore) -> None:
         self._store = store
@@ -37,7 +36,7 @@ class ExtraVisits(Stage):
         self._waiting: list[tuple[float, str, bytes]] = []  # a heap: due time, site, key
 
     def order(self, fetch: Fetch, due: float) -> None:
-        """Order an extra visit of a fetched page. Any thread may call this method."""
+        """Request an extra visit to a fetched page at the time `due`. Any thread may call this method."""
         assert fetch.lease is not None
         with self._guard:
             heapq.heappush(self._waiting, (due, fetch.site, fetch.lease.key))
@@ -57,9 +56,7 @@ class ExtraVisits(Stage):
         return found
 
     def _link(self, due: float, site: str, key: bytes) -> Link | None:
-        """Return a link to the page of an extra visit. Return None if the page was visited in between or removed from
-        the store.
-        """
+        """Return a link to the page, or None if the page was removed from the store or fetched for another reason."""
         record = self._store.pages.get(site, key)
         return Link(record.url, site, key) if record is not None and record.due == due else None
 

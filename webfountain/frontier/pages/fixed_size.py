@@ -1,19 +1,17 @@
 """Replace pages in a collection of a fixed size.
 
-In a full collection, a more important known page replaces the least important page (the refinement decision of Cho
-2000). In the terms of the paper, *AllUrls* is the store, *CollUrls* the recrawl queues, and *Collection* the
-repository. The *RankingModule* is this module with the ranker, the *UpdateModule* the schedule, and the *CrawlModule*
-the frontier with the downloader.
+If a collection is full, a more important known page replaces its least important page (the refinement decision of Cho
+2000).
 
-A *sweep* reads all records, some with each batch. The sweep counts the known pages in each class of importance. The
-sweep remembers the held pages of least importance. A class of importance is *admitted* if it contains some of the best
-`limits.pages` known pages. It must also be better than the class of the page that would be evicted. For each leased new
-page of an admitted class, a page is evicted (the store's `evict`). Sites with the least important pages are made due,
-because an ant can evict only pages of its own sites.
+A *sweep* reads all records, some with each batch. It counts the known pages in each class of importance, and finds the
+least important pages with a copy. A class of importance is *admitted* if it contains some of the `limits.pages` most
+important known pages, and is better than the class of the page that would be evicted. For each leased new page of an
+admitted class, one page is evicted (the store's `evict`). An ant can evict only pages of its active sites, so pages to
+evict are made due to activate their sites.
 
-The bounds of neighbouring classes differ by the factor √2. A page is never replaced by a page of its own class, because
-equally important pages would then displace each other in turn. A page that waits for its first fetch is ranked as if
-the repository held it (`worth_of_holding`). All leases of new pages pass through this stage.
+Importances of one class differ by at most the factor √2. A page never replaces a page of the same class, because
+equally important pages could then displace each other without end. A never-crawled page is ranked as if the repository
+already had it (`worth_of_holding`). This stage makes all leases of new pages.
 """
 
 from __future__ import annotations
@@ -46,21 +44,21 @@ SWEPT: Final = 500
 """Number of records that a sweep reads per batch."""
 SWEEPS_PER_PERIOD: Final = 100
 CANDIDATES: Final = 10_000
-"""Largest number of candidates for eviction that a sweep remembers."""
+"""Maximum number of pages to evict that a sweep can find."""
 _NEAR: Final = 0.9
-"""Share of the full size of the collection at which sweeps begin."""
+"""Sweeps begin when the collection has reached this share of its full size."""
 _SUMMONED: Final = 64
-"""Largest number of pages that are made due at a time. The sites of the due pages become active, so that the pages can
-be evicted.
+"""Maximum number of pages that are made due at a time, so that their sites become active and the pages can be
+evicted.
 """
 _SOON: Final = 0.05
-"""Share of the time between two sweeps after which a site is checked again whose new pages wait for evictions."""
+"""A site with new pages that wait for evictions is checked again after this share of the time between two sweeps."""
 _DUPLICATE: Final = -inf
-"""Importance of a page that repeats another one. All pages that repeat no other page are more important."""
+"""Importance of a page that repeats another page. All other pages are more important."""
 
 
 class _Candidate(NamedTuple):
-    """A held page that may be evicted. Candidates are sorted with the least important page first."""
+    """A page with a copy that may be evicted. In sorted order, the least important page comes first."""
 
     importance: float
     site: str
@@ -68,10 +66,10 @@ class _Candidate(NamedTuple):
 
 
 class Replacement(Stage):
-    """The stage that limits the collection to `most` pages. `weigh` returns the importances of records, in order.
+    """The stage that limits the collection to `most` pages. `weigh` returns the importance of each record.
 
-    `period_s` is the length of a time period. If several processes share a store, each process counts only its own
-    leases.
+    `period_s` is the length of a time period. Each process counts only its own leases, even if several processes share
+    a store.
     """
 
     def __init__(
@@ -102,7 +100,7 @@ class Replacement(Stage):
     # ------------------------------------------------------- events
 
     def before_activate(self, batch: Batch, result: BatchResult) -> None:
-        """Process the ended leases and lost sites of a batch, and continue the sweep."""
+        """Process ended leases, parked sites and lost sites, and continue the sweep."""
         for lease in (*(ended.lease.id for ended in batch.ended), *batch.released):
             if (out := self._out.get(lease.site)) is not None:
                 out.discard(lease.number)
@@ -118,7 +116,7 @@ class Replacement(Stage):
     # ------------------------------------------------------------- the sweep
 
     def sweep(self, at: float) -> None:
-        """Read the next records of the sweep, if a sweep is due."""
+        """Read the next records if a sweep is due or has begun."""
         if self._sweep is None:
             if at < self._next_sweep or self._store.census.statistics().pages["crawled"] < _NEAR * self._most:
                 return
@@ -147,7 +145,9 @@ class Replacement(Stage):
             heapq.heapreplace(self._heap, entry)
 
     def _take_stock(self, at: float) -> None:
-        """End a sweep, and use its result until the next sweep ends."""
+        """End a sweep, and compute which classes are admitted and which pages may be evicted until the next
+        sweep ends.
+        """
         self._sweep, self._next_sweep = None, at + self._pause_s
         self._summoned.clear()
         self._demand, self._gone = 0, CLASSES + 1
@@ -162,8 +162,8 @@ class Replacement(Stage):
     # --------------------------------------------------------------- leasing
 
     def lease(self, refills: Sequence[Refill], at: float) -> list[LeaseBatch | None]:
-        """Lease the pages that refills request. New pages are leased only if the collection has room or less important
-        pages can be evicted.
+        """Lease the pages that the refills request. New pages need room in the collection, or less important pages that
+        can be evicted.
         """
         self._held.update((refill.lease.site, refill.lease) for refill in refills)
         room = self._most - self._store.census.statistics().pages["crawled"] - sum(map(len, self._out.values()))
@@ -177,8 +177,8 @@ class Replacement(Stage):
         return [self._joined(*both, is_full=room <= 0, at=at) for both in zip(first, known, strict=True)]
 
     def _lease_new(self, refills: Sequence[Refill], room: int) -> list[LeaseBatch | None]:
-        """Lease new pages while there is room. If there is too little room for the new pages of all sites, only the
-        first sites lease new pages.
+        """Lease up to `room` new pages. If there is too little room for all sites, only the first sites get new
+        pages.
         """
         bar = CLASSES if self._bar is None else self._bar
         classes = [inf if number <= bar and number < self._gone else -inf for number in range(CLASSES)]
@@ -194,10 +194,10 @@ class Replacement(Stage):
         return found
 
     def _exchange(self, refills: Sequence[Refill], *, at: float) -> list[LeaseBatch | None]:
-        """Lease new pages of a full collection, and evict less important pages for them.
+        """Lease new pages for a full collection, and evict a less important page for each of them.
 
-        If too few pages can be evicted now, some new pages are given back. The sites of the pages to evict are made
-        due.
+        If too few pages can be evicted now, give some new pages back, and make pages due whose sites must become active
+        first.
         """
         least = _class(self._candidates[-1].importance) if self._candidates else 0
         bar = CLASSES if self._bar is None else self._bar
@@ -213,7 +213,7 @@ class Replacement(Stage):
         return self._without(found, lacking)
 
     def _without(self, dealt: Sequence[LeaseBatch | None], many: int) -> list[LeaseBatch | None]:
-        """Give back the leases of `many` new pages."""
+        """Give the leases of `many` new pages back to the store."""
         left: list[LeaseBatch | None] = []
         for one in dealt:
             back = [] if one is None else one.never_crawled[:many]
@@ -225,8 +225,8 @@ class Replacement(Stage):
         return left
 
     def _evict(self, many: int, *, better: int, at: float) -> int:
-        """Evict the least important pages of active sites to make room for pages of class `better`; return the number
-        of evicted pages.
+        """Evict up to `many` pages of active sites, the least important first, for pages of the class `better`. Return
+        the number of evicted pages.
         """
         going: dict[str, list[bytes]] = {}
         kept: list[_Candidate] = []
@@ -244,7 +244,7 @@ class Replacement(Stage):
         return gone
 
     def _summon(self, many: int, *, at: float) -> None:
-        """Make inactive sites due whose pages must be evicted for better pages."""
+        """Make pages of inactive sites due that must be evicted."""
         going: dict[str, list[bytes]] = {}
         for one in islice(reversed(self._candidates), min(many, _SUMMONED)):
             if one.site not in self._held and one.key not in self._summoned:
@@ -256,8 +256,8 @@ class Replacement(Stage):
     def _joined(
         self, first: LeaseBatch | None, known: LeaseBatch | None, *, is_full: bool, at: float
     ) -> LeaseBatch | None:
-        """Combine the leases of new pages and of known pages that the store returned for a site. If the collection is
-        full, the site asks again after a while.
+        """Combine a site's leases of new and of known pages. If the collection is full, the site requests new pages
+        again after a while.
         """
         if first is None or known is None:
             return None
@@ -267,26 +267,26 @@ class Replacement(Stage):
         return msgspec.structs.replace(known, never_crawled=first.never_crawled, lanes=lanes, overtaken=overtaken)
 
     def hurried(self, leases: list[Lease]) -> list[Lease]:
-        """Count the new pages among immediate pages, which are leased even if the collection is full."""
+        """Count the new pages among immediate pages, because these are leased even if the collection is full."""
         for lease in leases:
             if lease.record.state == "never-crawled":
                 self._out.setdefault(lease.site, set()).add(lease.id.number)
         return leases
 
     def close(self) -> None:
-        """Stop the sweep, which reads from the store."""
+        """Stop the sweep, because it reads from the store."""
         self._sweep = None
 
 
 def _class(importance: float) -> int:
-    """Return the class of an importance. Duplicates have the last class."""
+    """Return the class to which an importance belongs. Duplicates are in the last class."""
     return CLASSES if importance == _DUPLICATE else class_of(importance)
 
 
 def replacement_of(
     collection: Collection, store: FrontierStore, importance: LiveImportance | None
 ) -> Replacement | None:
-    """Return the stage that keeps a collection at its fixed size, or None for a collection without a fixed size."""
+    """Return the stage that keeps a collection at its fixed size, or None if the collection has no fixed size."""
     most = collection.limits.pages
     if most is None:
         return None

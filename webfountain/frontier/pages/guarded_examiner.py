@@ -1,11 +1,11 @@
-"""The examiner with its guards: a hostile body can fail only its own page, and delay only its own site.
+"""Guard the examiner against hostile bodies, which can make only their own page fail, and delay only their own site.
 
-Bodies that may take long are read in a child process (`sandbox.reader`). If the process died while it examined a page,
-this page is later examined alone (`sandbox.crash_guard`).
+A child process reads bodies that may take long (`sandbox.reader`). If the crawling process crashed while it examined a
+page, the next process examines this page alone (`sandbox.crash_guard`).
 
 Reading a body takes from a millisecond to two seconds, depending on its site. A free thread goes to the site that has
-recently used the reader threads least (`ReaderTurns`), so that slow sites do not delay other sites. Sites that take
-much longer than other sites share at most one thread.
+recently used least time of the reader threads (`ReaderTurns`), so that slow sites do not delay other sites. All sites
+that take much longer than others share one thread.
 """
 
 from __future__ import annotations
@@ -48,18 +48,19 @@ __all__ = [
 
 logger = logging.getLogger(__name__)
 SLOW_S: Final = 0.25
-"""A site whose mean reading time is at most this, s, never counts as slow."""
+"""If the mean reading time of a site's bodies is at most this, in seconds, the site never counts as slow."""
 SLOW_FACTOR: Final = 4.0
-"""Ratio to the reading time of the fastest site above which a site is slow."""
+"""A site is slow if its mean reading time is more than this multiple of the fastest site's."""
 _FORGET_S: Final = 60.0
-"""Half-life of reading times, in seconds. Only a site with a body that was read within this time can count as the
-fastest site."""
+"""Half-life of a site's total reading time, in seconds. The fastest site is determined among sites with a body read
+within this time.
+"""
 _SITES: Final = 4096
-"""Number of sites whose reading times are remembered."""
+"""Maximum number of sites whose reading times are in memory."""
 
 
 class GuardedExaminer:
-    """The examiner of landed fetches, with its guards. `robot` is the crawler's name in robots.txt."""
+    """Examines fetches, with guards against hostile bodies. `robot` is the crawler's name in robots.txt."""
 
     def __init__(
         self,
@@ -80,9 +81,9 @@ class GuardedExaminer:
         self._turns = ReaderTurns(FencedReader.LANES)
 
     async def read_file(self, fetched: FetchResult) -> FetchResult:
-        """Parse a large robots.txt or a sitemap in another process, and return the fetch with the result.
+        """Parse a large robots.txt or sitemap in another process, and return the fetch with the result.
 
-        Call `read_file` before `landed`. If the crawl is ending, the file is not parsed.
+        Call this method before `landed`. If the crawl is ending, the file is not parsed.
         """
         if fetched.fetch.kind == "page" or fetched.status is None or not 200 <= fetched.status < 300:
             return fetched
@@ -101,7 +102,7 @@ class GuardedExaminer:
         return fetched
 
     def examine(self, fetched: FetchResult) -> Visit:
-        """Return the visit of a fetch. Do not call `examine` in the loop thread, because reading a page may take
+        """Examine a fetch, and return the visit. Do not call this method in the loop thread, because it may take
         seconds.
         """
         url = fetched.fetch.url
@@ -114,7 +115,7 @@ class GuardedExaminer:
             return self._broken(fetched, error)
 
     def examine_at_once(self, fetched: FetchResult) -> Visit | None:
-        """Return the result of `examine`, or None if `examine` may take longer than milliseconds."""
+        """Examine a fetch like `examine`, but return None if this could take more than some milliseconds."""
         url = fetched.fetch.url
         if not self._suspects.may_examine_at_once(url):
             return None
@@ -125,7 +126,7 @@ class GuardedExaminer:
             return self._broken(fetched, error)
 
     async def examine_apart(self, fetched: FetchResult) -> Visit:
-        """Run `examine` in a separate thread."""
+        """Examine a fetch in a separate thread."""
         size, site = len(fetched.body), fetched.fetch.site
         with self._progress.examining(fetched), self._sites.flights.reading(site):
             if fetched.fetch.url in self._suspects:
@@ -135,7 +136,7 @@ class GuardedExaminer:
                 return await self._reader.run(partial(self.examine, fetched), size=size)
 
     def cut_short(self) -> None:
-        """Stop examining. If the crawl ends before the page is examined, the next crawl fetches the page again."""
+        """Stop examining. The next crawl fetches pages that are not examined yet once more."""
         self._reader.close()
 
     def close(self) -> None:
@@ -144,16 +145,14 @@ class GuardedExaminer:
         self._suspects.close()
 
     def _broken(self, fetched: FetchResult, error: Exception) -> Visit:
-        """Return the visit for a page whose examination raised an unexpected error. The page counts as failed, and the
-        error is logged.
-        """
+        """Log an unexpected error from the examination of a page, and return the visit of a failed page."""
         logger.error("A page could not be examined (%r): %s", error, fetched.fetch.url)
         return self._examiner.unreadable(fetched, "parse-crash")
 
 
 class SuspectStage(Stage):
-    """The stage that postpones pages that may have crashed a process. A suspect page is given back to the store while
-    its site has other pages.
+    """The stage that postpones pages that may have crashed a process. Their leases are given back to the store as long
+    as their sites have other pages.
     """
 
     def __init__(self, suspects: CrashSuspects, store: FrontierStore) -> None:
@@ -171,8 +170,8 @@ class SuspectStage(Stage):
 
 @dataclass(slots=True)
 class _ReadingTime:
-    """Reading times of a site: a mean that favours the latest bodies, and the total time at the time `at`, which
-    decays.
+    """Reading times of a site: the mean, in which later bodies count more, and the total `spent_s`, which halves after
+    each half-life. `at` is the time of the latest body.
     """
 
     mean_s: float
@@ -182,15 +181,15 @@ class _ReadingTime:
 
 @dataclass(slots=True)
 class _Lane:
-    """The threads of one kind: the number of free threads, and the waiting bodies by site."""
+    """Reader threads for bodies of certain sizes: the number of free threads, and the waiting bodies by site."""
 
     free: int
     waiting: dict[str, deque[asyncio.Future[None]]] = field(default_factory=dict)
 
 
 class ReaderTurns:
-    """Assignment of reader threads to bodies. `threads` is the number of threads by lane; each lane reads bodies of
-    certain sizes. Only the loop thread uses this object.
+    """Assigns reader threads to bodies. Each lane has some threads for bodies of certain sizes, and `threads` is their
+    number by lane. Only the loop thread uses this object.
     """
 
     def __init__(self, threads: Mapping[str, int], *, clock: Callable[[], float] = time.monotonic) -> None:
@@ -202,7 +201,7 @@ class ReaderTurns:
 
     @asynccontextmanager
     async def turn(self, site: str, lane: str) -> AsyncIterator[None]:
-        """Wait for a free reader thread of the lane, and occupy the thread during a ``with`` block."""
+        """Wait for a free reader thread in the lane, and occupy it during a ``with`` block."""
         await self._wait(site, self._lanes[lane])
         is_slow = self._is_slow(site)
         self._running[site] += 1
@@ -220,7 +219,7 @@ class ReaderTurns:
             self._grant()
 
     async def _wait(self, site: str, lane: _Lane) -> None:
-        """Wait until the site may use a free thread of the lane."""
+        """Wait until the site gets a free thread in the lane."""
         granted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         lane.waiting.setdefault(site, deque()).append(granted)
         self._grant()
@@ -233,7 +232,7 @@ class ReaderTurns:
             raise
 
     def _grant(self) -> None:
-        """Give each free thread to the next site."""
+        """Give each free thread to a waiting site."""
         granted: Counter[str] = Counter()
         slow = self._slow_running
         for lane in self._lanes.values():

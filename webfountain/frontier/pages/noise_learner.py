@@ -1,11 +1,11 @@
-"""Learn noise from the visits of pages, and order extra visits.
+"""Learn which parts of pages are noise, and request extra visits to find out.
 
-The learner works when a new body is compared with the old copy (`page_comparison`), for policies with `change.learn`.
-The parts of a page (`core.noise`) are stored with its record. For the `MAX_SITES` sites visited last, what was learned
-is in memory. A new process learns the noise of a site from the records of its pages.
+For policies with `change.learn`, each comparison of a new body with the old copy (`page_comparison`) adds to what is
+known. A page's record stores the parts of the page (`core.noise`). The noise of the `MAX_SITES` sites visited last is
+in memory. A new process learns a site's noise from the records of the site's pages.
 
-If a part of a page differs again and again, an extra visit within seconds is ordered, to show whether the part is noise
-(`extra_visits`). At most `EXTRA_SHARE` of the visits are extra visits.
+If a part of a page often differs, the page is visited again within seconds, to see whether the part is noise
+(`extra_visits`). At most `EXTRA_SHARE` of all visits are extra visits.
 """
 
 from __future__ import annotations
@@ -27,16 +27,17 @@ __all__ = ["CLOSE_S", "EXTRA_SHARE", "NoiseLearner", "NoiseReport"]
 
 EXTRA_SHARE: Final = 0.02
 CLOSE_S: Final = 60.0
-"""Two visits of a page show noise only if they are at most this far apart, in seconds. The limit is lower for a short
-time period, or for pages that are planned to be fetched very often."""
+"""Two visits to a page can show noise only if they are at most this many seconds apart. The limit is lower if the time
+period or the shortest planned change interval is short.
+"""
 MAX_SITES: Final = 1000
 _ALL: Final = ""
-"""Name under which the visits of all sites are counted."""
+"""Key of the counts for all sites together."""
 
 
 class NoiseReport(NamedTuple):
-    """What was learned at a visit: `parts` of the page, `noise` of its site, and `due`, the time of an extra visit or
-    None.
+    """What is known after a visit: the `parts` of the page and the `noise` of its site. `due` is the time of an extra
+    visit, or None.
     """
 
     parts: list[PagePart]
@@ -45,7 +46,7 @@ class NoiseReport(NamedTuple):
 
 
 class NoiseLearner:
-    """Learner of noise for one crawling process. Any thread may call its methods.
+    """Learns noise in one crawling process. Any thread may call its methods.
 
     Parameters
     ----------
@@ -61,7 +62,7 @@ class NoiseLearner:
         self._extra: Counter[str] = Counter()
 
     def count_visit(self, site: str) -> None:
-        """Count a visit. The number of extra visits is bounded by the number of all visits."""
+        """Count a visit, because a share of all visits may be extra visits."""
         with self._guard:
             for each in (site, _ALL):
                 self._visits[each] += 1
@@ -71,11 +72,11 @@ class NoiseLearner:
                         del self._visits[each], self._extra[each]
 
     def compare(self, record: PageRecord, site: str, at: float, differences: Differences) -> NoiseReport:
-        """Learn from the differences between a new body and the old copy."""
+        """Learn from the differences between a page's new body and its old copy."""
         return self._learn(record, site, at, differences)
 
     def rest(self, record: PageRecord, site: str, at: float) -> bytes:
-        """Return `PageRecord.noise` after a visit that found the same body."""
+        """Learn from a visit that found the old body again, and return the new value of `PageRecord.noise`."""
         return encode(self._learn(record, site, at, None).parts) if record.noise else b""
 
     def _learn(self, record: PageRecord, site: str, at: float, differences: Differences | None) -> NoiseReport:
@@ -97,8 +98,8 @@ class NoiseLearner:
         return self._sites[site]
 
     def _extra_visit(self, site: str, at: float, parts: Sequence[PagePart]) -> float | None:
-        """Return the time of an extra visit. Return None if no part is undecided, or if enough extra visits were
-        ordered.
+        """Return the time for an extra visit. Return None if every part is decided or too many extra visits were
+        requested.
         """
         undecided = [each for each in parts if each.is_open and each.now != ABSENT and each.evidence.is_undecided]
         if not undecided:

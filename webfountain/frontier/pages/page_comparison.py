@@ -1,9 +1,10 @@
 """Compare a new body of a page with its old copy, by the rules of its policy.
 
-Without rules the whole visible text is compared. With rules (`policy.counting`) only the counted lines are compared.
-The old and the new copy are read by the current rules. An edit of the rules alone never makes a page count as changed.
-The record keeps a digest of the counted lines, and a stamp that identifies the rules. If the rules were edited and the
-old copy cannot be read, the page does not count as changed, and its record gets a new digest.
+If the policy has rules about what counts as a change (`policy.counting`), only the lines that count are compared,
+otherwise the whole visible text. Both copies are read under the current rules. An edit of the rules alone never makes a
+page count as changed. The page's record has a digest of the lines that count, and a stamp that identifies the rules. If
+the rules were edited and the old copy cannot be read, the page does not count as changed, and its record gets a new
+digest.
 """
 
 from __future__ import annotations
@@ -43,7 +44,9 @@ logger = logging.getLogger(__name__)
 
 
 class ComparisonResult(NamedTuple):
-    """Result of a comparison. `counted` and `noise` go into the page's record; `due` is the time of an extra visit."""
+    """What a comparison of two copies found. `counted` and `noise` are new values for the page's record. `due` is the
+    time of an extra visit, or None.
+    """
 
     verdict: Comparison
     diff: str | None
@@ -53,7 +56,7 @@ class ComparisonResult(NamedTuple):
 
 
 class PageComparison:
-    """Comparison of the copies of one collection's pages.
+    """Compares the copies of pages in one collection.
 
     - `old_document`: reads a page's newest stored copy by the given rules; returns None if there is none.
     - `diffs`: whether each change gets a diff of its lines.
@@ -75,14 +78,14 @@ class PageComparison:
         self._has_reported = False
 
     def first(self, fetched: FetchResult, document: Document, rules: CountingRules) -> bytes:
-        """Return the digest of the counted lines of a first copy, for `PageRecord.counted`."""
+        """Return the value of `PageRecord.counted` for a first copy: a digest of the lines that count."""
         self._learner.count_visit(fetched.fetch.site)
         return rules.stamp + _digest(counted_text(document, rules)) if rules.by_lines else b""
 
     def compare(
         self, record: PageRecord, fetched: FetchResult, digest: str, document: Document, rules: CountingRules
     ) -> ComparisonResult:
-        """Compare the copy of a page with a new body whose digest differs."""
+        """Compare a page's copy with a new body, which has another digest."""
         self._learner.count_visit(fetched.fetch.site)
         if is_outdated(record, rules):
             self._report_edit()
@@ -108,7 +111,7 @@ class PageComparison:
     def _learned(
         self, record: PageRecord, fetched: FetchResult, copy: Document, document: Document, rules: CountingRules
     ) -> ComparisonResult:
-        """Learn noise from the two copies, and return the result of comparing them without noise."""
+        """Learn noise from the two copies, then compare them without noise."""
         old, new = copy.units or (), document.units or ()
         differences = differences_of(old, new)
         parts, noise, due = self._learner.compare(record, fetched.fetch.site, fetched.at, differences)
@@ -125,7 +128,9 @@ class PageComparison:
         return ComparisonResult(found, diff, b"", encode(parts), due)
 
     def unchanged(self, record: PageRecord, fetched: FetchResult, rules: CountingRules) -> dict[str, bytes]:
-        """Return new fields for the record of an unchanged page: `noise`, and a new digest if the rules were edited."""
+        """Return new values for the record of an unchanged page: `noise` and, if the rules were edited, a new
+        digest.
+        """
         self._learner.count_visit(fetched.fetch.site)
         noise = self._learner.rest(record, fetched.fetch.site, fetched.at) if rules.learns else record.noise
         if not is_outdated(record, rules) or (copy := self._copy(record, rules)) is None:
@@ -160,7 +165,7 @@ class PageComparison:
         )
 
     def _without_copy(self, record: PageRecord, document: Document, rules: CountingRules) -> Comparison:
-        """Return the verdict on a page whose old copy cannot be read."""
+        """Return the result for a page whose old copy cannot be read."""
         if is_outdated(record, rules):
             return Comparison("minor")
         if rules.min_change <= 0:
@@ -177,7 +182,7 @@ class PageComparison:
             )
 
     def _diff(self, old: Callable[[], Document | None], document: Document) -> str | None:
-        """Return the diff of the lines, or None if diffs are off."""
+        """Return a diff of the visible lines, or None if the collection records no diffs."""
         if not self._diffs or (copy := old()) is None:
             return None
         return unified("\n".join(copy.shown), "\n".join(document.shown))
@@ -195,17 +200,17 @@ def comparison_of(
 
 
 def is_outdated(record: PageRecord, rules: CountingRules) -> bool:
-    """Return whether the rules have changed since the last comparison of a page."""
+    """Return whether the rules of what counts as a change were edited since a page was last compared."""
     return record.counted[:4] != rules.stamp
 
 
 def counted_text(document: Document, rules: CountingRules) -> str:
-    """Return the counted text of a page, including noise."""
+    """Return the text of a page that counts in comparisons, including noise."""
     return rules.counted(document.line_text) if rules.by_lines else document.text
 
 
 def _by_lines(before: str, now: str, min_change: float) -> Comparison:
-    """Compare the counted texts of two copies."""
+    """Compare the texts that count of two copies."""
     if before == now:
         return Comparison("minor", 1.0)
     resemblance = exact_resemblance(before, now)
@@ -220,7 +225,7 @@ def _digest(text: str) -> bytes:
 def old_document(
     repository: Repository | None, reader: DocumentReader, record: PageRecord, rules: ReadingRules
 ) -> Document | None:
-    """Return a page's newest stored copy, read by rules, or None if no copy can be read."""
+    """Return a page's newest stored copy, read under `rules`, or None if no copy can be read."""
     if repository is None or record.copy is None:
         return None
     try:
@@ -232,6 +237,8 @@ def old_document(
 
 
 def old_text(repository: Repository | None, reader: DocumentReader, judge: Judge, record: PageRecord) -> str | None:
-    """Return the text of a page's newest stored copy by the rules of its policy, or None if no copy can be read."""
+    """Return the text of a page's newest stored copy, read under the rules of its policy, or None if no copy can be
+    read.
+    """
     found = old_document(repository, reader, record, judge.counting(record.policy).reading)
     return None if found is None else found.text

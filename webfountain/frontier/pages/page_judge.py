@@ -1,7 +1,7 @@
 """Judge an examined page: choose its policy, and the links that the policy admits.
 
 Facts about a page (its language, its similarity to a topic, the share of duplicates on its site) can switch the page to
-another policy. A page can also be switched because of the pages that were discovered through it (`policy_review`).
+another policy. The pages that were discovered through a page can switch it, too (`policy_review`).
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ _BY_HAND: Final = arrived("now")
 
 
 class PageJudge:
-    """Judges examined pages. `duplicates` returns the share of duplicates among a site's pages. If `logs` is True,
-    refused links are returned too, because the crawl keeps a link log.
+    """Judges examined pages. `duplicates` returns the share of duplicates among a site's pages. `logs` is True if the
+    crawl keeps a link log, for which refused links are needed, too.
     """
 
     def __init__(self, judge: Judge, topics: Topics, *, duplicates: Callable[[str], float], logs: bool) -> None:
@@ -48,15 +48,15 @@ class PageJudge:
         self._logs = logs
 
     def judged(self, fetched: FetchResult, document: Document, record: PageRecord) -> tuple[PageRecord, PageContent]:
-        """Return the record of an examined page, under the policy that its facts require, and its content with judged
-        links.
+        """Choose the policy of an examined page. Return its record with this policy, and its content with
+        judged links.
         """
         seen = self._seen(fetched, document, record)
         record = self._scored(switched(self._judge, record, seen, at=fetched.at), document)
         return record, self.content(fetched, document, record)
 
     def content(self, fetched: FetchResult, document: Document, record: PageRecord) -> PageContent:
-        """Return the content of a page with its judged links."""
+        """Return the content of a page, with judged links."""
         links, refused, unfollowed = self.links(document.links, fetched.fetch, "link", record)
         if document.anchors:
             links = self._promising(links, dict(zip(document.links, document.anchors, strict=True)), record)
@@ -70,7 +70,9 @@ class PageJudge:
     def links(
         self, found: Sequence[str], fetch: Fetch, kind: Literal["link", "redirect"], record: PageRecord
     ) -> tuple[tuple[Link, ...], dict[str, int], tuple[Link, ...]]:
-        """Return the admitted links, the number of refused links by reason, and the refused links for the link log."""
+        """Judge links. Return the accepted links, the number of refused links by reason, and the refused links for the
+        link log.
+        """
         depth, hops = record.depth + (kind == "link"), record.hops + 1 if kind == "redirect" else 0
         refused: dict[str, int] = {}
         links, unfollowed = [], []
@@ -100,8 +102,8 @@ class PageJudge:
         return tuple(links), refused, tuple(unfollowed)
 
     def _promising(self, links: Sequence[Link], anchors: Mapping[str, str], record: PageRecord) -> tuple[Link, ...]:
-        """Add link texts to the links. Links under a policy with a topic also get scores, from the words of URL and
-        link text.
+        """Add its text to each link. If the link's policy has a topic, also add scores that are computed from the words
+        of the link's URL and text.
         """
         far = links_from_hot(record.scores) + 1
         found = []
@@ -114,7 +116,7 @@ class PageJudge:
         return tuple(found)
 
     def _seen(self, fetched: FetchResult, document: Document, record: PageRecord) -> PageFacts:
-        """Return the facts about a page that are conditions of a ``[[switch]]``."""
+        """Return the facts about a page that the policy file's ``[[switch]]`` tables mention."""
         judge, text = self._judge, document.text
         asked = judge.asks
         if not asked:
@@ -131,7 +133,9 @@ class PageJudge:
         return PageFacts(fetched.status, text, language, similarity, share)
 
     def _scored(self, record: PageRecord, document: Document) -> PageRecord:
-        """Return the record with scores that say how well the text fits the topic of its policy, if there is one."""
+        """Return the record with scores of how well the text fits the topic of the page's policy. Without a topic,
+        there are no scores.
+        """
         topic = self._judge.policy(record.policy).topic
         if topic is None:
             return record if not record.scores else msgspec.structs.replace(record, scores=())
@@ -143,7 +147,7 @@ class PageJudge:
 
 
 def _accepted(verdicts: Sequence[Verdict]) -> int:
-    """Return the number of accepted links."""
+    """Return how many links were accepted."""
     if verdicts and verdicts.count(verdicts[0]) == len(verdicts):
         return len(verdicts) if verdicts[0].reason is None else 0
     return sum(verdict.reason is None for verdict in verdicts)
@@ -155,7 +159,7 @@ def _logged(url: str) -> Link:
 
 
 def switched(judge: Judge, record: PageRecord, seen: PageFacts, *, at: float) -> PageRecord:
-    """Return the record of a page under the policy to which its facts switch it, if any."""
+    """Return the record of a page, with another policy if a ``[[switch]]`` applies to the facts `seen`."""
     if record.provenance == _BY_HAND:  # It was not judged when it was requested.
         record = _ruled(judge, record)
     switch = judge.switched(record.policy, seen)
@@ -170,7 +174,7 @@ def switched(judge: Judge, record: PageRecord, seen: PageFacts, *, at: float) ->
 
 
 def _ruled(judge: Judge, record: PageRecord) -> PageRecord:
-    """Apply the policy file's ``[[rule]]`` to a page that was added by `webfountain now`, and return its record."""
+    """Apply the policy file's ``[[rule]]`` tables to a page that `webfountain now` added, and return its record."""
     verdict = judge.inherited(record.url, Origin("seed", record.depth, record.policy, record.trust))
     if not verdict.rule:
         return record

@@ -1,26 +1,25 @@
 """Review the known pages after an edit of the policy file.
 
-After an edit, pages that are now refused are no longer requested, because every page is judged when it is leased. But a
-page with a stored copy may be due only in months, and consumers must learn of the edit earlier. Therefore the review
-judges all crawled pages again: site by site, some pages with each batch. Pages that are now refused are made due at
-once. A refused page is then removed without a request, and the change log gets a tombstone.
+Every page is judged when it is leased, so pages that an edited policy file refuses are not requested. A page with a
+stored copy may be due only in months, although consumers must learn earlier that it is refused. The review therefore
+judges all crawled pages again, a few with each batch. It makes refused pages due at once. A refused page is removed
+without a request, and the change log gets a tombstone.
 
-An edit of rules that are inherited along links, such as seeds, trust and dampening, is applied to known pages in the
-same pass. Each page gets the policy and trust that it would get now from its seed, or from the page that led to it
-(`_Derivation`).
+Links pass on policy and trust, so an edit of seeds, trust or dampening also concerns known pages. The same pass gives
+each page the policy and trust that it would get now from its seed, or from the page that links to it (`_Derivation`).
 
-A ``[[switch]]`` with ``also = "discovered"`` also moves the pages discovered through the switched page. The review goes
-through the sites in rounds. The first round moves pages discovered through the switched page, the next round those
-discovered through the moved pages, and so on. While the review runs, each newly leased page is checked at its lease
-(`overruled`). For ``when.discovered``, the review counts the pages that were discovered through each page: how many
-were fetched, and how many were switched. A page that leads to distrusted pages can thus be switched long after its
+A ``[[switch]]`` with ``also = "discovered"`` also moves the pages that were discovered through the switched page. The
+review goes through all sites in rounds. The first round moves pages discovered through the switched page, the next
+round pages discovered through the moved pages, and so on. During a review, each page is checked when it is leased
+(`overruled`). For ``when.discovered``, the review counts, for each page, how many of the pages discovered through it
+were fetched, and how many were switched. A page that leads to distrusted pages can thus be switched long after its own
 fetch.
 
-If the schedule becomes slower, the review makes visits earlier for pages whose policies limit the time between visits
+If the schedule becomes slower, pages may be due too late for their policies, and the review makes them due earlier
 (`review_stage`).
 
-The store keeps the last site that was reviewed, and a digest of the policy file. A killed crawl continues the review at
-the next start. A second edit starts the review again.
+The last reviewed site and a digest of the policy file are in the store, so that the review of a killed crawl continues
+at the next start. Another edit starts the review again.
 """
 
 from __future__ import annotations
@@ -58,14 +57,14 @@ __all__ = ["PAGES", "REVIEW", "Review", "review_of"]
 REVIEW: Final = "review"
 """Name of the published value with the progress of the review."""
 PAGES: Final = 1000
-"""Number of pages that are read with one batch, which takes about 20 ms."""
+"""Number of pages that the review reads with one batch, in about 20 ms."""
 _SITES: Final = 100
 _WITNESSES: Final = 50_000
-"""Number of pages whose `_DiscoveredCounts` are in memory, about 300 bytes each."""
+"""Maximum number of `_DiscoveredCounts` in memory, about 300 bytes each."""
 
 
 class _SwitchedPage(msgspec.Struct, frozen=True, array_like=True):
-    """A page that was moved to another policy, together with the pages discovered through it."""
+    """A page that was moved to another policy, and whose discovered pages must be moved, too."""
 
     site: str
     key: bytes
@@ -74,16 +73,16 @@ class _SwitchedPage(msgspec.Struct, frozen=True, array_like=True):
 
 
 class _DiscoveredCounts(msgspec.Struct):
-    """Counts of the pages discovered through one page: fetched pages, and switched pages by policy."""
+    """Numbers of pages discovered through one page: of fetched pages, and of switched pages by their new policy."""
 
     fetched: int = 0
     switched: Counter[str] = msgspec.field(default_factory=Counter)
 
 
 class _Progress(msgspec.Struct, frozen=True, array_like=True):
-    """The state of a review. `law` is a digest of the applied policy file. `after` is the last site that was reviewed.
+    """The progress of a review. `law` is a digest of the policy file, and `after` the last site that was reviewed.
 
-    `switched` contains the switched pages of the current round, `waiting` the switched pages of the next round.
+    The current round moves pages discovered through `switched`, and the next round pages discovered through `waiting`.
     """
 
     law: bytes
@@ -92,13 +91,13 @@ class _Progress(msgspec.Struct, frozen=True, array_like=True):
     switched: tuple[_SwitchedPage, ...] = ()
     waiting: tuple[_SwitchedPage, ...] = ()
     spread: bytes = b""
-    """Digest of the rules by which policies spread (`policy.lineage.spreading`)."""
+    """Digest of the rules about how links pass on policies (`policy.lineage.spreading`)."""
     derives: bool = False
-    """True if policy and trust of all known pages must be computed again."""
+    """True if the policy and trust of all known pages must be computed again."""
 
 
 class Review:
-    """Reviews known pages, and continues from the progress in the store. Each step reads `pages` pages."""
+    """Reviews known pages, from where the last process stopped. Each step reads `pages` pages."""
 
     def __init__(self, store: FrontierStore, judge: Judge, *, pages: int = PAGES) -> None:
         self._store = store
@@ -111,9 +110,9 @@ class Review:
         self._through: dict[tuple[str, bytes], _DiscoveredCounts] = {}
         self._has_put = True
         self.moved: list[tuple[str, bytes]] = []
-        """Pages, as (site, key), that were moved to another policy. The caller clears this list."""
+        """Pages that were moved to another policy, as (site, key). The caller clears this list."""
         self.is_waiting = False
-        """True if the review waits for pages that are leased now."""
+        """True if the review can go on only when some leases have ended."""
         self._again = False  # whether another round follows this one
         self._derivation: _Derivation | None = None
         self._names: deque[str] = deque()  # the next sites
@@ -121,7 +120,7 @@ class Review:
         self._unread: Iterator[PageRecord] = iter(())
 
     def begin(self, collection: Collection) -> None:
-        """Start or continue the review by a policy file. Do nothing if this review is already complete."""
+        """Start or continue to apply a policy file to all known pages, unless this is already done."""
         seeds = _seeds_of(collection)
         law, spread = xxhash.xxh3_64_digest(collection.text.encode() + b"\0" + seeds), spreading(collection, seeds)
         if self._progress.law != law:
@@ -134,8 +133,8 @@ class Review:
         self._derivation = _Derivation(self._store, collection, self._judge) if self._progress.derives else None
 
     def place_anew(self) -> None:
-        """Read all crawled pages again, and make visits earlier that would now be too late. If a round is under way,
-        the reading begins after the round.
+        """Read all crawled pages again, after the current round if there is one, and make pages due earlier that would
+        be late.
         """
         self.is_waiting = False
         if not self.is_done:
@@ -145,9 +144,7 @@ class Review:
         self._keep(self._progress)
 
     def follow(self, switched: Sequence[PageRecord]) -> None:
-        """After pages were switched to another policy, also move the pages that were discovered through them. A round
-        that has begun is finished first.
-        """
+        """Also move the pages that were discovered through switched pages, after the current round if there is one."""
         if not switched:
             return
         news = tuple(
@@ -163,10 +160,10 @@ class Review:
         self._keep(progress)
 
     def note(self, fetched: Sequence[tuple[str, PageRecord]], *, at: float) -> list[PageRecord]:
-        """Count pages that were fetched for the first time. `fetched` has, for each page, its policy when it was leased
-        and its current record.
+        """Count pages that were fetched for the first time. `fetched` contains, for each page, its policy before the
+        fetch and its new record.
 
-        Return the new records of pages that are switched because of the new counts.
+        Return the new records of pages that the new counts switch to another policy.
         """
         if "discovered" not in self._judge.asks:
             return []
@@ -195,7 +192,7 @@ class Review:
         return through
 
     def _switched_by_what_it_led_to(self, source: tuple[str, bytes], at: float) -> PageRecord | None:
-        """Return the new record of a page if the pages discovered through it cause a switch, else None."""
+        """Return the new record of a page if the pages discovered through it switch it to another policy, else None."""
         site, key = source
         record = self._store.pages.get(site, key)
         if record is None or record.request is not None or record.state == "never-crawled":
@@ -209,7 +206,7 @@ class Review:
         return None if left else moved
 
     def overruled(self, records: Sequence[PageRecord], *, at: float) -> dict[str, PageRecord]:
-        """Return, by URL, the new records of never-crawled pages that now have another policy."""
+        """Return, by URL, the new records of those never-crawled pages that must get another policy."""
         if self.is_done:
             return {}
         found = {} if self._derivation is None else self._derivation.revised(records, at=at)
@@ -232,9 +229,9 @@ class Review:
         return self._progress.is_done
 
     def step(self, at: float, schedule: Schedule | None = None) -> dict[str, int]:
-        """Review the next pages. Return, by site, how many pages were made due.
+        """Review the next pages. Return how many pages of each site were made due.
 
-        If `schedule` is given, visits that would be too late are made earlier.
+        If `schedule` is given, pages that it would fetch too late for their policies are made due earlier.
         """
         due: dict[str, int] = {}
         before, left = self._progress, self._pages
@@ -263,22 +260,20 @@ class Review:
         return due
 
     def _end_refused(self, records: Sequence[PageRecord], at: float) -> int:
-        """Make crawled pages due that the policy file now refuses, so that they are removed. Return the number of pages
-        that were made due.
-        """
+        """Make those crawled pages due that the policy file refuses, so that they are removed. Return their number."""
         refused = [record for record, verdict in judge_again(self._judge, records) if verdict.reason is not None]
         if not refused:
             return 0
         return self._store.queues.advance(self._site, [fingerprint(each.url) for each in refused], due=at, at=at)
 
     def _visit_earlier(self, records: Sequence[PageRecord], schedule: Schedule, at: float) -> int:
-        """Make pages due earlier if their policies require it. Return the number of pages that were made due."""
+        """Make pages due earlier if their policies require it. Return their number."""
         bounds = self._judge.policy
         found = earlier_visits(records, lambda name: bounds(name).revisit, schedule, at=at)
         return sum(self._store.queues.advance(self._site, keys, due=due, at=at) for due, keys in found.items())
 
     def _follow_through(self, records: Sequence[PageRecord], at: float) -> None:
-        """If pages were discovered through a switched page, move them to the policy that they inherit from it."""
+        """Move pages that were discovered through a switched page to the policy that they inherit from it."""
         followed = self._followed
         moved = ((record.url, self._inherited(record, followed, at)) for record in records)
         found = {url: new for url, new in moved if new is not None}
@@ -303,9 +298,7 @@ class Review:
     def _inherited(
         self, record: PageRecord, followed: Mapping[tuple[str, bytes], _SwitchedPage], at: float
     ) -> PageRecord | None:
-        """Return the new record of a page that inherits its policy from a switched page. Return None if the page keeps
-        its policy.
-        """
+        """Return the new record of a page if it inherits another policy or trust from a switched page, else None."""
         source = parent_of(record)
         parent = None if source is None or record.request is not None else followed.get(source)
         if parent is None:
@@ -326,7 +319,7 @@ class Review:
         )
 
     def _next_site(self) -> None:
-        """Finish a site, and go to the next site."""
+        """Go to the next site, or end the round after the last site."""
         if self._site:
             self._progress = msgspec.structs.replace(self._progress, after=self._site)
         if not self._names:
@@ -362,7 +355,7 @@ def _seeds_of(collection: Collection) -> bytes:
 
 
 def review_of(collection: Collection, store: FrontierStore, judge: Judge) -> Review | None:
-    """Start and return a review by a policy file, and publish the file. Return None if there is no file."""
+    """Publish a policy file, and return a review that applies it. Return None if there is no file."""
     if not collection.text:
         return None
     store.board.put_value(COLLECTION, CollectionInForce.encode(collection))
@@ -372,8 +365,8 @@ def review_of(collection: Collection, store: FrontierStore, judge: Judge) -> Rev
 
 
 class _Derivation:
-    """One pass over the known pages by one policy file (`policy.lineage`). `is_settled` is False if a leased page was
-    skipped.
+    """A pass over the known pages that computes policy and trust under one policy file (`policy.lineage`). `is_settled`
+    is False if a leased page was skipped.
     """
 
     def __init__(self, store: FrontierStore, collection: Collection, judge: Judge) -> None:
@@ -388,8 +381,8 @@ class _Derivation:
         self.is_settled = True
 
     def derive(self, site: str, records: Sequence[PageRecord], *, at: float) -> tuple[list[PageRecord], list[bytes]]:
-        """Apply the policy file to pages of a site. Return the current records of all pages, and the keys of the
-        changed pages.
+        """Apply the policy file to pages of a site. Return the current records of these pages, and the keys of those
+        that changed.
         """
         found = self.revised(records, at=at)
         if not found:
@@ -411,8 +404,8 @@ class _Derivation:
         return {url: new for url, new in found if new is not None}
 
     def _read_parents(self, records: Iterable[PageRecord]) -> None:
-        """For each record, read the record of the page that led to it, then of the page before, and so on. For each hop
-        and site, the store is asked once.
+        """For each record, read the record of the page that links to it, then of the page that links to that page, and
+        so on. Each hop needs one call of the store per site.
         """
         while wanted := self._lineage.missing(records) - self._read.keys():
             of_site: dict[str, list[bytes]] = {}

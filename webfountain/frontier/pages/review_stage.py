@@ -1,8 +1,9 @@
-"""Policy review in the store worker: known pages follow an edited policy file, a switched page or a slower schedule.
+"""Update known pages in the store worker after an edit of the policy file, a switch of a page to another policy, or a
+slower schedule.
 
-At a visit, a page gets a due time of its own if the schedule would fetch it earlier or later than its policy allows
-(`within_policy`). A later plan or a higher price may make the crawl fetch pages less often than their policies allow.
-Therefore all pages are read again whenever the schedule became slower (`SlowerSchedule`).
+If the schedule would fetch a visited page earlier or later than its policy allows, the page gets a due time of its own
+(`within_policy`). A new plan or a higher price may slow down the schedule. All pages are then read again, because some
+may be visited too rarely for their policies (`SlowerSchedule`).
 """
 
 from __future__ import annotations
@@ -31,13 +32,13 @@ if TYPE_CHECKING:
 __all__ = ["SLOWER", "ReviewStage", "SlowerSchedule"]
 
 SLOWER: Final = 1.02
-"""Factor by which the intervals of the schedule must grow before all pages are read again. So a page may be late by up
-to 2 % of its interval.
+"""Pages are read again only if the intervals of the schedule grew by more than this factor. A page may thus be late by
+up to 2 % of its interval.
 """
 
 
 class ReviewStage(Stage):
-    """The stage that reviews known pages, some with each batch."""
+    """The stage that reviews known pages, a few with each batch."""
 
     def __init__(self, review: Review, store: FrontierStore, judge: Judge, due: DuplicateEliminator) -> None:
         self._review = review
@@ -47,9 +48,7 @@ class ReviewStage(Stage):
         self._slower = SlowerSchedule()
 
     def visited(self, visits: Sequence[Visit], judged: Sequence[JudgedVisit], at: float) -> None:
-        """Tell the review which pages were switched to another policy. The review then moves the pages that were
-        discovered through the switched pages.
-        """
+        """Pass switched pages to the review, which also moves the pages that were discovered through them."""
         del judged
         review, pairs = self._review, [(leased(visit.fetch), visit.record) for visit in visits]
         switched = [new for old, new in pairs if new.policy != old.policy]
@@ -61,7 +60,7 @@ class ReviewStage(Stage):
         self._review.begin(collection)
 
     def before_activate(self, batch: Batch, result: BatchResult) -> None:
-        """Review the next pages by the current policy file."""
+        """Apply the current policy file to the next pages."""
         review = self._review
         # The controller, whose plan the other ants follow, reads the pages for all ants.
         if batch.rules and self._judge.bounds_by_policy() and self._slower.follow(batch.schedule):
@@ -78,7 +77,7 @@ class ReviewStage(Stage):
         result.unfinished |= not (review.is_done or review.is_waiting)
 
     def leased(self, dealt: LeaseBatch, at: float) -> LeaseBatch:
-        """Give back newly leased pages that the review moves to another policy."""
+        """Move newly leased pages to the policy that the review requires, and give their leases back."""
         overruled = self._review.overruled([lease.record for lease in dealt.never_crawled], at=at)
         if not overruled:
             return dealt
@@ -92,17 +91,16 @@ class ReviewStage(Stage):
 
 
 class SlowerSchedule:
-    """Compares the schedule with the fastest earlier schedule, by which pages may have got their due times."""
+    """Compares the current schedule with the fastest one before it, which may have set the due times of pages."""
 
     def __init__(self) -> None:
         self._schedule: Schedule | None = None
         self._fastest = 0.0
 
     def follow(self, schedule: Schedule | None) -> bool:
-        """Take the current schedule into account. Return True if the schedule is slower, so that all pages must be read
-        again.
+        """Return whether the current schedule is slower than before, so that all pages must be read again.
 
-        The first schedule counts as slower, because the schedule of an earlier process is unknown.
+        The first schedule counts as slower, because earlier processes may have used a faster one.
         """
         if schedule is None:
             return False

@@ -1,7 +1,7 @@
-"""If a seed redirects to another site, store and log this site, which replaces the seed's site.
+"""Store and log the sites to which seeds redirect.
 
-The examiner finds the sites to which seeds redirect (`Visit.form`), and the judge adds these sites to the scope. The
-sites are stored before the redirecting page is settled, for other ants and for the next start.
+The examiner finds such sites (`Visit.form`), and the judge adds them to the scope of the crawl. They are stored before
+the seed's page is settled, for other ants and for the next start.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["SeedForms", "SharedSeedForms"]
 logger = logging.getLogger(__name__)
 
 MAX_LINES: Final = 20
-"""Largest number of redirects of seeds that are logged one by one."""
+"""Maximum number of redirected seeds that are logged one by one."""
 
 
 class SeedForms(Stage):
@@ -40,7 +40,7 @@ class SeedForms(Stage):
         self._lines = 0
 
     def visited(self, visits: Sequence[Visit], judged: Sequence[JudgedVisit], at: float) -> None:
-        """Store the sites to which seeds redirect, and log these redirects."""
+        """Store and log the sites to which seeds redirect."""
         del judged, at
         if forms := {visit.form: visit.fetch.site for visit in visits if visit.form is not None}:
             keep_forms(self._board, forms)
@@ -65,14 +65,14 @@ class SharedSeedForms(SeedForms):
     """The stage that stores the sites to which seeds redirect, in a crawl with several ants."""
 
     def activated(self, leases: list[SiteLease], at: float) -> list[SiteLease]:
-        """If a new active site is out of scope, read the sites that other ants have stored."""
+        """If an activated site is out of scope, read the sites that other ants have stored."""
         del at
         if not all(self._judge.is_in_scope(lease.site) for lease in leases):
             self._judge.admit_forms(kept_forms(self._board))
         return leases
 
     def tidy(self, batch: Batch) -> None:
-        """Write the known sites again, because two ants that write at the same time may lose one."""
+        """Store the sites again, because one may be lost if two ants store sites at the same time."""
         del batch
         keep_forms(self._board, self._judge.forms)
 

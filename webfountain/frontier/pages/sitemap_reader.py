@@ -1,7 +1,7 @@
-"""Read fetched sitemaps: links to discover, pages to check again, and further sitemaps to fetch.
+"""Read fetched sitemaps, to find links, pages to check again, and further sitemaps.
 
 The store worker reads sitemaps after the pages of a batch are settled. The judge treats URLs in a sitemap like links
-that are one hop from the seeds. The date of a page (lastmod) is used only if the page's own site named the sitemap and
+that are one hop from the seeds. The date of a page (lastmod) is used only if the page's own site lists the sitemap and
 the date is not in the future. `formats.sitemap` parses the file.
 """
 
@@ -35,16 +35,18 @@ if TYPE_CHECKING:
 __all__ = ["SITEMAP_DEPTH", "SitemapContent", "SitemapParser", "SitemapStage", "every_later"]
 
 SITEMAP_DEPTH: Final = 1
-"""Depth of a URL in a sitemap, in hops from a seed."""
+"""Depth that URLs from a sitemap get, in hops from a seed."""
 
 
 class SitemapContent(msgspec.Struct, frozen=True):
     """The content of one sitemap."""
 
     links: list[Link]
-    """The links that the judge accepts, without duplicates. Some of these links may lead to known pages."""
+    """The links that the judge accepts, without duplicates. Some may lead to known pages."""
     modified: dict[bytes, float]
-    """The dates of pages on the site that named the sitemap: UTC seconds of the last change, by page key."""
+    """When each page was last changed, as UTC seconds by page key. Only pages on the site that lists the sitemap are
+    included.
+    """
     children: list[str]
     """Canonical URLs of further sitemaps."""
     counts: Mapping[str, int]
@@ -52,7 +54,7 @@ class SitemapContent(msgspec.Struct, frozen=True):
 
 
 class SitemapParser:
-    """Parser of the sitemaps of one collection. If `believe_dates` is False, dates of changes are ignored.
+    """Parses the sitemaps of one collection. If `believe_dates` is False, dates are ignored.
 
     `read_file` parses a body, or returns an error word.
     """
@@ -71,10 +73,10 @@ class SitemapParser:
         self._read_file = read_file
 
     def read(self, fetched: FetchResult, *, site: str, at: float) -> SitemapContent:
-        """Return the content of a fetched sitemap, which is empty after a failed fetch.
+        """Return the content of a fetched sitemap. If the fetch failed, the content is empty.
 
-        `site` is the site that named the sitemap. The dates of this site's pages are used, even if the sitemap is on
-        another host.
+        `site` is the site that lists the sitemap. The dates of its pages are used, even if the sitemap is on another
+        host.
         """
         counts: Counter[str] = Counter()
         if fetched.error is not None or fetched.status is None or not 200 <= fetched.status < 300:
@@ -125,7 +127,7 @@ class SitemapParser:
 
 
 class SitemapStage(Stage):
-    """The stage that processes the sitemaps of a batch."""
+    """The stage that reads the sitemaps of a batch."""
 
     def __init__(
         self,
@@ -135,8 +137,8 @@ class SitemapStage(Stage):
         *,
         due: Callable[[str, Mapping[bytes, bool]], list[bytes]],
     ) -> None:
-        """`due` decides which pages of a site are made due. The argument of `due` says for each page whether the page's
-        date is later than our copy.
+        """`due` returns the pages of a site to make due. Its second argument says for each page whether the date in the
+        sitemap is later than our copy.
         """
         self._shelf = shelf
         self._due = due
@@ -162,7 +164,7 @@ class SitemapStage(Stage):
             result.sitemaps.append(ReadSitemap(site, read.children))
 
     def _later(self, site: str, modified: Mapping[bytes, float]) -> dict[bytes, bool]:
-        """Return, for each page that has a copy, whether its date is later than the copy."""
+        """Return, for each crawled page, whether its date in the sitemap is later than its last fetch."""
         records = zip(modified.items(), self._store.pages.get_many(site, list(modified)), strict=True)
         return {
             key: record.last_crawled < at
@@ -172,13 +174,13 @@ class SitemapStage(Stage):
 
 
 def every_later(site: str, later: Mapping[bytes, bool]) -> list[bytes]:
-    """Return all pages whose date in the sitemap is later than our copy. Without a budget, all these pages are due."""
+    """Return all pages that the sitemap dates later than our copy. They are all due in a crawl without a budget."""
     del site
     return [key for key, is_later in later.items() if is_later]
 
 
 def _joined(base: str, entries: Iterable[tuple[str, float | None]], counts: Counter[str]) -> dict[str, float | None]:
-    """Return the canonical URLs with their dates, and count invalid URLs."""
+    """Return canonical URLs with their dates, and count invalid URLs."""
     joined: dict[str, float | None] = {}
     for written, time in entries:
         url = urls.join(base, written)
