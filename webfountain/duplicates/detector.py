@@ -3,20 +3,20 @@
 The detector runs in the worker thread, after copies are written and before links are discovered (DESIGN.md section 3).
 Pages with equal bodies are duplicates. Pages with different bodies are duplicates if their texts are similar enough.
 The index finds pages with similar sketches. If an estimated resemblance is close to the threshold, the texts themselves
-are compared. A page that repeats no other page is a *representative*, and is added to the index before it is settled.
-The record of a duplicate points to its representative, and the duplicate is fetched rarely. Most links of a duplicate
-are not followed (`_own_links`).
+are compared. A page that repeats no other page is a *representative*, and is added to the index before the store
+records its fetch. The record of a duplicate points to its representative, and the duplicate is fetched rarely. Most
+links of a duplicate are not followed (`_own_links`).
 
 If a page outranks its representative (`precedence`), the page becomes the representative, and the old representative is
 fetched again at once. If a page declares a canonical URL (``rel=canonical``) and the texts agree, the canonical page is
 the representative. Two pages on different sites are compared by their texts, or by their sketches if a text cannot be
-read. Each fetch of a duplicate checks that the representative still exists and has not changed. Pages of a *mirror* are
-fetched only as samples if the original page is known (`mirrors`).
+read. Each fetch of a duplicate checks that the representative still exists and has not changed. If the original page is
+known, a page of a *mirror* is fetched only as a sample (`mirrors`).
 
-Each ant has its own index, and reads the indices of other ants, which may be out of date. The detector uses another
-ant's entry only if the page still has the same digest in the store. If two ants fetch a page and its duplicate at the
-same moment, both pages are kept at first. The detector finds the duplicate when both pages are fetched again. Of two
-pages with equal precedence, the page with the smaller fingerprint is the representative.
+Each ant has its own index, and reads the indices of other ants, which may be out of date. The detector uses a record of
+another ant's index only if the store still has the same digest of the page. If two ants fetch a page and its duplicate
+at the same moment, the duplicate is found only at their next fetches. Of two pages with equal precedence, the page with
+the smaller fingerprint is the representative.
 
 Source: Edwards 2001, section 2 (duplicate detectors); Cho, Shivakumar, Garcia-Molina, *Finding replicated web
 collections*, 2000.
@@ -60,12 +60,12 @@ MARGIN: Final = 0.06
 _COMPARED: Final = 3
 """Largest number of texts that are compared with one page."""
 _REOPENED: Final = 2000
-"""Number of unfetched pages per batch that are queued again, after samples showed that their site is no mirror."""
+"""When samples show that a site is no mirror, each batch queues this many of its unfetched pages again."""
 _UNREAD: Final = ANSWERED - COPIED
 
 
 class DuplicateDetector:
-    """The detector of one process. Used by the worker thread; any thread may call `share_of`.
+    """The detector of one process. Only the worker thread may use it, but any thread may call `share_of`.
 
     Parameters
     ----------
@@ -153,11 +153,11 @@ class DuplicateDetector:
 
     @property
     def reopening(self) -> list[str]:
-        """Return the sites that were wrongly taken for mirrors, if some of their pages must still be queued again."""
+        """Return the sites that were wrongly taken for mirrors and still have pages to queue again."""
         return list(self._reopened)
 
     def reopen(self, site: str) -> list[bytes]:
-        """Return the next unfetched pages to queue again, for a site that was wrongly taken for a mirror."""
+        """Return the keys of the next pages to queue again, of a site that was wrongly taken for a mirror."""
         original, records = self._reopened[site]
         some = [record for _, record in itertools.islice(records, _REOPENED)]
         if len(some) < _REOPENED:
@@ -216,7 +216,7 @@ class DuplicateDetector:
         return other.copied is None or before is None or other.copied <= (before.last_crawled or 0.0)
 
     def _kept(self, page: IndexedPage, names: int, record: PageRecord) -> IndexedPage | None:
-        """Return an unchanged representative for a new look-up, because it may repeat a page that was fetched later."""
+        """Return an unchanged representative to look up again, because it may repeat a page that was fetched since."""
         canonical = self._index.url_of(names) if names else None
         if canonical is None and self._index.is_alone:
             return None
@@ -236,7 +236,7 @@ class DuplicateDetector:
     def _choose(self, probe: Probe, visit: Visit) -> tuple[Match | None, list[str]]:
         """Return the representative of a page, and the URLs that the page outranks.
 
-        The representative is the canonical page if the two resemble each other, else the most similar page.
+        If the page resembles its canonical page, this is the representative; if not, the most similar page is.
         """
         page, compared = probe.page, 0
         chosen: Match | None = None
@@ -324,8 +324,8 @@ class DuplicateDetector:
     def _own_links(self, visit: Visit, url: str) -> list[Link]:
         """Return the links of a duplicate to its own site, without links that its representative also has.
 
-        If the representative is on another site, return only links to pages that the other site lacks, and some samples
-        of the other links.
+        If the representative is on another site, return only links whose targets that site lacks, and samples of the
+        rest.
         """
         site, original = visit.fetch.site, site_of(url)
         links = [] if site == original else [link for link in visit.reading.links if link.site == site]
@@ -371,9 +371,7 @@ def _digest(record: PageRecord) -> int | None:
 
 
 def _without_pointer(visit: Visit) -> PageRecord:
-    """Return the record of a visit without the URL of the page that it repeated before. The record of a failed visit
-    keeps the URL of the page that it repeated.
-    """
+    """Return the record of a visit, without `duplicate_of` unless the visit failed."""
     record = visit.record
     if record.duplicate_of is None or visit.kind == "failed":
         return record

@@ -1,8 +1,8 @@
 """An index on disk of the pages that other pages may repeat.
 
-Each *representative*, which is a page that repeats no other page, has a record (`page_records`). A page has several
-keys: for the bands of its sketch, for its digest and for itself (`key_runs`). The file `FORM` names the format of the
-sketches. An index with another format, or with damage, is emptied. An index can be rebuilt from the copies.
+Each *representative* (a page that repeats no other page) has a record (`page_records`). A page has several keys: for
+the bands of its sketch, for its digest and for itself (`key_runs`). The file `FORM` names the format of the sketches.
+An index in another format, or with damaged files, is emptied. An index can be rebuilt from the stored copies.
 
 Each ant of a crawl writes its own index, and also reads the indices of other ants (`other_indices`).
 """
@@ -51,7 +51,7 @@ logger = logging.getLogger(__name__)
 
 PAGES_A_RUN: Final = 10_000
 _STALE: Final = 3.0
-"""Number of stale entries per valid entry above which the runs are rebuilt on opening."""
+"""On opening, the runs are rebuilt if they have more stale entries than this per valid entry."""
 _DAMAGED: Final = "this duplicate index is damaged"
 _OTHERS: Final = "this duplicate index has the sketches of another version or of another store"
 
@@ -66,7 +66,7 @@ def sketch_key(board: Board) -> int:
 
 
 class IndexedPage(msgspec.Struct, frozen=True, gc=False):
-    """A page to compare, with `digest` in hex, `sketch`, and `canonical`, the URL that the page declares."""
+    """A page to compare: its digest in hex, its sketch, and the canonical URL that it declares."""
 
     url: str
     digest: str
@@ -89,11 +89,11 @@ class Match(NamedTuple):
 
 
 class Probe:
-    """A page during its look-up.
+    """Working data for the look-up of one page.
 
-    `keys` are the page's keys. `asked` are the keys of the page and of its second sketch. `found` are the numbers of
-    records that share a key with the page. `beside` are the matching record numbers in the indices of other ants.
-    `number` is the record number of the page itself.
+    `keys` are the keys of the page; `asked` adds those of its second sketch. `found` are the numbers of records that
+    share a key with the page, `beside` those in the indices of other ants. `number` is the record number of the page
+    itself.
     """
 
     __slots__ = ("asked", "beside", "found", "keys", "names", "number", "page")
@@ -202,9 +202,9 @@ class DuplicateIndex:
         return probes
 
     def nearest(self, probe: Probe, *, least: float = 0.9) -> list[Match]:
-        """Return the representatives that a page resembles by `least` or more, the most similar first.
+        """Return the other representatives that a page resembles by `least` or more, the most similar first.
 
-        The page itself is left out. If the page is a representative, `keep` will replace its record.
+        If the page already has a record, a later call of `keep` replaces the record.
         """
         found: list[Match] = []
         if numbers := self._there(probe.found | self._recent.find(probe.asked)):
@@ -248,9 +248,9 @@ class DuplicateIndex:
     # --------------------------------------------------------------- writing
 
     def give_way(self, url: str, to: str) -> None:
-        """Mark a representative as replaced: its record then names the page `to`.
+        """Record that the page `to` replaces a representative.
 
-        Only this ant's own record is changed. Raises RepositoryError if the disk reports an error.
+        Records in the indices of other ants stay unchanged. Raises RepositoryError if the disk reports an error.
         """
         name = number_of(url)
         for number in self._there(self._numbers_of([name])[0]):
@@ -289,7 +289,7 @@ class DuplicateIndex:
     # --------------------------------------------------------------- private
 
     def _records_of(self, names: Sequence[int]) -> list[np.void | None]:
-        """Return the records of pages by fingerprint."""
+        """Return the record of each page, given by its fingerprint; None if it has no record."""
         return [
             next((record for record in self._files.read(self._there(found)) if int(record["page"]) == name), None)
             if found

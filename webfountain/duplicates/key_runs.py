@@ -1,9 +1,9 @@
-"""The keys of an index of duplicates, which lead to records.
+"""The keys by which an index of duplicates finds its records.
 
-A *run* is a mapped file of sorted keys, each with a record number. The keys of new pages are in memory (`RecentKeys`).
-The keys of about ten thousand pages become a run. A thread merges runs of similar length, so that there are only a few.
-The file `INDEX` names the current runs, and is replaced in one step. If `INDEX` or a run is lost, all runs are built
-again from the records (`index`).
+A *run* is a memory-mapped file of sorted keys, each with a record number. The keys of new pages are in memory
+(`RecentKeys`); those of about ten thousand pages become a run. A thread merges runs of similar length, so that few runs
+remain. The file `INDEX` names the current runs, and is replaced in one step. If `INDEX` or a run is lost, all runs are
+built again from the records (`index`).
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ ENTRY_BYTES: Final = 12
 MOST_OF_A_KEY: Final = 16
 """Maximum number of records per key that a look-up finds."""
 RATIO: Final = 4
-"""Ratio of lengths below which a run is merged with the run before it."""
+"""A run is merged with the run before it if that is less than this many times as long."""
 _MERGED_AT_ONCE: Final = 1 << 18
-"""Number of entries that a merge has in memory at once."""
+"""Number of entries that a merge holds in memory at once."""
 
 
 class IndexState(msgspec.Struct, frozen=True):
@@ -91,8 +91,8 @@ class KeyRuns:
         return self._state.records
 
     def load(self, *, records: int, most_entries: float) -> None:
-        """Map the runs on disk, or none if they are damaged or too large. Run files that `INDEX` does not list are
-        removed.
+        """Map the runs on disk, or none if they are damaged or too large, and remove run files that `INDEX` does not
+        list.
         """
         try:
             state = read_state(self._folder)
@@ -109,11 +109,11 @@ class KeyRuns:
         self._remove_strays()
 
     def are_cut(self) -> bool:
-        """Return whether a file became shorter, so that the runs must be built again."""
+        """Return whether the file of a run became shorter; if so, all runs must be rebuilt."""
         return any(run.is_cut() for run in self._runs)
 
     def find(self, keys: Keys) -> Iterator[tuple[int, int]]:
-        """Yield (position of a key in `keys`, number of a record with this key)."""
+        """Yield pairs of a position in `keys` and the number of a record with that key."""
         return find_in(self._runs, keys)
 
     def write(self, keys: Keys, numbers: Numbers, *, records: int) -> None:
@@ -190,7 +190,7 @@ def map_run(path: Path) -> Run:
 
 
 def map_runs(folder: Path, state: IndexState, mapped: Sequence[Run]) -> list[Run]:
-    """Return the current runs. Runs that are mapped already are reused. Raise FileNotFoundError if a run is missing."""
+    """Return the runs of `state`, with those in `mapped` reused. Raise FileNotFoundError if a run is missing."""
     known = {run.name: run for run in mapped}
     return [known.get(name) or map_run(folder / name) for name in state.runs]
 
@@ -201,7 +201,7 @@ def sorted_run(name: str, keys: Keys, numbers: Numbers) -> Run:
 
 
 def find_in(runs: Sequence[Run], keys: Keys) -> Iterator[tuple[int, int]]:
-    """Yield (position of a key in `keys`, number of a record with this key), up to a limit per key.
+    """Yield pairs of a position in `keys` and the number of a record with that key, up to a limit per key.
 
     A run whose file became shorter is left out.
     """
@@ -262,7 +262,7 @@ def _size_of(path: Path) -> int:
 class RecentKeys:
     """Keys that are not yet in a run, with their record numbers; a key takes 150 bytes.
 
-    After the keys are written to a run, they also stay in memory until the next look-up.
+    Keys that were written to a run stay in memory until the next look-up begins.
     """
 
     def __init__(self) -> None:
@@ -283,7 +283,7 @@ class RecentKeys:
         return numbers
 
     def add(self, keys: Collection[int], number: int) -> None:
-        """Store the keys of a record. If a key has many records, only some of them are stored."""
+        """Add the keys of a record. A key keeps at most `MOST_OF_A_KEY` records."""
         fresh = self._fresh
         if fresh.keys().isdisjoint(keys):
             fresh.update(dict.fromkeys(keys, number))

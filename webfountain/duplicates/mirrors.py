@@ -1,12 +1,12 @@
-"""Mirror sites, whose pages repeat another site.
+"""Mirror sites: sites whose pages repeat the pages of another site.
 
 A site is a *mirror* if at least half of its judged pages, and at least ten, repeat pages of one other site. A page of a
 mirror is not fetched if the original site has a page with the same path. One in `SAMPLED` of the refused pages is
-fetched as a sample. A secret key selects the samples, anew at each attempt to fetch a page. The verdict is revoked if
-too many samples do not repeat the other site (`TOLERATED`). When a verdict is revoked, all refused pages of the site
-are fetched.
+fetched as a sample. At each attempt to fetch a page, a secret key decides whether the page is a sample. If too many
+samples do not repeat the original site (`TOLERATED`), the site is no longer a mirror, and all its refused pages are
+fetched.
 
-Counts and revoked verdicts are kept only in memory.
+The counts of sites, and the mirrors that samples refuted, are kept only in memory.
 
 Source: Cho, Shivakumar, Garcia-Molina, *Finding replicated web collections*, 2000 (mirrors by their share of
 duplicates).
@@ -30,11 +30,13 @@ _SITES: Final = 20_000
 """Largest number of sites whose pages are counted."""
 _MIRRORED_SHARE: Final = 0.5
 _MIRRORED_PAGES: Final = 10
-"""A mirror has at least this number of duplicates, and they are at least this share of its judged pages."""
+"""A mirror has at least `_MIRRORED_PAGES` duplicates, and at least the share `_MIRRORED_SHARE` of its judged pages are
+duplicates.
+"""
 
 
 class _SiteCounts:
-    """The counts by which a site is judged:
+    """Counts that decide whether a site is a mirror:
 
     - judged first copies
     - duplicates
@@ -54,7 +56,7 @@ class _SiteCounts:
 
 
 class Mirrors:
-    """The counts of sites. `key` selects the samples."""
+    """The counts of all sites, which show which sites are mirrors. `key` is the secret key that selects the samples."""
 
     def __init__(self, *, key: int = 0) -> None:
         self._key = key
@@ -74,8 +76,8 @@ class Mirrors:
         return counted is not None and original in counted.refuted
 
     def is_sample(self, key: bytes, turn: int) -> bool:
-        """Return whether a refused page is fetched as a sample. The choice depends on the key of the page and on
-        `turn`, the number of earlier attempts to fetch the page.
+        """Return whether a refused page is fetched as a sample. The choice depends on the page's key and on `turn`, the
+        number of earlier attempts to fetch the page.
         """
         return xxh3_64_intdigest(key + turn.to_bytes(4, "little"), self._key) % SAMPLED == 0
 
@@ -91,7 +93,7 @@ class Mirrors:
             counted.originals[original] += original != site
 
     def count_sample(self, site: str, original: str, *, repeats: bool) -> bool:
-        """Count a sample of a mirror. Return whether this sample revokes the verdict."""
+        """Count a sample of a mirror, and return whether it shows that the site is no mirror."""
         counted = self._sites.setdefault(site, _SiteCounts())
         counted.samples[original] += 1
         counted.misses[original] += not repeats

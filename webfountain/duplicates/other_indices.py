@@ -1,7 +1,7 @@
 """The duplicate indices of other ants, read while their owners write them.
 
 Runs are mapped into memory, and keys that are in no run are read from the records. A record that is being written is
-found at the next look-up. The caller checks in the store that a page still has the digest in its record
+found at the next look-up. The caller must check that the store still has the digest of a page's record
 (`Match.digest`).
 """
 
@@ -89,11 +89,11 @@ class _OtherIndex:
         self._behind: list[Run] = []  # in memory: keys of records that are in no run, longest list first
 
     def find(self, keys: Keys) -> Iterator[tuple[int, int]]:
-        """Yield (position of a key in `keys`, number of a record with this key)."""
+        """Yield pairs of a position in `keys` and the number of a record with that key."""
         return find_in([*self._mapped, *self._behind], keys)
 
     def refresh(self) -> None:
-        """Read what was written since the last call."""
+        """Read what the index's owner has written since the last call."""
         size = len(self.files)
         if size < self._size:  # the index was emptied and started again
             self._forget()

@@ -1,8 +1,8 @@
 """The records of an index of duplicates, and a file of their URLs.
 
 A record contains the fingerprint and digest of a page, its sketch, and the fingerprint of its canonical URL. If a page
-changes, its record is replaced in place. After a page has changed, its number is in the file `again` until a run
-contains its new keys (`key_runs`).
+changes, its record is replaced in place. The number of a replaced record stays in the file `again` until a run contains
+its new keys (`key_runs`).
 
 A disk may damage records, so a record is valid only if it has the fingerprint of its URL (`RecordFiles.is_sound`).
 """
@@ -49,9 +49,7 @@ NO_SKETCH: Final = bytes(SKETCH_BYTES)
 KEYS_A_PAGE: Final = BANDS + 2
 """Number of keys per page: one per band of the sketch, one for the digest, one for the page itself."""
 _DIGEST, _SELF = np.uint64(0xD1CE57), np.uint64(0x5E1F)
-"""Numbers that are mixed into the keys of digests and of pages. So the keys of digests and of pages differ, even if a
-digest and a fingerprint are equal.
-"""
+"""Numbers mixed into the keys of digests and of pages, so that a digest and an equal fingerprint get different keys."""
 _FILES: Final = ("records", "urls", "again")
 _USUAL_BYTES: Final = 256
 _MOST_BYTES: Final = 1 << 16
@@ -151,7 +149,7 @@ class RecordFiles:
         os.lseek(self._again, 0, os.SEEK_SET)
 
     def cut(self) -> None:
-        """Remove an incomplete record at the end of the file, which a killed process left."""
+        """Remove the incomplete record that a killed process left at the end of the file."""
         os.ftruncate(self._records, len(self) * RECORD.itemsize)
         os.lseek(self._again, 0, os.SEEK_END)
 

@@ -1,9 +1,9 @@
 """Precedence of two pages that repeat each other. Pages on seeds' sites come first, then more trusted pages, then older
 pages.
 
-If the order of fetches decided, a faster copy would replace the original site. Scheme and a leading ``www.`` of a
-seed's site are ignored, because seeds often redirect to such variants. Age decides only if both pages were crawled.
-Seed site, trust and age do not depend on the order of fetches, so two pages cannot replace each other in turn.
+If the order of fetches decided, a copy that is fetched first would replace the original. Scheme and a leading ``www.``
+of a seed's site are ignored, because seeds often redirect to such variants. Age decides only if both pages were
+crawled. Seed site, trust and age do not depend on the order of fetches, so two pages cannot replace each other in turn.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Precedence:
     def outranks(self, page: PageRecord, other: PageRecord, *, before: PageRecord | None = None) -> bool:
         """Return whether a page takes precedence over a crawled page that it repeats.
 
-        `before` is the record from before the current fetch, or None if this is the first fetch.
+        `before` is the page's record before the current fetch; None at the first fetch.
         """
         ours, theirs = self._rank(page), self._rank(other)
         if ours != theirs:

@@ -1,10 +1,10 @@
-"""The duplicate URL eliminator separates new links from known ones before the store.
+"""The duplicate URL eliminator, in front of the store, separates new links from known ones.
 
 Links repeat, so a cache of recent fingerprints saves most look-ups: 50,000 entries answer eight in ten. The store
-answers for all other links, and only its answers are cached.
+answers for links that are not in the cache, and only its answers are cached.
 
-If a link gives a page another policy, the conflict rule (`conflicts`) decides. The cache forgets a page when a switch
-moves the page to another policy.
+If a link would give a known page another policy, the conflict rule (`conflicts`) chooses between the two policies. The
+cache forgets a page when a ``[[switch]]`` moves it to another policy.
 
 A link may show that a page is on topic, or that a page on topic is near. If a link changes the topic scores of a
 waiting page, the page is queued again.
@@ -92,7 +92,9 @@ class DuplicateEliminator:
         return [link for nth, link in enumerate(asked) if nth not in repeated]
 
     def offer(self, links: Sequence[Link], *, at: float) -> list[Link]:
-        """Add new links to the store, and return the links that were already known or were repeated."""
+        """Add new links to the store, and return the links that were already known or repeat another link of the
+        batch.
+        """
         new = {(link.site, link.key) for link in self.discover(links, at=at)}
         known = []
         for link in links:
@@ -142,7 +144,7 @@ class DuplicateEliminator:
             self._conflicts.begin_anew()
 
     def statistics(self) -> DedupStatistics:
-        """Return the counts so far."""
+        """Return the numbers of new and of duplicate links so far."""
         settled = 0 if self._conflicts is None else self._conflicts.settled
         return DedupStatistics(self._new, self._by_cache, self._by_store, self._reassigned + settled)
 
@@ -165,7 +167,7 @@ class DuplicateEliminator:
         return [link for link in first.values() if link is not None]
 
     def _update_topics(self, links: Sequence[Link]) -> None:
-        """Update the topic scores of known pages by links."""
+        """Update the topic scores of known pages from links to them."""
         of_site: dict[str, dict[bytes, Link]] = {}
         for link in links:
             of_site.setdefault(link.site, {})[link.key] = link
@@ -174,8 +176,8 @@ class DuplicateEliminator:
             self._store.queues.reassign(site, list(found), partial(_with_link, by_url))
 
     def overtaken(self, lease: Lease, record: PageRecord) -> PageRecord:
-        """Return the record of a page at the end of its lease. If a better link was found during the lease, the record
-        has the policy of that link.
+        """Return the record of a page at the end of its lease. If a better link to the page was found during the lease,
+        the record has the policy of that link.
         """
         return record if self._conflicts is None else self._conflicts.overtaken(lease, record)
 

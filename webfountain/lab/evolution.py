@@ -1,8 +1,7 @@
 """Analysis of how pages evolve (Cho 2000), from a change trace or a store.
 
-Section 3 asks four questions: How often do pages change (Figure 2)? How long do pages live (Figure 4)? When have half
-of the pages changed or vanished (Figure 5)? Are changes a Poisson process (Figure 6)? The answer to the question about
-a Poisson process is a goodness of fit.
+Section 3 of the paper asks four questions: How often do pages change (Figure 2)? How long do pages live (Figure 4)?
+When have half of the pages changed or vanished (Figure 5)? Are changes a Poisson process (Figure 6)?
 """
 
 from __future__ import annotations
@@ -35,15 +34,15 @@ __all__ = [
 GroupBy = Literal["site", "tld"]
 
 CHANGE_CLASSES: Final = (("<= 1 day", 1.0), ("<= 1 week", 7.0), ("<= 1 month", 30.0), ("<= 4 months", 120.0))
-"""Classes of average change intervals in Figure 2, by upper end in days."""
+"""Classes of average change intervals in Figure 2, each with its upper limit in days."""
 LIFESPAN_CLASSES: Final = (("<= 1 week", 7.0), ("<= 1 month", 30.0), ("<= 4 months", 120.0))
-"""Classes of visible lifespans in Figure 4, by upper end in days."""
+"""Classes of visible lifespans in Figure 4, each with its upper limit in days."""
 POISSON_MEANS: Final = (10.0, 20.0)
-"""Mean intervals of the pages in Figure 6, days."""
+"""Mean change intervals of the pages in Figure 6, in days."""
 POISSON_BAND: Final = 0.2
-"""Maximum relative difference between a page's mean interval and 10 or 20 days for which Figure 6 includes the page."""
+"""Figure 6 includes a page if its mean interval differs from 10 or 20 days by at most this share."""
 POISSON_CHANGES: Final = 5
-"""Minimum number of changes of a page for which Figure 6 includes the page."""
+"""Figure 6 includes only pages with at least this many changes."""
 _BEYOND = "> 4 months"
 
 
@@ -52,8 +51,8 @@ class PoissonCheck(msgspec.Struct, frozen=True):
 
     If changes are a Poisson process, daily visits find intervals of k days with P(k) = q (1-q)^(k-1), q = 1/mean.
     `distance` is the Kolmogorov distance, the largest gap between the distribution functions. `critical` is the 5 %
-    point of this distance for independent intervals. `over_dispersion` is the variance of the intervals divided by the
-    variance of a Poisson process, above 1 for bursts.
+    point of the Kolmogorov distance for independent intervals. `over_dispersion` is the variance of the intervals
+    divided by the variance of a Poisson process, above 1 for bursts.
     """
 
     mean: float
@@ -78,9 +77,9 @@ class GroupEvolution(msgspec.Struct, frozen=True):
     change_interval: dict[str, float]
     """Figure 2: share of the pages by average change interval."""
     lifespan_seen: dict[str, float]
-    """Figure 4, method 1: the time during which a page was visible."""
+    """Figure 4, method 1: share of the pages by visible time."""
     lifespan_doubled: dict[str, float]
-    """Figure 4, method 2: the visible time, doubled for pages visible at the start or the end."""
+    """Figure 4, method 2: share of the pages by visible time, doubled for pages visible at the start or the end."""
     at_start: int
     """Number of pages in Figure 5: the pages that exist on the first day."""
     half_changed_days: int | None
@@ -140,7 +139,7 @@ def _answers(spans: Sequence[PageSpan], days: int) -> GroupEvolution:
 
 
 def _shares(values: Sequence[float], classes: tuple[tuple[str, float], ...]) -> dict[str, float]:
-    """Return the share of the values in each class. The upper end of a class is inclusive."""
+    """Return the share of the values in each class. A class includes its upper limit."""
     names = [name for name, _ in classes] + [_BEYOND]
     at = np.searchsorted([end for _, end in classes], values, side="left")
     counts = Counter(at.tolist())

@@ -87,7 +87,7 @@ def _largest(evolution: Evolution) -> dict[str, Any]:
 
 
 def _bars(each: Any, series: Mapping[str, Mapping[str, float]], label: str) -> None:
-    """Draw grouped bars: a group per class, a bar per series. If there are at most two series, print each value at its
+    """Draw grouped bars: a group per class, a bar per series. If there are at most two series, print the value at each
     bar.
     """
     classes = list(next(iter(series.values())))

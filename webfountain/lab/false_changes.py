@@ -1,9 +1,9 @@
 """Measure false changes: a crawl's examiner visits a generated web with clocks, adverts and counters.
 
-The web has 200 pages on ten sites, in minified HTML. Each answer differs: pages have clocks, adverts, rotating links,
-shuffled tags, form tokens and visit counters. There are also 400 true changes of 1 to 30 words, 50 of them inside noisy
-blocks. `measure` visits each page once a day, and makes the extra visits that the examiner requests. `measure` counts
-reported changes that are not true, and true changes that are not reported.
+The generated web has 200 pages on ten sites, in minified HTML. Each answer differs: pages have clocks, adverts,
+rotating links, shuffled tags, form tokens and visit counters. The pages undergo 400 true changes of 1 to 30 words, 50
+of them inside noisy blocks. `measure` visits each page once a day, and makes the extra visits that the examiner
+requests. `measure` counts reported changes that are not true, and true changes that are not reported.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class NoisyWeb:
         return found
 
     def body(self, page: int, at: float) -> bytes:
-        """Return a page as its server answers at time `at`."""
+        """Return the body of a page that its server sends at the time `at`."""
         draw = Random(f"{self._seed} {page} {at}")
         site, article = page // PAGES, self._articles[page]
         clock = f"{int(at // 3600) % 24:02d}:{int(at // 60) % 60:02d}:{int(at) % 60:02d}"
@@ -207,19 +207,19 @@ class _Visitor:
 
 
 class ChangingWeb(Protocol):
-    """A web of `SITES` times `PAGES` pages whose true changes are known."""
+    """A web of `SITES` times `PAGES` pages, with known true changes."""
 
     def advance(self, round: int) -> Mapping[int, Sequence[TrueChange]]:
         """Apply the true changes of a round, and return them by page."""
         ...
 
     def body(self, page: int, at: float) -> bytes:
-        """Return a page as its server answers at time `at`."""
+        """Return the body of a page that its server sends at the time `at`."""
         ...
 
 
 def measure(rules: str, web: ChangingWeb) -> ReportCounts:
-    """Return the counts for a crawl of `web`, where `rules` are tables of a policy file."""
+    """Crawl `web` under `rules`, tables of a policy file, and return the counts of reported and true changes."""
     visitor = _Visitor(rules)
     counts = dict.fromkeys(ReportCounts._fields, 0)
     for round in range(ROUNDS):

@@ -1,4 +1,4 @@
-"""The common style of all figures: size, colours and ink, as PNG and SVG."""
+"""The common style of all figures, which are written as PNG and SVG."""
 
 from __future__ import annotations
 

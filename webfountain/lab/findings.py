@@ -72,15 +72,15 @@ class _SolvedRun:
 
     @property
     def obsolete(self) -> Array:
-        """Return the numbers of obsolete pages (T,) at the ends of periods, without never-crawled pages."""
+        """Return the (T,) numbers of obsolete crawled pages at the end of each period."""
         return np.asarray(self.path.y[1:].sum(axis=1), dtype=np.float64)
 
 
 def findings(path: str | Path, *, quality: Quality = "normal", buckets: int | None = None) -> Findings:
-    """Solve the paper's runs on an instance file with strategies 1, 2 and 3, and judge the findings.
+    """Solve the paper's runs for an instance file that has strategies 1, 2 and 3, and judge the findings.
 
-    If given, ``buckets`` replaces the number of buckets in the file. With fewer buckets, the run is faster and the
-    result coarser.
+    If given, ``buckets`` replaces the number of buckets in the file. Fewer buckets make the run faster and the result
+    coarser.
 
     Raises InputError for an invalid value; the message names the file, the key and the value.
     """

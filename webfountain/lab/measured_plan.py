@@ -1,10 +1,10 @@
-"""The plan and the cost of a goal, computed from the measured number of fetches per period.
+"""A crawl's plan and the cost of a goal, computed from the measured number of fetches per period.
 
 Without `cycle.capacity_pages_per_period`, a crawl fetches as fast as politeness allows and follows no plan. For a crawl
-without a budget, `measured_plan` makes a plan on demand. The plan is made from the census of the store and the measured
-rate of fetches, by the function that makes a crawl's own plans. The cost of a goal (`plan show --goal`) has three
-parts: the fetches per period that the goal takes, the fetches that are made now, and the result of slightly fewer
-fetches. Plan and cost are only shown, not stored, and no crawl follows them.
+without a budget, `measured_plan` makes a plan on demand, from the census of the store and the measured rate of fetches.
+The cost of a goal (`plan show --goal`) has three parts: the fetches per period that the goal takes, the present number
+of fetches, and the result of slightly fewer fetches. The plan and the cost are only shown, not stored, and no crawl
+follows them.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def has_budget(store: FrontierStore) -> bool:
 def measured_plan(store: FrontierStore, *, at: float) -> dict[str, Any] | None:
     """Return a plan for the measured number of fetches, or None if too little was measured.
 
-    The dictionary has the keys of a plan in force, and also `in_force` (False) and `capacity` (pages per period).
+    The dictionary has the keys that a crawl's plan has, and also `in_force` (False) and `capacity` (pages per period).
     """
     # These imports take 0.5 s, and only a plan needs them.
     from webfountain.frontier.planning.make_plan import make_plan  # noqa: PLC0415

@@ -36,10 +36,10 @@ class PageSpan(NamedTuple):
     at_start: bool
     at_end: bool
     changes: int
-    """Number of days with a change."""
+    """Number of days on which the page changed."""
     days: tuple[int, ...]
-    """Days with a change, ascending. A store keeps only the newest checks, so this list may be shorter than
-    `changes`."""
+    """Days on which the page changed, ascending. A store keeps only the newest checks, so some early days may be
+    missing."""
 
     @property
     def observed_time(self) -> int:
@@ -102,7 +102,7 @@ def observe_trace(
 def observe_store(pages: Iterable[tuple[str, PageRecord]], *, day: float = DAY) -> Observation:
     """Return the spans of a store's copies, each from the first to the last fetch.
 
-    Change times come from the last 24 checks of a record. The number of changes comes from the record's totals.
+    Change times come from the last 24 checks of a record, the number of changes from the record's totals.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["Sample", "demo", "freshness_summary"]
 
 _MARK = "made-by-webfountain-demo"
-"""Name of the file that marks a folder that the demo made. The demo empties only a folder with such a file."""
+"""Name of the file that marks a folder as made by the demo. The demo empties only a marked folder."""
 _BAR: Final = 40
 
 
@@ -38,7 +38,7 @@ class Sample(NamedTuple):
     period: int
     """Number of time periods since the crawl began."""
     pages: int
-    """Number of pages that existed at that moment."""
+    """Number of pages that existed when the sample was taken."""
     fresh: float
     """Share of the pages whose newest copy equals the page on the server."""
 

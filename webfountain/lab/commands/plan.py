@@ -32,7 +32,7 @@ _PREDICTED: dict[str, Callable[[Mapping[str, Any]], str]] = {
     ">obsolete, predicted": lambda row: f"{row['obsolete_oldest_first']:,.1f}",
     ">of known": lambda row: f"{row['known']:,.0f}",
 }
-"""Additional columns for strategies 1 to 3."""
+"""Additional columns of `plan show` for strategies 1 to 3."""
 _CYCLES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "cycle from (UTC)": lambda row: printing.spell_time(row["begin"]),
     ">obsolete, forecast": lambda row: f"{row['obsolete']:.2%}",
@@ -40,9 +40,7 @@ _CYCLES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     ">with a probability of 80 %": lambda row: f"{row['low']:.2%} to {row['high']:.2%}",
     ">found": lambda row: f"{row['found']:.2%}" if "found" in row else "-",
 }
-"""Columns for the strategy fountain: the obsolete share that was forecast for each cycle, and the obsolete share that
-fetches found.
-"""
+"""Columns of `plan show` for the strategy fountain: forecast and measured obsolete share of each cycle."""
 _CYCLES_SHOWN = 8
 
 

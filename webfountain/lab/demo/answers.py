@@ -1,7 +1,6 @@
 """The interface between the HTTP server and a web on loopback: a clock, answers and the true pages.
 
-A web never asks for the current time. Each call passes the time as an argument: in periods for the generated web, in
-seconds for recorded pages.
+Each call passes the time as an argument: in periods for the generated web, in seconds for recorded pages.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ class Answer(NamedTuple):
 
 
 class Web(Protocol):
-    """A set of sites, which answers requests. A web has no state: equal arguments give equal answers."""
+    """A set of sites that answers requests. A web has no state: equal arguments give equal answers."""
 
     def respond(self, site: int, path: str, t: float) -> Answer:
         """Return the answer of site number `site` to a path (with query) at web time `t`."""

@@ -32,8 +32,8 @@ class Truth(NamedTuple):
 
 
 class ServerProcess:
-    """The process ``python -m MODULE ARGUMENTS``, ready when the constructor returns. Leaving the context ends the
-    process.
+    """The process ``python -m MODULE ARGUMENTS``, ready when the constructor returns. Leaving the ``with`` block ends
+    the process.
 
     Raises WebfountainError if the process ends before it is ready.
     """
@@ -78,7 +78,7 @@ class ServerProcess:
         return Truth(**self.ask("/_truth", **({} if at is None else {"at": repr(at)})))
 
     def log(self, after: int = 0) -> list[LoggedVisit]:
-        """Return the visits from number `after` on, in the order in which they ended."""
+        """Return the visits numbered `after` or later, in the order in which they ended."""
         return [LoggedVisit(*fields) for fields in self.ask("/_log", after=after)]
 
     def stats(self) -> dict[str, float]:

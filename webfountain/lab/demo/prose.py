@@ -1,4 +1,4 @@
-"""Text for generated pages, which reads like prose. Each passage is made once and shared by all pages of a web."""
+"""Prose-like text for generated pages. Each passage is made once and shared by all pages of a web."""
 
 from __future__ import annotations
 

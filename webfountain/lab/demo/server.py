@@ -1,7 +1,7 @@
 """A small HTTP/1.1 server of a `Web` on loopback.
 
-With only the standard library, the server starts at once and takes little CPU time from a benchmark. Every site has its
-own address (127.0.1.1, 127.0.1.2, …). With ``layout="ports"``, every site has its own port on 127.0.0.1.
+Built on the standard library alone, the server starts at once and takes little CPU time from a benchmark. Every site
+has its own address (127.0.1.1, 127.0.1.2, …). With ``layout="ports"``, every site has its own port on 127.0.0.1.
 
 The server has limits for request heads, pipelined input, connections, idle time and the log. The server does not
 simulate errors, and uses no TLS.
@@ -65,7 +65,7 @@ class Log:
             self._record(visit)
 
     def tail(self, after: int) -> list[LoggedVisit]:
-        """Return the visits from number `after` on that are still in memory."""
+        """Return the visits numbered `after` or later that are still in memory."""
         skip = max(0, after - (self.served - len(self.visits)))
         return list(islice(self.visits, skip, None))
 
@@ -239,8 +239,8 @@ class ServedConnection(asyncio.Protocol):
         )
 
     def _last_modified(self, answer: Answer, utc: float) -> str:
-        """Return the date of the last change, or "" if the page changed in the current second. A later change in the
-        current second would have the same date (RFC 9110, 8.8.2).
+        """Return the date of the last change. Return "" if the page changed in the current second, because a later
+        change in that second would have the same date (RFC 9110, 8.8.2).
         """
         if answer.changed is None:
             return ""
@@ -254,7 +254,7 @@ class ServedConnection(asyncio.Protocol):
 
 
 def _unchanged(etag: str, dated: str, headers: dict[str, str]) -> bool:
-    """Return whether the client has the newest copy. If there is an If-None-Match, it alone decides (RFC 9110,
+    """Return whether the client has the newest copy. If there is an If-None-Match header, it alone decides (RFC 9110,
     13.1)."""
     known = headers.get("if-none-match")
     if known is not None:

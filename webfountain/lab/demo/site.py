@@ -1,8 +1,8 @@
 """One site of the generated web: which pages it has, when they exist and how they link.
 
 A site is a tree of pages, each with about eight children, and additional random links. Of the random links, 85 % lead
-to pages of the same site, chosen by Zipf's law. The other random links lead to other sites. A few links lead to
-redirects, to private pages or to missing pages.
+to pages of the same site, chosen by Zipf's law, and 15 % lead to other sites. A few links lead to redirects, to private
+pages or to missing pages.
 """
 
 from __future__ import annotations
@@ -131,7 +131,9 @@ class WebSite:
         return self.pages[int(name)].path if folder == "old" else f"/old/{int(name)}"
 
     def sitemap(self, path: str, listed: Iterable[tuple[str, float]]) -> Answer:
-        """Return a sitemap. Even sites have a plain sitemap. Odd sites have an index and a gzipped sitemap."""
+        """Return a sitemap. Sites with an even number have a plain sitemap, sites with an odd number an index and a
+        gzipped sitemap.
+        """
         xml: dict[str, Any] = {"media_type": "application/xml"}
         if self.number % 2 and path == "/sitemap.xml":
             inner = f"<sitemap><loc>{self.base}/sitemap-1.xml.gz</loc></sitemap>"
@@ -149,7 +151,7 @@ class WebSite:
 
 
 class _Links(dict[int, bytes]):
-    """The random links of a site by number. Each link is a piece of HTML with which a paragraph ends."""
+    """The random links of a site by number; each is a piece of HTML that ends a paragraph."""
 
     def __init__(self, site: WebSite, draw: Draws) -> None:
         super().__init__()

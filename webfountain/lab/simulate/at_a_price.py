@@ -1,6 +1,6 @@
-"""Simulate the crawl's own policy: the objects and the price are those of the frontier, but there are no queues and no
-network. Policies with importance or with a sitemap are separate, because a plain trace has neither. `RANKING`, an
-earlier policy without a price, is kept for comparison.
+"""Simulate the crawl's own policy with the objects and the price of the frontier, but without queues and network.
+Policies that use importance or a sitemap are separate, because a plain trace has neither. `RANKING`, an earlier policy
+without a price, is kept for comparison.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ ABLATIONS = {
     "fountain-forgetting": Signals(forgetting=False),
     "fountain-independent": Signals(independent=False),
 }
-"""Variants of the policy, each without one signal."""
+"""The policy `fountain`, and its variants without one signal."""
 
 IMPORTANCE = "fountain+importance"
 """The policy that weighs urgency by the importance of the page."""
@@ -214,7 +214,7 @@ class AtAPrice:
 
 
 def _budget(pages: int, capacity: int, period_s: float, signals: Signals) -> Plan:
-    """Return a plan of one period, with a number of recrawls and a price; the period repeats."""
+    """Return a plan of one period, which repeats, with a number of recrawls and a price."""
     known = np.array([float(max(pages, 1))])
     return Plan(
         start=0.0, period=period_s, strategy=3, fountain=True, weights=(0.0,), recrawl=(capacity,), fresh=(0,),

@@ -1,10 +1,10 @@
-"""A lower bound of the obsolete share: no policy with the same number of fetches can have a smaller share.
+"""A lower bound on the obsolete share: no policy with the same number of fetches can have a smaller share.
 
 A *spell* is the time between two events of a page. During a spell, a copy from before the spell is obsolete. A fetch
-during a spell saves obsolete time until the spell ends. Unused fetches may be kept for one day. With K fetches per day,
-a policy can make at most 2K fetches on one day, and K D fetches on D days. For any prices of the two limits (on one day
-and on all days), the Lagrangian dual is an upper bound on the saved time. The policy `clairvoyant` chooses greedily
-with full knowledge. The smallest possible share is between the bound and the share of `clairvoyant`.
+during a spell saves obsolete time until the spell ends. Unused fetches may be kept for one day, so a policy with K
+fetches per day makes at most 2K on one day and K D on D days. For any prices of the two limits (on one day and on all
+days), the Lagrangian dual is an upper bound on the saved time. The smallest possible share is between this lower bound
+and the share of the policy `clairvoyant`, which is greedy with full knowledge.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def spells_of(trace: ChangeTrace) -> tuple[Ints, Ints]:
 
 
 def least_obsolete_share(trace: ChangeTrace, fetches_per_day: int, alive_page_days: float) -> float:
-    """Return the bound of the obsolete share. `alive_page_days` is the number of live pages, summed over all days
+    """Return the lower bound on the obsolete share. `alive_page_days` is the number of live pages, summed over all days
     (`Replay.alive`).
     """
     begin, end = spells_of(trace)

@@ -1,9 +1,10 @@
 """The command `simulate ordering`: compare the orders in which a virtual crawler takes pages.
 
 The crawler starts at one page and knows only the links of crawled pages. Orderings are compared by one of the models of
-Cho 1998. The model *threshold* (PST) gives the crawled share of the hot pages. The model *crawl-and-stop* (PCS) gives
-the share of the K most important pages among the first K. The model *limited-buffer* (PBC) gives the share of the hot
-pages in a buffer. The buffer drops the page of least estimated importance first.
+Cho 1998. The model *threshold* (PST) measures which share of the hot pages has been crawled. The model *crawl-and-stop*
+(PCS) measures which share of the K most important pages is among the first K crawled. The model *limited-buffer* (PBC)
+measures which share of the hot pages is in a buffer. The buffer drops the page with the least estimated importance
+first.
 
 Source: Cho 1998, sections 3 and 4.
 """

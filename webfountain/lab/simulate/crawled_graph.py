@@ -15,8 +15,8 @@ __all__ = ["CrawledGraph"]
 
 
 class CrawledGraph:
-    """A link graph; the arrays known (n,) and crawled (n,) are True for known and for crawled pages. Only the links of
-    crawled pages may be read.
+    """A link graph; the flags known (n,) and crawled (n,) tell which pages are known and which are crawled. Only the
+    links of crawled pages may be read.
     """
 
     def __init__(self, indptr: npt.NDArray[np.int32], indices: npt.NDArray[np.int32]) -> None:

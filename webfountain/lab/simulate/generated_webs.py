@@ -55,7 +55,7 @@ def _rates(rng: np.random.Generator, pages: int) -> Array:
 
 
 def _independent(rng: np.random.Generator, pages: int, days: int) -> ChangeTrace:
-    """Poisson pages, whose rates differ by factors up to 10,000."""
+    """Pages change by Poisson processes, at rates that differ by factors up to 10,000."""
     return _trace(_drawn(rng, _rates(rng, pages), days))
 
 
@@ -88,7 +88,7 @@ def _releases(rng: np.random.Generator, pages: int, days: int) -> ChangeTrace:
 
 
 def _too_fast(rng: np.random.Generator, pages: int, days: int) -> ChangeTrace:
-    """Two fifths of the pages change every day, too fast for any budget. The other pages change independently."""
+    """Two fifths of the pages change every day, too fast for any budget; the rest change independently."""
     slow = np.exp(rng.uniform(np.log(_SLOWEST), np.log(0.03), pages))
     return _trace(_drawn(rng, np.where(rng.random(pages) < 0.4, 5.0, slow), days))
 
@@ -104,7 +104,7 @@ def _bursts(rng: np.random.Generator, pages: int, days: int) -> ChangeTrace:
 
 
 def _dead_links(rng: np.random.Generator, pages: int, days: int) -> ChangeTrace:
-    """Independent pages, and three times as many URLs that exist for less than a day."""
+    """Pages change independently, and three times as many URLs exist for less than a day."""
     live = _trace(_drawn(rng, np.minimum(_rates(rng, pages), 0.5), days))
     dead = pages * _DEAD_PER_LIVE
     at = rng.integers(0, days, dead)

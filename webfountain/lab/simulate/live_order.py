@@ -1,4 +1,4 @@
-"""The order of the live crawl, `fountain`, in a simulated crawl.
+"""The order in which the live crawl takes waiting pages, `fountain`, in a simulated crawl.
 
 The crawl's own objects decide: `LiveImportance`, `Rankings`, `replayed_orders` and `class_of`. This module adds the
 queue of one site, and a ranker that reads the graph instead of a log.
@@ -52,12 +52,12 @@ limits how often it ranks.
 _LINK_CPU_S: Final = 1.2e-6
 """CPU time of the ranker per link, in seconds."""
 _POLLED: Final = 16
-"""Number of fetched pages after which the simulated crawl checks whether to rank."""
+"""Number of fetched pages between two checks of the simulated crawl whether to rank."""
 _TOLERANCE: Final = 1e-4
 
 
 class LiveOrder:
-    """The order of the live crawl: it takes the first page of the best lane."""
+    """The order of the live crawl, which takes the first page of the best lane."""
 
     def __init__(self, seen: CrawledGraph) -> None:
         self._seen = seen

@@ -1,7 +1,7 @@
 """The orderings of `simulate ordering`, which choose the next page of a virtual crawler.
 
-Each ordering receives the links of a crawled page and returns the next page. Orderings that use rankings rank again
-whenever another hundredth of the web was crawled.
+Each ordering receives the links of a crawled page and returns the next page. Orderings that use rankings compute a new
+ranking whenever another hundredth of the web has been crawled.
 
 Source: Cho 1998, section 4 (breadth first, backlinks, PageRank); Abiteboul, Preda, Cobena 2003 (OPIC).
 """
@@ -62,7 +62,7 @@ class Ordering(Protocol):
         """Return a known page that was not crawled, or None if there is none."""
 
     def rank(self) -> None:
-        """Rank, because another hundredth of the web was crawled."""
+        """Compute a new ranking; called whenever another hundredth of the web has been crawled."""
 
     def estimates(self) -> Array:
         """Return the (n,) estimated importance of the pages."""
@@ -123,7 +123,7 @@ class Random(_UnrankedOrdering):
 
 
 class Ideal(_UnrankedOrdering):
-    """Takes the known page of greatest true importance."""
+    """Takes the known page with the greatest true importance."""
 
     def __init__(self, seen: CrawledGraph, importance: Array) -> None:
         super().__init__(seen)
@@ -142,7 +142,9 @@ class Ideal(_UnrankedOrdering):
 
 
 class Backlinks(_UnrankedOrdering):
-    """Takes the page with most links from crawled pages. Among equal pages, the page known for longest comes first."""
+    """Takes the page with the most links from crawled pages. Among pages with equally many links, the page known for
+    longest comes first.
+    """
 
     def __init__(self, seen: CrawledGraph) -> None:
         super().__init__(seen)
@@ -168,8 +170,8 @@ class Backlinks(_UnrankedOrdering):
 
 
 class Opic(_UnrankedOrdering):
-    """Takes the page with most cash. At the beginning, the start page has one unit of cash. A crawled page gives all
-    its cash to its targets in equal parts.
+    """Takes the page with the most cash. At the beginning, the start page has one unit of cash. A crawled page gives
+    all its cash to its targets in equal parts.
     """
 
     def __init__(self, seen: CrawledGraph) -> None:
@@ -193,9 +195,7 @@ class Opic(_UnrankedOrdering):
 
 
 class PageRank:
-    """Takes pages by PageRank of the known graph. The ranking is repeated whenever another hundredth of the web was
-    crawled, and new pages come last.
-    """
+    """Takes pages by PageRank of the known graph. Pages that were found after the last ranking come last."""
 
     def __init__(self, seen: CrawledGraph) -> None:
         self._seen = seen
@@ -221,7 +221,7 @@ class PageRank:
 
 
 def ordering(name: str, seen: CrawledGraph, *, importance: Array | None, seed: int) -> Ordering:
-    """Return the ordering with a name in `ORDERINGS`. The ideal ordering needs the true `importance` (n,)."""
+    """Return the ordering called `name`, one of `ORDERINGS`. The ideal ordering needs the true `importance` (n,)."""
     if name == "ideal":
         if importance is None:
             raise ValueError("the ideal ordering needs the importance of the pages")

@@ -96,7 +96,7 @@ class PlannedPolicy:
         return Prior(self._observed_time / self._changes * PERIOD)
 
     def _plan(self, day: int, pages: Pages, tau: Pages) -> None:
-        """Return a plan for the next cycle, or the last plan if the solver fails."""
+        """Make a plan for the next cycle; keep the last plan if the solver fails."""
         census = self._census(day, pages, tau)
         with suppress(NotConverged):
             plan = make_plan(

@@ -1,13 +1,12 @@
 """The command `simulate revisit`: each policy makes K fetches per day over a change trace.
 
-Each day begins with its K fetches, continues with its events, and ends with a count of the obsolete pages. At the
-start, all live pages have just been crawled. A page born later is known at once, and counts as obsolete until it is
-fetched. Every policy except ``clairvoyant`` first fetches the pages that have no copy. A page is dropped when a fetch
-finds it deleted. The policies are in `rivals` and `planned`.
+Each day begins with its K fetches, continues with its events, and ends with a count of the obsolete pages. At the start
+of the trace, all live pages have just been crawled. A page born later is known at once, and counts as obsolete until it
+is fetched. Every policy except ``clairvoyant`` first fetches the pages that have no copy. A page is dropped when a
+fetch finds it deleted. The policies are in `rivals` and `planned`.
 
 `fountain` uses the crawl's own objects, which fetch a page when its urgency reaches a price (`at_a_price.AtAPrice`).
-Every policy may keep unused fetches for one day, so a day may have up to 2K fetches. No policy can have a smaller
-obsolete share than `bound`.
+Every policy may keep unused fetches for one day, so a day may have up to 2K fetches.
 """
 
 from __future__ import annotations
@@ -134,7 +133,7 @@ def simulate_revisit(
 ) -> dict[str, Any]:
     """Replay a trace under each policy, and return the JSON document of `simulate revisit` (DESIGN section 7).
 
-    In the document, `bound` is the least obsolete share that any policy could have.
+    In the document, `bound` is a share such that no policy can have a smaller obsolete share.
 
     Parameters
     ----------

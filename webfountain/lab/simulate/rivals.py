@@ -41,7 +41,7 @@ __all__ = [
 RATES: Final = np.geomspace(1 / 4096, 16.0, 33)
 """Grid of rates, changes per day."""
 _PRIOR_PAGES: Final = 3.0
-"""Weight, in pages, of the first prior, by which all rates are equally likely."""
+"""Weight, in pages, of the first prior, under which all rates are equally likely."""
 _SWEEPS: Final = 3
 """Number of steps of expectation maximisation per estimate."""
 _EVERY: Final = 7
@@ -59,7 +59,7 @@ class Fetches(NamedTuple):
     changed: Flags
     """True if the page was obsolete, or if this was its first copy."""
     gone: Flags
-    """True if the page was found deleted."""
+    """True if the fetch found the page deleted."""
     waiting: int
     """Number of known pages that have no copy yet."""
 
@@ -99,8 +99,8 @@ class Proportional(Uniform):
 
 
 class PoissonOracle(Uniform):
-    """Fetches the page with the greatest urgency first, computed from the page's true change rate. The most urgent page
-    first is the optimal policy if changes are Poisson processes.
+    """Fetches the most urgent page first, with urgencies computed from the true change rates. If changes are Poisson
+    processes, no policy is better.
     """
 
     def __init__(self, trace: ChangeTrace) -> None:
@@ -112,7 +112,7 @@ class PoissonOracle(Uniform):
 
 class LearnedPoisson:
     """Fetches like `PoissonOracle`, but with a learned rate: (changes + 1/2)/(T + 60 days). T is the sum of tau over
-    all visits. If a visit found a change, only half of its tau is added.
+    all visits, with only half of tau for a visit that found a change.
     """
 
     def __init__(self, pages: int) -> None:
@@ -142,8 +142,8 @@ class NutchAdaptive:
 
 
 class Clairvoyant(Uniform):
-    """Fetches the obsolete pages whose next event is farthest away. No real crawler can know the next event of a
-    page."""
+    """Fetches first the obsolete pages whose next event is farthest in the future. No real crawler can know the next
+    event of a page."""
 
     def __init__(self, trace: ChangeTrace) -> None:
         order = np.lexsort((trace.day, trace.page))
@@ -167,8 +167,8 @@ def true_rates(trace: ChangeTrace) -> Array:
 class GreedyBayes:
     """Fetches the page with the greatest posterior mean of the GREEDY index.
 
-    Each page is assumed to have one of the rates in `RATES`. A visit d days after the last finds a change with
-    probability 1 - e^(-rate d). The prior over `RATES` is chosen so that the past of all pages is most likely.
+    Each page is assumed to have one of the rates in `RATES`. A visit d days after the previous one finds a change with
+    probability 1 - e^(-rate d). The prior over `RATES` is the one under which the past of all pages is most likely.
 
     Source: Cho & Garcia-Molina, *Estimating frequency of change*, TOIT 2003 (likelihood); Efron, *Empirical Bayes
     deconvolution estimates*, Biometrika 2016 (prior on a grid); Azar et al., *Tractable near-optimal policies for

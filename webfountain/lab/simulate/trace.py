@@ -50,7 +50,7 @@ class ChangeTrace:
     kind: npt.NDArray[np.int8]
     """(e,) ADDED, MODIFIED or DELETED."""
     days: int
-    """Length of the window."""
+    """Length of the window, in days."""
 
 
 def start_of(date: str) -> int:
@@ -163,7 +163,7 @@ def _window(
 
 
 class Sitemap:
-    """The contents of a sitemap on each day. Some dates are missing or wrong."""
+    """The contents of a sitemap on each day, with some dates missing or wrong."""
 
     def __init__(
         self, trace: ChangeTrace, *, seed: int, listed: float = _LISTED, precision: float = 1.0, recall: float = 1.0

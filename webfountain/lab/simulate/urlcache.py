@@ -138,8 +138,8 @@ def between_ants(source: Requests, urls: Requests, ants: int) -> LinkTrace:
 
 
 def miss_rate(trace: LinkTrace, policy: str, size: int, *, popular: Requests, seed: int = 0) -> float:
-    """Return misses divided by requests, with a cache of `size` entries per ant. `popular` are the URLs for STATIC,
-    best first."""
+    """Return misses divided by requests, with a cache of `size` entries per ant. `popular` are the URLs for STATIC, the
+    most frequent first."""
     missed = 0
     for urls in trace.by_ant():
         if policy == "infinite" or (policy != "static" and size >= len(urls)):
