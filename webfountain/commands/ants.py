@@ -1,12 +1,12 @@
 """``crawl --ants N``: N ants on this machine crawl as one, and end together with one report.
 
-Each ant is ``webfountain crawl`` in its own process and session. So Ctrl-C reaches only the parent process, which then
-sends each ant one signal. When an ant dies, the others take its sites over. When the parent process dies, its ants end
+Each ant is ``webfountain crawl`` in its own process and session. Ctrl-C reaches only the parent process, which sends
+one signal to each ant. When an ant dies, the other ants take over its sites. When the parent process dies, its ants end
 as if they had received SIGTERM.
 
-If the user gives no server URL, the parent process starts a private server in the crawl's folder. The parent process
-restarts this server when it dies. A separate thread draws the progress, so a server that does not answer cannot delay
-the end of the ants. The progress includes the ants of the store on other machines.
+If the user gives no server URL, the parent process starts a private server in the crawl's folder, and restarts the
+server if it dies. A separate thread draws the progress, so a server that does not answer cannot delay the end of the
+ants. The progress includes ants on other machines that share the store.
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ __all__ = ["ANTS_S", "PARENT", "AntProcesses", "AntsDisplay", "follow_parent", "
 
 _POLL_S: Final = 0.25
 _STOP_S: Final = 10.0
-"""Time from a signal to the end of the crawl, in seconds."""
+"""Maximum time from a signal to the end of the crawl, in seconds."""
 _SERVER_S: Final = 1.0
 """Part of `_STOP_S` that is reserved for stopping a private server, in seconds."""
 _HUNG_S: Final = 4.0
-"""After a signal to stop, a private server that does not answer for this time is killed and restarted, in seconds. The
-restarted server lets the ants store their results before they end."""
+"""After a signal to stop, a private server that hangs for this number of seconds is killed and restarted, so that the
+ants can store their results."""
 PARENT: Final = "WEBFOUNTAIN_ANT_OF"
 """Environment variable with the process id of an ant's parent."""
 ANTS_S: Final = 9.0
@@ -73,7 +73,7 @@ _REDRAW_S: Final = 1.0
 def shared_url(store: str) -> str:
     """Return the store URL for a crawl with many ants.
 
-    If `store` is a folder, the URL names a private server in it.
+    If `store` is a folder, return the URL of a private server in this folder.
 
     Raises
     ------
@@ -160,8 +160,8 @@ def _open(store: str, tables: Collection) -> FrontierStore:
 
 
 def _stored_end(opened: FrontierStore, *, by: float) -> tuple[Statistics | None, dict[str, Any]]:
-    """Return the counts of the store, and the problems for the report. Return (None, {}) if the store does not answer
-    before `by`, monotonic seconds.
+    """Return the statistics of the store, and the failed seeds and sites for the report. Return (None, {}) if the store
+    does not answer before `by`, monotonic seconds.
     """
 
     def read() -> tuple[Statistics, dict[str, Any]]:
@@ -192,7 +192,7 @@ def write_whole(file: Path, report: Mapping[str, Any]) -> None:
 
 
 def follow_parent() -> None:
-    """When the parent process ends, end this process as after SIGTERM."""
+    """Watch the parent process, and when it ends, end this process as after SIGTERM."""
     parent = os.environ.get(PARENT)
     if parent is not None:
         threading.Thread(target=_follow, args=(int(parent),), daemon=True, name="webfountain-parent").start()
@@ -205,10 +205,10 @@ def _follow(parent: int) -> None:
 
 
 class AntProcesses:
-    """The ants' processes.
+    """The processes of all ants on this machine.
 
-    While the `with` block runs, SIGINT and SIGTERM are passed on to the ants. At the end of the block, remaining ants
-    are killed.
+    While the `with` block runs, SIGINT and SIGTERM are passed on to the ants. At the end of the `with` block, the
+    remaining ants are killed.
 
     Parameters
     ----------
@@ -265,7 +265,9 @@ class AntProcesses:
             ant.stderr.close()
 
     def until_ended(self, poll_s: float) -> Iterator[None]:
-        """Yield every `poll_s` seconds until all ants have ended. After a signal, kill the ants that take too long."""
+        """Yield None every `poll_s` seconds until all ants have ended. After a signal, kill the ants that take too
+        long.
+        """
         while living := [ant for ant in self._ants if ant.poll() is None]:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 living[0].wait(poll_s)
@@ -284,7 +286,7 @@ class AntProcesses:
         return [json.loads(file.read_bytes()) for file in files if file.is_file()]
 
     def failed(self) -> list[str]:
-        """Return a line for each ant that failed. An ant that SIGTERM killed before it began to crawl has not
+        """Return a line for each ant that failed. If SIGTERM kills an ant before it begins to crawl, the ant has not
         failed."""
         well = {0, -signal.SIGTERM} if self.stop_at < inf else {0}
         return [
@@ -294,7 +296,7 @@ class AntProcesses:
         ]
 
     def require_begun(self) -> None:
-        """End this process with status 0 if a signal ended all ants before any had started to crawl."""
+        """End this process with status 0 if a signal ended all ants before any of them began to crawl."""
         if self.stop_at < inf and not self.failed() and not self.reports():
             sys.exit(0)
 
@@ -315,7 +317,7 @@ class AntProcesses:
 
 
 def _relay(ant: subprocess.Popen[bytes], number: int) -> None:
-    """Copy the log of an ant to standard error, with its number at the start of each line."""
+    """Copy the log of an ant to standard error, with the ant's number at the start of each line."""
     assert ant.stderr is not None
     with contextlib.suppress(ValueError):
         for line in ant.stderr:
@@ -323,8 +325,8 @@ def _relay(ant: subprocess.Popen[bytes], number: int) -> None:
 
 
 class AntsDisplay:
-    """A progress display for the whole crawl, which is drawn while the `with` block runs. The totals include the work
-    of ants that have already ended."""
+    """A progress display for the whole crawl. A thread draws the display while the `with` block runs. The totals
+    include the work of ants that have already ended."""
 
     def __init__(self, opened: FrontierStore, *, title: str, began: float) -> None:
         from webfountain.report.progress import ProgressDisplay  # noqa: PLC0415  rich costs 50 ms of start-up
@@ -374,7 +376,7 @@ class AntsDisplay:
         )
 
     def end(self, report: Mapping[str, Any]) -> None:
-        """Draw the numbers of the final report."""
+        """Stop the thread, and draw the numbers of the final report."""
         from webfountain.report.progress import Moment  # noqa: PLC0415
 
         self._ended.set()

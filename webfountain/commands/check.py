@@ -102,7 +102,7 @@ def _result(found: Wholeness, derived: DerivedReport, begin: float, *, mended: b
 
 
 def _keep(store: str, result: CheckResult) -> None:
-    """Store the result of the check, so that the service can show it. If the result cannot be stored, print a
+    """Record the result of the check, so that the service can show it. If the result cannot be stored, print a
     warning."""
     try:
         if folder_of(store) is not None:
@@ -179,7 +179,7 @@ def _is_crawled(store: str, folder: Path | None) -> bool:
 
 
 def _mend(store: str, found: Wholeness) -> None:
-    """Repair first the copies and then the counts, because repairing a copy changes counts."""
+    """Repair the copies before the counts, because repairing a copy changes the counts."""
     if found.lost:
         with contextlib.closing(open_store(store, collection=None, period_s=None)) as opened:
             mend_copies(opened, found.lost, at=SystemClock().now())

@@ -1,4 +1,4 @@
-"""Child processes that end with a command: the service beside a crawl, the search index beside the service.
+"""Child processes that end with a command: the service of `crawl --serve`, and the search indexes of `serve --search`.
 
 The crawl continues if the service of `crawl --serve` cannot be started or dies. `serve --search` keeps the search index
 of each store in a process of its own.
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["AUTO", "index_beside", "service_beside"]
 
 AUTO: Final = "auto"
-"""Value that stands for the default address of the service, or for another free port if the default port is taken."""
+"""Value of `--serve` without an address: use the default port, or any free port if the default port is taken."""
 _START_S: Final = 60.0
 """Longest time that the crawl waits for the address of the service, in seconds."""
 _END_S: Final = 3.0
@@ -109,8 +109,8 @@ def _await_end(process: subprocess.Popen[Any], seconds: float) -> None:
 
 @contextlib.contextmanager
 def index_beside(stores: Sequence[StoreEntry]) -> Iterator[None]:
-    """Keep the search indexes of stores up to date while the `with` block runs. A process that fails reports the reason
-    on standard error."""
+    """Keep the search indexes of stores up to date while the `with` block runs. If an index process fails, it reports
+    the reason on standard error."""
     children = [_started_index(each) for each in stores]
     try:
         yield

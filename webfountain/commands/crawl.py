@@ -140,8 +140,8 @@ def _crawl_alone(collection: str, *, settings: tuple[str, ...], strict: bool, as
 def _troubles(config: FountainConfig, file: str | None, report: Mapping[str, Any]) -> dict[str, Any]:
     """Return the seeds without a page and the unreachable sites, and add them to the report file.
 
-    An ant of `crawl --ants` returns {}, because the parent process reads the whole list. Return {} if the crawl was
-    stopped by a signal and the store does not answer within `_TROUBLES_S`.
+    In an ant of `crawl --ants`, return {}, because the parent process reads the list for all ants. Return {} if the
+    crawl was stopped by a signal and the store does not answer within `_TROUBLES_S`.
     """
     if PARENT in os.environ or config.store == "memory:":
         return {}
@@ -160,7 +160,7 @@ def _troubles(config: FountainConfig, file: str | None, report: Mapping[str, Any
 
 
 def _require_pages(report: Mapping[str, Any]) -> None:
-    """Raise WebfountainError if the crawl tried a seed and got no page, for the option `--strict`."""
+    """For the option `--strict`, raise WebfountainError if a seed was tried but gave no page."""
     if "unreachable" not in report:
         return  # the store did not answer when the crawl was stopped
     troubles = msgspec.convert(report, Troubles)
@@ -286,7 +286,7 @@ def _run(settings: Settings, collection: str) -> WebfountainError | None:
 
 
 class _PrintedOnce(logging.Filter):
-    """Log filter that drops the error that ended a crawl, because `cli.main` prints it."""
+    """Log filter that drops critical errors, because `cli.main` prints the error that ended the crawl."""
 
     _OURS: ClassVar = ("webfountain.crawl.engine", "webfountain.crawl.scheduler", "webfountain.crawl.worker_thread")
 
@@ -301,7 +301,7 @@ class _PrintedOnce(logging.Filter):
 
 
 def _errors_of(crawler: Crawler) -> list[WebfountainError]:
-    """Return an empty list. If an error ends the crawl, the error is appended to this list."""
+    """Return a list to which the error that ends the crawl will be appended, if any."""
     from scrapy import signals  # noqa: PLC0415
 
     from webfountain.crawl.session import Session  # noqa: PLC0415

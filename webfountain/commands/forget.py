@@ -36,8 +36,7 @@ __all__ = ["forget"]
 @options.repository
 @options.as_json
 def forget(url: str | None, site: str | None, store: str, repository: str | None, as_json: bool) -> None:
-    """Remove a page or a site permanently: its records and copies are deleted, and links to it are refused from then
-    on."""
+    """Remove a page or a site permanently: its records and copies are deleted, and later links to it are refused."""
     note = _note(url, site)
     _check_requests(note, store)
     if is_shared(store):
@@ -55,8 +54,8 @@ def forget(url: str | None, site: str | None, store: str, repository: str | None
 
 
 def _check_requests(note: ForgetNote, store: str) -> None:
-    """Raise InputError if the store of a Scrapy project has no request for the URL. Without the request, its
-    fingerprint is unknown, so later requests for the URL could not be refused."""
+    """Raise InputError if the store of a Scrapy project has no request for the URL. The crawl needs the request's
+    fingerprint to refuse later requests for the URL."""
     if note.url is None:
         return
     with reading(store) as opened:
@@ -74,7 +73,7 @@ def _note(url: str | None, site: str | None) -> ForgetNote:
 
 
 def _deliver(inbox: Inbox, store: str, repository: Path) -> DeliveryResult:
-    """Process all waiting notes in this process. No other process may write the store."""
+    """Process all waiting notes in this process. No other process may be writing to the store."""
     from webfountain.repository.repository import Repository  # noqa: PLC0415  only when no crawl runs
 
     with contextlib.closing(open_store(store, collection=None, period_s=None)) as opened:

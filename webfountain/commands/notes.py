@@ -152,7 +152,7 @@ def block(prefix: str | None, until: str | None, store: str, as_json: bool) -> N
 def unblock(prefix: str, store: str, as_json: bool) -> None:
     """End the block of a site or a URL prefix, written as in `block`.
 
-    Fetches continue within some seconds if the block was a whole site, else within an hour.
+    A running crawl fetches from an unblocked site within some seconds, and URLs of an unblocked prefix within an hour.
     """
     with _opened(store) as collection:
         answer = collection.unblock(prefix)
@@ -164,7 +164,7 @@ def unblock(prefix: str, store: str, as_json: bool) -> None:
 @options.store
 @options.as_json
 def drain(ant: str, store: str, as_json: bool) -> None:
-    """Make one crawling process give up its sites and end, as after Ctrl-C. Other processes take its sites over.
+    """Make one crawling process end, as after Ctrl-C, so that other processes take over its sites.
 
     ANT is the name of the process in `webfountain status --json`. The error for an unknown name lists the valid names.
     Requests under way are still completed.

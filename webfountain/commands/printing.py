@@ -49,7 +49,7 @@ def print_note(answer: NoteAnswer, *, as_json: bool) -> None:
 
 
 def print_table(rows: Iterable[_T], columns: Mapping[str, Callable[[_T], str]]) -> int:
-    """Print rows as text columns, and return their number.
+    """Print rows as text columns, and return the number of rows.
 
     The first 200 rows decide how wide each column is.
 

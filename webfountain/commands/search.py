@@ -39,8 +39,8 @@ _RETRY_S: Final = 2.0
 @click.option("--follow", is_flag=True, help="Keep the index up to date until Ctrl-C.")
 @click.option("--until-stdin-closes", is_flag=True, hidden=True)
 def index(store: str, repository: str | None, *, follow: bool, until_stdin_closes: bool) -> None:
-    """Make the search index of a collection, or bring it up to date. A crawl may run at the same time. After a kill, a
-    second call continues.
+    """Make the search index of a collection, or bring it up to date. A crawl may run at the same time. If the command
+    is killed, a second call continues its work.
     """
     folder = folder_of(store)
     if folder is None:
@@ -114,8 +114,8 @@ def _follower(
 
 
 def _follow(store: str, repository: str | None, path: Path, ended: threading.Event) -> None:
-    """Keep the index up to date until `ended` is set. If the store does not exist or is replaced, wait for a store and
-    open it."""
+    """Keep the index up to date until `ended` is set. While no store exists, wait. If the store is replaced, open the
+    new store."""
     said = ""
     while not ended.is_set():
         try:

@@ -1,4 +1,4 @@
-"""The command `status`: counts by state, rate, estimated freshness, the plan in force."""
+"""The command `status`: counts by state, rate, estimated freshness, the current plan."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _FEW_ANTS: Final = 16
 @options.store
 @options.as_json
 def status(store: str, as_json: bool) -> None:
-    """Show counts by state, rate, estimated freshness and the plan in force."""
+    """Show counts by state, rate, estimated freshness and the current plan."""
     with reading(store) as opened:
         found = report_status.status(opened, at=SystemClock().now())
         plan = _plan(opened)
@@ -58,7 +58,7 @@ def status(store: str, as_json: bool) -> None:
 
 
 def _plan(store: FrontierStore) -> dict[str, Any] | None:
-    """Return the plan in force, or None before the first plan."""
+    """Return the current plan, or None before the first plan."""
     if store.board.value(PLAN) is None:
         return None
     from webfountain.report.plan import plan_in_force  # noqa: PLC0415  numpy, 0.1 s

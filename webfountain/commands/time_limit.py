@@ -1,7 +1,7 @@
-"""Call a function with a time limit, such as for the last lines that a stopped command prints.
+"""Call a function with a time limit.
 
-A crawl ends within ten seconds after a signal. The last output of a crawl needs the store, but the store may not
-answer. Python waits at its exit for all threads, even for a thread that hangs, so the exit has a time limit too.
+A crawl must end within ten seconds after a signal, although its last output needs a store that may not answer. At exit,
+Python waits for all threads, even for a thread that hangs, so the exit has a time limit too.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ __all__ = ["call_within", "limit_exit"]
 
 _T = TypeVar("_T")
 EXIT_S: Final = 1.0
-"""Maximum time from the end of the main program to the end of the process, in seconds. A thread that still waits for a
-name server or a store cannot delay the end longer."""
+"""Maximum time from the end of the main program to the end of the process, in seconds."""
 
 
 def call_within(seconds: float, call: Callable[[], _T]) -> _T | None:
     """Return the result of `call`, or None if `call` takes too long or raises StoreError.
 
-    `call` runs in a thread of its own, which is left running at the time limit. Other errors of `call` are raised.
+    `call` runs in a thread of its own. After the time limit, the thread continues, but its result is ignored. Other
+    errors of `call` are raised.
     """
     found: list[_T] = []
     failed: list[BaseException] = []

@@ -35,8 +35,8 @@ __all__ = ["export", "import_", "take_over"]
 def export(file: str, store: str, force: bool, as_json: bool) -> None:
     """Write the whole content of a store to FILE: as Parquet if the name ends in .parquet, else as JSON lines.
 
-    The file contains URLs with their histories, importance and place in the queue, sites, census, plan, change log, and
-    what was forgotten. The copies are not in the file; they stay in the repository. A crawl may run at the same time;
+    The file contains the URLs with their histories and queues, the sites, the statistics, the plan, the change log, and
+    the forgotten URLs. The copies are not in the file; they stay in the repository. A crawl may run at the same time;
     the file shows the state at one moment.
     """
     path = Path(file)
@@ -88,8 +88,8 @@ def take_over(
     """Take over the queue and the duplicate filter that scrapy-redis left on SERVER for SPIDER.
 
     Requests are read as plain data, and no code in them is run. Requests that contain more than data stay in the queue,
-    and the exit status is 1. Stop the spider's workers first. A second call takes over what was added after the first
-    call.
+    and the exit status is 1. Stop the spider's workers first. A second call takes over the requests that were added
+    after the first call.
     """
     from webfountain.crawl.scrapy_redis import take_over as take  # noqa: PLC0415  Scrapy, which other commands do without
 

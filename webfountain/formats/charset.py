@@ -1,8 +1,8 @@
 """The encoding of a body, decided in the same way as by browsers.
 
-The encoding comes from the byte order mark. Without a byte order mark, the Content-Type decides, or else the
-declaration in the body. The default is UTF-8. Labels are looked up in the WHATWG Encoding Standard, so a body cannot
-select a Python codec that is no charset. Unknown labels are ignored, and decoding never fails.
+The byte order mark decides the encoding, else the Content-Type, else the declaration in the body. The default is UTF-8.
+Labels are looked up in the WHATWG Encoding Standard, so a body cannot select a Python codec that is no charset. Unknown
+labels are ignored, and decoding never fails.
 
 Source: Encoding Standard, section 4.2 (labels); HTML Standard, section 13.2.3.2 (a declared UTF-16 means UTF-8).
 """
@@ -71,8 +71,8 @@ def encoding_of(body: bytes, charset: str | None) -> tuple[str, int]:
 
 
 def xml_encoding_of(body: bytes, charset: str | None) -> tuple[str, int]:
-    """Return the encoding of an XML body that is no XHTML page, like `encoding_of`. In XML, the encoding declaration
-    counts but HTML meta elements do not. `body` may be only the beginning of the body."""
+    """Return the encoding of an XML body other than XHTML, in the form of `encoding_of`. In XML, the encoding
+    declaration counts but HTML meta elements do not. `body` may be only the beginning of the body."""
     if charset is None and body.startswith((b"<\0?\0", b"\0<\0?")):
         return (
             "utf-16-be" if body.startswith(b"\0") else "utf-16-le"

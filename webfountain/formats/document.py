@@ -1,8 +1,8 @@
 """Read a fetched body: its title, visible text and links, according to its type.
 
-HTML is read here, other XML by `xml_text`. Bodies of all other types are read as plain text. Parsing a hostile body may
-take minutes, so `PlainReader.read_at_once` reads only bodies that certainly parse fast. The `sandbox` reads all other
-bodies.
+This module reads HTML itself; `xml_text` reads XML. Bodies of all other types are read as plain text. Parsing a hostile
+body may take minutes, so `PlainReader.read_at_once` reads only bodies that certainly parse fast. The `sandbox` reads
+the bodies that may parse slowly.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class DocumentReader(Protocol):
     def read(
         self, body: bytes, kind: ContentType, links: LinkSource | None = None, rules: ReadingRules = WHOLE_PAGE
     ) -> Document:
-        """Return the document of a body, read by the rules of a policy. The document has links only if `links` is
+        """Read a body by the rules of a policy, and return the document. The document has links only if `links` is
         given."""
         ...
 

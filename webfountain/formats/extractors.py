@@ -1,14 +1,14 @@
 """Extractors read title, text and links of a body. Each media type has an extractor.
 
-HTML, other XML and plain text have built-in extractors (`document`). A policy file names further extractors by media
-type (`content.extractors`)::
+HTML, XML and plain text have built-in extractors (`document`). A policy file names further extractors by media type
+(`content.extractors`)::
 
     [content.extractors]
     "application/pdf" = "my_project.pdf:extract"
 
-The extractor function gets the body and its Content-Type and returns an `ExtractedText`. Each such function runs in a
-child process with limits on time and memory. The child process must be able to import the function's module (installed,
-or in PYTHONPATH).
+The extractor function gets the body and its Content-Type and returns an `ExtractedText`. Each extractor function runs
+in a child process with limits on time and memory. The child process must be able to import the function's module
+(installed, or in PYTHONPATH).
 """
 
 from __future__ import annotations

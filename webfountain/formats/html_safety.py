@@ -31,23 +31,23 @@ _MOST_TAGS: Final = 2_000
 each tag, which takes 10 ms for 2,000 tags."""
 _MOST_REOPENED: Final = 30_000
 """Maximum of the product (number of tags) * (number of formatting tags with attributes, such as ``<b class=x>``). In
-the worst case, the parser creates this number of elements, each in 0.5 µs. Formatting tags without attributes are
-harmless, because the parser reopens at most three equal elements."""
+the worst case, the parser creates as many elements as this product, each in 0.5 µs. Formatting tags without attributes
+are harmless, because the parser reopens at most three equal elements."""
 _FEW_TAGS: Final = 300
-"""Number of tags up to which the parser surely creates fewer elements than `_MOST_REOPENED`."""
+"""With at most this number of tags, the parser certainly creates fewer elements than `_MOST_REOPENED`."""
 _SHORT_TAG_BYTES: Final = 2_048
-"""Maximum length of a tag in a body larger than `_HARMLESS_TAG_BYTES`, bytes. The parser compares all attributes of a
-tag with each other, and needs 20 ms for 64 kB of tags of the maximum length.
+"""Maximum length of a tag in a body larger than `_HARMLESS_TAG_BYTES`, bytes. Tags of this length in a body of 64 kB
+take 20 ms, because the parser compares all attributes of a tag with each other.
 """
 _HARMLESS_TAG_BYTES: Final = 12_288
-"""Size up to which a body need not be searched for long tags, bytes. Even if the whole body is a single tag, the parser
+"""Maximum size of a body that is not searched for long tags, bytes. If a body of this size is a single tag, the parser
 takes at most 20 ms."""
 _FORMATTING: Final = re.compile(
     rb"<[bcefinstuBCEFINSTU](?:(?<=[bB])[iI][gG]|[oO](?:[dD][eE]|[nN][tT]|[bB][rR])|[mM](?:[aA][lL][lL])?"
     rb"|[tT](?:[rR][iI][kK][eE]|[rR][oO][nN][gG])?)?[\s/][^>]*+"
 )
-"""Pattern of a start tag with attributes, of a formatting element such as b, code or font. The element ``a`` is not in
-the pattern, because the parser never keeps two of them open."""
+"""Pattern of the start tag of a formatting element (such as b, code or font) that has attributes. The element ``a`` is
+not in the pattern, because the parser never keeps two of them open."""
 _TAG_START: Final = re.compile(rb"<[A-Za-z]")
 _GREATER_IN_QUOTES: Final = re.compile(rb"=\s*+(?:\"[^\">]*+>|'[^'>]*+>)")
 _GREATER_IN_APOSTROPHES: Final = re.compile(rb"=\s*+'[^'>]*+>")
@@ -65,9 +65,9 @@ _TAG: Final = re.compile(rb"<(/?)(?!(?:%s)[\s/>])[A-Za-z][^<>]*>?" % _FLAT, re.I
 
 
 def is_ordinary_markup(body: bytes) -> bool:
-    """Return whether the parser certainly takes at most about 20 ms and 20 MB.
+    """Return whether the parser certainly needs at most about 20 ms and 20 MB for a body.
 
-    If the result is False, the body may still be harmless. The check takes about 12 µs for 20 kB.
+    If the result is False, the body may still be harmless.
     """
     if len(body) > MAX_ORDINARY_BYTES:
         return False

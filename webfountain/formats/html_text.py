@@ -1,4 +1,4 @@
-"""Extract the visible text of a page, from which changes are judged.
+"""Extract the visible text of a page, which the crawl compares to detect changes.
 
 A body is parsed only once, and the links are read from the tree before the text.
 

@@ -1,8 +1,8 @@
 """Detect a page's language from its letters, from frequent words, and from its declaration.
 
-A writing system such as Greek or Thai decides the language alone. Languages that share a writing system are told apart
-by their stop words. The declared language (``lang``) counts only for very short texts, because many declarations are
-wrong.
+Some writing systems, such as Greek and Thai, decide the language by themselves. Languages that share a writing system
+are told apart by their stop words. The declared language (``lang``) counts only for very short texts, because many
+declarations are wrong.
 """
 
 # ruff: noqa: RUF001  (letters of other scripts are what this is about)
@@ -60,9 +60,9 @@ _LEAST_SHARE: Final = 0.12
 stop words is 0.3 to 0.5.
 """
 _MARGIN: Final = 1.15
-"""Minimum ratio between the stop words of the best language and of the second-best language."""
+"""Minimum ratio between the numbers of stop words of the best and of the second-best language."""
 _OWN_SCRIPT: Final = 0.2
-"""Share of the letters above which a writing system decides the language."""
+"""A writing system decides the language if more than this share of the letters belong to it."""
 
 
 def language_of(text: str, declared: str | None = None) -> str | None:

@@ -4,8 +4,8 @@ Read the links before the text, because reading the text removes elements from t
 and iframe, from link elements with rel next or canonical, and from meta refresh. Relative links are resolved against
 `<base>` if the page has one.
 
-For speed, this module resolves simple relative links itself, without `urls.join`. A test compares the results with
-those of ada-url. The canonical forms of common links are cached.
+For speed, this module resolves simple relative links itself, without `urls.join`. The canonical forms of common links
+are cached.
 """
 
 from __future__ import annotations

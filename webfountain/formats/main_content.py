@@ -62,9 +62,9 @@ id, or the first or last part of one, as in ``site-footer``.
 _MAIN_NAMES: Final = re.compile(r"content|main|article|post|body|text|story|entry")
 _SECTIONS: Final = frozenset({"article", "main", "section"})
 _MOST: Final = 0.5
-"""Share of the page's text above which a region is never boilerplate."""
+"""A region with more than this share of the page's text is never boilerplate."""
 _LEAST_MAIN: Final = 0.25
-"""Share of the page's text below which the element ``main`` is ignored."""
+"""The element ``main`` is ignored if it contains less than this share of the page's text."""
 _LINK_SHARE: Final = 0.66
 _ANY_LEVEL: Final = 7
 _LINK_FIRST: Final = re.compile(r"\s*<a ")
@@ -72,11 +72,11 @@ _SENTENCE: Final = re.compile(r"[.!?\u3002\uff01\uff1f][\"')\]]?(?:\s|$)")
 _HIDDEN: Final = re.compile(r"display:\s*none|visibility:\s*hidden", re.IGNORECASE)
 _WORD_PARTS: Final = re.compile(r"[^\s_]+")
 _LONGEST_REMEMBERED: Final = 200
-"""Maximum length of an element's attributes for which its traits are cached, characters."""
+"""The traits of an element are cached if its attributes have at most this number of characters."""
 
 
 class _Trait(IntFlag):
-    """What an element says about the blocks inside it, such as that they are boilerplate."""
+    """Traits of an element, such as BOILERPLATE, that also apply to the blocks inside it."""
 
     BOILERPLATE = 1
     HEADER = 2
@@ -127,7 +127,7 @@ class _Regions:
             inherited = self.traits[number] = own if around is None else own | self.traits[around.number]
             hidden |= inherited & _IS_HIDDEN
         self.visible = list(blocks)
-        """Blocks outside of hidden elements."""
+        """The blocks that are not inside a hidden element."""
         if hidden:
             self.visible = [block for block in blocks if not self.traits[block.region.number] & _IS_HIDDEN]
         self._sizes = dict.fromkeys(self.traits, 0)
@@ -210,7 +210,7 @@ def _without_link_lists(blocks: list[Block]) -> list[Block]:
 
     A list of links consists of several successive blocks that are mostly links.
 
-    Cards that are links as a whole are kept only if they contain most of the text.
+    Teaser cards, each of which is one link as a whole, are kept only if they contain most of the text.
     """
     rows = [(is_link, list(row)) for is_link, row in groupby(blocks, key=_is_link)]
     in_cards = sum(_size(row) for is_link, row in rows if is_link and _has_prose(row))

@@ -39,7 +39,8 @@ _DEEPEST: Final = 12
 def markdown_of(blocks: Sequence[Block], base: str) -> str:
     """Return blocks as Markdown (CommonMark with pipe tables). Relative links are resolved against `base`.
 
-    Lists and quotations that are nested deeper than `_DEEPEST` are written at this depth, so the time is linear.
+    Lists and quotations that are nested deeper than `_DEEPEST` are written at this depth, so that the output stays
+    short.
     """
     parts: list[str] = []
     around = _Around()
@@ -84,7 +85,7 @@ def plain_text_of(blocks: Sequence[Block]) -> str:
 
 def written_lines(block: Block, lines: list[str], form: PageFormat, base: str) -> list[str]:
     """Return the lines of a block in the format in which diffs show them. `lines` has the lines of the block as plain
-    text. If the format would change the number of lines, `lines` is returned."""
+    text. Return `lines` unchanged if the format would change the number of lines."""
     if form == "text" or block.kind == "code":
         return lines
     if form == "html":

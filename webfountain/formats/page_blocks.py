@@ -2,8 +2,8 @@
 
 Read the links of a page before its blocks. `main_content` selects among blocks, and `markdown` writes them.
 
-Walking the tree in Python is slow. So the parser writes its tree as HTML, and one regular expression cuts this HTML
-into blocks. Links and emphasis inside a block are read only when a caller asks for them.
+Because walking the tree in Python is slow, the parser writes its tree as HTML, and one regular expression cuts this
+HTML into blocks. Links and emphasis inside a block are read only when a caller asks for them.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _CUT: Final = (
     rf"<(?:{_TAG}|(?=[!bcdimnopstvx]|au)(?:{_COMMENT}|({_UNREADABLE}|{'|'.join(sorted(_UNESCAPED))})(?![^\s/>])"
     rf"{_ATTRIBUTES}>(?:[^<]++|<(?!/\4>))*+</\4>))"
 )
-"""Pattern at whose matches the HTML of a page is cut."""
+"""Pattern of the tags and elements at which the HTML of a page is cut."""
 _RAW: Final = (
     rf"(?s)<(?:{_COMMENT}|({_UNREADABLE})(?![^\s/>]){_ATTRIBUTES}>(?:[^<]++|<(?!/\1>))*+</\1>"
     rf"|(xmp|noembed|noframes)(?![^\s/>]){_ATTRIBUTES}>((?:[^<]++|<(?!/\2>))*+)</\2>"
@@ -54,7 +54,7 @@ _RAW: Final = (
 """Pattern of comments and of elements without readable text. If a page has elements such as ``xmp``, a substitution
 with this pattern escapes their text before the HTML is cut."""
 _MOST_SKIPPED: Final = 100
-"""Number of skipped elements above which they are removed before the HTML is cut, because this is faster."""
+"""More than this number of skipped elements are removed before the HTML is cut, because this is faster."""
 _HIDDEN_INLINE: Final = (
     r"(?i)<(?!(?:area|base|basefont|bgsound|br|col|embed|frame|hr|img|input|keygen|link|meta|param|source|track|wbr)[\s/])"
     r"([a-z][^\s/>]*+)(?=\s)"
@@ -92,7 +92,7 @@ _BLANKS: Final = (
 """All characters that `str.isspace` counts as white space, except the blank itself."""
 MAX_BLOCKS: Final = 50_000
 _LONGEST_LINK: Final = 1000
-"""Maximum length of a link's tag for which a link around several blocks is repeated in each block, characters."""
+"""A link around several blocks is repeated in each block if its tag has at most this number of characters."""
 
 
 class Inline(NamedTuple):
@@ -117,10 +117,10 @@ class Region(msgspec.Struct, frozen=True, gc=False):
 
 
 class Block(msgspec.Struct, frozen=True, gc=False):
-    """A block and its words. `level` is the level of a heading, `depth` the nesting of lists, `quotes` the nesting of
-    quotations. `rows` are the rows of a table, as sequences of cells with HTML. `said` has the attributes of the
-    table's rows and cells. `html` is the content of a block that is neither a table nor code. `text` has a line for
-    each row of a table and for each line of code."""
+    """A block of a page, such as a paragraph or a table. `level` is the level of a heading, `depth` the nesting of
+    lists, `quotes` the nesting of quotations. `rows` are the rows of a table, as sequences of cells with HTML. `said`
+    contains the HTML attributes of the table's rows and cells. `html` is the content of a block that is neither a table
+    nor code. `text` has a line for each row of a table and for each line of code."""
 
     kind: Kind
     html: str
@@ -313,8 +313,8 @@ class _Cutter:
     def _end_of_data(self, at: int) -> int:
         """Return the position of the end tag of a table with data, or 0 for a table that serves only the layout.
 
-        A table has data if a row has several cells and no other table is inside. A table whose cells contain paragraphs
-        or lists has data only if it also has header cells.
+        A table has data if it contains a row of several cells and no other table. A table whose cells contain
+        paragraphs or lists has data only if it also has header cells.
         """
         widest = width = 0
         has_blocks = has_header = False
@@ -393,7 +393,7 @@ def _broken(text: str) -> str:
 
 
 def _unescaped(html: str) -> str:
-    """Return a text with the parser's four escapes replaced."""
+    """Return a text in which the parser's four escapes are replaced."""
     if "&" not in html:
         return html
     return html.replace("&nbsp;", "\xa0").replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
@@ -408,8 +408,8 @@ def attributes_of(written: str) -> dict[str, str]:
 
 
 def inline_pieces(html: str) -> list[Inline]:
-    """Cut the HTML inside a block into pieces with marks. Text inside a link has the mark ``link``; other text has the
-    mark of its innermost element."""
+    """Cut the HTML inside a block into pieces of text, each with its mark. Text inside a link has the mark ``link``;
+    other text has the mark of its innermost element."""
     return list(_inline_pieces(html))
 
 

@@ -1,7 +1,7 @@
 """Hints that a copy is incomplete, because scripts draw the page, or the page asks for a login or consent.
 
-A page with enough text gets no hint, even with a login form or a cookie banner. A hint is only stored in the page's
-record and counted.
+A page with enough text gets no hint, even with a login form or a cookie banner. A hint does not change the crawl: it is
+only counted and stored in the page's record.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["MAX_HINTED_TEXT", "hint_of_page", "hint_of_redirect"]
 MAX_HINTED_TEXT: Final = 2000
 """Maximum length of a page's text for which hints are searched, characters."""
 _SHORT_TEXT: Final = 400
-"""Number of visible characters from which on a page gets no hint."""
+"""A page with at least this number of visible characters gets no hint."""
 _SEARCHED_BYTES: Final = 50_000
 """Number of bytes at the start of a body that are searched for hints."""
 _PASSWORD: Final = re.compile(rb"<input\b[^>]{0,200}\btype\s*=\s*[\"']?password\b", re.IGNORECASE)
@@ -32,7 +32,7 @@ _EMPTY_ROOT: Final = re.compile(
 """Pattern of an empty element into which a common JavaScript framework will draw the page."""
 _NOSCRIPTS: Final = 3
 _NOSCRIPT_BYTES: Final = 1000
-"""Maximum number of bytes that are read of a noscript element; at most `_NOSCRIPTS` such elements are read."""
+"""Maximum number of bytes that are read of each of the first `_NOSCRIPTS` noscript elements."""
 _CONSENT: Final = re.compile(
     r"before you continue|we value your privacy|accept (?:all )?cookies|consent to|alle akzeptieren"
     r"|zustimmen und weiter|accepter et continuer|tout accepter|aceptar todo|accetta tutto",

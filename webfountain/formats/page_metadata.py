@@ -162,7 +162,7 @@ def _of_thing(thing: dict[str, Any]) -> Iterator[tuple[str, str, Source]]:
 
 
 def _metas(tree: LexborHTMLParser) -> dict[str, str]:
-    """Return the contents of the meta elements by lower-case name; of equal names, the first counts."""
+    """Return the content of the first meta element of each name, by lower-case name."""
     found: dict[str, str] = {}
     for node in tree.css("meta[content]"):
         attributes = node.attributes

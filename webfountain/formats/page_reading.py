@@ -52,11 +52,11 @@ class PageReading(msgspec.Struct, frozen=True):
 def read_page(
     body: bytes, kind: ContentType, url: str, *, form: PageFormat = "text", main: bool = False
 ) -> PageReading:
-    """Return a copy of the page at `url` in a format.
+    """Return the text of a copy in the requested format, with title and metadata.
 
     If `main` is set, return only the main content.
 
-    The format ``html`` returns the decoded body unchanged. A text has at most `html_text.MAX_TEXT_BYTES`.
+    In the format ``html``, the text is the decoded body, unchanged. A text has at most `html_text.MAX_TEXT_BYTES`.
     """
     if not kind.is_html:
         document = text_of(body, kind)

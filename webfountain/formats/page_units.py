@@ -1,4 +1,4 @@
-"""The lines of a page from which changes are judged, each with its place in the page.
+"""The lines of a page that the crawl compares to detect changes, each with its place in the page.
 
 A policy says which elements count (`ReadingRules`). `core.noise` learns which places of a page differ at each visit, so
 that these places are ignored. A line is the text of a block, a row of a table or a line of code.
@@ -37,15 +37,15 @@ __all__ = [
 ]
 
 ALWAYS_COUNTS: Final = 0
-"""Place of the lines that always count as changes, by a policy's `change.always`."""
+"""Place of all lines that always count as changes, because the policy's `change.always` names their element."""
 _MARK: Final = "data-webfountain-always"
 _DIGIT: Final = re.compile(r"\d")
 _LONGEST_REMEMBERED: Final = 200
-"""Maximum length of an element's attributes for which its path step is cached, characters."""
+"""The path step of an element is cached if its attributes have at most this number of characters."""
 
 
 class ReadingRules(msgspec.Struct, frozen=True, array_like=True):
-    """Options that say what is read from a page besides its links.
+    """Options that say what is read from a page in addition to its links.
 
     `main`: read only the main content as text, one line per block. `units`: also return the lines with their places.
     Lines come from elements of `select`, but not from elements of `ignore`. Lines in elements of `always` are never
@@ -102,7 +102,7 @@ def units_of_page(tree: LexborHTMLParser, rules: ReadingRules) -> list[Unit]:
 
 
 def units_of_text(text: str) -> list[Unit]:
-    """Return the lines of a plain text. The place of a line is its number."""
+    """Return the lines of a plain text, each with its line number as its place."""
     return [Unit(number, line) for number, line in enumerate(lines_of_text(text), start=1)]
 
 

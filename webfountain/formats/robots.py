@@ -53,11 +53,11 @@ MAX_RULES: Final = 2000
 """Maximum number of rules for our robot that are applied exactly."""
 MAX_WILDCARDS: Final = 800
 """Maximum number of wildcards (``*`` and ``$``) in the rules that are applied exactly. Each wildcard costs a search in
-the URL, and a hostile file could contain half a million. If a file exceeds a limit, its Allow rules are ignored, and
-the Disallow patterns beyond the limit are shortened to their folder. If there are too many folders, the whole site is
-disallowed. The limits never allow a URL that the file disallows."""
+the URL, and a hostile file could contain half a million. If a file exceeds a limit, its Allow rules are ignored.
+Disallow patterns beyond a limit are shortened to their folder. If more than `_MAX_FOLDERS` folders result, the whole
+site is disallowed. The limits never allow a URL that the file disallows."""
 _MAX_CHARS: Final = 65_536
-"""Maximum number of characters of all rules together, as `_chars` counts them."""
+"""Maximum number of characters of all rules together; an escape such as ``%20`` counts as six."""
 _MAX_FOLDERS: Final = 500
 _MAX_RULE_CHARS: Final = 8_192
 """Maximum length of a rule."""
@@ -78,7 +78,7 @@ _MOST_TRIED: Final = 50
 
 Ruling = Literal["rules", "allow", "refuse"]
 IGNORED: Final = "ignored"
-"""Error word for a robots.txt whose request a middleware of the operator's Scrapy project has dropped."""
+"""Error word for a robots.txt that was not fetched because a middleware of the Scrapy project dropped the request."""
 
 
 def robots_verdict(status: int | None, error: str | None) -> Ruling:

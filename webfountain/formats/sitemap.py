@@ -48,7 +48,7 @@ _MAX_LINES: Final = 1_000_000
 _GZIP: Final = b"\x1f\x8b"
 _SLICE_BYTES: Final = 4_096
 _MAX_MEMBERS: Final = 10_000
-"""Maximum number of gzip members in a file, because some programs write a member for every 64 kB."""
+"""Maximum number of gzip members in a file. Some programs write a new member for every 64 kB."""
 _BLANK: Final = re.compile(rb"(?:\xef\xbb\xbf)?[ \t\r\n]*")
 _YEAR_MONTH: Final = re.compile(r"([0-9]{4})(?:-([0-9]{2}))?")
 
@@ -65,8 +65,8 @@ class SitemapFile(NamedTuple):
 def read_sitemap(body: bytes, *, go_on: Callable[[], bool] | None = None) -> SitemapFile:
     """Read any bytes as a sitemap, at most `MAX_SITEMAP_ENTRIES` entries in `MAX_SITEMAP_BYTES`.
 
-    The body is read in pieces, to save memory. `go_on` is called before each piece. If `go_on` returns False, the
-    result has the error "too_large".
+    The body is read in pieces, to save memory. `go_on` is called before each piece of the body. If `go_on` returns
+    False, the result has the error "too_large".
     """
     unpacked = _DecompressedBody(body, go_on)
     pieces = iter(unpacked)
@@ -92,7 +92,7 @@ def is_small_sitemap(body: bytes) -> bool:
 class _DecompressedBody:
     """Iterator over the pieces of a decompressed body, up to the size limit.
 
-    `error` is valid after the last piece.
+    Read `error` after the last piece.
     """
 
     def __init__(self, body: bytes, go_on: Callable[[], bool] | None) -> None:
@@ -266,7 +266,7 @@ class _Entries:
 
 
 def lastmod_of(text: str) -> float | None:
-    """Return the UTC seconds of a W3C date or a feed's RFC 822 date, else None."""
+    """Return the UTC seconds of a W3C date or a feed's RFC 822 date, or None for any other text."""
     text = text.strip()
     short = _YEAR_MONTH.fullmatch(text)
     try:
