@@ -1,11 +1,11 @@
 """The archive of samples: minutes for two days, hours for ninety days, days forever.
 
 The archive is in the store's published values (`store.contract.Board`), so it survives restarts and is part of an
-export. A value is a *chunk*: the minutes of an hour, the hours of a day, or the days of a year. Chunks of minutes and
-of hours reuse a fixed number of names, so their total size is bounded. The days of a year take about 75 kB.
+export. Each published value is a *chunk*: the minutes of an hour, the hours of a day, or the days of a year. Chunks of
+minutes and of hours reuse a fixed number of names, so their total size is bounded. The days of a year take about 75 kB.
 
-The archive writes once a minute. When an hour or a day ends, the archive also condenses its samples into one, begins a
-new chunk, and updates the *head*. After a kill, an hour or a day is condensed again without harm.
+The archive writes once a minute. When an hour or a day ends, the archive condenses its samples into one, begins a new
+chunk, and updates the archive's bounds. After a kill, an hour or a day is condensed again without harm.
 """
 
 from __future__ import annotations
@@ -132,8 +132,7 @@ class Archive:
         self._board.put_value(name, msgspec.msgpack.encode(chunk))
 
     def _samples(self, name: str, number: int) -> list[HistorySample]:
-        """Return the samples of a chunk. Return [] if the chunk's name now belongs to another span, or if the chunk
-        cannot be read."""
+        """Return the samples of a chunk, or [] if the chunk cannot be read or its name now belongs to another span."""
         value = self._board.value(name)
         if value is None:
             return []

@@ -41,8 +41,8 @@ _COUNTERS: Final[Mapping[str, tuple[str, str]]] = {
     "controller": ("plans", "event"),
     "sequencer": ("queued_fetches", "queue"),
 }
-"""Maps the first part of a stat's name, before "/", to a counter and a label. The part of the name after "/" is the
-label's value."""
+"""Maps the first part of a stat's name, before "/", to a counter and a label. The part of a stat's name after "/" is
+the label's value."""
 _ALONE: Final[Mapping[str, str]] = {
     "fetch/started": "fetches_started",
     "fetch/bytes": "fetch_bytes",

@@ -40,7 +40,7 @@ class LiveSite(msgspec.Struct, frozen=True):
     """End of the wait, UTC seconds; None if the site waits for an answer."""
     in_flight: int
     hand: int
-    """Number of leased pages that wait in the process."""
+    """Number of the site's leased pages that wait in the process to be fetched."""
     immediate: int
     files: int
     """Number of files that wait for a fetch, such as robots.txt and sitemaps."""

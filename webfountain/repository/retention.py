@@ -7,7 +7,7 @@ under these conditions:
 - no capture in the file is unsettled,
 - no page names the file, not even by a ``.moved`` file.
 
-Moving copies survives a kill at each step:
+Copies are moved in this order, which survives a kill at any point:
 
 - copy to the file being written,
 - record the moves,

@@ -113,7 +113,8 @@ class Writer:
                 self._held = -1
 
     def note_moves(self, number: int, moves: Sequence[tuple[Copy, Copy]]) -> None:
-        """Store the (old, new) locations of copied records. Call `note_moves` before pages are updated."""
+        """Store the (old, new) locations of copied records. Call this method before page records get the new
+        locations."""
         path = next(self.directory.glob(f"webfountain-*-{number:08d}.warc.gz"))
         with self._trouble("written"), open(beside(path, ".moved"), "ab", opener=open_private) as file:
             file.write(pack_moves(moves))
@@ -132,7 +133,7 @@ class Writer:
         return freed
 
     def _resume(self, given_out: int = 0) -> None:
-        """Continue the newest file, or start the next one if some of it was lost.
+        """Continue the newest file, or start the next file if a part of the newest was lost.
 
         The location of a lost record must never contain another page's record.
         """
@@ -216,7 +217,7 @@ class Writer:
 
     @contextlib.contextmanager
     def _trouble(self, verb: str) -> Iterator[None]:
-        """Turn an error of the system into RepositoryError, in one line."""
+        """Turn an OSError into a RepositoryError of one line."""
         try:
             yield
         except OSError as error:

@@ -56,7 +56,7 @@ def ranking_query(text: str) -> str | None:
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words that must occur, in lower case, which excerpts mark."""
+    """Return the words that excerpts highlight: those that must occur, in lower case."""
     found = [phrase or word for minus, phrase, word in _TERM.findall(text) if not minus]
     return [word.lower() for each in found for word in _WORD.findall(each)]
 

@@ -7,11 +7,11 @@ part is a Protocol. A store never reads a clock: times are arguments, in UTC sec
 When a call has returned, its changes are durable.
 
 **Permissions.** Only the owner of a site may call `lease`, `settle`, `release`, `park`, `regrade`, `reweigh` and
-`evict`. Each method for owners takes the site lease, or leases of the site's URLs, as an argument. If the site was
-parked, or if another process has taken it over, the owner's call has no effect. An expired site lease stays valid until
-another process takes the site over, so a late fetch is not wasted. Every process may call `discover`, `immediate`,
-`advance`, `reassign`, `relocate` and `forget`. Among the methods for every process, only `forget` changes leased URLs;
-it ends their leases.
+`evict`. Each method for owners takes the site lease, or leases of the site's URLs, as an argument. If a site was
+parked, or taken over by another process, calls of its former owner have no effect. An expired site lease stays valid
+until another process takes the site over, so a late fetch is not wasted. Every process may call `discover`,
+`immediate`, `advance`, `reassign`, `relocate` and `forget`. Among the methods for every process, only `forget` changes
+leased URLs; it ends their leases.
 """
 
 from __future__ import annotations
@@ -95,9 +95,9 @@ class UrlQueues(Protocol):
         """Put URLs on the immediate lanes of their sites, in the given order; return how many were added.
 
         Unknown URLs are discovered first. If the site of an added URL is not active, the site becomes due at once
-        (`AT_ONCE`). URLs that are already in the lane are skipped. A leased URL enters the immediate lane when its
-        lease is released, but not if its fetch is settled. `LeaseBatch.overtaken` tells a site's owner that a leased
-        URL became immediate.
+        (`AT_ONCE`). URLs that are already in an immediate lane are skipped. A leased URL enters the immediate lane when
+        its lease is released, but not if its fetch is settled. `LeaseBatch.overtaken` tells a site's owner that a
+        leased URL became immediate.
         """
         ...
 

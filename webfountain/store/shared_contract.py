@@ -56,7 +56,7 @@ class Claims(Protocol):
         ...
 
     def claims(self, kind: str) -> list[Claim]:
-        """Return all claims of a kind that were not dropped, including expired ones. The kinds ``address`` and
+        """Return all claims of one kind, even expired claims, unless they were dropped. The kinds ``address`` and
         ``guest`` cannot be listed.
         """
         ...

@@ -256,7 +256,7 @@ def read_rows(file: Path) -> Iterator[Row]:
 
 
 def _without_traceback(rows: Iterator[Row | End], file: Path) -> Iterator[Row | End]:
-    """Yield rows, and report any exception of a library for bad content as an InputError of one line."""
+    """Yield rows, and turn any library's exception for bad content into an InputError of one line."""
     number = 0
     try:
         for row in rows:

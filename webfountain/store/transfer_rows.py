@@ -1,7 +1,7 @@
 """The rows of a whole frontier: the form in which a store moves to another store of any kind or format.
 
-`FrontierStore.rows` yields the content of a store as rows, and `load_store` creates a new store from them. The rows
-contain:
+`FrontierStore.rows` yields the content of a store as rows, and `load_store` creates a new store from them. The rows of
+a frontier contain:
 
 - URLs with histories, importances, trust and order of arrival
 - sites with what was learned about them
@@ -137,7 +137,7 @@ class Page(msgspec.Struct, frozen=True, gc=False):
 
 
 class ChangeEntry(msgspec.Struct, frozen=True, tag="change", tag_field="row"):
-    """An entry of the change log, in order."""
+    """An entry of the change log; entries are in order."""
 
     change: Change
 

@@ -1,7 +1,7 @@
 """The RocksDB database under the embedded store: options, opening with a lock, reads, one atomic write.
 
 Every failure of the disk becomes a `StoreError` of one line. A completed write is in the operating system, so a killed
-process loses nothing. A power failure may lose the last seconds. Only the user can read the files.
+process loses nothing. A power failure may lose the writes of the last seconds. Only the user can read the files.
 """
 
 from __future__ import annotations
@@ -145,8 +145,8 @@ class Disk:
 
     @contextmanager
     def _entries(self, start: bytes, end: bytes) -> Iterator[RdictIter]:
-        """Open an iterator at `start` that ends before `end`. Raises StoreError if the iterator stops early, as at a
-        damaged block.
+        """Open an iterator at `start` that ends before `end`. Raises StoreError if the iterator stops early, for
+        example at a damaged block.
         """
         options = ReadOptions()
         options.set_iterate_upper_bound(end)

@@ -1,7 +1,7 @@
 """Passes over a whole embedded store: conversion to other units, correction of times, and recount.
 
-No other process may write the store during a pass. If the process is killed, the next opening continues a conversion or
-correction, but counting starts from the beginning.
+No other process may write the store during a conversion, correction or recount. If the process is killed, the next
+opening continues a conversion or correction, but counting starts from the beginning.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ __all__ = ["in_units_and_time", "latest", "put_meta", "recount", "recover"]
 logger = logging.getLogger(__name__)
 
 _AT_ONCE: Final = 2000
-"""Number of entries in one write."""
+"""Number of entries that one batch writes."""
 
 
 def latest(disk: Disk) -> float | None:
@@ -77,7 +77,7 @@ def recover(disk: Disk) -> None:
 
 
 def in_units_and_time(disk: Disk, meta: Meta, *, period_s: float, fastest_s: float, at: float | None) -> Meta:
-    """If needed, convert the store to other units, and correct times after `at`. Return the new description.
+    """If needed, convert the store to other units, and correct times after `at`. Return the store's new description.
 
     A conversion deletes the census rows and the plan, because they are in the old units. An interrupted conversion or
     correction is completed first.
@@ -100,7 +100,8 @@ def in_units_and_time(disk: Disk, meta: Meta, *, period_s: float, fastest_s: flo
 
 
 def _carried_out(disk: Disk, meta: Meta) -> Meta:
-    """Complete the interrupted pass that the description of a store names, if any. Return the new description."""
+    """Complete the interrupted pass that the description of a store names, if any. Return the store's new
+    description."""
     batch = WriteBatch(raw_mode=True)
     if meta.unit is not None:
         logger.info(

@@ -1,6 +1,6 @@
 """Rescue a damaged store: read its readable content as rows, and make a new store from them.
 
-``check --repair`` calls this module for an embedded store with damaged files. RocksDB ends a scan at the first block
+``check --repair`` uses this module for an embedded store with damaged files. RocksDB ends a scan at the first block
 that it cannot read, and its own repair drops the whole table. This module continues a scan after an unreadable block,
 so one flipped bit costs only some hundred entries. The damaged files are kept beside the store. Lost pages are found
 again from the seeds, from the copies, and by new fetches of known pages (`report.wholeness`).

@@ -1,8 +1,8 @@
 """Claims on names by the processes of one store, and messages ("letters") between these processes.
 
-Claims on addresses are spread over the shards. All claims of any other kind are under one key. Times are sent as text,
-because a script would truncate numbers. The messages for a process are a list, which the server deletes an hour after
-the last message.
+Claims on addresses are spread over the shards; each other kind of claim has one key. Times are sent as text, because a
+script would truncate numbers. The messages for a process are a list, which the server deletes an hour after the last
+message.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The layout of a shared store on its server: its keys, its description, and the numbers that its scripts use.
 
-`scripts` writes the numbers in front of each Lua script. The description is the value of one key: collection, format,
-units and the name of the change log.
+Each Lua script begins with the constants of this module (`scripts`). The description is the value of one key:
+collection, format, units and the name of the change log.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """The lives of a shared store: detect that a server lost its latest steps, and repair what this process lost.
 
 A server loses acknowledged steps when it restarts from an old snapshot or a damaged file, or when an outdated replica
-replaces the server. To detect this, each step that changes a shard stores its own number in the shard, as the *mark* of
-its process (`lua/guard.lua`). A process sends with each step the number of its last step that the shard answered. If
-the shard's mark is lower than this number, the shard has lost a step, and refuses the new step. After a reconnection, a
-process compares its marks in all shards.
+replaces the server. To detect a loss, each step that changes a shard stores its own number in the shard, as the *mark*
+of its process (`lua/guard.lua`). A process sends with each step the number of its last step that the shard answered. If
+the mark in the shard is lower than the number in a step, the shard has lost steps, and refuses the new step. After a
+reconnection, a process compares its marks in all shards.
 
 A *life* of a store is the time between two losses of steps. The first process that detects a loss gives the new life a
 name, which is also the new name of the change log. Other processes read the name of a new life from the shards. After a
@@ -15,10 +15,10 @@ loss of steps, each process repairs its own work:
 - what it discovered, forgot, moved or published since then is repeated, from a log of bounded size in memory;
 - pages that it settled since then are in their earlier state, so whoever leases them fetches them again.
 
-If a server loses a site lease, the owner of the lease goes on sending requests until it detects the loss. So a lease
-that is given soon after a loss is flagged (`records.LOST_LIFE`), and its owner waits until all earlier leases have
-ended. A lease is not flagged if the previous owner detected the loss and gave the site up (`before_loss`). Each shard
-detects by itself that its server was replaced (`lua/parts/era.lua`).
+If a server loses a site lease, the owner of the lease goes on sending requests until it detects the loss. A lease that
+is given soon after a loss is flagged (`records.LOST_LIFE`), and its owner waits until all earlier leases have ended. A
+lease is not flagged if the site's previous owner has detected the loss and given the site up (`before_loss`). Each
+shard detects by itself that its server was replaced (`lua/parts/era.lua`).
 
 If the store no longer exists, because its server was emptied or replaced, the process ends with a StoreError.
 """
@@ -227,8 +227,7 @@ class ServerLives:
             return self._number
 
     def _check_connections(self, shards: GuardedShards) -> None:
-        """After a reconnection, check whether shards have lost steps of this process. Reads alone would not detect the
-        loss."""
+        """After a reconnection, check whether shards have lost steps of this process."""
         if self._connections == self._connection.connections.made:
             return
         with self._lock:
@@ -278,7 +277,7 @@ class ServerLives:
         self._described, self._raw = found, raw
 
     def _begin(self) -> str:
-        """Return the name of the new life, which the first process that detects the loss chooses."""
+        """Return the name that the first process to detect a loss has given the new life."""
         if self._described["log"] == self.life or self._is_past():
             new = msgspec.json.encode({**self._described, "log": secrets.token_hex(4)})
             self._life_script.run(self._connection, [(self._meta, [self._meta], packed([self._raw, new]))])
@@ -290,9 +289,7 @@ class ServerLives:
         return self._described["log"] in self._past
 
     def _lost(self, shards: GuardedShards) -> dict[int, int]:
-        """Return, for each shard that has lost steps of this process, the number of the last step left, in one round
-        trip.
-        """
+        """Return, for each shard that has lost steps of this process, the number of the last step that it still has."""
         now = self._next_number()
         asked = {shard: mark for shard in list(self._marks) if (mark := self._mark(shard, now))}
         known = shards.marks(list(asked), self.process)

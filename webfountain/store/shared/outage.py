@@ -1,7 +1,7 @@
 """An outage of the store's server: its log lines, and a limit for waiting in a process that is about to end.
 
 An outage is logged in two lines, at its beginning and at its end, for all threads of the process together. A move of a
-cluster slot is logged only if it takes long.
+cluster slot is logged only if it takes over `MOVE_S` seconds.
 
 So that a crawl ends within ten seconds after a signal, `EndLimit` limits how long its calls wait for the server.
 """

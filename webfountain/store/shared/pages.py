@@ -73,7 +73,7 @@ class SharedPages:
                     yield name, key, record
 
     def part_of(self, site: str, cursor: bytes, n: int) -> tuple[list[PageRecord], bytes]:
-        """List a part of a site, queue by queue, in one round trip."""
+        """Return up to `n` pages of a site, queue by queue, in one round trip."""
         place = _FIRST if not cursor else _place_of(cursor)
         entries = self._shards.step(site, "read", ["places", site, *place, n])
         found = [decode_value(site, value) for _, _, _, value in entries if value is not None]

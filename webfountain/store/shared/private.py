@@ -45,15 +45,15 @@ _ANSWER_S: Final = 10.0
 _LEAST_S: Final = 1.0
 """Minimum time that a server gets to answer or to end, in seconds."""
 STARTS: Final = 5
-"""Number of successive failed starts after which a server that died is given up."""
+"""Number of failed starts in a row after which a dead server is given up."""
 _SETTINGS: Final = {"appendonly": "yes", "appendfsync": "no", "maxmemory-policy": "noeviction"}
 """With `appendfsync` "everysec", the server delays writes for up to two seconds during an fsync, but answers at once.
-With "everysec", a SIGKILL lost acknowledged writes in one of 12 trials on a busy disk.
+With `appendfsync` "everysec", a SIGKILL lost acknowledged writes in one of 12 trials on a busy disk.
 """
 
 
 def socket_of(folder: Path) -> Path:
-    """Return a path of the socket in a crawl's folder that is short enough for a Unix socket."""
+    """Return a path to the socket in a crawl's folder that no system refuses as too long."""
     data = (folder / "valkey").absolute()
     if len(os.fsencode(data / "socket")) <= _LONGEST_SOCKET:
         return data / "socket"
@@ -134,7 +134,7 @@ class PrivateServer:
     def kill_hung(self, within_s: float) -> None:
         """Kill the server if it runs but does not answer in time, so that `revive` can start it again.
 
-        Any thread may call this method. Acknowledged writes survive.
+        Any thread may call this method. Writes that the server has acknowledged are not lost.
         """
         client = _client(self._data.parent, answer_s=within_s)
         try:

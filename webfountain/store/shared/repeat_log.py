@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 __all__ = ["RepeatLog", "SentStep"]
 
 MOST_BYTES: Final = 16_000_000
-"""Maximum size in bytes of the steps in a log, and of its function calls. A fast ant fills its log in some minutes."""
+"""Maximum size in bytes of all steps in a log, and likewise of all function calls. A fast ant fills its log in some
+minutes."""
 _OVERHEAD: Final = 200
 """Memory in bytes that a log entry takes besides its contents."""
 
@@ -67,8 +68,8 @@ class RepeatLog:
             self._drop_call(next(iter(self._calls)))
 
     def take(self, lost: Mapping[int, int]) -> tuple[list[list[SentStep]], list[Callable[[], object]]]:
-        """Remove and return the lost steps and calls. `lost` contains, for each shard with a loss, the last step that
-        the shard still knows.
+        """Remove and return the lost steps and calls. `lost` contains, for each shard that has lost steps, the number
+        of the last step that the shard still has.
 
         Each row of steps contains a shard at most once, so each shard gets its steps in order. Every call made after
         the earliest step in `lost` is returned.

@@ -76,8 +76,8 @@ def _members(shards: Shards, letter: str, rank: bytes, name: str, limits: dict[i
 def rank_sites(shards: Shards, newest: Callable[[], Mapping[str, float]]) -> None:
     """Add every site to all orders, if an older version left a shard without orders.
 
-    `newest` returns the time of each site's newest entry in the change log. If all sites are in the orders, the cost is
-    one round trip; else two more per hundred sites of a shard.
+    `newest` returns the time of each site's newest entry in the change log. If no site is added, the cost is one round
+    trip; else two more per hundred sites of a shard.
     """
     begin = dict.fromkeys(_unranked(shards), b"-")
     times = newest() if begin else {}

@@ -69,8 +69,8 @@ class SharedBoard:
 class SharedStore:
     """Implementation of `FrontierStore` on a server.
 
-    `meta` is the store's description. `use` is this process's claim on the units of the store. `server` is a private
-    server that ends with the store.
+    `meta` is the store's description. `use` is the claim by which this process announces the store's units. `server` is
+    a private server that ends with the store.
     """
 
     def __init__(

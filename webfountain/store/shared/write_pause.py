@@ -69,7 +69,7 @@ class WritePause:
         return self
 
     def prolong(self) -> None:
-        """Extend the pause, by a command to the servers once per quarter of its duration."""
+        """Extend the pause by a command to the servers, if a quarter of its duration has passed."""
         if self._named is None or time.monotonic() < self._prolong_at:
             return
         try:
